@@ -1,0 +1,37 @@
+#include <dic/error.hpp>
+#include <dic/image.hpp>
+
+namespace dic {
+
+std::size_t size_of(ScalarType type) {
+  return visit_scalar(type, [](auto element) { return sizeof(element); });
+}
+
+std::string_view to_string(ScalarType type) {
+  switch (type) {
+    case ScalarType::u8:
+      return "u8";
+    case ScalarType::u16:
+      return "u16";
+    case ScalarType::i32:
+      return "i32";
+    case ScalarType::f32:
+      return "f32";
+    case ScalarType::f64:
+      break;
+  }
+  return "f64";
+}
+
+Image::Image(int width, int height, ScalarType type, int bit_depth)
+    : width_(width), height_(height), type_(type), bit_depth_(bit_depth) {
+  if (width < 0 || height < 0) throw UsageError("A picture cannot have a negative size.");
+  bytes_.resize(static_cast<std::size_t>(width) * height * size_of(type));
+}
+
+ImageView Image::view() const {
+  return {bytes_.data(), type_, width_, height_, static_cast<std::ptrdiff_t>(width_ * size_of(type_)),
+          bit_depth_};
+}
+
+}  // namespace dic

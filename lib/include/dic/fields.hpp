@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dic {
+
+/// How the measurement of one point ended. A point that failed is NaN plus a status; `outlier` is the one
+/// status besides `ok` that keeps its values. The numbers are part of the file format.
+enum class Status : std::uint8_t {
+  ok = 0,
+  flat = 1,             ///< no contrast in the subset
+  out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current picture
+  low_correlation = 3,  ///< zncc below the threshold
+  not_converged = 4,    ///< the refinement used up its iterations
+  diverged = 5,         ///< the refinement ran away
+  masked = 6,           ///< too little of the subset is inside the ROI
+  outlier = 7           ///< measured, but contradicts its neighbours; values kept
+};
+inline constexpr int kStatusCount = 8;
+std::string_view to_string(Status status);
+/// True where a point of this status carries values.
+inline bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
+
+/// The grid of points: nodes at (x0 + i*step, y0 + j*step), i < nx, j < ny, reference pixels.
+/// (x0, y0) is the top-left corner of the ROI's bounding box.
+struct Grid {
+  int x0 = 0, y0 = 0;
+  int step = 1;
+  int nx = 0, ny = 0;
+  std::vector<std::uint8_t> inside;  ///< ny x nx: 1 where the node is inside the ROI
+
+  int x(int i) const { return x0 + i * step; }
+  int y(int j) const { return y0 + j * step; }
+  std::int64_t nodes() const { return static_cast<std::int64_t>(nx) * ny; }
+  /// Nodes inside the ROI: the rows of every output.
+  std::int64_t points() const;
+};
+
+/// Strain of every node, [ny x nx]; NaN where it could not be computed.
+struct StrainField {
+  std::vector<float> exx, eyy, exy;  ///< exy: tensor shear (half of gamma)
+  std::vector<float> e1, e2;         ///< principal strains, e1 >= e2
+  std::vector<float> von_mises;      ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
+};
+
+/// What was measured in one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed.
+/// Nodes outside the ROI are NaN and `masked`.
+struct Field {
+  std::vector<double> u, v;             ///< displacement from reference to current, px
+  std::vector<float> zncc;              ///< of the refined subset, [-1, 1]
+  std::vector<float> sigma_u, sigma_v;  ///< predicted standard deviation of u, v from the noise, px
+  std::vector<Status> status;
+  std::vector<std::int16_t> iterations;  ///< Gauss-Newton iterations
+  StrainField strain;                    ///< empty arrays until computed
+
+  explicit Field(std::int64_t nodes = 0);
+  /// Points inside the ROI by status.
+  std::array<std::int64_t, kStatusCount> counts(const Grid& grid) const;
+};
+
+enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, almansi };
+/// "green-lagrange", "engineering", "hencky", "almansi".
+std::string_view to_string(StrainMeasure measure);
+
+struct StrainOptions {
+  /// Side of the square window of points for the least-squares fit, odd, >= 3. 5 points at step 5 and subset
+  /// 33 is a virtual strain gauge of 53 px ((window - 1) * step + subset).
+  int window = 5;
+  StrainMeasure measure = StrainMeasure::green_lagrange;
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> problems() const;
+};
+
+/// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain
+/// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here with missing points
+/// left out). Uses nodes with values inside the ROI that are connected to the centre by steps inside the
+/// window, so that neither a hole nor a crack of missing points is bridged. A node needs at least half of the
+/// window's nodes, not all on one line; else its strain is NaN. `threads`: 0 = one per core.
+StrainField compute_strain(const Grid& grid, const Field& field, const StrainOptions& options,
+                           int threads = 1);
+
+/// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
+/// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference
+/// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2.
+std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure);
+
+struct OutlierOptions {
+  bool enabled = true;
+  /// Normalized residual above which a point contradicts its neighbours. 0 residual floor would flag
+  /// noise-free data, hence `floor`.
+  double threshold = 6.0;
+  double floor = 0.1;  ///< px, added to the median residual (Westerweel & Scarano 2005)
+};
+
+/// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
+/// detection for PIV data" (2005), on residuals from a local plane so that strain and rotation do not trigger
+/// it. Returns how many it marked.
+std::int64_t mark_outliers(const Grid& grid, Field& field, const OutlierOptions& options, int threads = 1);
+
+}  // namespace dic

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <dic/fields.hpp>
+#include <dic/image.hpp>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dic {
+
+/// What every output file says about its run.
+struct ResultInfo {
+  Grid grid;
+  int subset = 33;             ///< px
+  int image_width = 0;         ///< px
+  int image_height = 0;        ///< px
+  double scale_mm_per_px = 0;  ///< 0 = no scale: lengths in px
+  StrainOptions strain;
+  std::string version, command, reference;
+  std::string settings_json;  ///< all settings as a JSON object
+
+  bool has_scale() const { return scale_mm_per_px > 0; }
+  std::string length_unit() const { return has_scale() ? "mm" : "px"; }
+  double length_factor() const { return has_scale() ? scale_mm_per_px : 1.0; }
+};
+
+/// Streams the fields of a sequence into one VTKHDF 2 ImageData file with a time axis, in constant memory.
+///
+/// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
+/// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
+/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Image y points down, VTK's up:
+/// docs/file-formats.md says how it is mapped. The file is written as `path`.part and renamed by `finish`.
+class VtkHdfWriter {
+ public:
+  /// Throws FileError where it cannot be created.
+  VtkHdfWriter(const std::filesystem::path& path, const ResultInfo& info);
+  /// Without `finish` the unfinished file is removed.
+  ~VtkHdfWriter();
+  VtkHdfWriter(VtkHdfWriter&&) noexcept;
+  VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
+  /// Adds one frame. `time`: its value on the time axis (frame number). Throws FileError (disk full).
+  void append(const Field& field, double time, std::string_view name);
+  /// Closes and renames into place. With no frame appended the file is still valid.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Column layout of CSV files: ours, or as other programs write and read them (docs/file-formats.md).
+enum class CsvStyle : std::uint8_t { native, dice, vic, opencorr };
+std::string_view to_string(CsvStyle style);
+
+/// One frame as CSV, a row per node inside the ROI, in grid order. native: first line
+/// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy; px, or with a scale in mm and headers like
+/// "x [mm]". Status by name, missing values as "nan". Temporary name, then rename. Throws FileError.
+void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
+               CsvStyle style = CsvStyle::native);
+
+struct FieldPictureOptions {
+  std::string title;        ///< "u", "exx"
+  std::string unit;         ///< "px", "mm", "" for strain
+  double min = 0, max = 0;  ///< colour range; equal = 2nd to 98th percentile of the values
+};
+/// A field [ny x nx] over the current picture as PNG, with a colour bar, its unit and its range. Points are
+/// drawn where they are in the current frame (x + u, y + v); missing ones are left out. Throws FileError.
+void write_field_picture(const std::filesystem::path& path, ImageView current, const Grid& grid,
+                         const Field& field, std::span<const float> values,
+                         const FieldPictureOptions& options);
+
+/// Writes text to a temporary name beside `path`, then renames: the file is whole or not there. Throws
+/// FileError.
+void write_text_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace dic

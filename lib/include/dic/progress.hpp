@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace dic {
+
+/// What a long call is doing now. Counts are in `unit`s: points, frames, shifts.
+struct Progress {
+  std::string stage;      ///< "load", "prepare", "search", "refine", "strain", "write"
+  int frame = 0;          ///< current frame, 1-based; 0 where frames do not apply
+  int frames = 0;         ///< frames in all; 0 if not known (video without a length)
+  std::int64_t done = 0;  ///< points finished in the whole run
+  double seconds = 0;     ///< since the call began
+};
+
+/// Called from the thread that made the long call, never concurrently. May be empty.
+using ProgressCallback = std::function<void(const Progress&)>;
+
+}  // namespace dic

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <dic/fields.hpp>
+#include <dic/image.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dic {
+
+enum class Interpolation : std::uint8_t { cubic, quintic };
+/// What the refinement maximizes or minimizes. Both have the same optimum (ZNSSD = 2 (1 - ZNCC), Pan 2011).
+enum class Criterion : std::uint8_t { znssd, zncc };
+std::string_view to_string(Interpolation interpolation);
+std::string_view to_string(Criterion criterion);
+
+/// Options of the sub-pixel refinement.
+struct RefineOptions {
+  int subset = 33;  ///< px, odd, 7..255: larger is less noisy, smaller resolves finer fields
+  int order = 1;    ///< of the shape function: 0 translation, 1 affine, 2 quadratic
+  Interpolation interpolation = Interpolation::cubic;
+  int max_iterations = 30;
+  double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
+  double min_zncc = 0.6;    ///< below this the point is low_correlation
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> problems() const;
+};
+
+/// Shape parameters of one subset relative to its centre, dx and dy from -radius to radius:
+///   u(dx, dy) = u + ux dx + uy dy + uxx dx^2/2 + uxy dx dy + uyy dy^2/2, v likewise.
+struct ShapeParameters {
+  double u = 0, ux = 0, uy = 0, uxx = 0, uxy = 0, uyy = 0;
+  double v = 0, vx = 0, vy = 0, vxx = 0, vxy = 0, vyy = 0;
+
+  double u_at(double dx, double dy) const {
+    return u + ux * dx + uy * dy + 0.5 * uxx * dx * dx + uxy * dx * dy + 0.5 * uyy * dy * dy;
+  }
+  double v_at(double dx, double dy) const {
+    return v + vx * dx + vy * dy + 0.5 * vxx * dx * dx + vxy * dx * dy + 0.5 * vyy * dy * dy;
+  }
+};
+
+/// Result of one refined subset.
+struct RefinedPoint {
+  ShapeParameters shape;  ///< meaningful where status is ok
+  Status status = Status::masked;
+  float zncc = 0;
+  float residual_sd = 0;   ///< standard deviation of reference minus matched current, grey levels
+  float unit_sigma_u = 0;  ///< sigma_u for a noise of 1 grey level in both frames, px
+  float unit_sigma_v = 0;
+  std::int16_t iterations = 0;
+};
+
+/// Inverse-compositional Gauss-Newton refinement (Baker & Matthews 2004; Pan, Li & Tong 2013) of subsets of
+/// one reference picture, with the zero-normalized criterion and a prefiltered B-spline of the current
+/// picture (Unser, Aldroubi & Eden 1993). All reference-side work is done once, in `prepare`.
+///
+/// Pictures of any ScalarType; sizes of reference and current must agree. The work on points may be split
+/// over threads by the caller: `refine` is const and thread-safe.
+class Refiner {
+ public:
+  explicit Refiner(const RefineOptions& options);
+  ~Refiner();
+  Refiner(Refiner&&) noexcept;
+  Refiner& operator=(Refiner&&) noexcept;
+
+  /// Takes a new reference: gradients of its spline, and per point means, norms, Hessians.
+  /// x, y: subset centres, reference pixels. roi: u8, non-zero = inside, size of the reference, or empty.
+  void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {},
+                     int threads = 0);
+  /// Takes a new current picture: prefilters its B-spline coefficients.
+  void set_current(ImageView current, int threads = 0);
+
+  /// Status of point i before any current picture is seen: ok, flat, out_of_image or masked.
+  Status reference_status(std::int64_t i) const;
+  /// Refines point i from a start. Never throws for bad data: the status says what happened.
+  RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
+
+  const RefineOptions& options() const;
+  /// Name of the SIMD target that runs on this machine ("AVX3_ZEN4", "AVX2", ...).
+  static std::string_view simd_target();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Sub-pixel offset of the maximum of a quadratic surface through a 3x3 neighbourhood (row-major; least
+/// squares, separable at its optimum): returns {x, y} in [-1, 1] px; {0, 0} where there is no maximum.
+std::array<double, 2> peak_offset(std::span<const float, 9> neighbourhood);
+
+}  // namespace dic

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <dic/fields.hpp>
+#include <dic/image.hpp>
+#include <dic/io.hpp>
+#include <dic/progress.hpp>
+#include <dic/refine.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace dic {
+
+/// Which picture a current frame is compared with.
+enum class ReferenceStrategy : std::uint8_t {
+  first,     ///< always the reference: no accumulated error
+  previous,  ///< the frame before: follows any total deformation, errors add up
+  automatic  ///< the reference until too many points are lost, then the last good frame becomes the reference
+};
+std::string_view to_string(ReferenceStrategy strategy);
+
+struct TrackOptions {
+  RefineOptions refine;
+  int step = 5;  ///< px between points, >= 1
+  /// Search range in px around the prediction (the first frame: around zero); -1 = automatic, coarse-to-fine.
+  int search = -1;
+  Criterion criterion = Criterion::znssd;
+  ReferenceStrategy reference_strategy = ReferenceStrategy::first;
+  /// Noise of the pictures in grey levels for sigma_u and sigma_v; -1 = estimated from the residuals per
+  /// frame.
+  double noise = -1;
+  OutlierOptions outliers;
+  StrainOptions strain;
+  std::string device = "auto";  ///< auto, cpu, cuda, cuda:N, cuda:all
+  int threads = 0;              ///< 0 = one per core
+  std::vector<std::string> problems() const;
+};
+
+/// Region of interest. Default: the whole frame. Parts combine: inside = (mask and rectangle and any polygon)
+/// and no hole.
+struct Roi {
+  struct Rect {
+    int x = 0, y = 0, width = 0, height = 0;  ///< px; covers x .. x+width-1
+  };
+  struct Vertex {
+    double x = 0, y = 0;
+  };
+  using Polygon = std::vector<Vertex>;
+  Image mask;  ///< u8 (or u16), the reference's size; inside where not zero; empty = none
+  std::optional<Rect> rect;
+  std::vector<Polygon> polygons;  ///< a pixel is inside where its centre is inside or on the outline
+  std::vector<Polygon> holes;
+};
+/// The ROI as a u8 mask (0 or 255). Throws UsageError: wrong size, outside the picture, empty.
+Image rasterize(const Roi& roi, int width, int height);
+/// The grid of points over a mask.
+Grid make_grid(ImageView roi_mask, int step);
+
+/// Seconds by stage, summed over frames.
+struct StageSeconds {
+  double load = 0, prepare = 0, search = 0, refine = 0, strain = 0, write = 0, total = 0;
+};
+
+/// Tracks the points of one reference through a sequence of current frames, in constant memory.
+/// The calls of one Tracker must not overlap; Trackers are independent of each other.
+class Tracker {
+ public:
+  /// Throws UsageError (options, sizes, ROI), DeviceError.
+  Tracker(const TrackOptions& options, ImageView reference, const Roi& roi = {});
+  ~Tracker();
+  Tracker(Tracker&&) noexcept;
+  Tracker& operator=(Tracker&&) noexcept;
+
+  const Grid& grid() const;
+  /// Measures the next frame. Throws UsageError where size or type differ from the reference, Cancelled.
+  Field track(ImageView current, std::stop_token stop = {});
+  /// Estimated noise of the last frame, grey levels (see TrackOptions::noise).
+  double noise() const;
+  const StageSeconds& seconds() const;
+  /// Correlation variants and SIMD targets that ran.
+  std::vector<std::string> kernels() const;
+  /// "cpu" or the GPU's name.
+  std::string device() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A whole run from files to files: what `dic track` does.
+struct TrackJob {
+  std::vector<std::string> frames;  ///< files, globs, directories or one video
+  std::string reference;            ///< empty = the first frame
+  std::filesystem::path output = "dic_out";
+  bool force = false;  ///< replace an earlier result of dic
+  Roi roi;
+  TrackOptions options;
+  double scale_mm_per_px = 0;  ///< 0 = px
+  bool csv = false;
+  CsvStyle csv_style = CsvStyle::native;
+  bool pictures = true;
+  std::string command;  ///< as typed, for run.json
+  std::vector<std::string> problems() const;
+};
+
+struct FrameSummary {
+  std::string file;
+  std::array<std::int64_t, kStatusCount> counts{};
+  double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;  ///< over points with values
+  double noise = 0;                                                               ///< grey levels
+  double seconds = 0;
+  std::string error;  ///< why the frame could not be processed; empty = it was
+};
+
+struct TrackSummary {
+  std::string reference;
+  std::int64_t points = 0;
+  std::vector<FrameSummary> frames;
+  StageSeconds seconds;
+  std::string device;
+  std::vector<std::string> kernels;
+  bool interrupted = false;  ///< ended by the stop token; what was finished is saved
+  std::filesystem::path output;
+};
+
+/// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
+/// Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and returns.
+TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
+                         std::stop_token stop = {});
+
+}  // namespace dic
