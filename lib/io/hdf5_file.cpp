@@ -1,0 +1,215 @@
+#include "io/hdf5_file.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <utility>
+
+namespace dic::hdf5 {
+namespace {
+
+// Scalars of a series are stored in chunks of this many; whole fields one item per chunk.
+constexpr hsize_t kScalarsPerChunk = 256;
+
+/// Keeps HDF5 from printing its error stack while a call may fail.
+class SilentErrors {
+ public:
+  SilentErrors() {
+    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~SilentErrors() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+  SilentErrors(const SilentErrors&) = delete;
+  SilentErrors& operator=(const SilentErrors&) = delete;
+
+ private:
+  H5E_auto2_t print_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// HDF5 quotes the system's reason inside one of the messages on its stack.
+herr_t find_reason(unsigned, const H5E_error2_t* entry, void* reason) {
+  constexpr std::string_view kBefore = "error message = '";
+  const std::string_view text = entry->desc != nullptr ? entry->desc : "";
+  const auto at = text.find(kBefore);
+  if (at != text.npos) {
+    const auto begin = at + kBefore.size();
+    *static_cast<std::string*>(reason) = text.substr(begin, text.find('\'', begin) - begin);
+  }
+  return 0;
+}
+
+std::string system_reason() {
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_reason, &reason);
+  return reason.empty() ? "the HDF5 library gave no reason" : reason;
+}
+
+/// Runs one or more HDF5 calls; negative results mean failure.
+class Calls {
+ public:
+  explicit Calls(const std::filesystem::path& path) : path_(path) {}
+
+  void operator()(herr_t result) const {
+    if (result < 0) fail();
+  }
+  Handle operator()(hid_t id, Handle::Close close) const {
+    if (id < 0) fail();
+    return {id, close};
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw FileError("Cannot write " + path_.string() + ": " + system_reason() +
+                    ". Check the free space and your rights there, or choose another output folder.");
+  }
+
+  SilentErrors silent_;
+  const std::filesystem::path& path_;
+};
+
+Handle data_space(const Calls& check, const Shape& shape, const Shape* maximum = nullptr) {
+  if (shape.empty()) return check(H5Screate(H5S_SCALAR), H5Sclose);
+  const std::vector<hsize_t> dims(shape.begin(), shape.end());
+  const std::vector<hsize_t> max_dims =
+      maximum != nullptr ? std::vector<hsize_t>(maximum->begin(), maximum->end()) : dims;
+  return check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()), H5Sclose);
+}
+
+/// Fixed-length ASCII, the kind that VTK's reader expects.
+Handle fixed_text_type(const Calls& check, std::size_t length) {
+  Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
+  check(H5Tset_size(type, std::max<std::size_t>(length, 1)));
+  check(H5Tset_strpad(type, H5T_STR_NULLPAD));
+  return type;
+}
+
+Handle utf8_type(const Calls& check) {
+  Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
+  check(H5Tset_size(type, H5T_VARIABLE));
+  check(H5Tset_cset(type, H5T_CSET_UTF8));
+  return type;
+}
+
+Handle link_creation(const Calls& check) {
+  Handle properties = check(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  check(H5Pset_create_intermediate_group(properties, 1));
+  return properties;
+}
+
+}  // namespace
+
+Handle::~Handle() {
+  if (!valid()) return;
+  const SilentErrors silent;
+  close();
+}
+
+Handle::Handle(Handle&& other) noexcept
+    : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+
+Handle& Handle::operator=(Handle&& other) noexcept {
+  std::swap(id_, other.id_);
+  std::swap(close_, other.close_);
+  return *this;
+}
+
+bool Handle::close() { return close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
+
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
+  const Calls check(path_);
+  const Handle access = check(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
+  file_ = check(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+}
+
+void OutputFile::create_group(const std::string& name) {
+  const Calls check(path_);
+  check(H5Gcreate2(file_, name.c_str(), link_creation(check), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+}
+
+void OutputFile::set_attribute(const std::string& object, const std::string& name, std::string_view text) {
+  const Calls check(path_);
+  const std::string terminated(text);  // an empty text still has one byte to write
+  write_attribute(object, name, {}, fixed_text_type(check, text.size()), terminated.c_str());
+}
+
+void OutputFile::set_attribute(const std::string& object, const std::string& name,
+                               std::span<const std::string> texts) {
+  const Calls check(path_);
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  write_attribute(object, name, {pointers.size()}, utf8_type(check), pointers.data());
+}
+
+void OutputFile::write_attribute(const std::string& object, const std::string& name, const Shape& shape,
+                                 hid_t type, const void* values) {
+  const Calls check(path_);
+  const Handle owner = check(H5Oopen(file_, object.c_str(), H5P_DEFAULT), H5Oclose);
+  if (H5Aexists(owner, name.c_str()) > 0) check(H5Adelete(owner, name.c_str()));
+  const Handle attribute = check(
+      H5Acreate2(owner, name.c_str(), type, data_space(check, shape), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  check(H5Awrite(attribute, type, values));
+}
+
+void OutputFile::write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values) {
+  const Calls check(path_);
+  const Handle dataset = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape),
+                                          link_creation(check), H5P_DEFAULT, H5P_DEFAULT),
+                               H5Dclose);
+  check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+}
+
+void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type) {
+  const Calls check(path_);
+  Shape none{0}, any{H5S_UNLIMITED};
+  std::vector<hsize_t> chunk{item.empty() ? kScalarsPerChunk : 1};
+  for (Shape* shape : {&none, &any}) shape->insert(shape->end(), item.begin(), item.end());
+  chunk.insert(chunk.end(), item.begin(), item.end());
+  const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
+  check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any), link_creation(check), creation,
+                   H5P_DEFAULT),
+        H5Dclose);
+}
+
+void OutputFile::create_text_series(const std::string& name) {
+  const Calls check(path_);
+  create_series(name, {}, utf8_type(check));
+}
+
+void OutputFile::append_item(const std::string& name, hid_t type, const void* item) {
+  const Calls check(path_);
+  const Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  const Handle old_space = check(H5Dget_space(dataset), H5Sclose);
+  std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(old_space)));
+  H5Sget_simple_extent_dims(old_space, shape.data(), nullptr);
+
+  std::vector<hsize_t> start(shape.size(), 0), count = shape;
+  start[0] = shape[0]++;
+  count[0] = 1;
+  check(H5Dset_extent(dataset, shape.data()));
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
+  const Handle memory = data_space(check, Shape(count.begin(), count.end()));
+  check(H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, item));
+}
+
+void OutputFile::append_text(const std::string& name, std::string_view text) {
+  const Calls check(path_);
+  const std::string terminated(text);
+  const char* pointer = terminated.c_str();
+  append_item(name, utf8_type(check), &pointer);
+}
+
+void OutputFile::flush() {
+  const Calls check(path_);
+  check(H5Fflush(file_, H5F_SCOPE_GLOBAL));
+}
+
+void OutputFile::close() {
+  flush();
+  const Calls check(path_);
+  check(file_.close() ? 0 : -1);
+}
+
+}  // namespace dic::hdf5

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+/// The part of HDF5 that the product needs, with owned handles and exceptions: files are written front to
+/// back, nothing is read.
+namespace dic::hdf5 {
+
+/// Owns one HDF5 identifier.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+
+  Handle() = default;
+  Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
+  ~Handle();
+  Handle(Handle&& other) noexcept;
+  Handle& operator=(Handle&& other) noexcept;
+
+  operator hid_t() const { return id_; }  // NOLINT: it stands in for the identifier in every HDF5 call
+  bool valid() const { return id_ >= 0; }
+  /// Closes now; false where HDF5 could not (what was still to be written is lost).
+  bool close();
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+  Close close_ = nullptr;
+};
+
+/// The HDF5 type of a C++ element type.
+template <typename T>
+hid_t native_type() {
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
+  if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
+  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
+}
+
+using Shape = std::vector<std::uint64_t>;
+
+/// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
+/// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
+/// system's reason.
+class OutputFile {
+ public:
+  /// Creates the file; one of that name is replaced.
+  explicit OutputFile(std::filesystem::path path);
+
+  void create_group(const std::string& name);
+
+  /// Attributes of the group or dataset `object`; one of that name is replaced.
+  void set_attribute(const std::string& object, const std::string& name, std::string_view text);
+  void set_attribute(const std::string& object, const std::string& name, std::span<const std::string> texts);
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  void set_attribute(const std::string& object, const std::string& name, T value) {
+    write_attribute(object, name, {}, native_type<T>(), &value);
+  }
+  template <typename T>
+  void set_attribute(const std::string& object, const std::string& name, const std::vector<T>& values) {
+    write_attribute(object, name, {values.size()}, native_type<T>(), values.data());
+  }
+
+  /// A dataset of fixed shape, written at once; `values` holds the product of `shape` elements, row-major.
+  template <typename T>
+  void write(const std::string& name, const Shape& shape, const T* values) {
+    write_dataset(name, shape, native_type<T>(), values);
+  }
+
+  /// A dataset [unlimited, item...] with no items yet; each `append` adds one.
+  template <typename T>
+  void create_series(const std::string& name, const Shape& item) {
+    create_series(name, item, native_type<T>());
+  }
+  void create_text_series(const std::string& name);
+  template <typename T>
+  void append(const std::string& name, const T* item) {
+    append_item(name, native_type<T>(), item);
+  }
+  void append_text(const std::string& name, std::string_view text);
+
+  /// Hands everything to the system, so that a full disk shows now.
+  void flush();
+  /// Flushes and closes. Nothing else may be called after it.
+  void close();
+
+ private:
+  void write_attribute(const std::string& object, const std::string& name, const Shape& shape, hid_t type,
+                       const void* values);
+  void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
+  void create_series(const std::string& name, const Shape& item, hid_t type);
+  void append_item(const std::string& name, hid_t type, const void* item);
+
+  std::filesystem::path path_;
+  Handle file_;
+};
+
+}  // namespace dic::hdf5
