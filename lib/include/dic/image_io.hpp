@@ -9,25 +9,41 @@
 
 namespace dic {
 
-/// Reads one picture as grey: 8 and 16 bit stay u8 and u16, float stays f32.
+/// Reads one picture as grey: 8 and 16 bit stay u8 and u16, float stays f32 (64-bit float becomes f32).
 ///
 /// PNG, TIFF, BMP, JPEG, PGM and what else OpenCV decodes. Colour (and palette) becomes grey by
-/// Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the picture's type; alpha is ignored; equal
-/// channels keep their value exactly. Only the first page of a multi-page TIFF is read.
-/// Throws FileError: missing, unreadable, not a picture, truncated (a truncated JPEG, PNG or TIFF is refused,
-/// never returned half grey), not finite values in a float picture, an element type that is not supported.
+/// Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the picture's type; equal channels keep their
+/// value exactly; of a JPEG the stored luma is taken, which is the same Y before any rounding of R, G, B.
+/// Alpha is ignored, an orientation tag is not applied, white-is-zero TIFFs are inverted. TIFFs of 1 to 7 bit
+/// are scaled to 0..255, those of 9 to 15 bit keep their values in u16 and say so in `bit_depth`. Only the
+/// first page of a multi-page TIFF is read. The largest picture has 2^30 pixels.
+/// Throws FileError: missing, unreadable, not a picture, too large, truncated or damaged (never returned half
+/// grey), not finite values in a float picture, an element type that is not supported.
 Image read_image(const std::filesystem::path& path);
 
-/// Writes u8 or u16 (PNG, TIFF, BMP, PGM by the ending) or f32 (TIFF). Writes to a temporary name beside it
-/// and renames. Throws FileError.
+/// Writes u8 or u16 (PNG, TIFF, BMP, PGM by the ending; 16 bit not as BMP) or f32 (TIFF). Writes to a
+/// temporary name beside it and renames: the file is whole or not there. Throws FileError (no rights, disk
+/// full) and UsageError for an ending or an element type that does not fit.
 void write_image(const std::filesystem::path& path, ImageView picture);
+
+/// One colour picture that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no
+/// padding.
+struct RgbView {
+  const std::uint8_t* data = nullptr;
+  int width = 0;   ///< px
+  int height = 0;  ///< px
+};
+/// The same for a colour picture, 8 bit (PNG, TIFF, BMP).
+void write_image(const std::filesystem::path& path, RgbView picture);
 
 /// Expands files, globs ("frames/*.png", quoted), directories into a list of picture files.
 ///
 /// Order (the contract of `dic track`): inside a directory and a quoted glob naturally sorted (frame2 before
 /// frame10); a list of files that is in plain alphabetical order (what a shell's glob gives) is sorted
-/// naturally too; any other list keeps its order. Files in a directory that are not pictures by their ending
-/// are skipped. Throws FileError where a name matches nothing.
+/// naturally too; any other list keeps its order. Files in a directory that are not pictures by their ending,
+/// or hidden, are skipped. An argument that names an existing file or directory is that, whatever glob
+/// characters
+/// (* ? [ ]) it holds. Throws FileError where a name matches nothing.
 std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>& arguments);
 
 /// Natural order: runs of digits compare as numbers ("img_9" < "img_10").
@@ -40,16 +56,18 @@ bool is_video(const std::filesystem::path& path);
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  /// Number of frames; -1 where a video does not say.
+  /// Number of frames; -1 where a video does not say. A video may hold a few frames more or less.
   virtual std::int64_t count() const = 0;
   /// Name of frame i for messages and file stems ("frame_0003.png"; "clip_000012" for video).
   virtual std::string name(std::int64_t i) const = 0;
-  /// Reads frame i. Video is decoded in order: i must not decrease. Throws FileError for a frame that cannot
-  /// be read (the next one still can) and std::out_of_range past the end.
+  /// Reads frame i. Video is decoded in order: i must not decrease (UsageError). Throws FileError for a frame
+  /// that cannot be read (the next one still can) and std::out_of_range past the end. A video that ends well
+  /// before its own count is a FileError at the first missing frame, then std::out_of_range.
   virtual Image read(std::int64_t i) = 0;
 };
 
-/// Opens what `expand_frames` gave, or a video. Nothing is decoded yet. Throws FileError.
+/// Opens the pictures that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError,
+/// also where a video is not alone.
 std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments);
 
 }  // namespace dic
