@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What a backend (CPU, CUDA) of the correlation room offers. `Correlator` validates a request once, turns it
+/// into a `Job` and hands it to its backend; listing, checking, planning and dispatch all go through the
+/// table that `backends()` returns, so that they cannot disagree.
+namespace dic::correlate {
+
+/// Pair k of a job: which reference meets which window.
+struct Pair {
+  std::int64_t reference = 0;
+  std::int64_t window = 0;
+};
+
+/// A request that has been checked: one element type, sizes and counts that agree with the form, references
+/// and masks inside their pictures, shifts of moderate size. Windows may lie partly or wholly outside.
+/// Spans belong to the caller and live until the call returns.
+struct Job {
+  Form form = Form::one_to_one;
+  Matrices reference;
+  Matrices search;
+  Shifts shifts;  ///< may be empty (count() == 0)
+  Measure measure = Measure::zncc;
+  std::span<const ImageView> mask;  ///< empty, or one u8 picture per reference picture
+  ScalarType type = ScalarType::u8;
+  std::int64_t references = 0;
+  std::int64_t windows = 0;
+  std::int64_t pairs = 0;
+
+  Pair pair(std::int64_t k) const;
+  CorrelateShape shape() const;
+};
+
+/// Checks a request; throws UsageError.
+Job check_request(const CorrelateRequest& request);
+
+/// Runs jobs on one device. One call at a time.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const DeviceFacts& facts() const = 0;
+  /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
+  virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
+  /// `out` has job.pairs elements, each a fresh Peak{}. job.measure is not `sums`.
+  virtual void peaks(const Job& job, const std::string& variant, std::span<Peak> out) = 0;
+};
+
+/// One backend of this build.
+struct BackendEntry {
+  std::string_view name;                          ///< "cpu", "cuda": what a device string begins with
+  const std::vector<VariantInfo>& (*variants)();  ///< every variant, none where the backend is not built
+  /// Why a variant cannot do a job of this shape beyond what its VariantInfo says: one sentence, or empty.
+  std::string (*problem)(std::string_view variant, const CorrelateShape& shape);
+  /// Chooses among `variants()`; pure. The shape can be done by at least one of them.
+  CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceFacts& device);
+  /// Opens device number `ordinal`; threads: 0 = one per core. Throws DeviceError.
+  std::unique_ptr<Backend> (*open)(int ordinal, int threads);
+};
+
+BackendEntry cpu_backend();
+/// Defined by exactly one file of the build: backend_cuda.cpp or backend_cuda_stub.cpp.
+BackendEntry cuda_backend();
+
+/// All backends; a name that is none of them throws UsageError.
+std::span<const BackendEntry> backends();
+const BackendEntry& backend_named(std::string_view name);
+
+/// Why `variant` of `backend` cannot do the job: one sentence, or empty when it can.
+std::string variant_problem(const BackendEntry& backend, std::string_view variant,
+                            const CorrelateShape& shape);
+
+/// The best shift of a packed ny x nx surface of scores by the rules of `Peak`. Scores are larger-is-better
+/// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the measure's sign.
+Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure);
+/// What a surface holds for a score: the measure's sign, and its value for a shift that is not defined.
+float score_to_value(float score, Measure measure);
+
+}  // namespace dic::correlate

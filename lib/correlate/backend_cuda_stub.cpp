@@ -1,0 +1,25 @@
+#include <dic/error.hpp>
+
+#include "correlate/backend.hpp"
+
+// Stands in for backend_cuda.cpp in builds without CUDA.
+namespace dic::correlate {
+namespace {
+
+constexpr const char* kMessage =
+    "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed with "
+    "-DDIC_CUDA=ON.";
+
+const std::vector<VariantInfo>& no_variants() {
+  static const std::vector<VariantInfo> none;
+  return none;
+}
+std::string problem(std::string_view, const CorrelateShape&) { return kMessage; }
+CorrelatePlan plan(const CorrelateShape&, const DeviceFacts&) { throw DeviceError(kMessage); }
+std::unique_ptr<Backend> open(int, int) { throw DeviceError(kMessage); }
+
+}  // namespace
+
+BackendEntry cuda_backend() { return {"cuda", no_variants, problem, plan, open}; }
+
+}  // namespace dic::correlate
