@@ -1,8 +1,11 @@
+#include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <cstddef>
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <limits>
+#include <utility>
 
 #include "core/parallel.hpp"
 
@@ -11,6 +14,7 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kRowsPerTask = 8;
+constexpr int kMaxStrainWindow = 127;
 
 using Gradient = std::array<double, 4>;  // du/dx, du/dy, dv/dx, dv/dy
 constexpr Gradient kNoGradient = {kMissing, kMissing, kMissing, kMissing};
@@ -77,17 +81,18 @@ class CompleteWindows {
 class PartialWindows {
  public:
   PartialWindows(const Grid& grid, const std::vector<double>& u, const std::vector<double>& v, int window)
-      : grid_(grid), u_(u), v_(v), window_(window), half_(window / 2) {}
+      : grid_(grid), u_(u), v_(v), window_(window), half_(window / 2), usable_(window), reached_(window) {}
 
   Gradient gradient(int i, int j) {
-    const Moments m = connected_moments(i, j);
+    find_usable(i, j);
+    find_reached();
+    const Moments m = moments(i, j);
     // Half of the window never fits on one line, so the normal equations cannot be singular.
-    if (2 * m.n < static_cast<std::int64_t>(window_) * window_) return kNoGradient;
-    const double n = static_cast<double>(m.n);
-    const double xx = m.xx - m.x * m.x / n, xy = m.xy - m.x * m.y / n, yy = m.yy - m.y * m.y / n;
+    if (2 * m.n < window_ * window_) return kNoGradient;
+    const double xx = m.xx - m.x * m.x / m.n, xy = m.xy - m.x * m.y / m.n, yy = m.yy - m.y * m.y / m.n;
     const double scale = 1 / ((xx * yy - xy * xy) * grid_.step);
-    const auto slopes = [&](const double(&f)[3]) {
-      const double xf = f[1] - m.x * f[0] / n, yf = f[2] - m.y * f[0] / n;
+    const auto slopes = [&](const DataMoments& f) {
+      const double xf = f.x - m.x * f.sum / m.n, yf = f.y - m.y * f.sum / m.n;
       return std::array{(yy * xf - xy * yf) * scale, (xx * yf - xy * xf) * scale};
     };
     const auto du = slopes(m.u), dv = slopes(m.v);
@@ -95,60 +100,87 @@ class PartialWindows {
   }
 
  private:
-  struct Offset {
-    int i, j;
+  using Row = std::bitset<kMaxStrainWindow + 1>;  // bit b: node i - half + b of a window row
+
+  struct DataMoments {
+    double sum = 0, x = 0, y = 0;  // sums of f, x f, y f
   };
   struct Moments {
-    std::int64_t n = 0;
-    double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-    double u[3] = {}, v[3] = {};  // sums of f, x f, y f
-
-    void add(Offset at, double u_value, double v_value) {
-      const double px = at.i, py = at.j;
-      ++n;
-      x += px, y += py, xx += px * px, xy += px * py, yy += py * py;
-      u[0] += u_value, u[1] += px * u_value, u[2] += py * u_value;
-      v[0] += v_value, v[1] += px * v_value, v[2] += py * v_value;
-    }
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+    DataMoments u, v;
   };
 
-  Moments connected_moments(int i, int j) {
-    Moments moments;
-    seen_.assign(static_cast<std::size_t>(window_) * window_, 0);
-    visit({0, 0});
-    // The centre itself may be an outlier: it starts the search, but does not enter the fit.
-    if (const double value = u_[node(i, j)]; !std::isnan(value)) moments.add({0, 0}, value, v_[node(i, j)]);
-    while (!open_.empty()) {
-      const Offset from = open_.back();
-      open_.pop_back();
-      for (const Offset at : {Offset{from.i - 1, from.j}, Offset{from.i + 1, from.j},
-                              Offset{from.i, from.j - 1}, Offset{from.i, from.j + 1}}) {
-        if (!in_window(at) || seen(at) || !in_grid(i + at.i, j + at.j)) continue;
-        const std::size_t k = node(i + at.i, j + at.j);
-        if (std::isnan(u_[k])) continue;
-        visit(at);
-        moments.add(at, u_[k], v_[k]);
-      }
+  /// The data of window row r around (i, j), from the window's first column on; may begin before the row
+  /// does.
+  std::ptrdiff_t row_start(int i, int j, int r) const {
+    return static_cast<std::ptrdiff_t>(j - half_ + r) * grid_.nx + i - half_;
+  }
+  bool in_grid(int j, int r) const { return j - half_ + r >= 0 && j - half_ + r < grid_.ny; }
+
+  void find_usable(int i, int j) {
+    const int first = std::max(0, half_ - i), last = std::min(window_, grid_.nx - i + half_);
+    for (int r = 0; r < window_; ++r) {
+      usable_[r].reset();
+      if (!in_grid(j, r)) continue;
+      const std::ptrdiff_t start = row_start(i, j, r);
+      for (int b = first; b < last; ++b) usable_[r][b] = !std::isnan(u_[start + b]);
     }
-    return moments;
+    usable_[half_].set(half_);  // the centre starts the search even where it is an outlier itself
   }
 
-  void visit(Offset at) {
-    seen(at) = 1;
-    open_.push_back(at);
+  /// Spreads from the centre along rows and to the rows above and below until nothing changes.
+  void find_reached() {
+    for (Row& row : reached_) row.reset();
+    reached_[half_].set(half_);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int r = 0; r < window_; ++r) changed |= spread_into(r);
+      for (int r = window_ - 1; r >= 0; --r) changed |= spread_into(r);
+    }
   }
-  std::uint8_t& seen(Offset at) {
-    return seen_[static_cast<std::size_t>(at.j + half_) * window_ + at.i + half_];
+
+  bool spread_into(int r) {
+    if (reached_[r] == usable_[r]) return false;
+    Row row = reached_[r];
+    if (r > 0) row |= reached_[r - 1];
+    if (r < window_ - 1) row |= reached_[r + 1];
+    row &= usable_[r];
+    Row up = usable_[r], down = usable_[r];  // runs of usable nodes of doubling length
+    for (int distance = 1; distance < window_; distance *= 2) {
+      row |= (up & row << distance) | (down & row >> distance);
+      up &= up << distance;
+      down &= down >> distance;
+    }
+    return std::exchange(reached_[r], row) != row;
   }
-  bool in_window(Offset at) const { return std::abs(at.i) <= half_ && std::abs(at.j) <= half_; }
-  bool in_grid(int i, int j) const { return i >= 0 && j >= 0 && i < grid_.nx && j < grid_.ny; }
-  std::size_t node(int i, int j) const { return static_cast<std::size_t>(j) * grid_.nx + i; }
+
+  Moments moments(int i, int j) {
+    // The centre of an outlier was a step on the way only.
+    if (std::isnan(u_[row_start(i, j, half_) + half_])) reached_[half_].reset(half_);
+    Moments m;
+    for (int r = 0; r < window_; ++r) {
+      double n = 0, sx = 0, sxx = 0;
+      DataMoments u, v;
+      const std::ptrdiff_t start = row_start(i, j, r);
+      for (int b = 0; b < window_; ++b) {
+        if (!reached_[r][b]) continue;
+        const double x = b - half_, fu = u_[start + b], fv = v_[start + b];
+        n += 1, sx += x, sxx += x * x;
+        u.sum += fu, u.x += x * fu;
+        v.sum += fv, v.x += x * fv;
+      }
+      const double y = r - half_;
+      m.n += n, m.x += sx, m.xx += sxx, m.y += y * n, m.yy += y * y * n, m.xy += y * sx;
+      m.u.sum += u.sum, m.u.x += u.x, m.u.y += y * u.sum;
+      m.v.sum += v.sum, m.v.x += v.x, m.v.y += y * v.sum;
+    }
+    return m;
+  }
 
   const Grid& grid_;
   const std::vector<double>&u_, &v_;
   int window_, half_;
-  std::vector<std::uint8_t> seen_;
-  std::vector<Offset> open_;
+  std::vector<Row> usable_, reached_;
 };
 
 StrainField missing_strain(std::size_t nodes) {
@@ -214,9 +246,9 @@ std::string_view to_string(StrainMeasure measure) {
 }
 
 std::vector<std::string> StrainOptions::problems() const {
-  if (window >= 3 && window % 2 == 1) return {};
-  return {"The strain window is " + std::to_string(window) +
-          " points; use an odd number of at least 3, for example 5."};
+  if (window >= 3 && window <= kMaxStrainWindow && window % 2 == 1) return {};
+  return {"The strain window is " + std::to_string(window) + " points; use an odd number from 3 to " +
+          std::to_string(kMaxStrainWindow) + ", for example 5."};
 }
 
 std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure) {

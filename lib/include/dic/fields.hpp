@@ -67,8 +67,8 @@ enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, a
 std::string_view to_string(StrainMeasure measure);
 
 struct StrainOptions {
-  /// Side of the square window of points for the least-squares fit, odd, >= 3. 5 points at step 5 and subset
-  /// 33 is a virtual strain gauge of 53 px ((window - 1) * step + subset).
+  /// Side of the square window of points for the least-squares fit, odd, 3..127. 5 points at step 5 and
+  /// subset 33 is a virtual strain gauge of 53 px ((window - 1) * step + subset).
   int window = 5;
   StrainMeasure measure = StrainMeasure::green_lagrange;
   /// One sentence per problem; empty when all is well.
@@ -77,28 +77,31 @@ struct StrainOptions {
 
 /// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain
 /// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here with missing points
-/// left out). Uses nodes with values inside the ROI that are connected to the centre by steps inside the
-/// window, so that neither a hole nor a crack of missing points is bridged. A node needs at least half of the
-/// window's nodes, not all on one line; else its strain is NaN. `threads`: 0 = one per core.
+/// left out). The fit takes `ok` nodes inside the ROI that are connected to the centre by steps to one of
+/// four neighbours inside the window, so that neither a hole nor a crack of missing points is bridged. A node
+/// with values (outliers too, though they enter no fit) whose window holds at least half of its nodes gets a
+/// strain; the others are NaN. `threads`: 0 = one per core. Throws UsageError for options with problems.
 StrainField compute_strain(const Grid& grid, const Field& field, const StrainOptions& options,
                            int threads = 1);
 
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
 /// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference
-/// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2.
+/// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where
+/// det F <= 0 (folded material).
 std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure);
 
 struct OutlierOptions {
   bool enabled = true;
-  /// Normalized residual above which a point contradicts its neighbours. 0 residual floor would flag
-  /// noise-free data, hence `floor`.
+  /// Normalized residual (of u and v together) above which a point contradicts its neighbours. 0 residual
+  /// floor would flag noise-free data, hence `floor`.
   double threshold = 6.0;
   double floor = 0.1;  ///< px, added to the median residual (Westerweel & Scarano 2005)
 };
 
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
-/// detection for PIV data" (2005), on residuals from a local plane so that strain and rotation do not trigger
-/// it. Returns how many it marked.
+/// detection for PIV data" (2005), with the eight neighbours and on residuals from a local plane (median
+/// slopes) so that strain and rotation do not trigger it. Points with fewer than three neighbours are not
+/// judged. Returns how many it marked.
 std::int64_t mark_outliers(const Grid& grid, Field& field, const OutlierOptions& options, int threads = 1);
 
 }  // namespace dic
