@@ -1,1 +1,245 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/match.hpp>
+#include <limits>
 
+#include "core/parallel.hpp"
+#include "match/box.hpp"
+#include "match/candidates.hpp"
+#include "match/pattern.hpp"
+#include "match/subpixel.hpp"
+
+namespace dic {
+namespace {
+
+/// A sharp peak between four pixels shows at least this much less at each of them.
+constexpr double kSamplingLoss = 0.25;
+/// How much the quadratic through the surface may underestimate the score at the peak.
+constexpr double kEstimateError = 0.1;
+
+std::string size_text(int width, int height) {
+  return std::to_string(width) + " x " + std::to_string(height) + " px";
+}
+
+Correlator make_correlator(const std::string& device, int threads) {
+  if (device != "auto") return Correlator(device, threads);
+  try {
+    return Correlator("cuda", threads);
+  } catch (const DeviceError&) {
+    return Correlator("cpu", threads);
+  }
+}
+
+void check_contrast(const Template& made, std::size_t index, Measure method) {
+  const std::string name = "Template " + std::to_string(index + 1);
+  if (method == Measure::zncc && made.min == made.max)
+    throw UsageError(name +
+                     " has the same grey level everywhere, and zncc needs contrast; take a patch with" +
+                     " detail, or method ssd.");
+  if (method == Measure::ncc && made.min == 0 && made.max == 0)
+    throw UsageError(name +
+                     " is zero everywhere, and ncc needs grey levels; take another patch, or method ssd.");
+}
+
+/// "8 bit", "float".
+std::string depth_text(ScalarType type, int bit_depth) {
+  if (type == ScalarType::f32 || type == ScalarType::f64) return "float";
+  return std::to_string(bit_depth > 0 ? bit_depth : static_cast<int>(8 * size_of(type))) + " bit";
+}
+
+void check_types(const Template& made, ImageView image, Measure method) {
+  const std::string ours = depth_text(made.type, made.bit_depth);
+  const std::string theirs = depth_text(image.type, image.bit_depth);
+  if (method == Measure::ssd && ours != theirs)
+    throw UsageError("ssd compares grey levels as they are, but the template is " + ours + " and the image " +
+                     theirs + "; use zncc or ncc, or convert one of them.");
+  const bool is_unsigned = image.type == ScalarType::u8 || image.type == ScalarType::u16;
+  if (method == Measure::ncc && made.min < 0 && is_unsigned)
+    throw UsageError(
+        "ncc cannot compare a template that has values below zero with an image that has none; use"
+        " zncc.");
+}
+
+/// Sum of squares of the image under the pattern's elements that count.
+double energy_under(const Pattern& pattern, ImageView image, const Candidate& at) {
+  return visit_scalar(image.type, [&]<typename T>(T) {
+    double sum = 0;
+    for (int j = 0; j < pattern.mask.height(); ++j) {
+      const T* row = image.row<T>(at.y + j) + at.x;
+      const std::uint8_t* counts = pattern.mask.row<std::uint8_t>(j);
+      for (int i = 0; i < pattern.mask.width(); ++i) sum += counts[i] ? double(row[i]) * row[i] : 0.0;
+    }
+    return sum;
+  });
+}
+
+double energy(const Pattern& pattern) { return energy_under(pattern, pattern.values, {}); }
+
+}  // namespace
+
+std::vector<std::string> MatchOptions::problems() const {
+  std::vector<std::string> found;
+  if (method == Measure::sums) found.push_back("The method must be zncc, ncc or ssd.");
+  if (max_matches < 1) found.push_back("The number of matches must be at least 1.");
+  if (!(threshold >= -1 && threshold <= 1)) found.push_back("The threshold must be between -1 and 1.");
+  if (!(max_overlap >= 0 && max_overlap <= 1)) found.push_back("The overlap must be between 0 and 1.");
+  if (rotations.empty())
+    found.push_back("There must be at least one rotation; 0 leaves the template as it is.");
+  if (!std::all_of(rotations.begin(), rotations.end(), [](double angle) { return std::isfinite(angle); }))
+    found.push_back("A rotation must be a finite number of degrees.");
+  if (scales.empty()) found.push_back("There must be at least one scale; 1 leaves the template as it is.");
+  if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
+    found.push_back("A scale must be greater than 0.");
+  if (threads < 0) found.push_back("The number of threads must be 0 (one per core) or more.");
+  return found;
+}
+
+struct Matcher::Impl {
+  MatchOptions options;
+  ThreadPool pool;
+  Correlator correlator;
+  std::vector<Template> templates;
+  Surfaces surfaces;
+
+  explicit Impl(const MatchOptions& wanted)
+      : options(wanted), pool(wanted.threads), correlator(make_correlator(wanted.device, wanted.threads)) {}
+
+  MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
+  MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image);
+  SurfaceView correlate(const Pattern& pattern, ImageView image);
+};
+
+Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& options,
+                 std::span<const ImageView> masks) {
+  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (!masks.empty() && masks.size() != templates.size())
+    throw UsageError("There are " + std::to_string(masks.size()) + " masks for " +
+                     std::to_string(templates.size()) + " templates; give one mask per template, or none.");
+  impl_ = std::make_unique<Impl>(options);
+  for (std::size_t k = 0; k < templates.size(); ++k) {
+    impl_->templates.push_back(make_template(templates[k], masks.empty() ? ImageView{} : masks[k]));
+    check_contrast(impl_->templates.back(), k, options.method);
+  }
+}
+
+Matcher::~Matcher() = default;
+Matcher::Matcher(Matcher&&) noexcept = default;
+Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+
+MatchResult Matcher::find(ImageView image, std::stop_token stop) {
+  MatchResult result;
+  for (std::size_t k = 0; k < impl_->templates.size(); ++k) result.add(impl_->find_template(k, image, stop));
+  return result;
+}
+
+/// What one template yields at all rotations and scales.
+MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std::stop_token stop) {
+  const Template& wanted = templates[index];
+  check_types(wanted, image, options.method);
+  Match pose;
+  pose.template_index = static_cast<int>(index);
+  pose.width = wanted.values.width();
+  pose.height = wanted.values.height();
+  bool fits = false;
+  MatchResult result;
+  for (const double scale : options.scales) {
+    const TemplateWarp warp(wanted, scale, pool);
+    for (const double rotation : options.rotations) {
+      if (stop.stop_requested()) throw Cancelled("Template matching was cancelled.");
+      const Pattern pattern = warp.at(rotation);
+      if (pattern.values.width() > image.width || pattern.values.height() > image.height) continue;
+      fits = true;
+      pose.rotation_deg = rotation;
+      pose.scale = scale;
+      result.add(find_pattern(pattern, pose, image));
+    }
+  }
+  if (!fits)
+    throw UsageError("Template " + std::to_string(index + 1) + " (" + size_text(pose.width, pose.height) +
+                     ") does not fit into the image (" + size_text(image.width, image.height) +
+                     "); take a smaller template or a smaller scale.");
+  result.matches = suppress_non_maxima(result.matches, options.max_overlap, options.max_matches);
+  return result;
+}
+
+/// The best places of a pattern that do not overlap. `pose` names template, rotation and scale.
+MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
+  const bool is_ssd = options.method == Measure::ssd;
+  const SurfaceView surface = correlate(pattern, image);
+  const double lowest =
+      is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss - kEstimateError;
+  const double pattern_energy = energy(pattern);
+  const auto estimated_score = [&](const Candidate& at) {
+    return is_ssd ? 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at)) : at.estimate;
+  };
+  const auto place = [&](double x, double y) {
+    Match match = pose;
+    match.x = x - pattern.origin_x;
+    match.y = y - pattern.origin_y;
+    match.center_x = match.x + pattern.center_x;
+    match.center_y = match.y + pattern.center_y;
+    return match;
+  };
+
+  MatchResult result;
+  std::vector<Match>& accepted = result.matches;
+  bool first = true;  // tells the best score, however low
+  for (const Candidate& candidate : find_candidates(surface, lowest, pool)) {
+    if (is_suppressed(place(candidate.x, candidate.y), accepted, options.max_overlap)) continue;
+    if (!first && estimated_score(candidate) < options.threshold - kEstimateError) continue;
+    first = false;
+    const SubpixelFit fit = fit_subpixel(pattern, image, candidate, options.method, pool);
+    result.best_score = std::max(result.best_score, fit.score);
+    if (fit.score < options.threshold) continue;
+    accepted.push_back(place(fit.x, fit.y));
+    accepted.back().score = fit.score;
+    if (static_cast<int>(accepted.size()) == options.max_matches) break;
+  }
+  return result;
+}
+
+/// Surface of a pattern wholly inside the image; its maxima are the places (ssd: negated, undefined =
+/// -infinity).
+SurfaceView Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
+  const Image elements = to_elements(pattern, image.type, options.method);
+  const ImageView reference = elements, mask = pattern.mask;
+  const MatrixPosition corner;
+  CorrelateRequest request;
+  request.reference = {{&reference, 1}, {&corner, 1}, reference.height, reference.width};
+  request.search = {{&image, 1}, {&corner, 1}, image.height, image.width};
+  request.shifts = Shifts::valid(reference.height, reference.width, image.height, image.width);
+  request.measure = options.method;
+  request.variant = options.variant;
+  if (pattern.masked) request.reference_mask = {&mask, 1};
+  correlator.surfaces(request, surfaces);
+
+  float* values = surfaces.surface<float>(0);
+  if (options.method == Measure::ssd)
+    std::transform(values, values + request.shifts.count(), values, [](float ssd) {
+      return ssd < std::numeric_limits<float>::max() ? -ssd : -std::numeric_limits<float>::infinity();
+    });
+  return {values, surfaces.nx, surfaces.ny};
+}
+
+void MatchResult::add(MatchResult other) {
+  matches.insert(matches.end(), other.matches.begin(), other.matches.end());
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const Match& a, const Match& b) { return a.score > b.score; });
+  best_score = std::max(best_score, other.best_score);
+}
+
+MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
+                            const MatchOptions& options, std::span<const ImageView> masks,
+                            std::stop_token stop) {
+  Matcher matcher(templates, options, masks);
+  MatchResult all;
+  for (std::size_t k = 0; k < images.size(); ++k) {
+    MatchResult result = matcher.find(images[k], stop);
+    for (Match& match : result.matches) match.image = static_cast<int>(k);
+    all.add(std::move(result));
+  }
+  return all;
+}
+
+}  // namespace dic

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -10,39 +13,89 @@
 namespace dic {
 
 struct MatchOptions {
-  Measure method = Measure::zncc;  ///< zncc, ncc or ssd
-  int max_matches = 1;             ///< per template and image, after non-maximum suppression; >= 1
-  /// Matches scoring lower are dropped. For ssd the score is 1 - ssd / (sum ref^2 + sum search^2), in [0, 1]
-  /// for unsigned pictures, so that one threshold rule serves all methods.
+  /// zncc ignores brightness and contrast, ncc ignores contrast only, ssd compares grey levels as they are.
+  Measure method = Measure::zncc;
+  int max_matches = 1;  ///< per template and image, after non-maximum suppression; >= 1
+  /// Matches scoring lower are dropped; in [-1, 1]. Judged at the sub-pixel position.
   double threshold = 0.5;
-  /// Two matches of one template whose boxes overlap by more than this (intersection over union) are one.
+  /// Two matches of one template whose boxes overlap by more than this (intersection over union) are one: the
+  /// better scoring stays. In [0, 1].
   double max_overlap = 0.3;
-  std::vector<double> rotations = {0};  ///< degrees, positive from x towards y
-  std::vector<double> scales = {1};     ///< of the template, > 0
-  std::string device = "auto";
-  int threads = 0;      ///< 0 = one per core
-  std::string variant;  ///< of the correlation; empty = planner
+  std::vector<double> rotations = {0};  ///< degrees, positive from x towards y; at least one
+  std::vector<double> scales = {1};     ///< of the template, > 0; at least one
+  std::string device = "auto";          ///< auto, cpu, cuda, cuda:N
+  int threads = 0;                      ///< 0 = one per core
+  std::string variant;                  ///< of the correlation; empty = planner
+  /// One sentence per problem; empty when all is well.
   std::vector<std::string> problems() const;
 };
 
 /// One place where a template was found.
 struct Match {
-  int image = 0;  ///< index
-  int template_index = 0;
-  double x = 0, y = 0;  ///< sub-pixel position of the template's top-left pixel centre, image px
-  double center_x = 0, center_y = 0;
-  double score = 0;  ///< [-1, 1]
-  double rotation_deg = 0;
-  double scale = 1;
+  int image = 0;                      ///< index
+  int template_index = 0;             ///< index
+  double x = 0, y = 0;                ///< where the template's own top-left pixel centre lands, image px
+  double center_x = 0, center_y = 0;  ///< where the template's centre ((w-1)/2, (h-1)/2) lands, image px
+  double score = 0;                   ///< at this sub-pixel position, [-1, 1], 1 = equal
+  double rotation_deg = 0;            ///< one of MatchOptions::rotations
+  double scale = 1;                   ///< one of MatchOptions::scales
+  int width = 0, height = 0;          ///< of the template as given, px
 };
 
-/// Finds each template in each image; best score first over all of them.
+/// Corners of the matched box, image px: the outer edges of the template's corner pixels, in the order
+/// top-left, top-right, bottom-right, bottom-left of the template.
+std::array<std::array<double, 2>, 4> box_corners(const Match& match);
+
+struct MatchResult {
+  std::vector<Match> matches;  ///< best score first
+  /// Best score seen anywhere, also below the threshold: says how far off the threshold was.
+  double best_score = -1;
+
+  /// Takes in the matches of another result, in order of score.
+  void add(MatchResult other);
+};
+
+/// Searches the same templates in one image after the other; keeps threads, FFT plans and buffers between
+/// calls.
 ///
-/// masks: empty, or one per template (u8, template's size, non-zero = counts). For a rotated or scaled
-/// template x, y is where the template's own top-left pixel centre lands. Throws UsageError (a template
-/// larger than the image, different element types that cannot be compared), Cancelled.
-std::vector<Match> match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
-                                   const MatchOptions& options, std::span<const ImageView> masks = {},
-                                   std::stop_token stop = {});
+/// A score is the method's value between template and image at the sub-pixel position:
+///   zncc, ncc   the (zero-)normalized cross-correlation; 0 where the image has no contrast (no energy)
+///   ssd         1 - sum (t - i)^2 / (sum t^2 + sum i^2), so that one threshold rule serves all methods
+/// Candidates are the local maxima (ssd: minima) of the correlation surface at whole pixels. Each is refined
+/// by Gauss-Newton steps of a translation with gain and offset (Lucas & Kanade 1981) on a prefiltered quintic
+/// spline of the image; within 1 px of the whole pixel, and where that fails by a quadratic through the
+/// surface. A rotated or scaled template counts with the pixels that lie wholly inside its outline. A turned
+/// or scaled template that does not fit into the image is left out.
+///
+/// One call at a time per object; objects are independent of each other.
+class Matcher {
+ public:
+  /// Copies the templates. masks: empty, or one per template (any type, the template's size, non-zero = the
+  /// pixel counts). Throws UsageError (options; a template that is empty or has no contrast for the method),
+  /// DeviceError.
+  Matcher(std::span<const ImageView> templates, const MatchOptions& options,
+          std::span<const ImageView> masks = {});
+  ~Matcher();
+  Matcher(Matcher&&) noexcept;
+  Matcher& operator=(Matcher&&) noexcept;
+
+  /// Finds every template in the image. Template and image may differ in element type for zncc and ncc, which
+  /// do not depend on the grey scale. Throws UsageError (a template larger than the image, element types that
+  /// cannot be compared), Cancelled.
+  MatchResult find(ImageView image, std::stop_token stop = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Finds each template in each image; best score first over all of them. See Matcher.
+MatchResult match_templates(std::span<const ImageView> templates, std::span<const ImageView> images,
+                            const MatchOptions& options, std::span<const ImageView> masks = {},
+                            std::stop_token stop = {});
+
+/// The image (grey, stretched to its own range where it is not 8 bit) with the box, the top edge and the
+/// score of every match drawn over it, as a colour picture. Throws FileError.
+void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches);
 
 }  // namespace dic

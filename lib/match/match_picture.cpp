@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <dic/image_io.hpp>
+#include <dic/match.hpp>
+#include <opencv2/imgproc.hpp>
+
+namespace dic {
+namespace {
+
+const cv::Scalar kBox(255, 60, 30), kTopEdge(40, 220, 60), kPaper(0, 0, 0), kInk(255, 255, 255);  // R, G, B
+constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
+
+/// Grey levels as 8-bit R, G, B.
+cv::Mat to_rgb(ImageView image) {
+  cv::Mat grey(image.height, image.width, CV_8U);
+  visit_scalar(image.type, [&]<typename T>(T) {
+    double low = 0, high = 255;
+    if constexpr (!std::is_same_v<T, std::uint8_t>) {
+      low = high = image.row<T>(0)[0];
+      for (int y = 0; y < image.height; ++y) {
+        const auto [least, most] = std::minmax_element(image.row<T>(y), image.row<T>(y) + image.width);
+        low = std::min<double>(low, *least);
+        high = std::max<double>(high, *most);
+      }
+    }
+    const double gain = high > low ? 255 / (high - low) : 0;
+    for (int y = 0; y < image.height; ++y)
+      std::transform(image.row<T>(y), image.row<T>(y) + image.width, grey.ptr(y),
+                     [&](T value) { return static_cast<std::uint8_t>(std::lround(gain * (value - low))); });
+  });
+  cv::Mat rgb;
+  cv::cvtColor(grey, rgb, cv::COLOR_GRAY2RGB);
+  return rgb;
+}
+
+cv::Point fixed_point(const std::array<double, 2>& corner, int fraction_bits) {
+  const double one = 1 << fraction_bits;
+  return {cvRound(corner[0] * one), cvRound(corner[1] * one)};
+}
+
+/// Lines and letters grow with the picture, which is shown smaller the larger it is.
+int line_width(const cv::Mat& picture) { return std::max(1, std::min(picture.cols, picture.rows) / 500); }
+
+void draw_box(cv::Mat& picture, const Match& match) {
+  constexpr int kFractionBits = 4;
+  const auto corners = box_corners(match);
+  for (std::size_t k = corners.size(); k-- > 0;)  // the top edge last: it shows which way is up
+    cv::line(picture, fixed_point(corners[k], kFractionBits),
+             fixed_point(corners[(k + 1) % corners.size()], kFractionBits), k == 0 ? kTopEdge : kBox,
+             line_width(picture), cv::LINE_AA, kFractionBits);
+}
+
+/// The score above the box, or wherever the picture has room for it.
+void draw_label(cv::Mat& picture, const Match& match) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.3f", match.score);
+  const int width = line_width(picture);
+  const double size = 0.45 * width;
+  int baseline = 0;
+  const cv::Size extent = cv::getTextSize(text, kFont, size, width, &baseline);
+  const cv::Size paper(extent.width + 4 * width, extent.height + baseline + 2 * width);
+
+  double left = picture.cols, top = picture.rows;
+  for (const auto& corner : box_corners(match)) {
+    left = std::min(left, corner[0]);
+    top = std::min(top, corner[1]);
+  }
+  const cv::Point place(
+      std::clamp(cvRound(left), 0, std::max(0, picture.cols - paper.width)),
+      std::clamp(cvRound(top) - paper.height - width, 0, std::max(0, picture.rows - paper.height)));
+  cv::rectangle(picture, cv::Rect(place, paper), kPaper, cv::FILLED);
+  cv::putText(picture, text, place + cv::Point(2 * width, width + extent.height), kFont, size, kInk, width,
+              cv::LINE_AA);
+}
+
+}  // namespace
+
+void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches) {
+  cv::Mat picture = to_rgb(image);
+  for (const Match& match : matches) draw_box(picture, match);
+  for (const Match& match : matches) draw_label(picture, match);
+  write_image(path, RgbView{picture.data, picture.cols, picture.rows});
+}
+
+}  // namespace dic

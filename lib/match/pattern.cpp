@@ -1,0 +1,184 @@
+#include "match/pattern.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <dic/error.hpp>
+#include <limits>
+#include <numbers>
+#include <opencv2/imgproc.hpp>
+
+namespace dic {
+namespace {
+
+/// Slack for positions that rounding puts just outside the template, px.
+constexpr double kSlack = 1e-6;
+
+struct Range {
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+};
+
+Range counted_range(const Image& values, const Image& mask) {
+  Range range;
+  for (int y = 0; y < values.height(); ++y)
+    for (int x = 0; x < values.width(); ++x) {
+      if (!mask.row<std::uint8_t>(y)[x]) continue;
+      range.min = std::min(range.min, values.row<double>(y)[x]);
+      range.max = std::max(range.max, values.row<double>(y)[x]);
+    }
+  return range;
+}
+
+/// Calls function(x, y, value as double) for every pixel.
+template <typename Function>
+void for_each_pixel(ImageView picture, Function&& function) {
+  visit_scalar(picture.type, [&]<typename T>(T) {
+    for (int y = 0; y < picture.height; ++y)
+      for (int x = 0; x < picture.width; ++x) function(x, y, static_cast<double>(picture.row<T>(y)[x]));
+  });
+}
+
+bool is_identity(double rotation_deg, double scale) {
+  return scale == 1 && std::remainder(rotation_deg, 360.0) == 0;
+}
+
+/// The template as a picture at a smaller scale would show it: a pixel there covers 1/scale px here, so a
+/// Gaussian widens the pixel's box (variance 1/12) to the same variance. Without it fine detail would alias.
+Image reduced_detail(const Image& values, double scale) {
+  Image blurred = values;
+  if (scale >= 1) return blurred;
+  const double sigma = std::sqrt((1 / (scale * scale) - 1) / 12);
+  cv::Mat pixels(values.height(), values.width(), CV_64F, blurred.row<double>(0));
+  cv::GaussianBlur(pixels, pixels, {}, sigma, sigma, cv::BORDER_REFLECT_101);
+  return blurred;
+}
+
+/// Rotation and scale from template to image directions.
+struct Similarity {
+  double cosine, sine;  ///< times the scale
+
+  Similarity(double rotation_deg, double scale) {
+    const double angle = rotation_deg * std::numbers::pi / 180;
+    cosine = scale * std::cos(angle);
+    sine = scale * std::sin(angle);
+  }
+  std::array<double, 2> forward(double x, double y) const {
+    return {cosine * x - sine * y, sine * x + cosine * y};
+  }
+  std::array<double, 2> inverse(double x, double y) const {
+    const double norm = cosine * cosine + sine * sine;
+    return {(cosine * x + sine * y) / norm, (cosine * y - sine * x) / norm};
+  }
+};
+
+/// Whole pixels between the outermost of four values.
+std::array<int, 2> whole_pixels(std::array<double, 4> values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return {static_cast<int>(std::ceil(*low - kSlack)), static_cast<int>(std::floor(*high + kSlack))};
+}
+
+template <typename T>
+double stretched_top() {
+  // i32 takes the range of u16: more would only cost exactness of the sums.
+  return std::min<double>(std::numeric_limits<T>::max(), 65535);
+}
+
+/// Gain and offset that bring the pattern into an integer type T.
+template <typename T>
+std::array<double, 2> gain_and_offset(const Pattern& pattern, Measure method) {
+  const Range range = counted_range(pattern.values, pattern.mask);
+  bool fits = range.min >= std::numeric_limits<T>::min() && range.max <= std::numeric_limits<T>::max();
+  for_each_pixel(pattern.values, [&](int, int, double value) { fits = fits && value == std::round(value); });
+  if (fits || method == Measure::ssd) return {1, 0};
+  const double top = stretched_top<T>();
+  if (method == Measure::ncc) return {top / std::max(std::abs(range.min), std::abs(range.max)), 0};
+  const double gain = range.max > range.min ? top / (range.max - range.min) : 1;
+  return {gain, -gain * range.min};
+}
+
+}  // namespace
+
+Template make_template(ImageView values, ImageView mask) {
+  if (values.empty()) throw UsageError("A template has no pixels; give a picture of at least 1 by 1 px.");
+  if (!mask.empty() && (mask.width != values.width || mask.height != values.height))
+    throw UsageError("The mask has " + std::to_string(mask.width) + " x " + std::to_string(mask.height) +
+                     " px but its template " + std::to_string(values.width) + " x " +
+                     std::to_string(values.height) + " px; they must have the same size.");
+  Template made{Image(values.width, values.height, ScalarType::f64),
+                Image(values.width, values.height, ScalarType::u8),
+                values.type,
+                values.bit_depth,
+                0,
+                0};
+  for_each_pixel(values, [&](int x, int y, double value) { made.values.row<double>(y)[x] = value; });
+  for_each_pixel(mask.empty() ? values : mask, [&](int x, int y, double value) {
+    made.mask.row<std::uint8_t>(y)[x] = mask.empty() || value != 0;
+  });
+  const Range range = counted_range(made.values, made.mask);
+  if (range.max < range.min)
+    throw UsageError("The mask of a template is zero everywhere; pixels that count must be non-zero.");
+  made.min = range.min;
+  made.max = range.max;
+  return made;
+}
+
+TemplateWarp::TemplateWarp(const Template& source, double scale, ThreadPool& pool)
+    : source_(source), scale_(scale), spline_(reduced_detail(source.values, scale), pool) {}
+
+/// True where every pixel around the position counts, so that nothing masked leaks in.
+bool TemplateWarp::counts(double x, double y) const {
+  const int right = source_.mask.width() - 1, bottom = source_.mask.height() - 1;
+  if (x < -kSlack || y < -kSlack || x > right + kSlack || y > bottom + kSlack) return false;
+  const auto row = [&](double v) { return source_.mask.row<std::uint8_t>(std::clamp<int>(v, 0, bottom)); };
+  const auto column = [&](double v) { return std::clamp<int>(v, 0, right); };
+  const int left = column(std::floor(x + kSlack)), next = column(std::ceil(x - kSlack));
+  const auto *upper = row(std::floor(y + kSlack)), *lower = row(std::ceil(y - kSlack));
+  return upper[left] && upper[next] && lower[left] && lower[next];
+}
+
+Pattern TemplateWarp::at(double rotation_deg) const {
+  const double right = source_.values.width() - 1, bottom = source_.values.height() - 1;
+  const Similarity warp(rotation_deg, scale_);
+  const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
+  const auto a = warp.forward(right, 0), b = warp.forward(0, bottom), c = warp.forward(right, bottom);
+  const auto [left_x, right_x] = whole_pixels({0, a[0], b[0], c[0]});
+  const auto [top_y, bottom_y] = whole_pixels({0, a[1], b[1], c[1]});
+  const int width = right_x - left_x + 1, height = bottom_y - top_y + 1;
+
+  Pattern pattern{Image(width, height, ScalarType::f64),
+                  Image(width, height, ScalarType::u8),
+                  false,
+                  left_x,
+                  top_y,
+                  center_x,
+                  center_y};
+  if (is_identity(rotation_deg, scale_)) pattern.values = source_.values;  // exact, not to rounding
+  for (int j = 0; j < height; ++j)
+    for (int i = 0; i < width; ++i) {
+      const auto [x, y] = warp.inverse(left_x + i, top_y + j);
+      const bool inside = counts(x, y);
+      pattern.masked = pattern.masked || !inside;
+      pattern.mask.row<std::uint8_t>(j)[i] = inside;
+      if (inside && !is_identity(rotation_deg, scale_)) pattern.values.row<double>(j)[i] = spline_.at(x, y);
+    }
+  return pattern;
+}
+
+Image to_elements(const Pattern& pattern, ScalarType type, Measure method) {
+  Image elements(pattern.values.width(), pattern.values.height(), type);
+  visit_scalar(type, [&]<typename T>(T) {
+    const auto [gain, offset] =
+        std::is_floating_point_v<T> ? std::array<double, 2>{1, 0} : gain_and_offset<T>(pattern, method);
+    for_each_pixel(pattern.values, [&](int x, int y, double value) {
+      value = gain * value + offset;
+      if constexpr (!std::is_floating_point_v<T>)
+        value = std::clamp<double>(std::round(value), std::numeric_limits<T>::min(),
+                                   std::numeric_limits<T>::max());
+      elements.row<T>(y)[x] = static_cast<T>(value);
+    });
+  });
+  return elements;
+}
+
+}  // namespace dic

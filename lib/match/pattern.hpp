@@ -1,0 +1,53 @@
+#pragma once
+
+#include <dic/correlate.hpp>
+#include <dic/image.hpp>
+
+#include "core/parallel.hpp"
+#include "match/quintic_spline.hpp"
+
+namespace dic {
+
+/// A template as the user gave it.
+struct Template {
+  Image values;     ///< f64
+  Image mask;       ///< u8, 1 = counts
+  ScalarType type;  ///< of the picture it came from
+  int bit_depth;    ///< likewise
+  double min, max;  ///< over the pixels that count
+};
+
+/// Throws UsageError where it is empty, `mask` has another size, or no pixel counts. `mask` may be empty.
+Template make_template(ImageView values, ImageView mask);
+
+/// A template turned and scaled onto the pixel grid of an image: what is searched for.
+struct Pattern {
+  Image values;         ///< f64
+  Image mask;           ///< u8, 1 = counts
+  bool masked = false;  ///< false: every element counts
+  int origin_x = 0,
+      origin_y = 0;  ///< first element, relative to where the template's top-left pixel lands, px
+  double center_x = 0, center_y = 0;  ///< the template's centre, relative likewise
+};
+
+/// Turns one template, scaled once, by any angle.
+class TemplateWarp {
+ public:
+  TemplateWarp(const Template& source, double scale, ThreadPool& pool);
+  /// The pattern at an angle. It has no elements where nothing of the template is left.
+  Pattern at(double rotation_deg) const;
+
+ private:
+  bool counts(double x, double y) const;
+
+  const Template& source_;
+  double scale_;
+  QuinticSpline spline_;
+};
+
+/// The pattern in the element type of the image that it is compared with. Grey levels that the type cannot
+/// hold are stretched to its range for zncc (gain and offset) and ncc (gain), which do not see it, and
+/// rounded for ssd.
+Image to_elements(const Pattern& pattern, ScalarType type, Measure method);
+
+}  // namespace dic

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <dic/image.hpp>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "refine/picture.hpp"
+
+namespace dic {
+
+/// A picture as a prefiltered quintic B-spline: passes exactly through the pixels, smooth in between.
+class QuinticSpline {
+ public:
+  QuinticSpline(ImageView picture, ThreadPool& pool);
+
+  /// Value at (x, y), from 1 px outside the outermost pixel centres inwards.
+  double at(double x, double y) const;
+
+  /// Values and gradients at (x + i, y + j), i < width, j < height, row-major.
+  struct Block {
+    std::vector<double> value, dx, dy;
+  };
+  void block(double x, double y, int width, int height, Block& out) const;
+
+ private:
+  PaddedPicture coefficients_;
+};
+
+}  // namespace dic

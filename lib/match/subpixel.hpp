@@ -1,0 +1,22 @@
+#pragma once
+
+#include <dic/correlate.hpp>
+#include <dic/image.hpp>
+
+#include "core/parallel.hpp"
+#include "match/candidates.hpp"
+#include "match/pattern.hpp"
+
+namespace dic {
+
+/// Where a pattern lies and how well it fits there.
+struct SubpixelFit {
+  double x = 0, y = 0;  ///< of the pattern's first element, image px
+  double score = 0;     ///< see Matcher
+};
+
+/// Refines a candidate to a fraction of a pixel.
+SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate, Measure method,
+                         ThreadPool& pool);
+
+}  // namespace dic
