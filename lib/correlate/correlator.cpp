@@ -1,1 +1,126 @@
+#include <charconv>
+#include <dic/error.hpp>
 
+#include "correlate/backend.hpp"
+
+namespace dic {
+
+using correlate::Backend;
+using correlate::BackendEntry;
+using correlate::Job;
+
+std::string_view to_string(Form form) {
+  switch (form) {
+    case Form::one_to_one:
+      return "one_to_one";
+    case Form::one_to_many:
+      return "one_to_many";
+    case Form::n_to_mn:
+      return "n_to_mn";
+    case Form::n_to_m:
+      break;
+  }
+  return "n_to_m";
+}
+
+std::string_view to_string(Measure measure) {
+  switch (measure) {
+    case Measure::sums:
+      return "sums";
+    case Measure::zncc:
+      return "zncc";
+    case Measure::ncc:
+      return "ncc";
+    case Measure::ssd:
+      break;
+  }
+  return "ssd";
+}
+
+namespace {
+
+// "cuda:2" -> {"cuda", 2}; no number means device 0.
+std::pair<std::string, int> parse_device(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  if (colon == std::string::npos) return {device, 0};
+  int ordinal = -1;
+  const char* end = device.data() + device.size();
+  const auto [stop, error] = std::from_chars(device.data() + colon + 1, end, ordinal);
+  if (error != std::errc() || stop != end || ordinal < 0 || device.substr(0, colon) == "cpu")
+    throw UsageError("\"" + device + "\" is not a device: use cpu, cuda or cuda:N.");
+  return {device.substr(0, colon), ordinal};
+}
+
+Surfaces::Type surface_type(ScalarType type, Measure measure) {
+  if (measure != Measure::sums) return Surfaces::Type::f32;
+  switch (type) {
+    case ScalarType::u8:
+      return Surfaces::Type::u32;
+    case ScalarType::u16:
+      return Surfaces::Type::u64;
+    case ScalarType::i32:
+      return Surfaces::Type::i64;
+    case ScalarType::f32:
+      return Surfaces::Type::f32;
+    case ScalarType::f64:
+      break;
+  }
+  return Surfaces::Type::f64;
+}
+
+std::size_t element_bytes(Surfaces::Type type) {
+  return type == Surfaces::Type::u32 || type == Surfaces::Type::f32 ? 4 : 8;
+}
+
+}  // namespace
+
+struct Correlator::Impl {
+  const BackendEntry& entry;
+  std::unique_ptr<Backend> backend;
+  CorrelatePlan plan;
+
+  // Settles which variant runs: the one the caller names, if it can, or the planner's.
+  Job prepare(const CorrelateRequest& request) {
+    const Job job = correlate::check_request(request);
+    if (request.variant.empty()) {
+      plan = entry.plan(job.shape(), backend->facts());
+    } else {
+      const std::string problem = correlate::variant_problem(entry, request.variant, job.shape());
+      if (!problem.empty()) throw UsageError(problem);
+      plan = {request.variant, "asked for by name"};
+    }
+    return job;
+  }
+};
+
+Correlator::Correlator(const std::string& device, int threads) {
+  const auto [name, ordinal] = parse_device(device);
+  const BackendEntry& entry = correlate::backend_named(name);
+  impl_.reset(new Impl{entry, entry.open(ordinal, threads), {}});
+}
+Correlator::~Correlator() = default;
+Correlator::Correlator(Correlator&&) noexcept = default;
+Correlator& Correlator::operator=(Correlator&&) noexcept = default;
+
+void Correlator::surfaces(const CorrelateRequest& request, Surfaces& out) {
+  const Job job = impl_->prepare(request);
+  out.type = surface_type(job.type, job.measure);
+  out.pairs = job.pairs;
+  out.ny = job.shifts.count() > 0 ? job.shifts.ny() : 0;
+  out.nx = job.shifts.count() > 0 ? job.shifts.nx() : 0;
+  out.bytes.resize(static_cast<std::size_t>(job.pairs * job.shifts.count()) * element_bytes(out.type));
+  if (!out.bytes.empty()) impl_->backend->surfaces(job, impl_->plan.variant, out);
+}
+
+void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) {
+  if (request.measure == Measure::sums)
+    throw UsageError("Peaks of raw sums mean nothing: ask for zncc, ncc or ssd.");
+  const Job job = impl_->prepare(request);
+  out.assign(static_cast<std::size_t>(job.pairs), Peak{});
+  if (job.pairs > 0 && job.shifts.count() > 0) impl_->backend->peaks(job, impl_->plan.variant, out);
+}
+
+const DeviceFacts& Correlator::device() const { return impl_->backend->facts(); }
+const CorrelatePlan& Correlator::last_plan() const { return impl_->plan; }
+
+}  // namespace dic

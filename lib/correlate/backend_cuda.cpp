@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cstring>
+#include <dic/error.hpp>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/ncc.hpp>
+
+#include "correlate/backend.hpp"
+
+// The CUDA backend: uploads what a job reads, runs a variant of kernels/ on it, and lets the device turn the
+// sums into scores and peaks. Jobs whose surfaces do not fit are done in parts; the result is the same.
+namespace dic::correlate {
+namespace {
+
+using kernels::DeviceBuffer;
+using kernels::NccJob;
+using kernels::NccVariant;
+
+/// Surfaces that are in flight at once take at most this much, and at most half of the free memory.
+constexpr std::size_t most_surface_bytes = std::size_t{1} << 30;
+
+const NccVariant* find(std::string_view name) {
+  for (const NccVariant& variant : kernels::ncc_variants())
+    if (variant.name == name) return &variant;
+  return nullptr;
+}
+
+const std::vector<VariantInfo>& variants() {
+  static const std::vector<VariantInfo> all = [] {
+    std::vector<VariantInfo> infos;
+    for (const NccVariant& v : kernels::ncc_variants())
+      infos.push_back({.name = std::string(v.name),
+                       .backend = "cuda",
+                       .forms = {v.forms.begin(), v.forms.end()},
+                       .types = {v.types.begin(), v.types.end()},
+                       .measures = {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd},
+                       .idea = std::string(v.idea)});
+    return infos;
+  }();
+  return all;
+}
+
+Surfaces::Type sums_of(ScalarType type, Measure measure, int ref_h, int ref_w) {
+  if (measure != Measure::sums) return kernels::sums_for_scores(type, ref_h, ref_w);
+  switch (type) {
+    case ScalarType::u8:
+      return Surfaces::Type::u32;
+    case ScalarType::u16:
+      return Surfaces::Type::u64;
+    case ScalarType::i32:
+      return Surfaces::Type::i64;
+    case ScalarType::f32:
+      return Surfaces::Type::f32;
+    case ScalarType::f64:
+      break;
+  }
+  return Surfaces::Type::f64;
+}
+
+/// The job without its data: enough to ask a variant whether it can do it.
+NccJob job_of(const CorrelateShape& shape) {
+  NccJob job{.form = shape.form,
+             .type = shape.type,
+             .sums = sums_of(shape.type, shape.measure, shape.ref_h, shape.ref_w),
+             .reference = {.count = shape.references, .height = shape.ref_h, .width = shape.ref_w},
+             .search = {.height = shape.search_h, .width = shape.search_w},
+             .shifts = shape.shifts,
+             .pairs = shape.pairs};
+  return job;
+}
+
+std::string problem(std::string_view name, const CorrelateShape& shape) {
+  return kernels::refusal(*find(name), job_of(shape));
+}
+
+CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts&) {
+  if (shape.masked) throw UsageError("The CUDA backend does not take masks yet: use --device cpu.");
+  return {"cuda-basic", "the general variant"};
+}
+
+/// Pictures, their descriptions and the positions of one side of a job, in device memory.
+class DeviceSide {
+ public:
+  kernels::DeviceMatrices upload(const Matrices& matrices, const kernels::Stream& stream) {
+    upload_pictures(matrices.pictures, stream);
+    const std::size_t bytes = matrices.positions.size_bytes();
+    kernels::upload(positions_.reserve(bytes), matrices.positions.data(), bytes, stream);
+    return {.pictures = static_cast<const kernels::DevicePicture*>(descriptions_.data()),
+            .positions = static_cast<const MatrixPosition*>(positions_.data()),
+            .count = static_cast<std::int64_t>(matrices.positions.size()),
+            .height = matrices.height,
+            .width = matrices.width};
+  }
+
+ private:
+  static std::size_t pitch_of(const ImageView& picture) {
+    constexpr std::size_t alignment = 256;  // rows start at whole cache lines
+    const std::size_t bytes = std::max(picture.width, 0) * size_of(picture.type);
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
+
+  void upload_pictures(std::span<const ImageView> pictures, const kernels::Stream& stream) {
+    std::size_t bytes = 0;
+    for (const ImageView& p : pictures) bytes += pitch_of(p) * std::max(p.height, 0);
+    auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
+    std::vector<kernels::DevicePicture> descriptions;
+    for (const ImageView& p : pictures) {
+      const std::size_t pitch = pitch_of(p);
+      if (p.empty()) {
+        descriptions.push_back({});
+        continue;
+      }
+      upload_rows(target, pitch, p, stream);
+      descriptions.push_back({target, static_cast<std::ptrdiff_t>(pitch), p.width, p.height});
+      target += pitch * p.height;
+    }
+    const std::size_t table = descriptions.size() * sizeof(kernels::DevicePicture);
+    kernels::upload(descriptions_.reserve(table), descriptions.data(), table, stream);
+  }
+
+  static void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p,
+                          const kernels::Stream& stream) {
+    const std::size_t row = p.width * size_of(p.type);
+    if (p.row_bytes >= static_cast<std::ptrdiff_t>(row)) {
+      kernels::upload(target, pitch, p.data, p.row_bytes, row, p.height, stream);
+      return;
+    }
+    // Rows that overlap or run upwards: the 2-D copy takes neither.
+    for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
+  }
+
+  DeviceBuffer pixels_, descriptions_, positions_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const kernels::Device& device)
+      : device_(device.index),
+        facts_{.backend = "cuda", .threads = 1, .compute_capability = device.compute_capability} {}
+
+  const DeviceFacts& facts() const override { return facts_; }
+
+  void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
+    const kernels::DeviceScope scope(device_);
+    const std::size_t bytes_per_pair = job.shifts.count() * kernels::size_of(out.type);
+    run(job, *find(variant), [&](const NccJob& part, const void* sums) {
+      const void* result = sums;
+      if (job.measure != Measure::sums) result = scores(part, job.measure, kernels::ScoreKind::value, sums);
+      kernels::download(out.bytes.data() + part.first_pair * bytes_per_pair, result,
+                        part.pairs * bytes_per_pair, stream_);
+    });
+  }
+
+  void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
+    const kernels::DeviceScope scope(device_);
+    run(job, *find(variant), [&](const NccJob& part, const void* sums) {
+      const float* surface = scores(part, job.measure, kernels::ScoreKind::score, sums);
+      auto* peaks = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
+      kernels::launch_peaks(part, job.measure, surface, peaks, stream_.handle());
+      kernels::download(out.data() + part.first_pair, peaks, part.pairs * sizeof(Peak), stream_);
+    });
+  }
+
+ private:
+  /// Computes the sums of the job part by part and hands each part to `consume(part, sums)`.
+  template <typename Consume>
+  void run(const Job& job, const NccVariant& variant, Consume&& consume) {
+    NccJob whole = job_of(job.shape());
+    whole.reference = reference_.upload(job.reference, stream_);
+    whole.search = search_.upload(job.search, stream_);
+    if (job.measure != Measure::sums)
+      kernels::launch_reference_moments(
+          whole, moments_.reserve(whole.reference.count * kernels::moments_bytes), stream_.handle());
+    const std::int64_t pairs_at_once = fitting_pairs(whole);
+    for (std::int64_t first = 0; first < whole.pairs; first += pairs_at_once) {
+      NccJob part = whole;
+      part.first_pair = first;
+      part.pairs = std::min(pairs_at_once, whole.pairs - first);
+      void* sums = sums_.reserve(part.outputs() * kernels::size_of(part.sums));
+      kernels::launch_ncc(variant, part, sums, stream_.handle());
+      consume(part, sums);
+      stream_.synchronize(kernels::describe(variant.name, part));
+    }
+  }
+
+  const float* scores(const NccJob& part, Measure measure, kernels::ScoreKind kind, const void* sums) {
+    auto* out = static_cast<float*>(scores_.reserve(part.outputs() * sizeof(float)));
+    kernels::launch_scores(part, measure, kind, sums, moments_.data(), out, stream_.handle());
+    return out;
+  }
+
+  std::int64_t fitting_pairs(const NccJob& job) const {
+    const std::size_t per_pair =
+        job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) + sizeof(Peak);
+    const std::size_t free = kernels::free_memory() + sums_.size() + scores_.size();
+    return std::max<std::int64_t>(1, std::min(most_surface_bytes, free / 2) / per_pair);
+  }
+
+  int device_;
+  DeviceFacts facts_;
+  kernels::Stream stream_;
+  DeviceSide reference_, search_;
+  DeviceBuffer moments_, sums_, scores_, peaks_;
+};
+
+std::unique_ptr<Backend> open(int ordinal, int) {
+  const kernels::Device device = kernels::find_device(ordinal);
+  const kernels::DeviceScope scope(device.index);
+  return std::make_unique<CudaBackend>(device);
+}
+
+}  // namespace
+
+BackendEntry cuda_backend() { return {"cuda", variants, problem, plan, open}; }
+
+}  // namespace dic::correlate

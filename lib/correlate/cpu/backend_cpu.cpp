@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <map>
+
+#include "correlate/backend.hpp"
+#include "correlate/cpu/kernel.hpp"
+#include "correlate/cpu/runner.hpp"
+
+namespace dic::correlate {
+
+const std::vector<CpuVariant>& cpu_variants() {
+  static const std::vector<CpuVariant> all = {naive_variant(), direct_variant(), fft_variant()};
+  return all;
+}
+
+namespace {
+
+const std::vector<VariantInfo>& infos() {
+  static const std::vector<VariantInfo> all = [] {
+    std::vector<VariantInfo> result;
+    for (const CpuVariant& variant : cpu_variants()) result.push_back(variant.info);
+    return result;
+  }();
+  return all;
+}
+
+const CpuVariant& variant_named(std::string_view name) {
+  const auto& all = cpu_variants();
+  return *std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.info.name == name; });
+}
+
+std::string problem(std::string_view variant, const CorrelateShape& shape) {
+  return variant_named(variant).problem(shape);
+}
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(int threads)
+      : pool_(threads), facts_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
+
+  const DeviceFacts& facts() const override { return facts_; }
+
+  void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
+    run(job, variant, [&](auto& runner) {
+      if (job.measure != Measure::sums) return runner.surfaces(out.surface<float>(0));
+      switch (out.type) {
+        case Surfaces::Type::u32:
+          return runner.sums(out.surface<std::uint32_t>(0));
+        case Surfaces::Type::u64:
+          return runner.sums(out.surface<std::uint64_t>(0));
+        case Surfaces::Type::i64:
+          return runner.sums(out.surface<std::int64_t>(0));
+        case Surfaces::Type::f32:
+          return runner.sums(out.surface<float>(0));
+        case Surfaces::Type::f64:
+          break;
+      }
+      runner.sums(out.surface<double>(0));
+    });
+  }
+
+  void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
+    run(job, variant, [&](auto& runner) { runner.peaks(out); });
+  }
+
+ private:
+  struct WorkersBase {
+    virtual ~WorkersBase() = default;
+  };
+  template <typename T>
+  struct Workers : WorkersBase {
+    std::vector<Worker<T>> all;
+  };
+
+  // The workers of a variant and type: made when first asked for.
+  template <typename T>
+  std::vector<Worker<T>>& workers(const std::string& variant, ScalarType type) {
+    std::unique_ptr<WorkersBase>& slot = workers_[{variant, type}];
+    if (!slot) {
+      auto made = std::make_unique<Workers<T>>();
+      made->all.resize(static_cast<std::size_t>(pool_.size()));
+      for (Worker<T>& worker : made->all) {
+        worker.kernel = make<T>(variant_named(variant), type);
+        worker.exact = make<T>(direct_variant(), type);
+      }
+      slot = std::move(made);
+    }
+    return static_cast<Workers<T>&>(*slot).all;
+  }
+
+  template <typename T>
+  static std::unique_ptr<Kernel<T>> make(const CpuVariant& variant, ScalarType type) {
+    return std::unique_ptr<Kernel<T>>(static_cast<Kernel<T>*>(variant.make(type).release()));
+  }
+
+  template <typename Body>
+  void run(const Job& job, const std::string& variant, const Body& body) {
+    visit_scalar(job.type, [&](auto element) {
+      using T = decltype(element);
+      Runner<T> runner(job, pool_, workers<T>(variant, job.type));
+      body(runner);
+    });
+  }
+
+  ThreadPool pool_;
+  DeviceFacts facts_;
+  std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
+};
+
+std::unique_ptr<Backend> open(int, int threads) { return std::make_unique<CpuBackend>(threads); }
+
+}  // namespace
+
+BackendEntry cpu_backend() { return {"cpu", infos, problem, plan_cpu, open}; }
+
+}  // namespace dic::correlate

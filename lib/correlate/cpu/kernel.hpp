@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+/// What a variant of the CPU backend supplies: the inner loop. Everything else is the frame's (runner.hpp).
+namespace dic::correlate {
+
+/// Sums of products of T: exact integers, or float64. Unsigned sums beyond 2^63 do not occur: that would take
+/// 2^31 elements of u16.
+template <typename T>
+using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+
+/// A rectangle of elements that somebody else owns.
+template <typename T>
+struct Block {
+  const T* data = nullptr;
+  std::ptrdiff_t row_bytes = 0;
+  int height = 0;
+  int width = 0;
+
+  const T* row(int y) const {
+    return reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(data) + y * row_bytes);
+  }
+  Block at(int y, int x, int h, int w) const { return {row(y) + x, row_bytes, h, w}; }
+};
+
+/// Sums over the elements of a reference that count.
+template <typename T>
+struct ReferenceSums {
+  Sum<T> count = 0;
+  Sum<T> sum = 0;
+  Sum<T> squares = 0;
+  /// Sum of (element - mean)^2, rounded once.
+  double variation = 0;
+};
+
+struct TileSize {
+  int ny = 0;
+  int nx = 0;
+};
+
+class KernelBase {
+ public:
+  virtual ~KernelBase() = default;
+  /// Called once per job, before any reference.
+  virtual void begin(const CorrelateShape& shape) = 0;
+  /// Shifts per call of `correlate` that suit the kernel best.
+  virtual TileSize tile() const = 0;
+  /// Elements that `correlate` may read (and ignore) to the right of each row of its window.
+  virtual int read_ahead() const { return 0; }
+  /// True where `correlate` may return an error above 0 in the current job.
+  virtual bool inexact() const { return false; }
+};
+
+/// The inner loop for one element type. Each thread owns one.
+template <typename T>
+class Kernel : public KernelBase {
+ public:
+  /// Takes a reference; mask.data may be null. Returns the offset a that `correlate` subtracts from every
+  /// element that counts.
+  virtual Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
+                               const ReferenceSums<T>& sums) = 0;
+  /// out[dy * nx + dx] = sum_ij (ref[i, j] - a) * window[i + dy, j + dx] over the elements that count, for
+  /// 0 <= dy < ny, 0 <= dx < nx. The window has ref_h + ny - 1 rows and ref_w + nx - 1 columns. Returns a
+  /// bound of the error of every element of out, 0 where the sums are exact.
+  virtual double correlate(const Block<T>& window, int ny, int nx, Sum<T>* out) = 0;
+};
+
+/// A variant of the CPU backend. `make` returns a Kernel<T> of the asked type.
+struct CpuVariant {
+  VariantInfo info;
+  std::unique_ptr<KernelBase> (*make)(ScalarType type);
+  std::string (*problem)(const CorrelateShape& shape);
+};
+
+CpuVariant naive_variant();
+CpuVariant direct_variant();
+CpuVariant fft_variant();
+const std::vector<CpuVariant>& cpu_variants();
+
+CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceFacts& device);
+
+}  // namespace dic::correlate

@@ -1,0 +1,306 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "correlate/backend.hpp"
+#include "correlate/cpu/kernel.hpp"
+#include "correlate/cpu/scoring.hpp"
+
+/// The frame of the CPU backend: which shifts are defined, tiles of shifts over threads, zero padding,
+/// scores, peaks. A variant supplies only a Kernel.
+namespace dic::correlate {
+
+/// What one thread needs; kept from call to call.
+template <typename T>
+struct Worker {
+  std::unique_ptr<Kernel<T>> kernel;
+  std::unique_ptr<Kernel<T>> exact;  ///< recomputes what `kernel` leaves open
+  ScoringScratch scratch;
+  std::vector<Sum<T>> products;
+  std::vector<T> padded;
+  std::vector<float> scores;
+
+  std::int64_t reference = -1;  ///< which one the kernels hold
+  bool exact_ready = false;
+  Block<T> reference_block;
+  Block<std::uint8_t> mask;
+  ReferenceSums<T> sums;
+  Sum<T> offset = 0;        ///< of what `kernel` holds
+  Sum<T> exact_offset = 0;  ///< of what `exact` holds
+};
+
+inline Shifts intersect(const Shifts& a, const Shifts& b) {
+  return {std::max(a.dx_min, b.dx_min), std::min(a.dx_max, b.dx_max), std::max(a.dy_min, b.dy_min),
+          std::min(a.dy_max, b.dy_max)};
+}
+
+/// One job of element type T.
+template <typename T>
+class Runner {
+ public:
+  Runner(const Job& job, ThreadPool& pool, std::vector<Worker<T>>& workers)
+      : job_(job), pool_(pool), workers_(workers) {
+    for (Worker<T>& worker : workers_) {
+      worker.kernel->begin(job.shape());
+      worker.exact->begin(job.shape());
+      worker.reference = -1;
+    }
+    const TileSize size = workers_[0].kernel->tile();
+    tile_ny_ = std::min(size.ny, job.shifts.ny());
+    tile_nx_ = std::min(size.nx, job.shifts.nx());
+    tiles_x_ = (job.shifts.nx() + tile_nx_ - 1) / tile_nx_;
+    tiles_ = tiles_x_ * std::int64_t{(job.shifts.ny() + tile_ny_ - 1) / tile_ny_};
+  }
+
+  /// Scores of every pair, as values of the measure.
+  void surfaces(float* out) {
+    const std::int64_t count = job_.shifts.count();
+    for_pairs([&](std::int64_t k, int) { return out + k * count; },
+              [&](std::int64_t k, Worker<T>& worker, float* scores) {
+                settle_peak(k, worker, scores);
+                for (std::int64_t i = 0; i < count; ++i) scores[i] = score_to_value(scores[i], job_.measure);
+              },
+              [this](auto&&... a) { score_tile(a...); });
+  }
+
+  void peaks(std::span<Peak> out) {
+    const std::int64_t count = job_.shifts.count();
+    for_pairs(
+        [&](std::int64_t, int w) {
+          workers_[w].scores.resize(static_cast<std::size_t>(count));
+          return workers_[w].scores.data();
+        },
+        [&](std::int64_t k, Worker<T>& worker, float* scores) {
+          settle_peak(k, worker, scores);
+          out[k] = extract_peak(scores, job_.shifts, job_.measure);
+        },
+        [this](auto&&... a) { score_tile(a...); });
+  }
+
+  /// Sums of products of every pair.
+  template <typename Out>
+  void sums(Out* out) {
+    const std::int64_t count = job_.shifts.count();
+    for_pairs([&](std::int64_t k, int) { return out + k * count; }, [](std::int64_t, Worker<T>&, Out*) {},
+              [this](auto&&... a) { sum_tile(a...); });
+  }
+
+ private:
+  // Where a pair's window really is: its part inside the picture, in window coordinates.
+  struct Available {
+    ImageView picture;
+    std::int64_t x = 0, y = 0;  // of the window's (0, 0), in the picture
+    int x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+  };
+
+  Available available(std::int64_t window) const {
+    const MatrixPosition& at = job_.search.positions[static_cast<std::size_t>(window)];
+    const ImageView& picture = job_.search.pictures[static_cast<std::size_t>(at.picture)];
+    return {picture,
+            at.x,
+            at.y,
+            std::max(0, -at.x),
+            std::min(job_.search.width, picture.width - at.x),
+            std::max(0, -at.y),
+            std::min(job_.search.height, picture.height - at.y)};
+  }
+
+  // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
+  Shifts overlapping(const Available& a) const {
+    return {a.x0 - job_.reference.width + 1, a.x1 - 1, a.y0 - job_.reference.height + 1, a.y1 - 1};
+  }
+  Shifts inside(const Available& a) const {
+    return {a.x0, a.x1 - job_.reference.width, a.y0, a.y1 - job_.reference.height};
+  }
+
+  Shifts tile_shifts(std::int64_t tile) const {
+    const Shifts& all = job_.shifts;
+    const int dy = all.dy_min + static_cast<int>(tile / tiles_x_) * tile_ny_;
+    const int dx = all.dx_min + static_cast<int>(tile % tiles_x_) * tile_nx_;
+    return {dx, std::min(dx + tile_nx_ - 1, all.dx_max), dy, std::min(dy + tile_ny_ - 1, all.dy_max)};
+  }
+
+  // Enough pairs: each thread takes whole pairs. Few: the threads share the tiles of one pair.
+  template <typename Destination, typename Finish, typename Tile>
+  void for_pairs(const Destination& destination, const Finish& finish, const Tile& tile) {
+    const std::int64_t threads = pool_.size();
+    if (job_.pairs >= 4 * threads || tiles_ == 1) {
+      const std::int64_t grain = std::clamp<std::int64_t>(job_.pairs / (16 * threads), 1, 256);
+      pool_.parallel_for(job_.pairs, grain, [&](std::int64_t begin, std::int64_t end, int w) {
+        for (std::int64_t k = begin; k < end; ++k) {
+          auto* out = destination(k, w);
+          for (std::int64_t t = 0; t < tiles_; ++t) tile(k, t, workers_[w], out);
+          finish(k, workers_[w], out);
+        }
+      });
+      return;
+    }
+    for (std::int64_t k = 0; k < job_.pairs; ++k) {
+      auto* out = destination(k, 0);
+      pool_.parallel_for(tiles_, 1, [&](std::int64_t begin, std::int64_t end, int w) {
+        for (std::int64_t t = begin; t < end; ++t) tile(k, t, workers_[w], out);
+      });
+      finish(k, workers_[0], out);
+    }
+  }
+
+  void take_reference(std::int64_t index, Worker<T>& worker) {
+    if (worker.reference == index) return;
+    const MatrixPosition& at = job_.reference.positions[static_cast<std::size_t>(index)];
+    const auto picture = static_cast<std::size_t>(at.picture);
+    worker.reference_block = block<T>(job_.reference.pictures[picture], at);
+    worker.mask = job_.mask.empty() ? Block<std::uint8_t>{} : block<std::uint8_t>(job_.mask[picture], at);
+    worker.sums = scoring<T>().reference_sums(worker.reference_block, worker.mask);
+    worker.offset = worker.kernel->set_reference(worker.reference_block, worker.mask, worker.sums);
+    worker.exact_ready = false;
+    worker.reference = index;
+  }
+
+  template <typename U>
+  Block<U> block(const ImageView& picture, const MatrixPosition& at) const {
+    return {picture.template row<U>(at.y) + at.x, picture.row_bytes, job_.reference.height,
+            job_.reference.width};
+  }
+
+  // The elements that `shifts` need: in place where the picture has them all, else a copy with zeros outside.
+  Block<T> fetch(const Available& a, const Shifts& shifts, int read_ahead, Worker<T>& worker) const {
+    const int x = shifts.dx_min, width = shifts.nx() + job_.reference.width - 1;
+    const int y = shifts.dy_min, height = shifts.ny() + job_.reference.height - 1;
+    const bool within = x >= a.x0 && x + width <= a.x1 && y >= a.y0 && y + height <= a.y1;
+    if (within && a.x + x + width + read_ahead <= a.picture.width)
+      return {a.picture.template row<T>(static_cast<int>(a.y + y)) + a.x + x, a.picture.row_bytes, height,
+              width};
+
+    const std::size_t stride = static_cast<std::size_t>(width) + read_ahead;
+    worker.padded.assign(stride * height, T{});
+    const int x0 = std::max(x, a.x0), x1 = std::min(x + width, a.x1);
+    for (int row = std::max(y, a.y0); row < std::min(y + height, a.y1) && x0 < x1; ++row)
+      std::memcpy(worker.padded.data() + (row - y) * stride + (x0 - x),
+                  a.picture.template row<T>(static_cast<int>(a.y + row)) + a.x + x0, (x1 - x0) * sizeof(T));
+    return {worker.padded.data(), static_cast<std::ptrdiff_t>(stride * sizeof(T)), height, width};
+  }
+
+  template <typename Element>
+  Element* cell(Element* out, int dy, int dx) const {
+    return out + static_cast<std::ptrdiff_t>(dy - job_.shifts.dy_min) * job_.shifts.nx() +
+           (dx - job_.shifts.dx_min);
+  }
+
+  template <typename Element>
+  void fill(const Shifts& part, Element value, Element* out) const {
+    for (int dy = part.dy_min; dy <= part.dy_max; ++dy)
+      std::fill_n(cell(out, dy, part.dx_min), part.nx(), value);
+  }
+
+  // Products of `part`, ny x nx, in worker.products; returns the window and the bound of the error.
+  std::pair<Block<T>, double> multiply(Kernel<T>& kernel, const Available& a, const Shifts& part,
+                                       Worker<T>& worker) const {
+    const Block<T> window = fetch(a, part, kernel.read_ahead(), worker);
+    worker.products.resize(static_cast<std::size_t>(part.count()));
+    const double error = kernel.correlate(window, part.ny(), part.nx(), worker.products.data());
+    return {window, error};
+  }
+
+  ScoreTile<T> score_tile_of(const Block<T>& window, const Shifts& part, Worker<T>& worker) const {
+    return {.measure = job_.measure,
+            .window = window,
+            .mask = worker.mask,
+            .ref_h = job_.reference.height,
+            .ref_w = job_.reference.width,
+            .ny = part.ny(),
+            .nx = part.nx(),
+            .reference = worker.sums,
+            .offset = worker.offset,
+            .products = worker.products.data()};
+  }
+
+  void score(const Block<T>& window, const Shifts& part, Sum<T> offset, double error, Worker<T>& worker,
+             float* out) const {
+    ScoreTile<T> tile = score_tile_of(window, part, worker);
+    tile.offset = offset;
+    tile.error = error;
+    tile.scores = cell(out, part.dy_min, part.dx_min);
+    tile.score_stride = job_.shifts.nx();
+    scoring<T>().score(tile, worker.scratch);
+  }
+
+  void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out) {
+    const Pair pair = job_.pair(k);
+    const Available a = available(pair.window);
+    const Shifts whole = tile_shifts(tile);
+    const Shifts part = intersect(whole, inside(a));
+    if (part != whole) fill(whole, kUndefined, out);
+    if (part.count() == 0) return;
+    take_reference(pair.reference, worker);
+    const auto [window, error] = multiply(*worker.kernel, a, part, worker);
+    score(window, part, worker.offset, error, worker, out);
+    if (error > 0) recompute(part, a, worker, out, [](float s) { return std::isnan(s); });
+  }
+
+  template <typename Out>
+  void sum_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, Out* out) {
+    const Pair pair = job_.pair(k);
+    const Available a = available(pair.window);
+    const Shifts whole = tile_shifts(tile);
+    const Shifts part = intersect(whole, overlapping(a));
+    if (part != whole) fill(whole, Out{}, out);
+    if (part.count() == 0) return;
+    take_reference(pair.reference, worker);
+    const Block<T> window = multiply(*worker.kernel, a, part, worker).first;
+    if (worker.offset != 0)
+      scoring<T>().add_offset(score_tile_of(window, part, worker), worker.scratch, worker.products.data());
+    const Sum<T>* products = worker.products.data();
+    for (int dy = part.dy_min; dy <= part.dy_max; ++dy)
+      for (Out* to = cell(out, dy, part.dx_min); to != cell(out, dy, part.dx_max) + 1; ++to)
+        *to = static_cast<Out>(*products++);
+  }
+
+  // Sets the scores of `part` that `doubtful` names from exact sums.
+  template <typename Doubtful>
+  void recompute(const Shifts& part, const Available& a, Worker<T>& worker, float* out,
+                 const Doubtful& doubtful) {
+    for (int dy = part.dy_min; dy <= part.dy_max; ++dy)
+      for (int dx = part.dx_min; dx <= part.dx_max; ++dx)
+        if (doubtful(*cell(out, dy, dx))) score_exactly({dx, dx, dy, dy}, a, worker, out);
+  }
+
+  void score_exactly(const Shifts& part, const Available& a, Worker<T>& worker, float* out) {
+    if (!worker.exact_ready)
+      worker.exact_offset = worker.exact->set_reference(worker.reference_block, worker.mask, worker.sums);
+    worker.exact_ready = true;
+    const Block<T> window = multiply(*worker.exact, a, part, worker).first;
+    score(window, part, worker.exact_offset, 0, worker, out);
+  }
+
+  // Scores from inexact sums: every shift that may be the best, and the neighbours of the best, get exact.
+  void settle_peak(std::int64_t k, Worker<T>& worker, float* scores) {
+    if (!workers_[0].kernel->inexact()) return;
+    const Pair pair = job_.pair(k);
+    const Available a = available(pair.window);
+    const Shifts part = intersect(job_.shifts, inside(a));
+    if (part.count() == 0) return;
+    take_reference(pair.reference, worker);
+    const float best = extract_peak(scores, job_.shifts, Measure::zncc).score;
+    const float margin = job_.measure == Measure::ssd ? std::abs(best) : 1.0F;
+    const float threshold = best - 2 * static_cast<float>(kScoreTolerance) * margin;
+    recompute(part, a, worker, scores, [&](float s) { return s >= threshold; });
+    const Peak peak = extract_peak(scores, job_.shifts, Measure::zncc);
+    if (!peak.found) return;
+    const Shifts around = {peak.dx - 1, peak.dx + 1, peak.dy - 1, peak.dy + 1};
+    score_exactly(intersect(part, around), a, worker, scores);
+  }
+
+  const Job& job_;
+  ThreadPool& pool_;
+  std::vector<Worker<T>>& workers_;
+  int tile_ny_ = 1, tile_nx_ = 1;
+  std::int64_t tiles_x_ = 1, tiles_ = 1;
+};
+
+}  // namespace dic::correlate

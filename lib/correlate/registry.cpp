@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <array>
+#include <dic/error.hpp>
+
+#include "correlate/backend.hpp"
+
+namespace dic {
+namespace correlate {
+namespace {
+
+template <typename T>
+bool holds(const std::vector<T>& values, T value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+std::span<const BackendEntry> backends() {
+  static const std::array<BackendEntry, 2> all = {cpu_backend(), cuda_backend()};
+  return all;
+}
+
+const BackendEntry& backend_named(std::string_view name) {
+  for (const BackendEntry& backend : backends())
+    if (backend.name == name) return backend;
+  throw UsageError("There is no device \"" + std::string(name) + "\": use cpu, cuda or cuda:N.");
+}
+
+std::string variant_problem(const BackendEntry& backend, std::string_view variant,
+                            const CorrelateShape& shape) {
+  const std::vector<VariantInfo>& all = backend.variants();
+  const auto info = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.name == variant; });
+  const std::string name(variant);
+  if (info == all.end())
+    return "The " + std::string(backend.name) + " backend has no correlation variant \"" + name + "\".";
+  if (!holds(info->forms, shape.form))
+    return name + " does not do the form " + std::string(to_string(shape.form)) + ".";
+  if (!holds(info->types, shape.type))
+    return name + " does not take " + std::string(to_string(shape.type)) + " pictures.";
+  if (!holds(info->measures, shape.measure))
+    return name + " does not compute " + std::string(to_string(shape.measure)) + ".";
+  if (shape.masked && !info->masks) return name + " does not take masks.";
+  return backend.problem(variant, shape);
+}
+
+}  // namespace correlate
+
+std::vector<VariantInfo> correlate_variants() {
+  std::vector<VariantInfo> all;
+  for (const auto& backend : correlate::backends())
+    all.insert(all.end(), backend.variants().begin(), backend.variants().end());
+  return all;
+}
+
+CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& device) {
+  return correlate::backend_named(device.backend).plan(shape, device);
+}
+
+}  // namespace dic

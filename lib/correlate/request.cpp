@@ -1,0 +1,139 @@
+#include <cstdlib>
+#include <dic/error.hpp>
+
+#include "correlate/backend.hpp"
+
+namespace dic::correlate {
+namespace {
+
+// Keeps every sum of positions, sizes and shifts far inside int.
+constexpr int kMaxExtent = 1 << 24;
+
+void require(bool condition, const std::string& sentence) {
+  if (!condition) throw UsageError(sentence);
+}
+
+std::int64_t ssize(const Matrices& matrices) { return static_cast<std::int64_t>(matrices.positions.size()); }
+
+void check_pictures(const Matrices& matrices, ScalarType type, const std::string& side) {
+  for (const ImageView& picture : matrices.pictures) {
+    require(picture.type == type,
+            "All pictures of a correlation must have one element type: convert the " + side + " pictures.");
+    require(picture.empty() || picture.data, "A " + side + " picture has a size but no data.");
+    require(picture.width <= kMaxExtent && picture.height <= kMaxExtent,
+            "A " + side + " picture is larger than 16777216 px: cut it into parts.");
+  }
+  for (const MatrixPosition& at : matrices.positions) {
+    require(at.picture >= 0 && at.picture < static_cast<std::int64_t>(matrices.pictures.size()),
+            "A " + side + " position names picture " + std::to_string(at.picture) + ", but there are " +
+                std::to_string(matrices.pictures.size()) + ".");
+    require(std::abs(std::int64_t{at.x}) <= kMaxExtent && std::abs(std::int64_t{at.y}) <= kMaxExtent,
+            "A " + side + " position is more than 16777216 px away from the origin.");
+  }
+}
+
+void check_size(const Matrices& matrices, const std::string& side) {
+  require(matrices.height >= 1 && matrices.width >= 1,
+          "The " + side + " matrices need a height and a width of at least 1.");
+  require(matrices.height <= kMaxExtent && matrices.width <= kMaxExtent,
+          "The " + side + " matrices are larger than 16777216 px.");
+}
+
+void check_references_inside(const Matrices& reference) {
+  for (const MatrixPosition& at : reference.positions) {
+    const ImageView& picture = reference.pictures[at.picture];
+    require(at.x >= 0 && at.y >= 0 && at.x + reference.width <= picture.width &&
+                at.y + reference.height <= picture.height,
+            "The reference matrix at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
+                " does not lie inside its picture.");
+  }
+}
+
+void check_mask(std::span<const ImageView> mask, const Matrices& reference) {
+  if (mask.empty()) return;
+  require(mask.size() == reference.pictures.size(), "Give one mask per reference picture.");
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    require(mask[i].type == ScalarType::u8 && mask[i].width == reference.pictures[i].width &&
+                mask[i].height == reference.pictures[i].height,
+            "A mask must be u8 and have the size of its reference picture.");
+}
+
+void check_shifts(const Shifts& shifts) {
+  for (int bound : {shifts.dx_min, shifts.dx_max, shifts.dy_min, shifts.dy_max})
+    require(std::abs(std::int64_t{bound}) <= kMaxExtent, "Shifts must lie within 16777216 px of zero.");
+}
+
+std::int64_t count_pairs(const Job& job) {
+  const std::int64_t n = job.references, m = job.windows;
+  switch (job.form) {
+    case Form::one_to_one:
+      require(n == m, "Form one_to_one needs as many windows as references.");
+      return n;
+    case Form::one_to_many:
+      require(n == 1 || m == 0, "Form one_to_many needs exactly one reference.");
+      return m;
+    case Form::n_to_mn:
+      require(n > 0 ? m % n == 0 : m == 0, "Form n_to_mn needs the same number of windows per reference.");
+      return m;
+    case Form::n_to_m:
+      break;
+  }
+  return n * m;
+}
+
+}  // namespace
+
+Pair Job::pair(std::int64_t k) const {
+  switch (form) {
+    case Form::one_to_one:
+      return {k, k};
+    case Form::one_to_many:
+      return {0, k};
+    case Form::n_to_mn:
+      return {k / (windows / references), k};
+    case Form::n_to_m:
+      break;
+  }
+  return {k / windows, k % windows};
+}
+
+CorrelateShape Job::shape() const {
+  return {.form = form,
+          .type = type,
+          .measure = measure,
+          .ref_h = reference.height,
+          .ref_w = reference.width,
+          .search_h = search.height,
+          .search_w = search.width,
+          .shifts = shifts,
+          .references = references,
+          .pairs = pairs,
+          .masked = !mask.empty()};
+}
+
+Job check_request(const CorrelateRequest& request) {
+  Job job{.form = request.form,
+          .reference = request.reference,
+          .search = request.search,
+          .shifts = request.shifts,
+          .measure = request.measure,
+          .mask = request.reference_mask};
+  if (!job.reference.pictures.empty())
+    job.type = job.reference.pictures[0].type;
+  else if (!job.search.pictures.empty())
+    job.type = job.search.pictures[0].type;
+  job.references = ssize(job.reference);
+  job.windows = ssize(job.search);
+  check_pictures(job.reference, job.type, "reference");
+  check_pictures(job.search, job.type, "search");
+  check_shifts(job.shifts);
+  check_mask(job.mask, job.reference);
+  job.pairs = count_pairs(job);
+  if (job.pairs == 0) return job;
+  check_size(job.reference, "reference");
+  check_size(job.search, "search");
+  check_references_inside(job.reference);
+  return job;
+}
+
+}  // namespace dic::correlate
