@@ -63,17 +63,17 @@ struct RefinedPoint {
 /// over threads by the caller: `refine` is const and thread-safe.
 class Refiner {
  public:
-  explicit Refiner(const RefineOptions& options);
+  /// threads: for `set_reference` and `set_current`; 0 = one per core. Throws UsageError.
+  explicit Refiner(const RefineOptions& options, int threads = 0);
   ~Refiner();
   Refiner(Refiner&&) noexcept;
   Refiner& operator=(Refiner&&) noexcept;
 
   /// Takes a new reference: gradients of its spline, and per point means, norms, Hessians.
   /// x, y: subset centres, reference pixels. roi: u8, non-zero = inside, size of the reference, or empty.
-  void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {},
-                     int threads = 0);
+  void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {});
   /// Takes a new current picture: prefilters its B-spline coefficients.
-  void set_current(ImageView current, int threads = 0);
+  void set_current(ImageView current);
 
   /// Status of point i before any current picture is seen: ok, flat, out_of_image or masked.
   Status reference_status(std::int64_t i) const;

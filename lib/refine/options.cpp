@@ -1,0 +1,25 @@
+#include <dic/refine.hpp>
+
+namespace dic {
+
+std::string_view to_string(Interpolation interpolation) {
+  return interpolation == Interpolation::cubic ? "cubic" : "quintic";
+}
+
+std::string_view to_string(Criterion criterion) { return criterion == Criterion::znssd ? "znssd" : "zncc"; }
+
+std::vector<std::string> RefineOptions::problems() const {
+  std::vector<std::string> out;
+  if (subset < 7 || subset > 255 || subset % 2 == 0)
+    out.push_back("The subset is " + std::to_string(subset) +
+                  " px, but must be an odd number from 7 to 255.");
+  if (order < 0 || order > 2)
+    out.push_back("The shape function's order is " + std::to_string(order) + ", but must be 0, 1 or 2.");
+  if (max_iterations < 1) out.push_back("The refinement needs at least 1 iteration.");
+  if (!(tolerance > 0)) out.push_back("The tolerance of the refinement must be above 0 px.");
+  if (!(min_zncc >= -1 && min_zncc <= 1))
+    out.push_back("The lowest accepted zncc must lie between -1 and 1.");
+  return out;
+}
+
+}  // namespace dic

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <dic/image.hpp>
+#include <memory>
+
+#include "core/parallel.hpp"
+#include "dic/refine.hpp"
+
+namespace dic {
+
+/// A float picture with a margin on every side, so that kernels may read whole vectors and spline taps beyond
+/// the edge. Row 0, column 0 of `at` is the top-left pixel.
+class PaddedPicture {
+ public:
+  /// Covers the taps of a quintic spline half a pixel outside, one more for a knot crossed inside a vector.
+  static constexpr int kMargin = 8;
+  /// Widest SIMD vector, floats: a row may be read this far past its right margin.
+  static constexpr int kTail = 16;
+
+  PaddedPicture() = default;
+  PaddedPicture(int width, int height);
+
+  int width() const { return width_; }
+  int height() const { return height_; }
+  std::ptrdiff_t stride() const { return stride_; }
+  float* at(int x, int y) { return data_.get() + (y + kMargin) * stride_ + x + kMargin; }
+  const float* at(int x, int y) const { return data_.get() + (y + kMargin) * stride_ + x + kMargin; }
+  bool empty() const { return !data_; }
+
+  /// Fills the margin by mirroring at the edge pixels' centres, as the spline's own boundary condition has
+  /// it.
+  void mirror_margin();
+
+ private:
+  int width_ = 0, height_ = 0;
+  std::ptrdiff_t stride_ = 0;
+  std::unique_ptr<float[]> data_;
+};
+
+/// The picture as float, unchanged values, margin zero.
+PaddedPicture to_float(ImageView picture, ThreadPool& pool);
+
+/// B-spline coefficients of a picture (Unser, Aldroubi & Eden 1993, mirror boundary), times 1/36 (cubic) or
+/// 1/14400 (quintic): the factor that `scaled_spline_weights` leave out.
+void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedPicture& out,
+                         ThreadPool& pool);
+
+/// Gradient of the picture's spline at its pixels, grey levels per px.
+void spline_gradient(const PaddedPicture& picture, Interpolation interpolation, PaddedPicture& dx,
+                     PaddedPicture& dy, ThreadPool& pool);
+
+}  // namespace dic

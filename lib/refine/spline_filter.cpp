@@ -1,0 +1,208 @@
+// Recursive B-spline prefilter and the spline's gradient, vectors across independent lines: rows are filtered
+// in transposed blocks, columns in strips.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "core/simd_targets.hpp"
+#include "refine/picture.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "refine/spline_filter.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace dic {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Lines are filtered side by side: element k of line l is at line[k * kLanes + l].
+constexpr int kLanes = 16;
+
+struct Pole {
+  float z;
+  int horizon;  ///< z^horizon < 1e-8: terms that the start of the causal filter needs
+};
+constexpr Pole kCubicPole{-0.26794919243112270647f, 14};
+constexpr Pole kQuinticPoles[] = {{-0.43057534709997379430f, 22}, {-0.04309628820326465382f, 6}};
+
+/// One pole of the inverse filter, causal then anti-causal, without its gain (1 - z)(1 - 1/z).
+HWY_ATTR void filter_pole(float* lines, int n, Pole pole) {
+  const hn::CappedTag<float, kLanes> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  if (n == 1) {  // a constant line: the filter is a division by its own gain
+    const float gain = (1 - pole.z) * (1 - 1 / pole.z);
+    for (int l = 0; l < kLanes; ++l) lines[l] /= gain;
+    return;
+  }
+  const int period = 2 * (n - 1);
+  for (int l = 0; l < kLanes; l += lanes) {
+    float* line = lines + l;
+    const auto z = hn::Set(d, pole.z);
+    auto previous = hn::Load(d, line);
+    float power = pole.z;
+    for (int k = 1; k <= pole.horizon; ++k, power *= pole.z) {
+      const int m = k % period;
+      previous =
+          hn::MulAdd(hn::Set(d, power), hn::Load(d, line + std::min(m, period - m) * kLanes), previous);
+    }
+    hn::Store(previous, d, line);
+    for (int k = 1; k < n; ++k) {
+      previous = hn::MulAdd(z, previous, hn::Load(d, line + k * kLanes));
+      hn::Store(previous, d, line + k * kLanes);
+    }
+    const auto before = hn::Load(d, line + (n - 2) * kLanes);
+    previous = hn::Mul(hn::Set(d, pole.z / (pole.z * pole.z - 1)), hn::MulAdd(z, before, previous));
+    hn::Store(previous, d, line + (n - 1) * kLanes);
+    for (int k = n - 2; k >= 0; --k) {
+      previous = hn::Mul(z, hn::Sub(previous, hn::Load(d, line + k * kLanes)));
+      hn::Store(previous, d, line + k * kLanes);
+    }
+  }
+}
+
+HWY_ATTR void prefilter(float* lines, int n, Interpolation interpolation) {
+  if (interpolation == Interpolation::cubic) return filter_pole(lines, n, kCubicPole);
+  for (const Pole& pole : kQuinticPoles) filter_pole(lines, n, pole);
+}
+
+/// Derivative of the spline with the (gainless) coefficients `lines` at its knots.
+HWY_ATTR void differentiate(const float* lines, int n, Interpolation interpolation, float* out) {
+  // 6 * {-1/2, 0, 1/2} and 120 * {-1/24, -10/24, 0, 10/24, 1/24}: gain times the B-spline's derivative.
+  const bool cubic = interpolation == Interpolation::cubic;
+  const float near = cubic ? 3.0f : 50.0f, far = cubic ? 0.0f : 5.0f;
+  const int period = std::max(1, 2 * (n - 1));
+  const auto tap = [&](int k) {
+    const int m = (k % period + period) % period;
+    return lines + std::min(m, period - m) * kLanes;
+  };
+  for (int k = 0; k < n; ++k) {
+    const float *m2 = tap(k - 2), *m1 = tap(k - 1), *p1 = tap(k + 1), *p2 = tap(k + 2);
+    for (int l = 0; l < kLanes; ++l) out[k * kLanes + l] = near * (p1[l] - m1[l]) + far * (p2[l] - m2[l]);
+  }
+}
+
+/// Filters (and differentiates) lines in place in scratch memory: [2 * n * kLanes] floats, aligned.
+HWY_ATTR float* run_lines(float* scratch, int n, Interpolation interpolation, bool derivative) {
+  prefilter(scratch, n, interpolation);
+  if (!derivative) return scratch;
+  float* out = scratch + static_cast<std::ptrdiff_t>(n) * kLanes;
+  differentiate(scratch, n, interpolation, out);
+  return out;
+}
+
+HWY_ATTR void filter_rows(const float* const* rows, float* const* out, int count, int n,
+                          Interpolation interpolation, bool derivative, float* scratch) {
+  for (int l = 0; l < count; ++l)
+    for (int k = 0; k < n; ++k) scratch[k * kLanes + l] = rows[l][k];
+  const float* result = run_lines(scratch, n, interpolation, derivative);
+  for (int l = 0; l < count; ++l)
+    for (int k = 0; k < n; ++k) out[l][k] = result[k * kLanes + l];
+}
+
+HWY_ATTR void filter_columns(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
+                             int count, int n, Interpolation interpolation, bool derivative, float* scratch) {
+  for (int k = 0; k < n; ++k) std::copy_n(in + k * in_stride, count, scratch + k * kLanes);
+  const float* result = run_lines(scratch, n, interpolation, derivative);
+  for (int k = 0; k < n; ++k) std::copy_n(result + k * kLanes, count, out + k * out_stride);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace dic
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <hwy/aligned_allocator.h>
+
+namespace dic {
+namespace {
+
+HWY_EXPORT(filter_rows);
+HWY_EXPORT(filter_columns);
+
+constexpr int kBlock = 16;  // lines filtered side by side; kLanes of the kernels
+
+class Scratch {
+ public:
+  Scratch(const ThreadPool& pool, int n) {
+    for (int i = 0; i < pool.size(); ++i) {
+      memory_.push_back(hwy::AllocateAligned<float>(static_cast<std::size_t>(2) * n * kBlock));
+      std::fill_n(memory_.back().get(), static_cast<std::size_t>(2) * n * kBlock, 0.0f);
+    }
+  }
+  float* of(int worker) { return memory_[worker].get(); }
+
+ private:
+  std::vector<hwy::AlignedFreeUniquePtr<float[]>> memory_;
+};
+
+/// row(y, buffer) returns line y as floats, converted into `buffer` where it has to be.
+template <typename RowOf>
+void along_rows(int width, int height, const RowOf& row, PaddedPicture& out, Interpolation interpolation,
+                bool derivative, ThreadPool& pool) {
+  Scratch scratch(pool, width);
+  std::vector<std::vector<float>> converted(pool.size(),
+                                            std::vector<float>(static_cast<std::size_t>(width) * kBlock));
+  pool.parallel_for(height, kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const int count = static_cast<int>(end - begin);
+    std::array<const float*, kBlock> in{};
+    std::array<float*, kBlock> to{};
+    for (int l = 0; l < count; ++l) {
+      in[l] =
+          row(static_cast<int>(begin) + l, converted[worker].data() + static_cast<std::ptrdiff_t>(l) * width);
+      to[l] = out.at(0, static_cast<int>(begin) + l);
+    }
+    HWY_DYNAMIC_DISPATCH(filter_rows)
+    (in.data(), to.data(), count, width, interpolation, derivative, scratch.of(worker));
+  });
+}
+
+void along_columns(const PaddedPicture& in, PaddedPicture& out, Interpolation interpolation, bool derivative,
+                   ThreadPool& pool) {
+  Scratch scratch(pool, in.height());
+  pool.parallel_for(in.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
+    const int x = static_cast<int>(begin);
+    HWY_DYNAMIC_DISPATCH(filter_columns)
+    (in.at(x, 0), in.stride(), out.at(x, 0), out.stride(), static_cast<int>(end - begin), in.height(),
+     interpolation, derivative, scratch.of(worker));
+  });
+}
+
+void fit(PaddedPicture& picture, int width, int height) {
+  if (picture.width() != width || picture.height() != height) picture = PaddedPicture(width, height);
+}
+
+}  // namespace
+
+void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedPicture& out,
+                         ThreadPool& pool) {
+  fit(out, picture.width, picture.height);
+  visit_scalar(picture.type, [&](auto element) {
+    const auto row = [&](int y, float* buffer) -> const float* {
+      const auto* values = picture.row<decltype(element)>(y);
+      std::transform(values, values + picture.width, buffer, [](auto v) { return static_cast<float>(v); });
+      return buffer;
+    };
+    along_rows(picture.width, picture.height, row, out, interpolation, false, pool);
+  });
+  along_columns(out, out, interpolation, false, pool);
+  out.mirror_margin();
+}
+
+void spline_gradient(const PaddedPicture& picture, Interpolation interpolation, PaddedPicture& dx,
+                     PaddedPicture& dy, ThreadPool& pool) {
+  fit(dx, picture.width(), picture.height());
+  fit(dy, picture.width(), picture.height());
+  const auto row = [&](int y, float*) { return picture.at(0, y); };
+  along_rows(picture.width(), picture.height(), row, dx, interpolation, true, pool);
+  along_columns(picture, dy, interpolation, true, pool);
+}
+
+}  // namespace dic
+#endif

@@ -1,0 +1,420 @@
+#include "refine/subset_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/simd_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "refine/subset_kernels.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace dic {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// ---- reference side
+// ----------------------------------------------------------------------------------------
+
+template <class D>
+HWY_INLINE hn::Vec<D> columns(D d, int first) {
+  return hn::Add(hn::Iota(d, 0.0f), hn::Set(d, static_cast<float>(first)));
+}
+
+/// Weight of each lane: 0 past the right edge of the subset and where the ROI excludes the pixel.
+template <class D>
+HWY_INLINE hn::Vec<D> lane_weights(D d, const float* weight, int lanes_left) {
+  const auto inside = hn::FirstN(d, static_cast<std::size_t>(lanes_left));
+  return weight ? hn::IfThenElseZero(inside, hn::LoadU(d, weight))
+                : hn::IfThenElseZero(inside, hn::Set(d, 1.0f));
+}
+
+/// Per-lane sums over the rows of sum_j value j^b, b = 0..kPowers-1.
+template <class D, int kPowers>
+struct RowMoments {
+  hn::Vec<D> power[kPowers];
+  HWY_INLINE explicit RowMoments(D d) {
+    for (auto& p : power) p = hn::Zero(d);
+  }
+  HWY_INLINE void add(D d, hn::Vec<D> value, float j) {
+    const auto vj = hn::Set(d, j);
+    power[0] = hn::Add(power[0], value);
+    for (int b = 1; b < kPowers; ++b) {
+      value = hn::Mul(value, vj);
+      power[b] = hn::Add(power[b], value);
+    }
+  }
+  /// Adds sum i^a j^b for all a + b < kPowers to `out`, i per lane.
+  HWY_INLINE void finish(D d, hn::Vec<D> i, double* out) const {
+    for (int b = 0; b < kPowers; ++b) {
+      auto value = power[b];
+      for (int a = 0; a + b < kPowers; ++a) {
+        out[monomial_index(a, b)] += hn::GetLane(hn::SumOfLanes(d, value));
+        value = hn::Mul(value, i);
+      }
+    }
+  }
+};
+
+template <int kOrder>
+HWY_ATTR void add_reference_segment(const ReferencePatch& p, int first, float mean, ReferenceSums& out) {
+  const hn::CappedTag<float, 16> d;
+  using D = decltype(d);
+  const SubsetRect& r = p.rect;
+  RowMoments<D, 2 * kOrder + 1> xx(d), xy(d), yy(d);
+  RowMoments<D, kOrder + 1> x(d), y(d), fx(d), fy(d);
+  auto ff = hn::Zero(d);
+  const auto vmean = hn::Set(d, mean);
+  for (int j = r.top; j <= r.bottom; ++j) {
+    const std::ptrdiff_t at = j * p.stride + first;
+    const auto w = lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1);
+    const auto f = hn::Mul(w, hn::Sub(hn::LoadU(d, p.grey + at), vmean));
+    const auto gx = hn::Mul(w, hn::LoadU(d, p.dx + at));
+    const auto gy = hn::Mul(w, hn::LoadU(d, p.dy + at));
+    const float fj = static_cast<float>(j);
+    ff = hn::MulAdd(f, f, ff);
+    x.add(d, gx, fj);
+    y.add(d, gy, fj);
+    fx.add(d, hn::Mul(f, gx), fj);
+    fy.add(d, hn::Mul(f, gy), fj);
+    xx.add(d, hn::Mul(gx, gx), fj);
+    xy.add(d, hn::Mul(gx, gy), fj);
+    yy.add(d, hn::Mul(gy, gy), fj);
+  }
+  const auto i = columns(d, first);
+  out.grey_grey += hn::GetLane(hn::SumOfLanes(d, ff));
+  x.finish(d, i, out.dx);
+  y.finish(d, i, out.dy);
+  fx.finish(d, i, out.grey_dx);
+  fy.finish(d, i, out.grey_dy);
+  xx.finish(d, i, out.dx_dx);
+  xy.finish(d, i, out.dx_dy);
+  yy.finish(d, i, out.dy_dy);
+}
+
+HWY_ATTR void sum_grey(const ReferencePatch& p, double& count, double& sum) {
+  const hn::CappedTag<float, 16> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const SubsetRect& r = p.rect;
+  for (int first = r.left; first <= r.right; first += lanes) {
+    auto n = hn::Zero(d), s = hn::Zero(d);
+    for (int j = r.top; j <= r.bottom; ++j) {
+      const std::ptrdiff_t at = j * p.stride + first;
+      const auto w = lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1);
+      n = hn::Add(n, w);
+      s = hn::MulAdd(w, hn::LoadU(d, p.grey + at), s);
+    }
+    count += hn::GetLane(hn::SumOfLanes(d, n));
+    sum += hn::GetLane(hn::SumOfLanes(d, s));
+  }
+}
+
+HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out) {
+  out = {};
+  double sum = 0;
+  sum_grey(patch, out.count, sum);
+  out.mean = out.count > 0 ? sum / out.count : 0;
+  // The kernels centre on the mean as a float; what the rounding leaves is far below a grey level's noise.
+  const float mean = static_cast<float>(out.mean);
+  out.mean = mean;
+  const int lanes = static_cast<int>(hn::Lanes(hn::CappedTag<float, 16>()));
+  for (int first = patch.rect.left; first <= patch.rect.right; first += lanes) {
+    if (order == 0) add_reference_segment<0>(patch, first, mean, out);
+    if (order == 1) add_reference_segment<1>(patch, first, mean, out);
+    if (order == 2) add_reference_segment<2>(patch, first, mean, out);
+  }
+}
+
+// ---- current side
+// ------------------------------------------------------------------------------------------
+
+/// Weights of the degree + 1 spline coefficients around a position t in [0, 1) past a knot, times 6 (cubic)
+/// or 120 (quintic).
+template <class D>
+HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[4]) {
+  const auto s = hn::Sub(hn::Set(d, 1.0f), t);
+  const auto four = hn::Set(d, 4.0f), minus_six = hn::Set(d, -6.0f), three = hn::Set(d, 3.0f);
+  const auto t2 = hn::Mul(t, t), s2 = hn::Mul(s, s);
+  w[0] = hn::Mul(s2, s);
+  w[3] = hn::Mul(t2, t);
+  w[1] = hn::MulAdd(three, w[3], hn::MulAdd(minus_six, t2, four));
+  w[2] = hn::MulAdd(three, w[0], hn::MulAdd(minus_six, s2, four));
+}
+
+template <class D>
+HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[6]) {
+  const auto s = hn::Sub(hn::Set(d, 1.0f), t);
+  const auto t2 = hn::Mul(t, t), s2 = hn::Mul(s, s);
+  // 120 beta5 = 66 - 60 x^2 + 30 x^4 - 10 |x|^5 for |x| < 1 and (3 - x)^5 - 6 (2 - x)^5 for 1 <= x < 2.
+  const auto inner = [&](hn::Vec<D> x, hn::Vec<D> x2) {
+    const auto quartic = hn::NegMulAdd(hn::Set(d, 10.0f), x, hn::Set(d, 30.0f));
+    return hn::MulAdd(x2, hn::MulAdd(x2, quartic, hn::Set(d, -60.0f)), hn::Set(d, 66.0f));
+  };
+  const auto fifth = [](hn::Vec<D> x, hn::Vec<D> x2) { return hn::Mul(hn::Mul(x2, x2), x); };
+  w[0] = fifth(s, s2);
+  w[5] = fifth(t, t2);
+  w[2] = inner(t, t2);
+  w[3] = inner(s, s2);
+  const auto two = hn::Set(d, 2.0f), minus_six = hn::Set(d, -6.0f);
+  const auto s1 = hn::Sub(two, t), t1 = hn::Sub(two, s);
+  w[1] = hn::MulAdd(minus_six, w[0], fifth(s1, hn::Mul(s1, s1)));
+  w[4] = hn::MulAdd(minus_six, w[5], fifth(t1, hn::Mul(t1, t1)));
+}
+
+/// Weights on one tap more: lanes that are past the next knot (t >= 1) use taps 1.., the others taps 0...
+template <int kDegree, class D>
+HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[kDegree + 2]) {
+  const auto one = hn::Set(d, 1.0f);
+  const auto past = hn::Ge(t, one);
+  hn::Vec<D> narrow[kDegree + 1];
+  scaled_spline_weights(d, hn::Sub(t, hn::IfThenElseZero(past, one)), narrow);
+  w[0] = hn::IfThenZeroElse(past, narrow[0]);
+  for (int k = 1; k <= kDegree; ++k) w[k] = hn::IfThenElse(past, narrow[k - 1], narrow[k]);
+  w[kDegree + 1] = hn::IfThenElseZero(past, narrow[kDegree]);
+}
+
+/// Spline values where all lanes read the same rows and neighbouring columns; kExtraX, kExtraY = 1 where a
+/// knot is crossed within the vector. `taps`: the top-left coefficient of lane 0.
+template <int kDegree, int kExtraX, int kExtraY, class D>
+HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride, hn::Vec<D> tx,
+                                  hn::Vec<D> ty) {
+  hn::Vec<D> wx[kDegree + 1 + kExtraX], wy[kDegree + 1 + kExtraY];
+  if constexpr (kExtraX)
+    scaled_spline_weights<kDegree>(d, tx, wx);
+  else
+    scaled_spline_weights(d, tx, wx);
+  if constexpr (kExtraY)
+    scaled_spline_weights<kDegree>(d, ty, wy);
+  else
+    scaled_spline_weights(d, ty, wy);
+  auto value = hn::Zero(d);
+  for (int r = 0; r <= kDegree + kExtraY; ++r, taps += stride) {
+    auto row = hn::Mul(wx[0], hn::LoadU(d, taps));
+    for (int k = 1; k <= kDegree + kExtraX; ++k) row = hn::MulAdd(wx[k], hn::LoadU(d, taps + k), row);
+    value = hn::MulAdd(wy[r], row, value);
+  }
+  return value;
+}
+
+/// Spline values at any positions (x, y) relative to `origin`: a gather per tap, for deformations that cross
+/// several knots within a vector.
+template <int kDegree, class D>
+HWY_INLINE hn::Vec<D> interpolate_gather(D d, const float* origin, std::ptrdiff_t stride, hn::Vec<D> x,
+                                         hn::Vec<D> y) {
+  const hn::RebindToSigned<D> di;
+  const auto fx = hn::Floor(x), fy = hn::Floor(y);
+  hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
+  scaled_spline_weights(d, hn::Sub(x, fx), wx);
+  scaled_spline_weights(d, hn::Sub(y, fy), wy);
+  const auto index = hn::Add(hn::Mul(hn::ConvertTo(di, fy), hn::Set(di, static_cast<std::int32_t>(stride))),
+                             hn::ConvertTo(di, fx));
+  const float* taps = origin - (kDegree / 2) * (stride + 1);
+  auto value = hn::Zero(d);
+  for (int r = 0; r <= kDegree; ++r, taps += stride) {
+    auto row = hn::Zero(d);
+    for (int k = 0; k <= kDegree; ++k) row = hn::MulAdd(wx[k], hn::GatherIndex(d, taps + k, index), row);
+    value = hn::MulAdd(wy[r], row, value);
+  }
+  return value;
+}
+
+/// One component of the displacement along a subset row: base + slope i + curvature i^2, as floats because
+/// the integer part has been taken out.
+struct RowDisplacement {
+  float base, slope, curvature;
+  float at(float i) const { return base + i * (slope + i * curvature); }
+};
+
+/// Floors of a displacement's range; the range may be taken too wide.
+struct FloorRange {
+  float low, high;
+  float extra() const { return high - low; }
+};
+
+template <int kOrder>
+HWY_INLINE FloorRange floor_range(const RowDisplacement& row, float first, float last) {
+  const float a = row.at(first), b = row.at(last);
+  float slack = 0;
+  if constexpr (kOrder == 2) slack = std::abs(row.curvature) * 0.25f * (last - first) * (last - first);
+  return {std::floor(std::min(a, b) - slack), std::floor(std::max(a, b) + slack)};
+}
+
+/// Shape parameters as floats, laid out for walking down the rows.
+struct ShapeRows {
+  float u, ux, uy, uxx, uxy, uyy;
+  template <int kOrder>
+  RowDisplacement row(float j) const {
+    if constexpr (kOrder == 0) return {u, 0, 0};
+    if constexpr (kOrder == 1) return {u + j * uy, ux, 0};
+    return {u + j * (uy + j * uyy), ux + j * uxy, uxx};
+  }
+  /// Range over columns first..last of all rows top..bottom.
+  template <int kOrder>
+  FloorRange range(float first, float last, float top, float bottom) const {
+    const FloorRange a = floor_range<kOrder>(row<kOrder>(top), first, last);
+    const FloorRange b = floor_range<kOrder>(row<kOrder>(bottom), first, last);
+    float slack = 0;
+    if constexpr (kOrder == 2) slack = std::ceil(std::abs(uyy) * 0.25f * (bottom - top) * (bottom - top));
+    return {std::min(a.low, b.low) - slack, std::max(a.high, b.high) + slack};
+  }
+};
+
+template <int kOrder, class D>
+HWY_INLINE hn::Vec<D> displacement(D d, const RowDisplacement& row, float floor, hn::Vec<D> i) {
+  const auto base = hn::Set(d, row.base - floor);
+  if constexpr (kOrder == 0) return base;
+  if constexpr (kOrder == 1) return hn::MulAdd(i, hn::Set(d, row.slope), base);
+  return hn::MulAdd(i, hn::MulAdd(i, hn::Set(d, row.curvature), hn::Set(d, row.slope)), base);
+}
+
+/// Spline values of one vector of a subset row, any deformation: the cheapest way that is exact for its
+/// deformation. `row`: coefficient at (row's first column, row) for zero displacement.
+template <int kDegree, int kOrder, class D>
+HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowDisplacement& du,
+                                      const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
+  const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
+  if (x.extra() > 1 || y.extra() > 1) {
+    const auto lane = hn::Iota(d, 0.0f);
+    return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, i)),
+                                       displacement<kOrder>(d, dv, 0, i));
+  }
+  const float* taps =
+      row + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
+  const auto tx = displacement<kOrder>(d, du, x.low, i), ty = displacement<kOrder>(d, dv, y.low, i);
+  if (x.extra() == 0 && y.extra() == 0) return interpolate<kDegree, 0, 0>(d, taps, stride, tx, ty);
+  if (y.extra() == 0) return interpolate<kDegree, 1, 0>(d, taps, stride, tx, ty);
+  if (x.extra() == 0) return interpolate<kDegree, 0, 1>(d, taps, stride, tx, ty);
+  return interpolate<kDegree, 1, 1>(d, taps, stride, tx, ty);
+}
+
+/// Adds the sums of columns first .. first + lanes - 1 (those inside the subset). grey_at(j) interpolates row
+/// j.
+template <int kOrder, bool kPartial, class D, class GreyAt>
+HWY_INLINE void add_rows(D d, const ReferencePatch& p, float grey_offset, int first, CurrentSums& out,
+                         const GreyAt& grey_at) {
+  const SubsetRect& r = p.rect;
+  const auto offset = hn::Set(d, grey_offset);
+  auto g_sum = hn::Zero(d), gg_sum = hn::Zero(d), fg_sum = hn::Zero(d);
+  RowMoments<D, kOrder + 1> x(d), y(d);
+  for (int j = r.top; j <= r.bottom; ++j) {
+    const float fj = static_cast<float>(j);
+    const std::ptrdiff_t at = j * p.stride + first;
+    auto g = hn::Sub(grey_at(j, fj), offset);
+    if constexpr (kPartial)
+      g = hn::Mul(g, lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1));
+    g_sum = hn::Add(g_sum, g);
+    gg_sum = hn::MulAdd(g, g, gg_sum);
+    fg_sum = hn::MulAdd(g, hn::LoadU(d, p.grey + at), fg_sum);
+    x.add(d, hn::Mul(g, hn::LoadU(d, p.dx + at)), fj);
+    y.add(d, hn::Mul(g, hn::LoadU(d, p.dy + at)), fj);
+  }
+  const auto i = columns(d, first);
+  out.grey += hn::GetLane(hn::SumOfLanes(d, g_sum));
+  out.grey_grey += hn::GetLane(hn::SumOfLanes(d, gg_sum));
+  out.reference_grey += hn::GetLane(hn::SumOfLanes(d, fg_sum));
+  x.finish(d, i, out.dx);
+  y.finish(d, i, out.dy);
+}
+
+template <int kDegree, int kOrder, bool kPartial, class D>
+HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows& u,
+                                  const ShapeRows& v, int first, CurrentSums& out) {
+  const SubsetRect& r = p.rect;
+  const auto i = columns(d, first);
+  const float i0 = static_cast<float>(first);
+  const float i1 = static_cast<float>(std::min(first + static_cast<int>(hn::Lanes(d)) - 1, r.right));
+  const float j0 = static_cast<float>(r.top), j1 = static_cast<float>(r.bottom);
+  const float offset = static_cast<float>(c.offset);
+  const FloorRange x = u.range<kOrder>(i0, i1, j0, j1), y = v.range<kOrder>(i0, i1, j0, j1);
+  if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
+    const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
+                        static_cast<int>(x.low) - kDegree / 2;
+    add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+      return interpolate<kDegree, 0, 0>(d, taps + j * c.stride, c.stride,
+                                        displacement<kOrder>(d, u.row<kOrder>(fj), x.low, i),
+                                        displacement<kOrder>(d, v.row<kOrder>(fj), y.low, i));
+    });
+    return;
+  }
+  add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+    return interpolate_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
+                                            u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
+  });
+}
+
+/// Columns in full vectors, the rest in the narrowest vector that holds them.
+template <int kDegree, int kOrder>
+HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
+  const hn::CappedTag<float, 16> d;
+  const hn::CappedTag<float, 8> d8;
+  const hn::CappedTag<float, 4> d4;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const ShapeParameters& s = c.shape;
+  const auto f = [](double value) { return static_cast<float>(value); };
+  const ShapeRows u{f(s.u), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)};
+  const ShapeRows v{f(s.v), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)};
+  int first = p.rect.left;
+  for (; p.weight == nullptr && first + lanes - 1 <= p.rect.right; first += lanes)
+    add_current_segment<kDegree, kOrder, false>(d, p, c, u, v, first, out);
+  while (first <= p.rect.right) {
+    const int left = p.rect.right - first + 1;
+    if (left <= 4)
+      add_current_segment<kDegree, kOrder, true>(d4, p, c, u, v, first, out);
+    else if (left <= 8)
+      add_current_segment<kDegree, kOrder, true>(d8, p, c, u, v, first, out);
+    else
+      add_current_segment<kDegree, kOrder, true>(d, p, c, u, v, first, out);
+    first += left <= 4   ? static_cast<int>(hn::Lanes(d4))
+             : left <= 8 ? static_cast<int>(hn::Lanes(d8))
+                         : lanes;
+  }
+}
+
+template <int kDegree>
+HWY_ATTR void run_current_sums_of_degree(const ReferencePatch& p, const CurrentPatch& c, int order,
+                                         CurrentSums& out) {
+  if (order == 0) return add_current<kDegree, 0>(p, c, out);
+  if (order == 1) return add_current<kDegree, 1>(p, c, out);
+  add_current<kDegree, 2>(p, c, out);
+}
+
+HWY_ATTR void run_current_sums(const ReferencePatch& p, const CurrentPatch& c, int order,
+                               Interpolation interpolation, CurrentSums& out) {
+  out = {};
+  if (interpolation == Interpolation::cubic) return run_current_sums_of_degree<3>(p, c, order, out);
+  run_current_sums_of_degree<5>(p, c, order, out);
+}
+
+HWY_ATTR const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace dic
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dic {
+namespace {
+HWY_EXPORT(run_reference_sums);
+HWY_EXPORT(run_current_sums);
+HWY_EXPORT(target_name);
+}  // namespace
+
+void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out) {
+  HWY_DYNAMIC_DISPATCH(run_reference_sums)(patch, order, out);
+}
+
+void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
+                  Interpolation interpolation, CurrentSums& out) {
+  HWY_DYNAMIC_DISPATCH(run_current_sums)(reference, current, order, interpolation, out);
+}
+
+std::string_view simd_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+
+}  // namespace dic
+#endif

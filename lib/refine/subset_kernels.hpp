@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <dic/refine.hpp>
+#include <string_view>
+
+/// The two inner loops of the refinement, vectorized over subset columns with run-time dispatch.
+namespace dic {
+
+/// Pixels of a subset relative to its centre, inclusive: all of -radius..radius unless the border cuts it.
+struct SubsetRect {
+  int left = 0, right = 0, top = 0, bottom = 0;
+};
+
+/// Rows of padded pictures; the pointers are at the subset's centre, strides in floats.
+struct ReferencePatch {
+  const float* grey = nullptr;
+  const float* dx = nullptr;  ///< gradient, grey levels per px
+  const float* dy = nullptr;
+  const float* weight = nullptr;  ///< 0 or 1 per pixel; null = all 1
+  std::ptrdiff_t stride = 0;
+  SubsetRect rect;
+};
+
+/// Monomials i^a j^b, a + b <= degree, in the order 1, i, j, i^2, ij, j^2, i^3, ...
+constexpr int monomial_count(int degree) { return (degree + 1) * (degree + 2) / 2; }
+constexpr int monomial_index(int a, int b) { return (a + b) * (a + b + 1) / 2 + b; }
+
+/// Sums over a reference subset; i, j are px from its centre, grey values relative to the subset's mean.
+struct ReferenceSums {
+  double count = 0, mean = 0;
+  double grey_grey = 0;           ///< sum f^2
+  double dx[6] = {}, dy[6] = {};  ///< sum dx i^a j^b, a + b <= order
+  double grey_dx[6] = {}, grey_dy[6] = {};
+  double dx_dx[15] = {}, dx_dy[15] = {}, dy_dy[15] = {};  ///< a + b <= 2 order
+};
+void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out);
+
+/// Where a subset lies in the current picture: integer centre plus small shape parameters.
+struct CurrentPatch {
+  const float* coefficients = nullptr;  ///< at the integer centre: reference centre + rounded displacement
+  std::ptrdiff_t stride = 0;
+  ShapeParameters shape;  ///< u and v relative to the integer centre, |u|, |v| <= 0.5
+  double offset = 0;      ///< subtracted from every interpolated value, near their mean
+};
+
+/// Sums of g, the interpolated current values less `offset`, at the subset's pixels.
+struct CurrentSums {
+  double grey = 0, grey_grey = 0;
+  double reference_grey = 0;      ///< sum f g, f as it is in the picture
+  double dx[6] = {}, dy[6] = {};  ///< sum dx g i^a j^b, a + b <= order
+};
+/// The warped subset must lie within half a pixel of the current picture.
+void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
+                  Interpolation interpolation, CurrentSums& out);
+
+/// Name of the SIMD target that the kernels run on here.
+std::string_view simd_target_name();
+
+}  // namespace dic
