@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/image.hpp>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// The decoders behind read_image. OpenCV decodes most formats. JPEG and TIFF go to libjpeg and libtiff
+/// themselves: OpenCV returns a damaged JPEG as a full picture with a remark on stderr, and gives wrong grey
+/// values, without a remark, for planar 16-bit RGB, grey with alpha and other TIFFs.
+namespace dic {
+
+/// Why a picture cannot be read: the end of a sentence that begins with the file's name.
+class Refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The Refusal of a file whose bytes are not what its format promises.
+Refusal damaged(const std::string& format, const std::string& detail);
+
+/// OpenCV's limit, kept for every format.
+inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
+/// Throws Refusal for empty pictures and those beyond kMaxPixels.
+void check_size(std::int64_t width, std::int64_t height);
+
+Image decode_jpeg(std::span<const std::uint8_t> bytes);
+Image decode_png(std::vector<std::uint8_t> bytes);
+Image decode_with_opencv(std::vector<std::uint8_t> bytes);
+/// Reads from the file itself: a TIFF may be much larger than its first page.
+Image decode_tiff(const std::filesystem::path& path);
+
+}  // namespace dic

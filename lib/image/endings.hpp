@@ -1,0 +1,11 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace dic {
+
+/// ".png" of "A.PNG".
+std::string lower_case_ending(const std::filesystem::path& path);
+
+}  // namespace dic

@@ -1,0 +1,141 @@
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <span>
+#include <string_view>
+
+#include "image/endings.hpp"
+#include "image/video.hpp"
+
+namespace dic {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::string_view, 17> kPictureEndings = {
+    ".png", ".tif", ".tiff", ".bmp", ".dib",  ".jpg", ".jpeg", ".jpe", ".pgm",
+    ".ppm", ".pnm", ".pbm",  ".jp2", ".webp", ".exr", ".hdr",  ".ras"};
+constexpr std::array<std::string_view, 12> kVideoEndings = {".avi",  ".mp4", ".m4v",  ".mov", ".mkv", ".mpg",
+                                                            ".mpeg", ".wmv", ".webm", ".ogv", ".flv", ".mj2"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool has_ending(const fs::path& path, std::span<const std::string_view> endings) {
+  return std::ranges::find(endings, lower_case_ending(path)) != endings.end();
+}
+
+/// The run of digits at text[i] without leading zeros; i moves behind it.
+std::string_view number_at(std::string_view text, std::size_t& i) {
+  while (i < text.size() && text[i] == '0') ++i;
+  const std::size_t begin = i;
+  while (i < text.size() && is_digit(text[i])) ++i;
+  return text.substr(begin, i - begin);
+}
+
+void sort_naturally(std::vector<fs::path>& paths) {
+  std::ranges::sort(paths, natural_less, [](const fs::path& path) { return path.string(); });
+}
+
+std::vector<fs::path> pictures_in(const fs::path& directory) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const bool hidden = entry->path().filename().string().starts_with('.');
+    if (!hidden && !entry->is_directory() && has_ending(entry->path(), kPictureEndings))
+      found.push_back(entry->path());
+  }
+  if (error)
+    throw FileError("'" + directory.string() + "' cannot be listed (" + error.message() +
+                    "); check its permissions.");
+  if (found.empty())
+    throw FileError("'" + directory.string() +
+                    "' holds no pictures (.png, .tif, .bmp, .jpg, .pgm, ...); name the directory that does.");
+  sort_naturally(found);
+  return found;
+}
+
+std::vector<fs::path> files_matching(const std::string& pattern) {
+  glob_t matches{};
+  std::vector<fs::path> found;
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0)
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i)
+      if (!fs::is_directory(matches.gl_pathv[i])) found.emplace_back(matches.gl_pathv[i]);
+  globfree(&matches);
+  if (found.empty()) throw FileError("'" + pattern + "' matches no file; check the pattern and the folder.");
+  sort_naturally(found);
+  return found;
+}
+
+std::vector<fs::path> expand(const std::string& argument) {
+  std::error_code error;
+  const auto type = fs::status(argument, error).type();
+  if (type == fs::file_type::directory) return pictures_in(argument);
+  if (type != fs::file_type::not_found) return {argument};
+  if (argument.find_first_of("*?[") != std::string::npos) return files_matching(argument);
+  throw FileError("'" + argument + "' does not exist; check the name.");
+}
+
+class FileSource : public FrameSource {
+ public:
+  explicit FileSource(std::vector<fs::path> files) : files_(std::move(files)) {}
+  std::int64_t count() const override { return static_cast<std::int64_t>(files_.size()); }
+  std::string name(std::int64_t i) const override { return files_.at(i).filename().string(); }
+  Image read(std::int64_t i) override { return read_image(files_.at(i)); }
+
+ private:
+  std::vector<fs::path> files_;
+};
+
+}  // namespace
+
+std::string lower_case_ending(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+bool natural_less(const std::string& a, const std::string& b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const auto m = number_at(a, i), n = number_at(b, j);
+      if (m.size() != n.size()) return m.size() < n.size();
+      if (m != n) return m < n;
+    } else if (a[i] != b[j]) {
+      return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+    } else {
+      ++i, ++j;
+    }
+  }
+  if (i < a.size() || j < b.size()) return j < b.size();
+  return a < b;  // differ in leading zeros at most
+}
+
+std::vector<fs::path> expand_frames(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> frames;
+  for (const auto& argument : arguments) std::ranges::move(expand(argument), std::back_inserter(frames));
+  const bool plain_list =
+      std::ranges::equal(frames, arguments, {}, [](const fs::path& p) { return p.string(); });
+  if (plain_list && std::ranges::is_sorted(arguments)) sort_naturally(frames);
+  return frames;
+}
+
+bool is_video(const fs::path& path) { return has_ending(path, kVideoEndings); }
+
+std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments) {
+  auto frames = expand_frames(arguments);
+  if (frames.empty())
+    throw FileError("No frames were named; give files, a directory, a quoted glob or a video.");
+  const auto video = std::ranges::find_if(frames, is_video);
+  if (video == frames.end()) return std::make_unique<FileSource>(std::move(frames));
+  if (frames.size() > 1)
+    throw FileError("'" + video->string() + "' is a video and must be the only input; leave out the others.");
+  return open_video(*video);
+}
+
+}  // namespace dic

@@ -1,0 +1,90 @@
+#include "image/opencv.hpp"
+
+#include <limits>
+#include <opencv2/imgcodecs.hpp>
+#include <optional>
+
+#include "image/codecs.hpp"
+#include "image/grey.hpp"
+#include "image/quiet.hpp"
+
+namespace dic {
+namespace {
+
+ScalarType scalar_type(int depth) {
+  switch (depth) {
+    case CV_8U:
+      return ScalarType::u8;
+    case CV_16U:
+      return ScalarType::u16;
+    case CV_32F:
+      return ScalarType::f32;
+    default:
+      throw Refusal("holds elements of a type that is not supported; save it as 8 or 16 bit or float.");
+  }
+}
+
+/// Lets OpenCV decode straight into an Image: a picture that is grey already is never copied.
+class ImageAllocator : public cv::MatAllocator {
+ public:
+  mutable Image image;  // the interface is const
+
+  cv::UMatData* allocate(int dims, const int* sizes, int type, void*, std::size_t* step, cv::AccessFlag,
+                         cv::UMatUsageFlags) const override {
+    CV_Assert(dims == 2);
+    image = Image(sizes[1] * CV_MAT_CN(type), sizes[0], scalar_type(CV_MAT_DEPTH(type)));
+    step[1] = CV_ELEM_SIZE(type);
+    step[0] = step[1] * sizes[1];
+    auto* data = new cv::UMatData(this);
+    data->data = data->origdata = image.row<std::uint8_t>(0);
+    data->size = step[0] * sizes[0];
+    return data;
+  }
+  bool allocate(cv::UMatData*, cv::AccessFlag, cv::UMatUsageFlags) const override { return false; }
+  void deallocate(cv::UMatData* data) const override { delete data; }
+};
+
+void decode(std::vector<std::uint8_t> bytes, cv::Mat& picture) {
+  const QuietCerr quiet;
+  try {
+    cv::imdecode(bytes, cv::IMREAD_UNCHANGED, &picture);
+  } catch (const cv::Exception& e) {
+    if (e.func == "validateInputImageSize")
+      throw Refusal("is too large: at most 2^30 pixels can be read; crop or bin it.");
+    throw Refusal("cannot be decoded (" + e.err + "); export it again as PNG or TIFF.");
+  }
+  if (picture.empty())
+    throw Refusal("is not a picture that can be decoded, or is damaged; use PNG, TIFF, BMP, JPEG or PGM.");
+}
+
+template <typename T>
+Image grey_from_bgr_as(const cv::Mat& picture, ScalarType type) {
+  Image grey(picture.cols, picture.rows, type);
+  const int channels = picture.channels();
+  for (int y = 0; y < picture.rows; ++y) {
+    const T* row = picture.ptr<T>(y);
+    grey_row(Channels<T>{{row + 2, row + 1, row}, channels}, picture.cols, grey.row<T>(y));
+  }
+  return grey;
+}
+
+}  // namespace
+
+Image grey_from_bgr(const cv::Mat& picture) {
+  const ScalarType type = scalar_type(picture.depth());
+  if (type == ScalarType::u8) return grey_from_bgr_as<std::uint8_t>(picture, type);
+  if (type == ScalarType::u16) return grey_from_bgr_as<std::uint16_t>(picture, type);
+  return grey_from_bgr_as<float>(picture, type);
+}
+
+Image decode_with_opencv(std::vector<std::uint8_t> bytes) {
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw Refusal("is too large: files of this format are read up to 2 GiB; crop or bin it.");
+  ImageAllocator allocator;
+  cv::Mat picture;
+  picture.allocator = &allocator;
+  decode(std::move(bytes), picture);
+  return picture.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(picture);
+}
+
+}  // namespace dic
