@@ -1,4 +1,4 @@
-# Decides whether the CUDA backend is built: DIC_WITH_CUDA.
+# Decides whether the CUDA backend is built (DIC_WITH_CUDA), and its compiler flags (target dic_cuda_flags).
 
 set(DIC_WITH_CUDA OFF)
 if(DIC_CUDA STREQUAL "AUTO" OR DIC_CUDA)
@@ -12,6 +12,18 @@ if(DIC_CUDA STREQUAL "AUTO" OR DIC_CUDA)
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(DIC_WITH_CUDA ON)
+
+    # CMake 3.25 does not know how nvcc 13 is told to take C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    endif()
+
+    # The CUDA runtime is linked statically, so that one binary also starts where there is no driver.
+    add_library(dic_cuda_flags INTERFACE)
+    target_compile_options(dic_cuda_flags INTERFACE
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror=all-warnings>)
+    target_link_libraries(dic_cuda_flags INTERFACE CUDA::cudart_static)
   elseif(NOT DIC_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "DIC_CUDA=ON, but no CUDA compiler was found: install the CUDA toolkit (13 or newer) "
                         "and put nvcc on PATH, or configure with -DDIC_CUDA=OFF.")

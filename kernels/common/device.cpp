@@ -1,0 +1,128 @@
+#include <dic/error.hpp>
+#include <dic/kernels/device.hpp>
+#include <utility>
+
+#include "common/check.hpp"
+
+namespace dic::kernels {
+namespace {
+
+constexpr int oldest_compute_capability = 80;  // the oldest architecture that kernels/ is compiled for
+
+std::string current_device_name() {
+  int index = 0;
+  cudaDeviceProp properties;
+  if (cudaGetDevice(&index) != cudaSuccess) return "the GPU";
+  std::string name = "cuda:" + std::to_string(index);
+  if (cudaGetDeviceProperties(&properties, index) == cudaSuccess)
+    name += " (" + std::string(properties.name) + ")";
+  return name;
+}
+
+Device describe(int index) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index),
+        "Reading the properties of cuda:" + std::to_string(index));
+  return {index, properties.name, properties.major * 10 + properties.minor, properties.multiProcessorCount,
+          properties.totalGlobalMem};
+}
+
+}  // namespace
+
+void check(cudaError_t code, const std::string& what) {
+  if (code == cudaSuccess) return;
+  const std::string device = current_device_name();
+  cudaGetLastError();  // so that a later, healthy call does not report this error again
+  throw DeviceError(what + " failed on " + device + ": " + cudaGetErrorString(code) +
+                    "; use --device cpu if this persists.");
+}
+
+std::vector<Device> devices(std::string* why) {
+  std::string reason;
+  std::vector<Device> found;
+  int count = 0;
+  if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
+    cudaGetLastError();
+    reason = code == cudaErrorInsufficientDriver ? "the NVIDIA driver is missing or older than CUDA 13 needs"
+                                                 : cudaGetErrorString(code);
+    count = 0;
+  } else if (count == 0) {
+    reason = "the NVIDIA driver sees no GPU";
+  }
+  for (int index = 0; index < count; ++index) {
+    Device device = describe(index);
+    if (device.compute_capability >= oldest_compute_capability)
+      found.push_back(std::move(device));
+    else
+      reason = device.model + " is older than compute capability 8.0";
+  }
+  if (why) *why = found.empty() ? reason : "";
+  return found;
+}
+
+Device find_device(int index) {
+  std::string why;
+  const std::vector<Device> all = devices(&why);
+  if (all.empty()) throw DeviceError("There is no GPU to use: " + why + "; use --device cpu.");
+  for (const Device& device : all)
+    if (device.index == index) return device;
+  throw DeviceError("There is no usable device cuda:" + std::to_string(index) +
+                    "; `dic info` lists those there are.");
+}
+
+DeviceScope::DeviceScope(int index) {
+  check(cudaGetDevice(&former_), "Reading the current device");
+  check(cudaSetDevice(index), "Selecting cuda:" + std::to_string(index));
+}
+DeviceScope::~DeviceScope() { cudaSetDevice(former_); }
+
+Stream::Stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "Creating a stream"); }
+Stream::~Stream() { cudaStreamDestroy(handle_); }
+void Stream::synchronize(const std::string& what) const { check(cudaStreamSynchronize(handle_), what); }
+
+DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void* DeviceBuffer::reserve(std::size_t bytes) {
+  if (bytes <= size_) return data_;
+  cudaFree(std::exchange(data_, nullptr));  // first, so that old and new need not fit side by side
+  size_ = 0;
+  check(cudaMalloc(&data_, bytes), "Allocating " + std::to_string(bytes) + " bytes");
+  size_ = bytes;
+  return data_;
+}
+
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "Reading the free memory");
+  return free;
+}
+
+void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
+            std::size_t row_bytes, std::size_t rows, const Stream& stream) {
+  check(cudaMemcpy2DAsync(device, device_pitch, host, host_pitch, row_bytes, rows, cudaMemcpyHostToDevice,
+                          stream.handle()),
+        "Copying a picture to the device");
+}
+
+void upload(void* device, const void* host, std::size_t bytes, const Stream& stream) {
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream.handle()),
+        "Copying " + std::to_string(bytes) + " bytes to the device");
+}
+
+void download(void* host, const void* device, std::size_t bytes, const Stream& stream) {
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.handle()),
+        "Copying " + std::to_string(bytes) + " bytes from the device");
+}
+
+void fill(void* device, int value, std::size_t bytes, StreamHandle stream) {
+  check(cudaMemsetAsync(device, value, bytes, stream), "Filling " + std::to_string(bytes) + " bytes");
+}
+
+}  // namespace dic::kernels

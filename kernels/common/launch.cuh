@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <dic/kernels/device.hpp>
+#include <string>
+
+#include "common/check.hpp"
+
+namespace dic::kernels {
+
+constexpr int warp_size = 32;
+
+/// Blocks for `tasks` tasks of which a block does `per_block`: along x only, so that the limit of 65,535 in y
+/// and z never matters. Kernels stride over the tasks that a full grid leaves (`for_each_task`).
+inline unsigned grid_size(std::int64_t tasks, std::int64_t per_block) {
+  constexpr std::int64_t largest_grid = 2147483647;
+  return static_cast<unsigned>(std::min((tasks + per_block - 1) / per_block, largest_grid));
+}
+
+/// Calls body(task) for the tasks of this worker: number `first` of the `workers` that a block holds.
+template <typename Body>
+__device__ void for_each_task(std::int64_t tasks, int workers, int first, Body&& body) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * workers;
+  for (std::int64_t task = static_cast<std::int64_t>(blockIdx.x) * workers + first; task < tasks;
+       task += step)
+    body(task);
+}
+
+template <typename Sum>
+__device__ Sum warp_sum(Sum value) {
+#pragma unroll
+  for (int offset = warp_size / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+/// atomicAdd for every type of sum; CUDA lacks the 64-bit names of <cstdint>.
+template <typename Sum>
+__device__ void atomic_add(Sum* target, Sum value) {
+  if constexpr (sizeof(Sum) == 8 && std::is_integral_v<Sum>)
+    atomicAdd(reinterpret_cast<unsigned long long*>(target), static_cast<unsigned long long>(value));
+  else
+    atomicAdd(target, value);
+}
+
+}  // namespace dic::kernels

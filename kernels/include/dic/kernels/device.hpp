@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+struct CUstream_st;  // CUDA's stream, opaque here
+
+/// CUDA devices as plain data, and the few objects that own device resources. No CUDA header is needed to
+/// include this; every failure is a dic::DeviceError that names the operation and the device.
+namespace dic::kernels {
+
+using StreamHandle = CUstream_st*;
+
+/// What one device is.
+struct Device {
+  int index = 0;               ///< the N of "cuda:N"
+  std::string model;           ///< "NVIDIA H100 80GB HBM3"
+  int compute_capability = 0;  ///< 90 for 9.0
+  int multiprocessors = 0;
+  std::size_t memory_bytes = 0;
+};
+
+/// All devices that this process may use and this build has code for, in CUDA's order.
+/// Where there are none the list is empty and `why` (if given) receives one sentence.
+std::vector<Device> devices(std::string* why = nullptr);
+
+/// Device "cuda:<index>". Throws DeviceError where it does not exist or cannot be used.
+Device find_device(int index);
+
+/// Makes a device current for the calling thread, and the former one again at the end of the scope.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int index);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int former_ = 0;
+};
+
+/// A queue of device work. Belongs to the device that was current when it was made.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  StreamHandle handle() const { return handle_; }
+  /// Waits until all queued work is done; `what` names that work in the message of an error.
+  void synchronize(const std::string& what) const;
+
+ private:
+  StreamHandle handle_ = nullptr;
+};
+
+/// Device memory that grows and is kept: after the first calls of a steady workload nothing is allocated.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  ~DeviceBuffer();
+  DeviceBuffer(DeviceBuffer&& other) noexcept;
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+
+  /// At least `bytes` of memory, aligned to 256. Growing loses the content and waits for the device.
+  void* reserve(std::size_t bytes);
+  void* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Free memory of the current device, in bytes.
+std::size_t free_memory();
+
+/// Copies `rows` rows of `row_bytes` each; a pitch is the distance between the starts of two rows. Pageable
+/// host memory has been read when the call returns.
+void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
+            std::size_t row_bytes, std::size_t rows, const Stream& stream);
+void upload(void* device, const void* host, std::size_t bytes, const Stream& stream);
+/// The host memory is valid after stream.synchronize().
+void download(void* host, const void* device, std::size_t bytes, const Stream& stream);
+/// Queues writing `value` to every byte.
+void fill(void* device, int value, std::size_t bytes, StreamHandle stream);
+
+}  // namespace dic::kernels

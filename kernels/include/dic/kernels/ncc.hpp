@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <dic/kernels/device.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// The correlation family on the GPU: the job, the registry of variants, and the kernels that turn sums into
+/// scores and peaks. Definition, forms, measures and types are those of <dic/correlate.hpp>.
+namespace dic::kernels {
+
+/// A picture in device memory. `data` and `row_bytes` are multiples of the element size; nothing more is
+/// asked of alignment.
+struct DevicePicture {
+  const void* data = nullptr;
+  std::ptrdiff_t row_bytes = 0;
+  int width = 0;
+  int height = 0;
+};
+
+/// `count` matrices of one size (at least 1x1), read in place from pictures. Both pointers are device memory.
+/// References lie inside their pictures; of windows, what lies outside counts as zero.
+struct DeviceMatrices {
+  const DevicePicture* pictures = nullptr;
+  const MatrixPosition* positions = nullptr;
+  std::int64_t count = 0;
+  int height = 0;
+  int width = 0;
+};
+
+/// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.
+struct NccJob {
+  Form form = Form::one_to_one;
+  ScalarType type = ScalarType::u8;
+  /// Type of the sums: the one that Surfaces gives for `type`, or the wider u64 for u8 and f64 for f32.
+  Surfaces::Type sums = Surfaces::Type::u32;
+  DeviceMatrices reference;
+  DeviceMatrices search;
+  Shifts shifts;
+  std::int64_t first_pair = 0;
+  std::int64_t pairs = 0;
+
+  /// Elements of the output: pairs x ny x nx.
+  std::int64_t outputs() const { return pairs * shifts.count(); }
+};
+
+/// "cuda-basic: 100 pairs, u8, reference 32x32, window 64x64, 33x33 shifts" for messages.
+std::string describe(std::string_view kernel, const NccJob& job);
+std::size_t size_of(Surfaces::Type type);
+
+/// A registered variant. All variants compute the same sums; they differ in how the work is cut.
+struct NccVariant {
+  std::string_view name;  ///< "cuda-basic"
+  std::string_view idea;  ///< one line
+  std::span<const Form> forms;
+  std::span<const ScalarType> types;
+  bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
+  /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
+  std::string (*refuses)(const NccJob& job) = nullptr;
+  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums).
+  void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
+};
+std::span<const NccVariant> ncc_variants();
+/// Why `variant` cannot do `job`: one sentence, empty where it can.
+std::string refusal(const NccVariant& variant, const NccJob& job);
+/// Launches `variant`, or throws UsageError where it cannot do the job. An empty job is done at once.
+void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream);
+
+/// Type of sums from which scores are exact enough: integers that do not wrap, or f64.
+Surfaces::Type sums_for_scores(ScalarType type, int reference_height, int reference_width);
+
+/// Sum, sum of squares and variation of a matrix: 64-bit integers for integer types, else f64.
+constexpr std::size_t moments_bytes = 24;
+/// Queues the moments of all job.reference.count references into `moments` (moments_bytes each).
+void launch_reference_moments(const NccJob& job, void* moments, StreamHandle stream);
+
+/// What launch_scores writes for a shift.
+enum class ScoreKind : std::uint8_t {
+  value,  ///< what Surfaces holds: ssd is >= 0, undefined shifts are 0 (ssd: the largest float)
+  score   ///< larger is better: ssd is negated, undefined shifts and those without contrast are -infinity
+};
+/// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
+/// job.sums is sums_for_scores(). The windows' own moments come from running sums over the picture, exact for
+/// u8 and u16.
+void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* sums, const void* moments,
+                   float* scores, StreamHandle stream);
+/// Queues the best shift of every pair from its ScoreKind::score surface. `peaks` is device memory.
+void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* peaks, StreamHandle stream);
+
+}  // namespace dic::kernels

@@ -1,0 +1,36 @@
+#include "ncc/frame.cuh"
+#include "ncc/variants.hpp"
+
+namespace dic::kernels {
+namespace {
+
+constexpr int threads = 256;
+
+template <typename T, typename Sum>
+__global__ void __launch_bounds__(threads)
+    basic(const __grid_constant__ Frame frame, std::int64_t outputs, Sum* out) {
+  for_each_task(outputs, threads, threadIdx.x, [&](std::int64_t task) {
+    const auto [pair, dx, dy] = output_at(frame, task);
+    const auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
+    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const Overlap o = overlap(reference, window, dx, dy);
+    Sum sum = 0;
+    for (int y = o.y0; y < o.y1; ++y) {
+      const T* a = reference.row(y);
+      const T* b = window.row(y + dy);
+      for (int x = o.x0; x < o.x1; ++x) multiply_add(sum, a[x], b[x + dx]);
+    }
+    out[task] = sum;
+  });
+}
+
+}  // namespace
+
+void launch_basic(const NccJob& job, void* out, StreamHandle stream) {
+  visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    basic<T, Sum><<<grid_size(job.outputs(), threads), threads, 0, stream>>>(make_frame(job), job.outputs(),
+                                                                             static_cast<Sum*>(out));
+  });
+}
+
+}  // namespace dic::kernels

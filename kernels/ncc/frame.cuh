@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cuda/std/type_traits>
+#include <dic/kernels/ncc.hpp>
+
+#include "common/launch.cuh"
+
+/// The frame that all variants share: which matrices meet, where they lie, what is inside them, which types
+/// there are. A variant supplies its own loop.
+namespace dic::kernels {
+
+/// One matrix of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, cut by the picture's
+/// border); everything else is zero.
+template <typename T>
+struct Matrix {
+  const T* origin;  ///< element (0, 0), which may lie outside the picture and is then never read
+  std::ptrdiff_t row_bytes;
+  int x0, x1, y0, y1;
+
+  __device__ const T* row(int y) const {
+    return reinterpret_cast<const T*>(reinterpret_cast<const char*>(origin) + y * row_bytes);
+  }
+  /// Element x of a row that exists, or zero.
+  __device__ T at_or_zero(const T* of_row, int x) const { return x >= x0 && x < x1 ? of_row[x] : T{0}; }
+};
+
+template <typename T>
+__device__ Matrix<T> load_matrix(const DeviceMatrices& batch, std::int64_t index) {
+  const MatrixPosition at = batch.positions[index];
+  const DevicePicture picture = batch.pictures[at.picture];
+  const auto* data = static_cast<const char*>(picture.data) + at.y * picture.row_bytes +
+                     at.x * static_cast<std::ptrdiff_t>(sizeof(T));
+  return {
+      reinterpret_cast<const T*>(data),       picture.row_bytes, max(0, -at.x),
+      min(batch.width, picture.width - at.x), max(0, -at.y),     min(batch.height, picture.height - at.y)};
+}
+
+/// A job as kernels receive it.
+struct Frame {
+  DeviceMatrices reference, search;
+  int dx_min, dy_min, nx, ny;
+  std::int64_t first_pair, pairs;
+  Form form;
+  std::int64_t windows_per_reference;  ///< the m of the form; pairs of one reference follow each other
+
+  /// `pair` counts from first_pair.
+  __device__ std::int64_t reference_of(std::int64_t pair) const {
+    return (first_pair + pair) / windows_per_reference;
+  }
+  __device__ std::int64_t window_of(std::int64_t pair) const {
+    const std::int64_t whole = first_pair + pair;
+    return form == Form::n_to_m ? whole % windows_per_reference : whole;
+  }
+};
+inline Frame make_frame(const NccJob& job) {
+  const std::int64_t windows_per_reference = job.form == Form::one_to_one ? 1
+                                             : job.form == Form::n_to_mn
+                                                 ? job.search.count / job.reference.count
+                                                 : job.search.count;
+  return {job.reference,   job.search,     job.shifts.dx_min, job.shifts.dy_min, job.shifts.nx(),
+          job.shifts.ny(), job.first_pair, job.pairs,         job.form,          windows_per_reference};
+}
+
+/// Rows and columns of a reference that meet existing elements of a window at one shift.
+struct Overlap {
+  int x0, x1, y0, y1;  ///< in the reference; empty where x0 >= x1 or y0 >= y1
+
+  __device__ int width() const { return max(x1 - x0, 0); }
+  __device__ int height() const { return max(y1 - y0, 0); }
+};
+template <typename T>
+__device__ Overlap overlap(const Matrix<T>& reference, const Matrix<T>& window, int dx, int dy) {
+  return {max(reference.x0, window.x0 - dx), min(reference.x1, window.x1 - dx),
+          max(reference.y0, window.y0 - dy), min(reference.y1, window.y1 - dy)};
+}
+
+/// One output: a pair and a shift.
+struct Output {
+  std::int64_t pair;
+  int dx, dy;
+};
+__device__ inline Output output_at(const Frame& frame, std::int64_t index) {
+  const int per_pair = frame.nx * frame.ny;
+  const std::int64_t pair = index / per_pair;
+  const int shift = static_cast<int>(index - pair * per_pair);
+  return {pair, frame.dx_min + shift % frame.nx, frame.dy_min + shift / frame.nx};
+}
+
+/// sum += a * b in the type of the sum: exact for integers (modulo 2^32 for u8).
+template <typename Sum, typename T>
+__device__ void multiply_add(Sum& sum, T a, T b) {
+  sum += static_cast<Sum>(a) * static_cast<Sum>(b);
+}
+
+/// The one list of (element, sum) types: instantiation, dispatch and validation follow from it.
+template <typename T, typename Sum>
+struct TypePair {
+  using Element = T;
+  using SumType = Sum;
+};
+template <typename Visitor>
+void visit_types(const NccJob& job, Visitor&& visitor) {
+  switch (job.type) {
+    case ScalarType::u8:
+      if (job.sums == Surfaces::Type::u32) return visitor(TypePair<std::uint8_t, std::uint32_t>{});
+      return visitor(TypePair<std::uint8_t, std::uint64_t>{});
+    case ScalarType::u16:
+      return visitor(TypePair<std::uint16_t, std::uint64_t>{});
+    case ScalarType::i32:
+      return visitor(TypePair<std::int32_t, std::int64_t>{});
+    case ScalarType::f32:
+      if (job.sums == Surfaces::Type::f32) return visitor(TypePair<float, float>{});
+      return visitor(TypePair<float, double>{});
+    case ScalarType::f64:
+      return visitor(TypePair<double, double>{});
+  }
+}
+
+}  // namespace dic::kernels

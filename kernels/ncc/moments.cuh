@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <cuda/std/type_traits>
+
+#include "common/launch.cuh"
+
+/// Sums over the elements of a matrix, and the arithmetic that cancels: exact for integers, float64
+/// otherwise.
+namespace dic::kernels {
+
+template <typename T>
+constexpr bool is_exact = cuda::std::is_integral_v<T>;
+
+/// Integer sums wrap modulo 2^64; sums of products of i32 beyond 2^63 are outside the stated range anyway.
+template <typename T>
+using MomentValue = cuda::std::conditional_t<is_exact<T>, std::int64_t, double>;
+
+/// Holds n * sum(a * b) - sum(a) * sum(b) without rounding: below 2^63 for u8 with n up to 2^23.
+template <typename T>
+using Wide = cuda::std::conditional_t<!is_exact<T>, double,
+                                      cuda::std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
+
+template <typename T, typename Product>
+__device__ double centred(std::int64_t n, Product product, MomentValue<T> sum_a, MomentValue<T> sum_b) {
+  return static_cast<double>(static_cast<Wide<T>>(n) * static_cast<Wide<T>>(product) -
+                             static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
+}
+
+/// Of n elements.
+template <typename T>
+struct Moments {
+  MomentValue<T> sum, squares;
+  double variation;  ///< n * sum of squared deviations from the mean; 0 = no contrast
+};
+
+/// Gathers elements. Floats are summed relative to `origin`, one of them: then a constant matrix sums to
+/// exact zeros.
+template <typename T>
+class MomentSums {
+ public:
+  __device__ explicit MomentSums(T origin) : origin_(is_exact<T> ? T{0} : origin) {}
+
+  __device__ void add(T element) { add_weighted(element, 1); }
+  /// Undoes add(); integers only, because floats would leave their rounding behind.
+  __device__ void remove(T element) {
+    static_assert(is_exact<T>);
+    add_weighted(element, -1);
+  }
+  __device__ void sum_over_warp() {
+    sum_ = warp_sum(sum_);
+    squares_ = warp_sum(squares_);
+  }
+
+  __device__ Moments<T> moments(std::int64_t n) const {
+    const double variation = centred<T>(n, squares_, sum_, sum_);
+    if constexpr (is_exact<T>) {
+      return {sum_, squares_, variation};
+    } else {
+      constexpr double rounding = 1e-13;  // variations below this part of the mean square are no contrast
+      const auto count = static_cast<double>(n), origin = static_cast<double>(origin_);
+      return {sum_ + count * origin, squares_ + origin * (2 * sum_ + count * origin),
+              variation > rounding * count * squares_ ? variation : 0};
+    }
+  }
+
+ private:
+  __device__ void add_weighted(T element, int weight) {
+    const auto value = static_cast<MomentValue<T>>(element) - static_cast<MomentValue<T>>(origin_);
+    sum_ += weight * value;
+    squares_ += weight * (value * value);
+  }
+
+  T origin_;
+  MomentValue<T> sum_ = 0, squares_ = 0;
+};
+
+}  // namespace dic::kernels

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <array>
+#include <dic/error.hpp>
+
+#include "common/check.hpp"
+#include "ncc/variants.hpp"
+
+namespace dic::kernels {
+namespace {
+
+constexpr std::array all_forms{Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
+constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
+                               ScalarType::f64};
+
+constexpr NccVariant general(std::string_view name, std::string_view idea, bool repeatable,
+                             void (*launch)(const NccJob&, void*, StreamHandle)) {
+  return {name, idea, all_forms, all_types, repeatable, nullptr, launch};
+}
+
+constexpr std::array variants{
+    general("cuda-basic", "a thread sums one overlap: the yardstick", true, launch_basic),
+    general("cuda-warp-shuffle",
+            "a warp computes 32 neighbouring shifts; a window row turns through its lanes, the reference is "
+            "broadcast",
+            true, launch_warp_shuffle),
+    general("cuda-warp-shuffle-rectangle",
+            "cuda-warp-shuffle, overlaps cut into groups of 8 rows, equally many groups for every shift",
+            false, launch_warp_shuffle_rectangle),
+    general("cuda-warp-shuffle-triangle",
+            "cuda-warp-shuffle, overlaps cut into groups of 8 rows, exactly as many as there are", false,
+            launch_warp_shuffle_triangle),
+    general("cuda-multimat-right", "a reference row turns through the lanes for up to 8 windows at once",
+            true, launch_multimat_right),
+    general("cuda-multimat-right-triangle", "cuda-multimat-right, overlaps cut into groups of 8 rows", false,
+            launch_multimat_right_triangle),
+    general("cuda-block-per-shift", "a block of 128 threads sums one overlap", true, launch_block_per_shift),
+    general("cuda-warp-per-shift", "a warp sums one overlap, across row ends", true, launch_warp_per_shift),
+    general("cuda-warp-per-shift-simple", "a warp sums one overlap, row by row", true,
+            launch_warp_per_shift_simple),
+};
+
+std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
+
+bool sums_fit(ScalarType type, Surfaces::Type sums) {
+  using Sum = Surfaces::Type;
+  switch (type) {
+    case ScalarType::u8:
+      return sums == Sum::u32 || sums == Sum::u64;
+    case ScalarType::u16:
+      return sums == Sum::u64;
+    case ScalarType::i32:
+      return sums == Sum::i64;
+    case ScalarType::f32:
+      return sums == Sum::f32 || sums == Sum::f64;
+    case ScalarType::f64:
+      break;
+  }
+  return sums == Sum::f64;
+}
+
+}  // namespace
+
+std::span<const NccVariant> ncc_variants() { return variants; }
+
+std::size_t size_of(Surfaces::Type type) {
+  return type == Surfaces::Type::u32 || type == Surfaces::Type::f32 ? 4 : 8;
+}
+
+std::string describe(std::string_view kernel, const NccJob& job) {
+  return std::string(kernel) + " (" + std::to_string(job.pairs) + " pairs, " +
+         std::string(to_string(job.type)) + ", reference " +
+         size_text(job.reference.height, job.reference.width) + ", window " +
+         size_text(job.search.height, job.search.width) + ", " + size_text(job.shifts.ny(), job.shifts.nx()) +
+         " shifts)";
+}
+
+std::string refusal(const NccVariant& variant, const NccJob& job) {
+  const std::string name(variant.name);
+  if (std::ranges::find(variant.types, job.type) == variant.types.end())
+    return name + " does not take " + std::string(to_string(job.type)) + " pictures.";
+  if (std::ranges::find(variant.forms, job.form) == variant.forms.end())
+    return name + " does not do this form.";
+  if (!sums_fit(job.type, job.sums))
+    return name + " cannot sum " + std::string(to_string(job.type)) + " that way.";
+  if (job.shifts.count() > 0x7fffffff) return name + " does at most 2^31 - 1 shifts per pair.";
+  return variant.refuses ? variant.refuses(job) : std::string();
+}
+
+void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream) {
+  if (const std::string reason = refusal(variant, job); !reason.empty()) throw UsageError(reason);
+  if (job.outputs() == 0) return;
+  variant.launch(job, out, stream);
+  check_launch(describe(variant.name, job));
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,209 @@
+#include <cuda/std/limits>
+
+#include "ncc/frame.cuh"
+#include "ncc/moments.cuh"
+
+namespace dic::kernels {
+namespace {
+
+constexpr int threads = 256;
+constexpr int warps = threads / warp_size;
+
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    reference_moments(const __grid_constant__ Frame frame, Moments<T>* out) {
+  const int lane = threadIdx.x % warp_size;
+  for_each_task(frame.reference.count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
+    const auto reference = load_matrix<T>(frame.reference, task);
+    MomentSums<T> sums(*reference.row(0));
+    for (int y = 0; y < frame.reference.height; ++y)
+      for (int x = lane; x < frame.reference.width; x += warp_size) sums.add(reference.row(y)[x]);
+    sums.sum_over_warp();
+    if (lane == 0) out[task] = sums.moments(std::int64_t{frame.reference.height} * frame.reference.width);
+  });
+}
+
+constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
+
+/// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
+template <typename T, typename Sum>
+__device__ float score(Measure measure, std::int64_t n, Sum product, const Moments<T>& a,
+                       const Moments<T>& b) {
+  if (measure == Measure::ssd) {
+    const auto ssd = static_cast<double>(static_cast<Wide<T>>(a.squares) + static_cast<Wide<T>>(b.squares) -
+                                         2 * static_cast<Wide<T>>(product));
+    return -static_cast<float>(fmax(ssd, 0.0));
+  }
+  const bool zero_mean = measure == Measure::zncc;
+  const double covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<double>(product);
+  const double va = zero_mean ? a.variation : static_cast<double>(a.squares);
+  const double vb = zero_mean ? b.variation : static_cast<double>(b.squares);
+  if (!(va > 0 && vb > 0)) return undefined;
+  return static_cast<float>(fmin(fmax(covariance / (sqrt(va) * sqrt(vb)), -1.0), 1.0));
+}
+
+__device__ float value_of(float score, Measure measure) {
+  if (measure != Measure::ssd) return score == undefined ? 0.0f : score;
+  return score == undefined ? cuda::std::numeric_limits<float>::max() : -score;
+}
+
+/// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the part of the window
+/// under the reference slide down with it: a row enters, a row leaves. For floats, rows is 1.
+template <typename T, typename Sum>
+__global__ void __launch_bounds__(threads)
+    scores(const __grid_constant__ Frame frame, std::int64_t tasks, int rows, Measure measure, ScoreKind kind,
+           const Sum* sums, const Moments<T>* references, float* out) {
+  const int groups = (frame.ny + rows - 1) / rows;
+  const int h = frame.reference.height, w = frame.reference.width;
+  const std::int64_t n = std::int64_t{h} * w;
+  for_each_task(tasks, threads, threadIdx.x, [&](std::int64_t task) {
+    const auto column = static_cast<int>(task % frame.nx);
+    const auto first_row = static_cast<int>(task / frame.nx % groups) * rows;
+    const std::int64_t pair = task / frame.nx / groups;
+    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const Moments<T> reference = references[frame.reference_of(pair)];
+    const int x = frame.dx_min + column;
+    const int first = frame.dy_min + first_row, last = min(first + rows, frame.dy_min + frame.ny) - 1;
+    const bool inside = x >= window.x0 && x + w <= window.x1;
+    const int first_inside = max(first, window.y0), last_inside = min(last, window.y1 - h);
+    const bool some_inside = inside && first_inside <= last_inside;
+
+    MomentSums<T> under(some_inside ? window.row(first_inside)[x] : T{0});
+    const auto add_row = [&](int y) {
+      const T* row = window.row(y) + x;
+      for (int i = 0; i < w; ++i) under.add(row[i]);
+    };
+    if (some_inside)
+      for (int y = first_inside; y < first_inside + h - 1; ++y) add_row(y);
+    for (int y = first; y <= last; ++y) {
+      const std::int64_t index = (pair * frame.ny + y - frame.dy_min) * frame.nx + column;
+      float result = undefined;
+      if (inside && y >= first_inside && y <= last_inside) {
+        add_row(y + h - 1);
+        result = score<T>(measure, n, sums[index], reference, under.moments(n));
+        if constexpr (is_exact<T>)
+          for (int i = 0; i < w; ++i) under.remove(window.row(y)[x + i]);
+      }
+      out[index] = kind == ScoreKind::value ? value_of(result, measure) : result;
+    }
+  });
+}
+
+struct Best {
+  float score;
+  int index;
+
+  __device__ static Best none() { return {undefined, -1}; }
+  /// Ties go to the lower index.
+  __device__ bool operator<(const Best& other) const {
+    return score < other.score || (score == other.score && index > other.index && other.index >= 0);
+  }
+};
+
+template <int block_warps>
+__device__ Best best_of_block(Best best) {
+  __shared__ Best of_warp[block_warps];
+#pragma unroll
+  for (int offset = warp_size / 2; offset > 0; offset /= 2) {
+    const Best other{__shfl_xor_sync(0xffffffffu, best.score, offset),
+                     __shfl_xor_sync(0xffffffffu, best.index, offset)};
+    if (best < other) best = other;
+  }
+  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
+  __syncthreads();
+  for (const Best& other : of_warp)
+    if (best < other) best = other;
+  __syncthreads();  // of_warp is used again
+  return best;
+}
+
+/// A block finds the peak of one surface.
+__global__ void __launch_bounds__(threads)
+    peaks(const __grid_constant__ Frame frame, Measure measure, const float* scores, Peak* out) {
+  for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
+    const int shifts = frame.nx * frame.ny;
+    const float* surface = scores + pair * shifts;
+    Best best = Best::none();
+    for (int i = threadIdx.x; i < shifts; i += threads)
+      if (const Best here{surface[i], i}; here.score > undefined && best < here) best = here;
+    best = best_of_block<warps>(best);
+
+    const int x = best.index % frame.nx, y = best.index / frame.nx;
+    Best second = Best::none();
+    for (int i = threadIdx.x; best.index >= 0 && i < shifts; i += threads) {
+      const bool far = abs(i % frame.nx - x) > 2 || abs(i / frame.nx - y) > 2;
+      if (const Best here{surface[i], i}; far && here.score > undefined && second < here) second = here;
+    }
+    second = best_of_block<warps>(second);
+    if (threadIdx.x != 0) return;
+
+    Peak peak;
+    if (best.index >= 0) {
+      peak.dx = frame.dx_min + x;
+      peak.dy = frame.dy_min + y;
+      peak.score = value_of(best.score, measure);
+      peak.found = true;
+      peak.at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
+      peak.second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
+      for (int k = 0; k < 9; ++k) {
+        const int nx = x + k % 3 - 1, ny = y + k / 3 - 1;
+        const bool exists = nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
+        const float neighbour = exists ? surface[ny * frame.nx + nx] : undefined;
+        peak.neighbourhood[k] = neighbour > undefined ? value_of(neighbour, measure) : peak.score;
+      }
+    }
+    out[pair] = peak;
+  });
+}
+
+}  // namespace
+
+Surfaces::Type sums_for_scores(ScalarType type, int reference_height, int reference_width) {
+  // 257 x 257 elements of 255 * 255 are the most that 32 bits hold.
+  const bool fits_32_bits = std::int64_t{reference_height} * reference_width <= 257 * 257;
+  switch (type) {
+    case ScalarType::u8:
+      return fits_32_bits ? Surfaces::Type::u32 : Surfaces::Type::u64;
+    case ScalarType::u16:
+      return Surfaces::Type::u64;
+    case ScalarType::i32:
+      return Surfaces::Type::i64;
+    case ScalarType::f32:
+    case ScalarType::f64:
+      break;
+  }
+  return Surfaces::Type::f64;
+}
+
+void launch_reference_moments(const NccJob& job, void* moments, StreamHandle stream) {
+  if (job.reference.count == 0) return;
+  visit_scalar(job.type, [&]<typename T>(T) {
+    reference_moments<T><<<grid_size(job.reference.count, warps), threads, 0, stream>>>(
+        make_frame(job), static_cast<Moments<T>*>(moments));
+  });
+  check_launch(describe("moments of the references", job));
+}
+
+void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* sums, const void* moments,
+                   float* out, StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  const Frame frame = make_frame(job);
+  // The first shift of a group costs h rows of sums, every further one 2.
+  const bool slides = job.type != ScalarType::f32 && job.type != ScalarType::f64;
+  const int rows = slides ? std::max(16, frame.reference.height) : 1;
+  const std::int64_t tasks = frame.pairs * frame.nx * ((frame.ny + rows - 1) / rows);
+  visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    scores<T, Sum><<<grid_size(tasks, threads), threads, 0, stream>>>(
+        frame, tasks, rows, measure, kind, static_cast<const Sum*>(sums),
+        static_cast<const Moments<T>*>(moments), out);
+  });
+  check_launch(describe("scores", job));
+}
+
+void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* out, StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  peaks<<<grid_size(job.pairs, 1), threads, 0, stream>>>(make_frame(job), measure, scores, out);
+  check_launch(describe("peaks", job));
+}
+
+}  // namespace dic::kernels
