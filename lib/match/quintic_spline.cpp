@@ -1,5 +1,6 @@
 #include "match/quintic_spline.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -49,14 +50,21 @@ double dot(const T* samples, std::ptrdiff_t stride, const std::array<double, kTa
 }  // namespace
 
 QuinticSpline::QuinticSpline(ImageView picture, ThreadPool& pool) {
-  spline_coefficients(picture, Interpolation::quintic, coefficients_, pool);
+  Image relative(picture.width, picture.height, ScalarType::f32);
+  visit_scalar(picture.type, [&]<typename T>(T) {
+    offset_ = static_cast<double>(picture.row<T>(0)[0]);
+    for (int y = 0; y < picture.height; ++y)
+      std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, relative.row<float>(y),
+                     [&](T value) { return static_cast<float>(static_cast<double>(value) - offset_); });
+  });
+  spline_coefficients(relative, Interpolation::quintic, coefficients_, pool);
 }
 
 double QuinticSpline::at(double x, double y) const {
   const double x0 = std::floor(x), y0 = std::floor(y);
   const Taps across = taps_at(x - x0), down = taps_at(y - y0);
   const float* corner = coefficients_.at(static_cast<int>(x0) + kFirstTap, static_cast<int>(y0) + kFirstTap);
-  double sum = 0;
+  double sum = offset_;
   for (int k = 0; k < kTaps; ++k)
     sum += down.value[k] * dot(corner + k * coefficients_.stride(), 1, across.value);
   return sum;
@@ -79,7 +87,7 @@ void QuinticSpline::block(double x, double y, int width, int height, Block& out)
   const std::size_t count = static_cast<std::size_t>(width) * height;
   for (auto* array : {&out.value, &out.dx, &out.dy}) array->resize(count);
   for (std::size_t k = 0; k < count; ++k) {
-    out.value[k] = dot(&value[k], width, down.value);
+    out.value[k] = offset_ + dot(&value[k], width, down.value);
     out.dx[k] = dot(&slope[k], width, down.value);
     out.dy[k] = dot(&value[k], width, down.slope);
   }

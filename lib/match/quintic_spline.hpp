@@ -8,7 +8,7 @@
 
 namespace dic {
 
-/// A picture as a prefiltered quintic B-spline: passes exactly through the pixels, smooth in between.
+/// A picture as a prefiltered quintic B-spline: passes through the pixels, smooth in between.
 class QuinticSpline {
  public:
   QuinticSpline(ImageView picture, ThreadPool& pool);
@@ -23,7 +23,8 @@ class QuinticSpline {
   void block(double x, double y, int width, int height, Block& out) const;
 
  private:
-  PaddedPicture coefficients_;
+  double offset_;  ///< grey level of one pixel; without it floats lose the detail of bright pictures
+  PaddedPicture coefficients_;  ///< of the picture minus the offset
 };
 
 }  // namespace dic

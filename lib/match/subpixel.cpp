@@ -14,6 +14,8 @@ constexpr double kTolerance = 1e-6;  ///< px
 constexpr double kMaxOffset = 1;     ///< px from the whole-pixel maximum
 /// The spline's memory of a wrong neighbour fades by 0.43 per pixel: below 1e-5 after this many.
 constexpr int kContext = 14;
+/// A standard deviation below this part of the mean is rounding, not contrast.
+constexpr double kNoContrast = 1e-12;
 
 /// The pattern's elements that count, against the image's values at the same places.
 class Comparison {
@@ -74,8 +76,9 @@ Means means(const Comparison& comparison) {
 }
 
 double score(const Comparison& comparison, Measure method) {
-  const Means origin = method == Measure::zncc ? means(comparison) : Means{};
-  double ff = 0, gg = 0, fg = 0, difference = 0;
+  const Means mean = means(comparison);
+  const Means origin = method == Measure::zncc ? mean : Means{};
+  double ff = 0, gg = 0, fg = 0, difference = 0, rounding = 0;
   comparison.for_each([&](double f, double g, double, double) {
     f -= origin.pattern;
     g -= origin.image;
@@ -83,9 +86,10 @@ double score(const Comparison& comparison, Measure method) {
     gg += g * g;
     fg += f * g;
     difference += (f - g) * (f - g);
+    rounding += kNoContrast * kNoContrast * mean.image * mean.image;
   });
   if (method == Measure::ssd) return ff + gg > 0 ? 1 - difference / (ff + gg) : 1;
-  return ff > 0 && gg > 0 ? std::clamp(fg / std::sqrt(ff * gg), -1.0, 1.0) : 0;
+  return ff > 0 && gg > rounding ? std::clamp(fg / std::sqrt(ff * gg), -1.0, 1.0) : 0;
 }
 
 /// One Gauss-Newton step: least squares of pattern = gain * (image + step . gradient) + offset.
