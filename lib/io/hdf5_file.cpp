@@ -1,8 +1,11 @@
 #include "io/hdf5_file.hpp"
 
 #include <algorithm>
-#include <dic/error.hpp>
+#include <system_error>
 #include <utility>
+
+#include "io/hdf5_driver.hpp"
+#include "io/pending_file.hpp"
 
 namespace dic::hdf5 {
 namespace {
@@ -26,28 +29,10 @@ class SilentErrors {
   void* data_ = nullptr;
 };
 
-/// HDF5 quotes the system's reason inside one of the messages on its stack.
-herr_t find_reason(unsigned, const H5E_error2_t* entry, void* reason) {
-  constexpr std::string_view kBefore = "error message = '";
-  const std::string_view text = entry->desc != nullptr ? entry->desc : "";
-  const auto at = text.find(kBefore);
-  if (at != text.npos) {
-    const auto begin = at + kBefore.size();
-    *static_cast<std::string*>(reason) = text.substr(begin, text.find('\'', begin) - begin);
-  }
-  return 0;
-}
-
-std::string system_reason() {
-  std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_reason, &reason);
-  return reason.empty() ? "the HDF5 library gave no reason" : reason;
-}
-
-/// Runs one or more HDF5 calls; negative results mean failure.
+/// Checks the results of HDF5 calls; negative ones mean failure.
 class Calls {
  public:
-  explicit Calls(const std::filesystem::path& path) : path_(path) {}
+  Calls(const std::filesystem::path& path, const int& error) : path_(path), error_(error) {}
 
   void operator()(herr_t result) const {
     if (result < 0) fail();
@@ -59,12 +44,12 @@ class Calls {
 
  private:
   [[noreturn]] void fail() const {
-    throw FileError("Cannot write " + path_.string() + ": " + system_reason() +
-                    ". Check the free space and your rights there, or choose another output folder.");
+    throw_cannot_write(path_, error_ != 0 ? std::generic_category().message(error_) : "HDF5 refused it");
   }
 
   SilentErrors silent_;
   const std::filesystem::path& path_;
+  const int& error_;
 };
 
 Handle data_space(const Calls& check, const Shape& shape, const Shape* maximum = nullptr) {
@@ -75,11 +60,13 @@ Handle data_space(const Calls& check, const Shape& shape, const Shape* maximum =
   return check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()), H5Sclose);
 }
 
-/// Fixed-length ASCII, the kind that VTK's reader expects.
-Handle fixed_text_type(const Calls& check, std::size_t length) {
+/// Text of fixed length, the kind that VTK's reader expects; it also wants what is ASCII to be called so.
+Handle fixed_text_type(const Calls& check, std::string_view text) {
+  const bool ascii = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c > 127; });
   Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
-  check(H5Tset_size(type, std::max<std::size_t>(length, 1)));
+  check(H5Tset_size(type, std::max<std::size_t>(text.size(), 1)));
   check(H5Tset_strpad(type, H5T_STR_NULLPAD));
+  check(H5Tset_cset(type, ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8));
   return type;
 }
 
@@ -115,27 +102,30 @@ Handle& Handle::operator=(Handle&& other) noexcept {
 
 bool Handle::close() { return close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
 
-OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
-  const Calls check(path_);
+OutputFile::OutputFile(std::filesystem::path path)
+    : path_(std::move(path)), error_(std::make_unique<int>(0)) {
+  const Calls check(path_, *error_);
+  driver_ = check(register_forgiving_driver(), H5FDunregister);
   const Handle access = check(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  check(use_forgiving_driver(access, driver_, error_.get()));
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   file_ = check(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
 }
 
 void OutputFile::create_group(const std::string& name) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   check(H5Gcreate2(file_, name.c_str(), link_creation(check), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
 }
 
 void OutputFile::set_attribute(const std::string& object, const std::string& name, std::string_view text) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   const std::string terminated(text);  // an empty text still has one byte to write
-  write_attribute(object, name, {}, fixed_text_type(check, text.size()), terminated.c_str());
+  write_attribute(object, name, {}, fixed_text_type(check, text), terminated.c_str());
 }
 
 void OutputFile::set_attribute(const std::string& object, const std::string& name,
                                std::span<const std::string> texts) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   write_attribute(object, name, {pointers.size()}, utf8_type(check), pointers.data());
@@ -143,7 +133,7 @@ void OutputFile::set_attribute(const std::string& object, const std::string& nam
 
 void OutputFile::write_attribute(const std::string& object, const std::string& name, const Shape& shape,
                                  hid_t type, const void* values) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   const Handle owner = check(H5Oopen(file_, object.c_str(), H5P_DEFAULT), H5Oclose);
   if (H5Aexists(owner, name.c_str()) > 0) check(H5Adelete(owner, name.c_str()));
   const Handle attribute = check(
@@ -152,15 +142,22 @@ void OutputFile::write_attribute(const std::string& object, const std::string& n
 }
 
 void OutputFile::write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   const Handle dataset = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape),
                                           link_creation(check), H5P_DEFAULT, H5P_DEFAULT),
                                H5Dclose);
   check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
 }
 
+void OutputFile::write_text(const std::string& name, std::string_view text) {
+  const Calls check(path_, *error_);
+  const std::string terminated(text);
+  const char* pointer = terminated.c_str();
+  write_dataset(name, {}, utf8_type(check), &pointer);
+}
+
 void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   Shape none{0}, any{H5S_UNLIMITED};
   std::vector<hsize_t> chunk{item.empty() ? kScalarsPerChunk : 1};
   for (Shape* shape : {&none, &any}) shape->insert(shape->end(), item.begin(), item.end());
@@ -173,12 +170,12 @@ void OutputFile::create_series(const std::string& name, const Shape& item, hid_t
 }
 
 void OutputFile::create_text_series(const std::string& name) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   create_series(name, {}, utf8_type(check));
 }
 
 void OutputFile::append_item(const std::string& name, hid_t type, const void* item) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   const Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
   const Handle old_space = check(H5Dget_space(dataset), H5Sclose);
   std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(old_space)));
@@ -195,21 +192,22 @@ void OutputFile::append_item(const std::string& name, hid_t type, const void* it
 }
 
 void OutputFile::append_text(const std::string& name, std::string_view text) {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   const std::string terminated(text);
   const char* pointer = terminated.c_str();
   append_item(name, utf8_type(check), &pointer);
 }
 
 void OutputFile::flush() {
-  const Calls check(path_);
+  const Calls check(path_, *error_);
   check(H5Fflush(file_, H5F_SCOPE_GLOBAL));
+  check(*error_ == 0 ? 0 : -1);
 }
 
 void OutputFile::close() {
-  flush();
-  const Calls check(path_);
-  check(file_.close() ? 0 : -1);
+  const Calls check(path_, *error_);
+  const bool closed = file_.close();
+  check(closed && *error_ == 0 ? 0 : -1);
 }
 
 }  // namespace dic::hdf5

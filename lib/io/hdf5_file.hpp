@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,7 +52,7 @@ using Shape = std::vector<std::uint64_t>;
 
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
 /// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
-/// system's reason.
+/// system's reason, at the latest from the next `flush` or from `close`.
 class OutputFile {
  public:
   /// Creates the file; one of that name is replaced.
@@ -78,6 +79,9 @@ class OutputFile {
     write_dataset(name, shape, native_type<T>(), values);
   }
 
+  /// A scalar dataset of text; attributes end at 64 KiB, this does not.
+  void write_text(const std::string& name, std::string_view text);
+
   /// A dataset [unlimited, item...] with no items yet; each `append` adds one.
   template <typename T>
   void create_series(const std::string& name, const Shape& item) {
@@ -103,7 +107,8 @@ class OutputFile {
   void append_item(const std::string& name, hid_t type, const void* item);
 
   std::filesystem::path path_;
-  Handle file_;
+  std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
+  Handle driver_, file_;
 };
 
 }  // namespace dic::hdf5

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace dic {
+
+/// Throws the FileError of a file that cannot be written: its name, the system's reason, what to do.
+[[noreturn]] void throw_cannot_write(const std::filesystem::path& path, const std::string& reason);
+
+/// A file that is written under a temporary name beside its own and renamed when it is whole, so that a
+/// failure leaves nothing half-written behind and an earlier file untouched.
+class PendingFile {
+ public:
+  explicit PendingFile(std::filesystem::path path);
+  /// Removes what was written unless it was committed.
+  ~PendingFile();
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& temporary() const { return temporary_; }
+  /// Renames into place. Throws FileError.
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  bool committed_ = false;
+};
+
+/// Text that is written piece by piece into a PendingFile. Throws FileError wherever the system refuses.
+class PendingText {
+ public:
+  explicit PendingText(std::filesystem::path path);
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  PendingFile file_;
+  std::unique_ptr<std::FILE, Closer> stream_;  // declared last: closed before the file is removed
+};
+
+}  // namespace dic

@@ -1,0 +1,204 @@
+#include <array>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/io.hpp>
+#include <limits>
+
+#include "io/hdf5_file.hpp"
+#include "io/pending_file.hpp"
+
+namespace dic {
+namespace {
+
+const std::string kRoot = "/VTKHDF";
+const std::string kPointData = kRoot + "/PointData/";
+const std::string kSteps = kRoot + "/Steps";
+const std::string kOffsets = kSteps + "/PointDataOffsets/";
+const std::string kAbout = "/dic";  // ours: readers of VTKHDF leave other groups alone
+
+enum class Kind : std::uint8_t { length, strain, plain };
+
+template <typename Member>
+struct Array {
+  const char* name;
+  Kind kind;
+  Member member;
+  const char* description;
+};
+
+constexpr std::array kDisplacements = {
+    Array{"u", Kind::length, &Field::u, "displacement along x (right)"},
+    Array{"v", Kind::length, &Field::v, "displacement along y (down, as in the picture)"},
+};
+constexpr std::array kQualities = {
+    Array{"zncc", Kind::plain, &Field::zncc, "zero-normalized cross-correlation of the matched subset"},
+    Array{"sigma_u", Kind::length, &Field::sigma_u, "predicted standard deviation of u"},
+    Array{"sigma_v", Kind::length, &Field::sigma_v, "predicted standard deviation of v"},
+};
+constexpr std::array kStrains = {
+    Array{"exx", Kind::strain, &StrainField::exx, "normal strain along x"},
+    Array{"eyy", Kind::strain, &StrainField::eyy, "normal strain along y"},
+    Array{"exy", Kind::strain, &StrainField::exy, "tensor shear strain (half of gamma), x right, y down"},
+    Array{"e1", Kind::strain, &StrainField::e1, "larger principal strain"},
+    Array{"e2", Kind::strain, &StrainField::e2, "smaller principal strain"},
+    Array{"von_mises", Kind::strain, &StrainField::von_mises, "von Mises equivalent strain"},
+};
+
+std::vector<std::string> status_names() {
+  std::vector<std::string> names;
+  for (int status = 0; status < kStatusCount; ++status)
+    names.emplace_back(to_string(static_cast<Status>(status)));
+  return names;
+}
+
+}  // namespace
+
+struct VtkHdfWriter::Impl {
+  PendingFile target;
+  hdf5::OutputFile file;
+  Grid grid;
+  double length_factor;
+  std::string length_unit, strain_measure;
+  std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
+  std::int64_t steps = 0;
+
+  Impl(const std::filesystem::path& path, const ResultInfo& info)
+      : target(path),
+        file(target.temporary()),
+        grid(info.grid),
+        length_factor(info.length_factor()),
+        length_unit(info.length_unit()),
+        strain_measure(to_string(info.strain.measure)) {
+    write_geometry(info);
+    create_arrays();
+    write_about(info);
+  }
+
+  /// VTK's y points up, the picture's down. The rows stay in picture order, a negative spacing turns the
+  /// world upright, and the origin puts the picture's bottom left pixel at (0, 0), where VTK puts that of a
+  /// picture it opens. (The Direction matrix would say the same, but the reader of VTK 9.3 drops it.)
+  void write_geometry(const ResultInfo& info) {
+    const double step = grid.step * length_factor;
+    file.create_group(kRoot);
+    file.set_attribute(kRoot, "Version", std::vector<std::int64_t>{2, 0});
+    file.set_attribute(kRoot, "Type", "ImageData");
+    file.set_attribute(kRoot, "WholeExtent", std::vector<std::int64_t>{0, grid.nx - 1, 0, grid.ny - 1, 0, 0});
+    file.set_attribute(
+        kRoot, "Origin",
+        std::vector<double>{grid.x0 * length_factor, (info.image_height - 1 - grid.y0) * length_factor, 0});
+    file.set_attribute(kRoot, "Spacing", std::vector<double>{step, -step, step});
+    file.set_attribute(kRoot, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
+    file.create_group(kSteps);
+    file.set_attribute(kSteps, "NSteps", steps);
+    file.create_series<double>(kSteps + "/Values", {});
+  }
+
+  void create_arrays() {
+    for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
+    create<double>("displacement", Kind::length,
+                   "(u, -v, 0): in VTK's axes, y up, for Warp By Vector and Glyph", {3});
+    for (const auto& array : kQualities) create<float>(array.name, array.kind, array.description);
+    create<std::uint8_t>("status", Kind::plain, "how the measurement of the point ended");
+    file.set_attribute(kPointData + "status", "names", std::span<const std::string>(status_names()));
+    create<std::int16_t>("iterations", Kind::plain, "Gauss-Newton iterations");
+    for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
+  }
+
+  template <typename T>
+  void create(const std::string& name, Kind kind, std::string_view description, hdf5::Shape components = {}) {
+    hdf5::Shape item = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
+    item.insert(item.end(), components.begin(), components.end());
+    file.create_series<T>(kPointData + name, item);
+    file.set_attribute(kPointData + name, "description", description);
+    file.set_attribute(kPointData + name, "unit", kind == Kind::length ? length_unit : "1");
+    if (kind == Kind::strain) file.set_attribute(kPointData + name, "measure", strain_measure);
+    file.create_series<std::int64_t>(kOffsets + name, {});
+    arrays.push_back(name);
+  }
+
+  void write_about(const ResultInfo& info) {
+    file.create_group(kAbout);
+    file.set_attribute(kAbout, "version", info.version);
+    file.set_attribute(kAbout, "length_unit", length_unit);
+    file.set_attribute(kAbout, "scale_mm_per_px", info.scale_mm_per_px);
+    file.set_attribute(kAbout, "subset", static_cast<std::int64_t>(info.subset));
+    file.set_attribute(kAbout, "step", static_cast<std::int64_t>(grid.step));
+    file.set_attribute(kAbout, "image_width", static_cast<std::int64_t>(info.image_width));
+    file.set_attribute(kAbout, "image_height", static_cast<std::int64_t>(info.image_height));
+    file.set_attribute(kAbout, "strain_measure", strain_measure);
+    file.set_attribute(kAbout, "strain_window", static_cast<std::int64_t>(info.strain.window));
+    file.write_text(kAbout + "/command", info.command);
+    file.write_text(kAbout + "/settings", info.settings_json);
+    file.write_text(kAbout + "/reference", info.reference);
+
+    std::vector<double> x, y;
+    for (int i = 0; i < grid.nx; ++i) x.push_back(grid.x(i) * length_factor);
+    for (int j = 0; j < grid.ny; ++j) y.push_back(grid.y(j) * length_factor);
+    const std::uint64_t nx = x.size(), ny = y.size();
+    file.write(kAbout + "/x", {nx}, x.data());
+    file.write(kAbout + "/y", {ny}, y.data());
+    file.write(kAbout + "/inside", {ny, nx}, grid.inside.data());
+    file.create_text_series(kAbout + "/frames");
+  }
+
+  void append(const Field& field, double time, std::string_view name) {
+    if (field.status.size() != grid.inside.size())
+      throw UsageError("A field of " + std::to_string(field.status.size()) +
+                       " nodes does not fit the file's grid of " + std::to_string(grid.inside.size()) + ".");
+    for (const auto& array : kDisplacements)
+      append_values<double>(array.name, array.kind, field.*array.member);
+    append_displacement(field);
+    for (const auto& array : kQualities) append_values<float>(array.name, array.kind, field.*array.member);
+    static_assert(sizeof(Status) == 1);
+    file.append(kPointData + "status", reinterpret_cast<const std::uint8_t*>(field.status.data()));
+    file.append(kPointData + "iterations", field.iterations.data());
+    for (const auto& array : kStrains)
+      append_values<float>(array.name, array.kind, field.strain.*array.member);
+
+    for (const std::string& array : arrays) file.append(kOffsets + array, &steps);
+    file.append(kSteps + "/Values", &time);
+    file.append_text(kAbout + "/frames", name);
+    ++steps;
+    file.set_attribute(kSteps, "NSteps", steps);
+    file.flush();
+  }
+
+  /// An empty array (strain that was not computed) becomes NaN.
+  template <typename T>
+  void append_values(const std::string& name, Kind kind, const std::vector<T>& values) {
+    std::vector<T> scaled = values;
+    scaled.resize(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());
+    if (kind == Kind::length)
+      for (T& value : scaled) value = static_cast<T>(value * length_factor);
+    file.append(kPointData + name, scaled.data());
+  }
+
+  void append_displacement(const Field& field) {
+    std::vector<double> vectors;
+    vectors.reserve(3 * field.u.size());
+    for (std::size_t k = 0; k < field.u.size(); ++k) {
+      const double z = std::isnan(field.u[k]) ? field.u[k] : 0;
+      vectors.insert(vectors.end(), {field.u[k] * length_factor, -field.v[k] * length_factor, z});
+    }
+    file.append(kPointData + "displacement", vectors.data());
+  }
+
+  void finish() {
+    file.close();
+    target.commit();
+  }
+};
+
+VtkHdfWriter::VtkHdfWriter(const std::filesystem::path& path, const ResultInfo& info)
+    : impl_(std::make_unique<Impl>(path, info)) {}
+VtkHdfWriter::~VtkHdfWriter() = default;
+VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;
+VtkHdfWriter& VtkHdfWriter::operator=(VtkHdfWriter&&) noexcept = default;
+
+void VtkHdfWriter::append(const Field& field, double time, std::string_view name) {
+  impl_->append(field, time, name);
+}
+
+void VtkHdfWriter::finish() { impl_->finish(); }
+
+}  // namespace dic
