@@ -1,1 +1,78 @@
-int main() { return 0; }
+#include <csignal>
+#include <dic/error.hpp>
+#include <dic/info.hpp>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include "commands.hpp"
+
+namespace {
+
+using namespace dic::app;
+
+std::string typed;  // see command_line()
+
+std::string quoted(const std::string& argument) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
+  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) return argument;
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+constexpr auto kCommands = {add_track, add_match, add_synth, add_info};
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
+    "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
+    "\n"
+    "dic COMMAND --help lists the options of a command.";
+
+int fail(const std::string& message, ExitCode code) {
+  std::cerr << "dic: " << message << '\n';
+  return code;
+}
+
+int run(int argc, char** argv) {
+  typed = "dic";
+  for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
+  CLI::App app("Measures how things move and deform, from pictures.", "dic");
+  app.set_version_flag("--version", "dic " + dic::version());
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  for (const auto add : kCommands) add(app);
+  try {
+    app.parse(argc, argv);
+    return done;
+  } catch (const CLI::RuntimeError& e) {  // how a command names its exit code
+    return e.get_exit_code();
+  } catch (const CLI::ParseError& e) {
+    // Help and version arrive here too, with exit code 0.
+    return app.exit(e) == 0 ? done : wrong_usage;
+  }
+}
+
+}  // namespace
+
+const std::string& dic::app::command_line() { return typed; }
+
+int main(int argc, char** argv) {
+  // A file that reaches the size limit is then a failed write with a message, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const dic::UsageError& e) {
+    return fail(e.what(), wrong_usage);
+  } catch (const dic::Cancelled& e) {
+    return fail(e.what(), interrupted);
+  } catch (const dic::Error& e) {
+    return fail(e.what(), failed);
+  } catch (const std::bad_alloc&) {
+    return fail("Not enough memory: use a larger --step or a smaller region of interest.", failed);
+  } catch (const std::exception& e) {
+    return fail(std::string("Unexpected failure (") + e.what() + "); please report it with the command.",
+                failed);
+  }
+}

@@ -1,1 +1,17 @@
-# Filled by the packaging work.
+# Install rules: the program, libdic, its public headers, and the package that find_package(dic) finds.
+include(CMakePackageConfigHelpers)
+
+set(DIC_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dic)
+
+install(TARGETS dic EXPORT dicTargets)
+install(TARGETS dic_program)
+install(DIRECTORY lib/include/dic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(FILES ${PROJECT_BINARY_DIR}/generated/dic/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dic)
+install(EXPORT dicTargets NAMESPACE dic:: DESTINATION ${DIC_PACKAGE_DIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+configure_package_config_file(cmake/dicConfig.cmake.in ${PROJECT_BINARY_DIR}/dicConfig.cmake
+  INSTALL_DESTINATION ${DIC_PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dicConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/dicConfig.cmake ${PROJECT_BINARY_DIR}/dicConfigVersion.cmake
+  DESTINATION ${DIC_PACKAGE_DIR})

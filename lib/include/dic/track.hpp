@@ -108,11 +108,14 @@ struct TrackJob {
   std::vector<std::string> problems() const;
 };
 
+/// One current frame of a run. Lengths in px, in mm with a scale. Means and standard deviations are over the
+/// points with values, NaN where there are none.
 struct FrameSummary {
   std::string file;
   std::array<std::int64_t, kStatusCount> counts{};
-  double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;  ///< over points with values
-  double noise = 0;                                                               ///< grey levels
+  double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;
+  double sigma_u = 0, sigma_v = 0;  ///< means of the predicted standard deviations
+  double noise = 0;                 ///< grey levels
   double seconds = 0;
   std::string error;  ///< why the frame could not be processed; empty = it was
 };
@@ -129,7 +132,9 @@ struct TrackSummary {
 };
 
 /// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
-/// Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and returns.
+/// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier result
+/// as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and returns;
+/// where no frame has been measured yet, throws Cancelled.
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
                          std::stop_token stop = {});
 

@@ -1,0 +1,28 @@
+#include <dic/info.hpp>
+#include <iostream>
+
+#include "commands.hpp"
+
+namespace dic::app {
+
+namespace {
+
+void print_info() {
+  const BuildInfo info = build_info();
+  std::cout << "dic " << info.version << " (" << info.build_type << ", " << info.compiler << ")\n"
+            << "libraries:";
+  for (const std::string& library : info.libraries) std::cout << "  " << library;
+  std::cout << "\ncpu:        " << info.cpu << "\nsimd:       " << info.simd_target
+            << "\ncuda:       " << (info.cuda_note.empty() ? "ready" : info.cuda_note) << '\n';
+  for (const DeviceInfo& device : info.devices)
+    std::cout << "  " << device.name << "    " << device.model << ", " << device.details << '\n';
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("info", "Versions, build options, devices, and CPU features in use");
+  command->callback(print_info);
+}
+
+}  // namespace dic::app

@@ -1,0 +1,206 @@
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <dic/track.hpp>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+#include "commands.hpp"
+#include "config_file.hpp"
+#include "interruption.hpp"
+#include "track_report.hpp"
+
+namespace dic::app {
+
+namespace {
+
+struct TrackFlags {
+  TrackJob job;
+  std::string roi_mask, config, save_config;
+  bool no_pictures = false, no_outliers = false, quiet = false, verbose = false;
+};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& what, const std::string& text) {
+  throw CLI::ValidationError(option, "needs " + what + ", got \"" + text + "\"");
+}
+
+// Numbers separated by commas; empty where the text is anything else.
+std::vector<double> numbers(const std::string& text) {
+  std::vector<double> values;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(part, value)) return {};
+    values.push_back(value);
+  }
+  return values;
+}
+
+Roi::Rect parse_rect(const std::string& text) {
+  Roi::Rect rect;
+  char more = 0;
+  if (std::sscanf(text.c_str(), "%d,%d,%d,%d%c", &rect.x, &rect.y, &rect.width, &rect.height, &more) != 4)
+    refuse("--roi-rect", "four whole numbers x,y,width,height", text);
+  return rect;
+}
+
+Roi::Polygon parse_polygon(const std::string& option, const std::string& text) {
+  Roi::Polygon polygon;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::vector<double> xy = numbers(word);
+    if (xy.size() != 2) refuse(option, "corners as \"x,y x,y ...\"", text);
+    polygon.push_back({xy[0], xy[1]});
+  }
+  return polygon;
+}
+
+int parse_search(const std::string& text) {
+  int range = -1;
+  if (text != "auto" && (!CLI::detail::lexical_cast(text, range) || range < 0))
+    refuse("--search", "auto or a number of px", text);
+  return range;
+}
+
+double parse_noise(const std::string& text) {
+  double noise = -1;
+  if (text != "auto" && (!CLI::detail::lexical_cast(text, noise) || !(noise >= 0)))
+    refuse("--noise", "auto or a number of grey levels", text);
+  return noise;
+}
+
+void add_polygons(CLI::App& command, const std::string& name, std::vector<Roi::Polygon>& polygons,
+                  const std::string& description) {
+  const auto set = [name, &polygons](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) polygons.push_back(parse_polygon(name, text));
+  };
+  command.add_option_function<std::vector<std::string>>(name, set, description)
+      ->type_name("\"x,y x,y ...\"")
+      ->allow_extra_args(false);
+}
+
+void add_input(CLI::App& command, TrackFlags& flags) {
+  TrackJob& job = flags.job;
+  command
+      .add_option("frames", job.frames,
+                  "Pictures, quoted globs, folders, or one video; the first is the reference")
+      ->type_name("FRAMES")
+      ->configurable(false);
+  command.add_option("--reference", job.reference, "Reference picture, instead of the first frame")
+      ->type_name("FILE");
+  command
+      .add_option("--roi", flags.roi_mask,
+                  "Region of interest: picture of the reference's size, inside where not 0")
+      ->type_name("FILE");
+  command
+      .add_option_function<std::string>(
+          "--roi-rect", [&job](const std::string& text) { job.roi.rect = parse_rect(text); },
+          "Region of interest: rectangle in px")
+      ->type_name("x,y,width,height");
+  add_polygons(command, "--roi-polygon", job.roi.polygons,
+               "Region of interest: corners in px; may be repeated");
+  add_polygons(command, "--roi-hole", job.roi.holes, "Polygon that is left out; may be repeated");
+}
+
+void add_measurement(CLI::App& command, TrackOptions& options) {
+  RefineOptions& refine = options.refine;
+  command.add_option("--subset", refine.subset, "Side of the square around a point, px, odd, 7 to 255");
+  command.add_option("--step", options.step, "Distance between points, px");
+  command.add_option("--order", refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
+      ->check(CLI::IsMember({0, 1, 2}));
+  command
+      .add_option_function<std::string>(
+          "--search", [&options](const std::string& text) { options.search = parse_search(text); },
+          "Search range in px around the prediction")
+      ->type_name("PX|auto")
+      ->default_str("auto");
+  add_choice(command, "--criterion", options.criterion, {Criterion::znssd, Criterion::zncc},
+             "What the refinement optimizes; both have the same optimum");
+  add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
+             "B-spline of the current picture");
+  add_choice(command, "--reference-strategy", options.reference_strategy,
+             {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
+             "Compare with the first frame, with the previous one, or change over when points get lost");
+  command.add_option("--max-iterations", refine.max_iterations,
+                     "Gauss-Newton iterations before a point is given up");
+  command.add_option("--tolerance", refine.tolerance, "Largest change in px at which the refinement stops");
+  command.add_option("--min-zncc", refine.min_zncc, "Correlation below which a point is low_correlation");
+  command
+      .add_option_function<std::string>(
+          "--noise", [&options](const std::string& text) { options.noise = parse_noise(text); },
+          "Noise of the pictures in grey levels, for sigma_u and sigma_v")
+      ->type_name("GREY|auto")
+      ->default_str("auto");
+  command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
+  add_choice(command, "--strain-measure", options.strain.measure,
+             {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
+              StrainMeasure::almansi},
+             "Measure of strain");
+}
+
+void add_running(CLI::App& command, TrackOptions& options) {
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all");
+  command.add_option("--threads", options.threads, "CPU threads; 0 = one per core")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void add_output(CLI::App& command, TrackFlags& flags) {
+  TrackJob& job = flags.job;
+  command.add_option("-o,--output", job.output, "Folder of the results")->type_name("DIR");
+  command.add_flag("--force", job.force, "Replace an earlier result in that folder")->configurable(false);
+  command.add_option("--scale", job.scale_mm_per_px, "mm per px: results in mm; 0 = px");
+  command.add_flag("--csv", job.csv, "Write a CSV table per frame");
+  add_choice(command, "--csv-style", job.csv_style,
+             {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
+             "Columns of the CSV tables");
+  command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
+  command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
+  command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
+  command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
+  command.add_option("--config", flags.config, "TOML file with values for options that are not typed")
+      ->type_name("FILE")
+      ->configurable(false);
+  command
+      .add_option("--save-config", flags.save_config,
+                  "Write all options to a TOML file (without FRAMES: and end)")
+      ->type_name("FILE")
+      ->configurable(false);
+}
+
+void run_track(CLI::App& command, TrackFlags& flags) {
+  if (!flags.config.empty()) read_config(command, flags.config);
+  if (!flags.save_config.empty()) save_config(command, flags.save_config);
+  TrackJob& job = flags.job;
+  if (!flags.save_config.empty() && job.frames.empty()) return;
+  if (!flags.roi_mask.empty()) job.roi.mask = read_image(flags.roi_mask);
+  job.pictures = !flags.no_pictures;
+  job.options.outliers.enabled = !flags.no_outliers;
+  job.command = command_line();
+
+  const Interruption interruption;
+  const TrackSummary summary = [&] {
+    const ProgressLine line(!flags.quiet);
+    return track_files(
+        job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
+  }();
+  print_warnings(summary);
+  if (!flags.quiet) print_summary(job, summary, flags.verbose);
+  const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
+  if (summary.interrupted) throw CLI::RuntimeError(interrupted);
+  if (std::any_of(summary.frames.begin(), summary.frames.end(), was_skipped))
+    throw CLI::RuntimeError(frames_lost);
+}
+
+}  // namespace
+
+void add_track(CLI::App& app) {
+  auto flags = std::make_shared<TrackFlags>();
+  CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of pictures");
+  command->option_defaults()->always_capture_default();
+  add_input(*command, *flags);
+  add_measurement(*command, flags->job.options);
+  add_running(*command, flags->job.options);
+  add_output(*command, *flags);
+  command->callback([command, flags] { run_track(*command, *flags); });
+}
+
+}  // namespace dic::app

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+/// The commands of `dic`. Each adds its subcommand with flags and a callback that makes one library call and
+/// prints the answer. A callback ends the program with another exit code than 0 by throwing
+/// CLI::RuntimeError(code).
+namespace dic::app {
+
+/// Exit codes, as users' scripts know them. An exception decides between `failed` and `wrong_usage`.
+enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrupted = 130 };
+
+void add_track(CLI::App& app);
+void add_match(CLI::App& app);
+void add_synth(CLI::App& app);
+void add_info(CLI::App& app);
+
+/// The command as typed, quoted for a shell: what result files say about their origin.
+const std::string& command_line();
+
+/// Adds an option whose values are the names (`to_string`) of `values`.
+template <typename Enum>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target, std::vector<Enum> values,
+                        const std::string& description) {
+  std::vector<std::string> names;
+  for (const Enum value : values) names.emplace_back(to_string(value));
+  const auto set = [&target, values, names](const std::string& text) {
+    target = values[std::find(names.begin(), names.end(), text) - names.begin()];
+  };
+  return command.add_option_function<std::string>(name, set, description)
+      ->check(CLI::IsMember(names))
+      ->default_str(std::string(to_string(target)));
+}
+
+}  // namespace dic::app

@@ -1,0 +1,49 @@
+#include "interruption.hpp"
+
+#include <pthread.h>
+
+#include <cstdlib>
+
+#include "commands.hpp"
+
+namespace dic::app {
+
+namespace {
+
+// A program started in the background by a script, or with nohup, has been told to ignore the signal.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+Interruption::Interruption() {
+  sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM})
+    if (!is_ignored(signal)) sigaddset(&signals_, signal);
+  sigaddset(&signals_, SIGUSR1);  // wakes the watcher when it has to end
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  watcher_ = std::thread([this] { watch(); });
+}
+
+Interruption::~Interruption() {
+  watched_.request_stop();
+  pthread_kill(watcher_.native_handle(), SIGUSR1);
+  watcher_.join();
+  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+}
+
+void Interruption::watch() {
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    if (watched_.stop_requested()) return;
+    if (signal == SIGUSR1) continue;
+    if (stop_.stop_requested()) std::_Exit(interrupted);
+    stop_.request_stop();
+  }
+}
+
+}  // namespace dic::app

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <csignal>
+#include <stop_token>
+#include <thread>
+
+namespace dic::app {
+
+/// Turns the first SIGINT or SIGTERM into a stop request, for as long as the object lives; a second one ends
+/// the program at once. Create it before other threads are started: they inherit the blocked signals.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void watch();
+
+  sigset_t signals_;
+  std::stop_source stop_;
+  std::stop_source watched_;  // requested when the watcher has to end
+  std::thread watcher_;
+};
+
+}  // namespace dic::app

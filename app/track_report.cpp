@@ -1,0 +1,110 @@
+#include "track_report.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace dic::app {
+
+namespace {
+
+constexpr std::size_t kShortTable = 10;  // frames in the summary; run.json has them all
+
+std::int64_t measured_points(const FrameSummary& frame) {
+  return frame.counts[static_cast<int>(Status::ok)] + frame.counts[static_cast<int>(Status::outlier)];
+}
+
+bool was_processed(const FrameSummary& frame) { return frame.error.empty(); }
+
+std::int64_t processed_frames(const TrackSummary& summary) {
+  return std::count_if(summary.frames.begin(), summary.frames.end(), was_processed);
+}
+
+void print_frame(const TrackSummary& summary, const FrameSummary& frame) {
+  if (!was_processed(frame)) {
+    std::printf("%-28s skipped\n", frame.file.c_str());
+    return;
+  }
+  const auto measured = measured_points(frame);
+  std::printf("%-28s %9lld %8lld %12.4f %12.4f %9.4f\n", frame.file.c_str(), static_cast<long long>(measured),
+              static_cast<long long>(summary.points - measured), frame.mean_u, frame.mean_v, frame.mean_zncc);
+}
+
+void print_frames(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
+  const char* unit = job.scale_mm_per_px > 0 ? "mm" : "px";
+  std::printf("\n%-28s %9s %8s   mean u [%s]  mean v [%s] mean zncc\n", "frame", "measured", "lost", unit,
+              unit);
+  const std::size_t shown = all_frames ? summary.frames.size() : std::min(kShortTable, summary.frames.size());
+  for (std::size_t i = 0; i < shown; ++i) print_frame(summary, summary.frames[i]);
+  if (shown < summary.frames.size())
+    std::printf("... and %zu more in run.json\n", summary.frames.size() - shown);
+}
+
+void print_speed(const TrackSummary& summary) {
+  const StageSeconds& seconds = summary.seconds;
+  const double measuring = seconds.prepare + seconds.search + seconds.refine + seconds.strain;
+  const double points = static_cast<double>(summary.points * processed_frames(summary));
+  std::printf("Time        %.2f s; measuring took %.2f s of it: %.0f points/s on %s\n", seconds.total,
+              measuring, measuring > 0 ? points / measuring : 0.0, summary.device.c_str());
+}
+
+void print_files(const TrackJob& job) {
+  std::printf("\nResults in %s:\n", job.output.c_str());
+  std::printf("  result.vtkhdf  all fields of all frames: ParaView 5.12+, Python (h5py), MATLAB (h5read)\n");
+  if (job.csv) std::printf("  csv/           one table per frame\n");
+  if (job.pictures) std::printf("  pictures/      u, v, exx, eyy, exy over each frame\n");
+  std::printf("  run.json       settings, counts by status, noise floor, times\n");
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
+
+ProgressLine::~ProgressLine() {
+  if (enabled_) std::fprintf(stderr, "\r\033[K");
+}
+
+void ProgressLine::show(const Progress& progress) const {
+  if (!enabled_) return;
+  std::fprintf(stderr, "\r\033[K%s", progress.stage.c_str());
+  if (progress.frame > 0) std::fprintf(stderr, ", frame %d", progress.frame);
+  if (progress.frames > 0) std::fprintf(stderr, " of %d", progress.frames);
+  if (progress.done > 0) {
+    std::fprintf(stderr, ", %.0f points/s", static_cast<double>(progress.done) / progress.seconds);
+    // The frame that is being measured does not count as finished; "load" comes after one.
+    const int finished = progress.stage == "load" ? progress.frame : progress.frame - 1;
+    if (progress.frames > 0 && finished > 0)
+      std::fprintf(stderr, ", %.0f s left", progress.seconds / finished * (progress.frames - finished));
+  }
+  std::fflush(stderr);
+}
+
+void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
+  std::printf("Reference   %s\n", summary.reference.c_str());
+  std::printf("Measured    %lld of %zu frames%s, %lld points each (subset %d, step %d, order %d)\n",
+              static_cast<long long>(processed_frames(summary)), summary.frames.size(),
+              summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),
+              job.options.refine.subset, job.options.step, job.options.refine.order);
+  print_speed(summary);
+  if (all_frames)
+    for (const std::string& kernel : summary.kernels) std::printf("Kernel      %s\n", kernel.c_str());
+  print_frames(job, summary, all_frames);
+  print_files(job);
+}
+
+void print_warnings(const TrackSummary& summary) {
+  std::int64_t measured = 0;
+  for (const FrameSummary& frame : summary.frames) {
+    measured += measured_points(frame);
+    if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
+  }
+  if (measured == 0 && processed_frames(summary) > 0)
+    std::fprintf(
+        stderr,
+        "dic: warning: not one point could be measured; run.json counts the reasons. Do the pictures show "
+        "the same speckle, and is --subset larger than a few speckles?\n");
+}
+
+}  // namespace dic::app

@@ -1,0 +1,21 @@
+#include "core/cuda_devices.hpp"
+
+#include <dic/kernels/device.hpp>
+
+namespace dic {
+
+std::vector<DeviceInfo> cuda_devices(std::string& note) {
+  std::string why;
+  std::vector<DeviceInfo> found;
+  for (const kernels::Device& device : kernels::devices(&why)) {
+    const std::string capability =
+        std::to_string(device.compute_capability / 10) + "." + std::to_string(device.compute_capability % 10);
+    found.push_back(
+        {"cuda:" + std::to_string(device.index), device.model,
+         "compute capability " + capability + ", " + std::to_string(device.memory_bytes >> 20) + " MiB"});
+  }
+  if (found.empty()) note = "There is no GPU to use: " + why + ".";
+  return found;
+}
+
+}  // namespace dic

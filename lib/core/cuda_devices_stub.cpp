@@ -1,0 +1,11 @@
+#include "core/cuda_devices.hpp"
+
+// Stands in for cuda_devices.cpp in builds without CUDA.
+namespace dic {
+
+std::vector<DeviceInfo> cuda_devices(std::string& note) {
+  note = "This dic was built without CUDA.";
+  return {};
+}
+
+}  // namespace dic

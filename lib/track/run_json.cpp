@@ -1,0 +1,134 @@
+#include "track/run_json.hpp"
+
+#include <cmath>
+#include <dic/info.hpp>
+#include <nlohmann/json.hpp>
+
+namespace dic {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
+  Json all = Json::array();
+  for (const Roi::Polygon& polygon : polygons) {
+    Json corners = Json::array();
+    for (const Roi::Vertex& vertex : polygon) corners.push_back({vertex.x, vertex.y});
+    all.push_back(corners);
+  }
+  return all;
+}
+
+Json roi_json(const Roi& roi) {
+  Json json;
+  json["mask"] = !roi.mask.empty();
+  json["rect"] = nullptr;
+  if (const auto& rect = roi.rect) json["rect"] = {rect->x, rect->y, rect->width, rect->height};
+  json["polygons"] = polygons_json(roi.polygons);
+  json["holes"] = polygons_json(roi.holes);
+  return json;
+}
+
+Json settings(const TrackJob& job) {
+  const TrackOptions& options = job.options;
+  Json json;
+  json["subset"] = options.refine.subset;
+  json["step"] = options.step;
+  json["order"] = options.refine.order;
+  json["search"] = options.search < 0 ? Json("auto") : Json(options.search);
+  json["criterion"] = to_string(options.criterion);
+  json["interpolation"] = to_string(options.refine.interpolation);
+  json["max_iterations"] = options.refine.max_iterations;
+  json["tolerance"] = options.refine.tolerance;
+  json["min_zncc"] = options.refine.min_zncc;
+  json["reference_strategy"] = to_string(options.reference_strategy);
+  json["noise"] = options.noise < 0 ? Json("auto") : Json(options.noise);
+  json["outliers"] = options.outliers.enabled;
+  json["strain_window"] = options.strain.window;
+  json["strain_measure"] = to_string(options.strain.measure);
+  json["scale"] = job.scale_mm_per_px;
+  json["roi"] = roi_json(job.roi);
+  json["device"] = options.device;
+  json["threads"] = options.threads;
+  return json;
+}
+
+Json counts_json(const std::array<std::int64_t, kStatusCount>& counts) {
+  Json json;
+  for (int status = 0; status < kStatusCount; ++status)
+    json[std::string(to_string(static_cast<Status>(status)))] = counts[status];
+  return json;
+}
+
+Json frame_json(const FrameSummary& frame) {
+  Json json;
+  json["file"] = frame.file;
+  json["error"] = nullptr;
+  if (!frame.error.empty()) {
+    json["error"] = frame.error;
+    return json;
+  }
+  json["counts"] = counts_json(frame.counts);
+  json["mean_u"] = frame.mean_u;
+  json["mean_v"] = frame.mean_v;
+  json["mean_zncc"] = frame.mean_zncc;
+  json["sd_u"] = frame.sd_u;
+  json["sd_v"] = frame.sd_v;
+  json["sd_zncc"] = frame.sd_zncc;
+  json["noise"] = frame.noise;
+  json["sigma_u"] = frame.sigma_u;
+  json["sigma_v"] = frame.sigma_v;
+  json["seconds"] = frame.seconds;
+  return json;
+}
+
+Json seconds_json(const StageSeconds& seconds) {
+  return {{"load", seconds.load},     {"prepare", seconds.prepare}, {"search", seconds.search},
+          {"refine", seconds.refine}, {"strain", seconds.strain},   {"write", seconds.write},
+          {"total", seconds.total}};
+}
+
+// Means over the frames that were measured.
+Json noise_floor_json(const std::vector<FrameSummary>& frames) {
+  double noise = 0, sigma_u = 0, sigma_v = 0;
+  int measured = 0;
+  for (const FrameSummary& frame : frames) {
+    if (!frame.error.empty() || std::isnan(frame.sigma_u)) continue;  // NaN: no point was measured
+    noise += frame.noise;
+    sigma_u += frame.sigma_u;
+    sigma_v += frame.sigma_v;
+    ++measured;
+  }
+  if (measured == 0) return nullptr;
+  return {{"noise", noise / measured}, {"sigma_u", sigma_u / measured}, {"sigma_v", sigma_v / measured}};
+}
+
+// File names need not be valid UTF-8; JSON must be.
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string settings_json(const TrackJob& job) { return dump(settings(job), -1); }
+
+std::string run_json(const TrackJob& job, const TrackSummary& summary) {
+  Json json;
+  json["version"] = version();
+  json["command"] = job.command;
+  json["settings"] = settings(job);
+  json["reference"] = summary.reference;
+  json["device"] = summary.device;
+  json["kernels"] = summary.kernels;
+  json["points"] = summary.points;
+  json["length_unit"] = job.scale_mm_per_px > 0 ? "mm" : "px";
+  json["interrupted"] = summary.interrupted;
+  json["seconds"] = seconds_json(summary.seconds);
+  json["noise_floor"] = noise_floor_json(summary.frames);
+  json["frames"] = Json::array();
+  for (const FrameSummary& frame : summary.frames) json["frames"].push_back(frame_json(frame));
+  return dump(json, 2) + "\n";
+}
+
+}  // namespace dic

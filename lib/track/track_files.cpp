@@ -1,0 +1,280 @@
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <dic/info.hpp>
+#include <dic/track.hpp>
+#include <exception>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "track/results.hpp"
+#include "track/run_json.hpp"
+
+namespace dic {
+
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+struct Frame {
+  std::int64_t index = 0;
+  std::string name;
+  Image image;
+  std::string error;  // why it could not be read
+};
+
+// Frames of a source in order, from `index` on; the next one is read while the caller works on the current.
+class ReadAhead {
+ public:
+  ReadAhead(FrameSource& source, std::int64_t index) : source_(source) { request(index); }
+
+  // Nothing at the end.
+  std::optional<Frame> next() {
+    std::optional<Frame> frame = pending_.get();
+    if (frame) request(frame->index + 1);
+    return frame;
+  }
+
+ private:
+  void request(std::int64_t index) {
+    pending_ = std::async(std::launch::async, [this, index] { return read(index); });
+  }
+
+  std::optional<Frame> read(std::int64_t index) {
+    if (source_.count() >= 0 && index >= source_.count()) return std::nullopt;
+    Frame frame{index, source_.name(index), {}, {}};
+    try {
+      frame.image = source_.read(index);
+    } catch (const FileError& e) {
+      frame.error = e.what();
+    } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is
+      return std::nullopt;
+    }
+    return frame;
+  }
+
+  FrameSource& source_;
+  std::future<std::optional<Frame>> pending_;
+};
+
+std::string describe(ImageView picture) {
+  return std::to_string(picture.width) + "x" + std::to_string(picture.height) + " px of type " +
+         std::string(to_string(picture.type));
+}
+
+// Why the frame cannot be compared with the reference; empty where it can.
+std::string mismatch(const Frame& frame, ImageView reference) {
+  if (!frame.error.empty()) return frame.error;
+  const ImageView current = frame.image;
+  if (current.width == reference.width && current.height == reference.height &&
+      current.type == reference.type)
+    return "";
+  return frame.name + " is " + describe(current) + ", the reference " + describe(reference) +
+         ": frames of one run share size and bit depth; leave it out or convert it.";
+}
+
+// Mean and standard deviation over the points with values.
+template <typename T>
+std::pair<double, double> moments(const std::vector<T>& values, const std::vector<Status>& status) {
+  double n = 0, mean = 0, m2 = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!has_values(status[i])) continue;
+    const double delta = values[i] - mean;  // Welford's update: no cancellation for large displacements
+    mean += delta / ++n;
+    m2 += delta * (values[i] - mean);
+  }
+  if (n == 0) return {NAN, NAN};
+  return {mean, n > 1 ? std::sqrt(m2 / (n - 1)) : 0.0};
+}
+
+FrameSummary summarize(const Grid& grid, const Field& field, double length_factor) {
+  FrameSummary summary;
+  summary.counts = field.counts(grid);
+  std::tie(summary.mean_u, summary.sd_u) = moments(field.u, field.status);
+  std::tie(summary.mean_v, summary.sd_v) = moments(field.v, field.status);
+  std::tie(summary.mean_zncc, summary.sd_zncc) = moments(field.zncc, field.status);
+  summary.sigma_u = moments(field.sigma_u, field.status).first;
+  summary.sigma_v = moments(field.sigma_v, field.status).first;
+  for (double* length :
+       {&summary.mean_u, &summary.sd_u, &summary.mean_v, &summary.sd_v, &summary.sigma_u, &summary.sigma_v})
+    *length *= length_factor;
+  return summary;
+}
+
+class Run {
+ public:
+  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop)
+      : job_(job), progress_(progress), stop_(std::move(stop)), results_(job) {}
+
+  TrackSummary execute() {
+    open();
+    try {
+      track_all();
+    } catch (const FileError&) {  // from writing: nothing more can be written
+      throw;
+    } catch (...) {
+      if (results_.begun()) finish();
+      throw;
+    }
+    if (summary_.interrupted && !results_.begun())
+      throw Cancelled("Interrupted before the first frame was measured: nothing was written.");
+    if (!results_.begun()) results_.begin(info_);
+    finish();
+    return std::move(summary_);
+  }
+
+ private:
+  void open() {
+    const Stopwatch watch;
+    report("load", 0);
+    source_ = open_frames(job_.frames);
+    const bool first_is_reference = job_.reference.empty();
+    first_current_ = first_is_reference ? 1 : 0;
+    if (source_->count() >= 0 && source_->count() <= first_current_) throw_too_few();
+    reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
+    summary_.reference = first_is_reference ? source_->name(0) : job_.reference;
+    summary_.output = job_.output;
+    load_seconds_ = watch.seconds();
+    report("prepare", 0);
+    tracker_.emplace(job_.options, reference_, job_.roi);
+    summary_.points = tracker_->grid().points();
+    info_ = describe_result();
+  }
+
+  [[noreturn]] void throw_too_few() const {
+    throw UsageError(
+        "Only one frame was given (" + source_->name(0) +
+        "): give the reference and at least one frame more, or name the reference with --reference.");
+  }
+
+  void track_all() {
+    ReadAhead frames(*source_, first_current_);
+    for (;;) {
+      if (stop_.stop_requested()) {
+        summary_.interrupted = true;
+        return;
+      }
+      const Stopwatch waiting;
+      std::optional<Frame> frame = frames.next();
+      load_seconds_ += waiting.seconds();
+      if (!frame) break;
+      if (!process(*frame)) {
+        summary_.interrupted = true;
+        return;
+      }
+    }
+    if (summary_.frames.empty()) throw_too_few();
+  }
+
+  // False where the run was interrupted inside the frame.
+  bool process(const Frame& frame) {
+    const Stopwatch watch;
+    const int number = static_cast<int>(frame.index - first_current_ + 1);
+    FrameSummary entry;
+    entry.error = mismatch(frame, reference_);
+    if (entry.error.empty()) {
+      report("search", number);
+      try {
+        const Field field = tracker_->track(frame.image, stop_);
+        entry = summarize(tracker_->grid(), field, info_.length_factor());
+        entry.noise = tracker_->noise();
+        report("write", number);
+        write(field, frame, number);
+      } catch (const Cancelled&) {
+        return false;
+      }
+    }
+    entry.file = frame.name;
+    entry.seconds = watch.seconds();
+    summary_.frames.push_back(std::move(entry));
+    points_done_ += summary_.points;
+    report("load", number);
+    return true;
+  }
+
+  void write(const Field& field, const Frame& frame, int number) {
+    const Stopwatch watch;
+    if (!results_.begun()) results_.begin(info_);
+    results_.add(field, frame.image, number, frame.name);
+    write_seconds_ += watch.seconds();
+  }
+
+  void finish() {
+    summary_.seconds = tracker_->seconds();
+    summary_.seconds.load = load_seconds_;
+    summary_.seconds.write = write_seconds_;
+    summary_.seconds.total = total_.seconds();
+    summary_.device = tracker_->device();
+    summary_.kernels = tracker_->kernels();
+    results_.finish(summary_);
+  }
+
+  ResultInfo describe_result() const {
+    ResultInfo info;
+    info.grid = tracker_->grid();
+    info.subset = job_.options.refine.subset;
+    info.image_width = reference_.width();
+    info.image_height = reference_.height();
+    info.scale_mm_per_px = job_.scale_mm_per_px;
+    info.strain = job_.options.strain;
+    info.version = version();
+    info.command = job_.command;
+    info.reference = summary_.reference;
+    info.settings_json = settings_json(job_);
+    return info;
+  }
+
+  void report(const char* stage, int frame) const {
+    if (!progress_) return;
+    const std::int64_t count = source_ ? source_->count() : -1;
+    const int frames = count < 0 ? 0 : static_cast<int>(count - first_current_);
+    progress_({stage, frame, frames, points_done_, total_.seconds()});
+  }
+
+  const TrackJob& job_;
+  const ProgressCallback& progress_;
+  std::stop_token stop_;
+  Stopwatch total_;
+  Results results_;
+  std::unique_ptr<FrameSource> source_;
+  std::int64_t first_current_ = 0;
+  Image reference_;
+  std::optional<Tracker> tracker_;
+  ResultInfo info_;
+  TrackSummary summary_;
+  std::int64_t points_done_ = 0;
+  double load_seconds_ = 0;
+  double write_seconds_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> TrackJob::problems() const {
+  std::vector<std::string> found = options.problems();
+  if (frames.empty())
+    found.push_back("No frames were given: name at least two pictures, a folder or a video.");
+  if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
+    found.push_back("The scale must be a positive number of mm per px (0 = no scale).");
+  return found;
+}
+
+TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop) {
+  for (const std::string& problem : job.problems()) throw UsageError(problem);
+  return Run(job, progress, std::move(stop)).execute();
+}
+
+}  // namespace dic
