@@ -133,9 +133,8 @@ void add_match(CLI::App& app) {
       ->type_name("FILE");
   match.add_option("--images", command->images, "Images, each searched for every template")
       ->type_name("FILE");
-  match
-      .add_option("--mask", command->masks,
-                  "One per template, of its size: pixels that are zero do not count")
+  match.add_option("--mask", command->masks, "Pixels that are zero do not count; repeat for each template")
+      ->allow_extra_args(false)
       ->type_name("FILE");
   match.add_option("--max-matches", options.max_matches, "Most matches per template and image")
       ->capture_default_str();

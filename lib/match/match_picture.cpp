@@ -40,7 +40,7 @@ cv::Point fixed_point(const std::array<double, 2>& corner, int fraction_bits) {
 }
 
 /// Lines and letters grow with the picture, which is shown smaller the larger it is.
-int line_width(const cv::Mat& picture) { return std::max(1, std::min(picture.cols, picture.rows) / 500); }
+int line_width(const cv::Mat& picture) { return std::max(2, std::min(picture.cols, picture.rows) / 400); }
 
 void draw_box(cv::Mat& picture, const Match& match) {
   constexpr int kFractionBits = 4;
@@ -55,11 +55,11 @@ void draw_box(cv::Mat& picture, const Match& match) {
 void draw_label(cv::Mat& picture, const Match& match) {
   char text[16];
   std::snprintf(text, sizeof text, "%.3f", match.score);
-  const int width = line_width(picture);
-  const double size = 0.45 * width;
+  const int line = line_width(picture), pen = line / 2;
+  const double size = 0.25 * line;
   int baseline = 0;
-  const cv::Size extent = cv::getTextSize(text, kFont, size, width, &baseline);
-  const cv::Size paper(extent.width + 4 * width, extent.height + baseline + 2 * width);
+  const cv::Size extent = cv::getTextSize(text, kFont, size, pen, &baseline);
+  const cv::Size paper(extent.width + 2 * line, extent.height + baseline + line);
 
   double left = picture.cols, top = picture.rows;
   for (const auto& corner : box_corners(match)) {
@@ -68,9 +68,9 @@ void draw_label(cv::Mat& picture, const Match& match) {
   }
   const cv::Point place(
       std::clamp(cvRound(left), 0, std::max(0, picture.cols - paper.width)),
-      std::clamp(cvRound(top) - paper.height - width, 0, std::max(0, picture.rows - paper.height)));
+      std::clamp(cvRound(top) - paper.height - line, 0, std::max(0, picture.rows - paper.height)));
   cv::rectangle(picture, cv::Rect(place, paper), kPaper, cv::FILLED);
-  cv::putText(picture, text, place + cv::Point(2 * width, width + extent.height), kFont, size, kInk, width,
+  cv::putText(picture, text, place + cv::Point(line, line + extent.height), kFont, size, kInk, pen,
               cv::LINE_AA);
 }
 

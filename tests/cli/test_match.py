@@ -1,0 +1,210 @@
+"""`dic match` from the outside: python test_match.py DIC"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+DIC = None
+
+
+def speckle(height, width, seed):
+    """Smooth random grey levels, 8 bit, 10..245."""
+    noise = np.random.default_rng(seed).normal(size=(height, width))
+    smooth = cv2.GaussianBlur(noise, None, 2.0)
+    low, high = smooth.min(), smooth.max()
+    return np.round(10 + 235 * (smooth - low) / (high - low)).astype(np.uint8)
+
+
+class MatchTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.image = speckle(240, 320, 1)
+        self.image_file = self.save("image.png", self.image)
+        self.template_file = self.save("template.png", self.image[90:131, 120:180])
+
+    def save(self, name, pixels):
+        path = self.folder / name
+        Image.fromarray(pixels).save(path)
+        return str(path)
+
+    def dic(self, *arguments):
+        return subprocess.run([DIC, "match", *arguments], capture_output=True, text=True, timeout=120)
+
+    def matches(self, *arguments):
+        done = self.dic(*arguments, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)
+
+    def assert_fails(self, code, words, *arguments):
+        done = self.dic(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(words, done.stderr)
+
+    def assert_place(self, match, x, y, within=0.01):
+        self.assertAlmostEqual(match["x"], x, delta=within)
+        self.assertAlmostEqual(match["y"], y, delta=within)
+
+    def test_exact_crop(self):
+        for method in ("zncc", "ncc", "ssd"):
+            (match,) = self.matches(self.template_file, self.image_file, "--method", method)
+            self.assertEqual(
+                list(match),
+                ["image", "template", "x", "y", "center_x", "center_y", "score", "rotation_deg", "scale"],
+            )
+            self.assertEqual((match["image"], match["template"]), (self.image_file, self.template_file))
+            self.assert_place(match, 120, 90)
+            self.assertAlmostEqual(match["center_x"], 149.5, delta=0.01)
+            self.assertAlmostEqual(match["center_y"], 110, delta=0.01)
+            self.assertAlmostEqual(match["score"], 1, delta=1e-6)
+            self.assertEqual((match["rotation_deg"], match["scale"]), (0, 1))
+
+    def test_score_agrees_with_opencv(self):
+        noisy = np.clip(self.image + np.random.default_rng(2).normal(0, 12, self.image.shape), 0, 255)
+        noisy = noisy.astype(np.uint8)
+        (match,) = self.matches(self.template_file, self.save("noisy.png", noisy))
+        surface = cv2.matchTemplate(noisy, cv2.imread(self.template_file, cv2.IMREAD_GRAYSCALE), cv2.TM_CCOEFF_NORMED)
+        _, best, _, (x, y) = cv2.minMaxLoc(surface)
+        self.assert_place(match, x, y, within=0.1)
+        self.assertAlmostEqual(match["score"], best, delta=0.01)
+
+    def test_table(self):
+        done = self.dic(self.template_file, self.image_file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        head, row = done.stdout.splitlines()
+        self.assertEqual(head.split()[:7], ["x", "y", "center_x", "center_y", "score", "rotation", "scale"])
+        self.assertEqual(row.split()[:5], ["120.000", "90.000", "149.500", "110.000", "1.0000"])
+
+    def test_several_templates_and_images(self):
+        other = speckle(100, 150, 7)
+        other_file = self.save("other image ä.png", other)
+        second = self.save("second.png", other[20:50, 60:100])
+        found = self.matches(
+            "--templates", self.template_file, second, "--images", self.image_file, other_file, "--threshold", "0.9"
+        )  # fmt: skip
+        places = {(Path(m["template"]).name, Path(m["image"]).name): m for m in found}
+        self.assertEqual(set(places), {("template.png", "image.png"), ("second.png", "other image ä.png")})
+        self.assert_place(places["second.png", "other image ä.png"], 60, 20)
+        two = self.matches(self.template_file, second, self.image_file, "--threshold", "0.9")
+        self.assertEqual([Path(m["template"]).name for m in two], ["template.png"])
+
+    def test_top_k(self):
+        canvas = speckle(200, 300, 9)
+        pattern = speckle(30, 40, 10)
+        places = [(10, 20), (100, 90), (230, 150)]
+        for x, y in places:
+            canvas[y : y + 30, x : x + 40] = pattern
+        arguments = (self.save("pattern.png", pattern), self.save("canvas.png", canvas))
+        found = self.matches(*arguments, "--max-matches", "5")
+        self.assertEqual(sorted((round(m["x"]), round(m["y"])) for m in found), places)
+        self.assertEqual(len(self.matches(*arguments)), 1)
+
+    def test_mask(self):
+        mask = np.zeros((41, 60), np.uint8)
+        mask[8:33, 10:50] = 255
+        spoilt = np.where(mask, self.image[90:131, 120:180], speckle(41, 60, 3))
+        arguments = (self.save("spoilt.png", spoilt), self.image_file)
+        (match,) = self.matches("--mask", self.save("mask.png", mask), *arguments)
+        self.assert_place(match, 120, 90)
+        self.assertAlmostEqual(match["score"], 1, delta=1e-6)
+
+    def test_rotation_is_positive_from_x_towards_y(self):
+        # OpenCV's angle is positive against the clock; y points down, so from x towards y is with the clock.
+        turn = cv2.getRotationMatrix2D((160, 120), -20, 1)
+        turned = cv2.warpAffine(self.image, turn, (320, 240), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT)
+        (match,) = self.matches(
+            self.template_file, self.save("turned.png", turned), "--rotation", "10:30:5", "--threshold", "0.9"
+        )
+        x, y = turn @ (120, 90, 1)
+        center_x, center_y = turn @ (149.5, 110, 1)
+        self.assertEqual(match["rotation_deg"], 20)
+        self.assert_place(match, x, y, within=0.05)
+        self.assertAlmostEqual(match["center_x"], center_x, delta=0.05)
+        self.assertAlmostEqual(match["center_y"], center_y, delta=0.05)
+
+    def test_scales(self):
+        small = cv2.resize(self.image, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+        (match,) = self.matches(self.template_file, self.save("small.png", small), "--scales", "0.3:0.7:0.1")
+        self.assertAlmostEqual(match["scale"], 0.5)
+        # Pixel q of the small picture covers 2q and 2q + 1.
+        self.assert_place(match, (120 - 0.5) / 2, (90 - 0.5) / 2, within=0.03)
+        self.assertGreater(match["score"], 0.99)
+
+    def test_negative_angles_are_values(self):
+        (match,) = self.matches(self.template_file, self.image_file, "--rotation", "-2:2:1")
+        self.assertEqual(match["rotation_deg"], 0)
+
+    def test_depths(self):
+        wide = self.save("wide.png", self.image.astype(np.uint16) * 200)
+        (match,) = self.matches(self.template_file, wide)
+        self.assert_place(match, 120, 90)
+        self.assert_fails(2, "ssd compares grey levels", self.template_file, wide, "--method", "ssd")
+
+    def test_drawing(self):
+        drawing = self.folder / "out.png"
+        self.matches(self.template_file, self.image_file, "--draw", str(drawing))
+        picture = np.asarray(Image.open(drawing)).astype(int)
+        self.assertEqual(picture.shape, (240, 320, 3))
+        top, left, right, bottom = picture[89:91, 150], picture[110, 119:121], picture[110, 179:181], picture[130:132, 150]
+        self.assertTrue((top[:, 1] > top[:, 0] + 50).any())  # green: which way is up
+        for edge in (left, right, bottom):
+            self.assertTrue((edge[:, 0] > edge[:, 2] + 50).any())
+        colourless = np.ptp(picture, axis=2) == 0
+        self.assertTrue(colourless[:60].all() and colourless[150:].all())
+
+    def test_drawings_of_several_images_are_numbered(self):
+        self.matches(
+            "--templates", self.template_file, "--images", self.image_file, self.image_file,
+            "--draw", str(self.folder / "out.png"),
+        )  # fmt: skip
+        self.assertTrue((self.folder / "out_1.png").exists() and (self.folder / "out_2.png").exists())
+
+    def test_no_match(self):
+        stranger = self.save("stranger.png", speckle(41, 60, 99))
+        self.assertEqual(self.matches(stranger, self.image_file, "--threshold", "0.9"), [])
+        done = self.dic(stranger, self.image_file, "--threshold", "0.9")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout.splitlines()[-1], r"No match scores 0\.9 or more; the best score found is 0\.\d+")
+
+    def test_flat_and_saturated_images(self):
+        flat = self.save("flat.png", np.full((90, 90), 255, np.uint8))
+        self.assertEqual(self.matches(self.template_file, flat), [])
+        saturated = self.save("saturated.png", np.where(self.image > 140, 255, 0).astype(np.uint8))
+        for match in self.matches(self.template_file, saturated, "--threshold", "-1", "--max-matches", "30"):
+            self.assertTrue(-1 <= match["score"] <= 1)
+
+    def test_wrong_usage(self):
+        constant = self.save("constant.png", np.full((9, 9), 50, np.uint8))
+        t, i = self.template_file, self.image_file
+        self.assert_fails(2, "at least one template", t)
+        self.assert_fails(2, "not a mixture", t, i, "--images", i)
+        self.assert_fails(2, "does not fit into the image", i, t)
+        self.assert_fails(2, "same grey level everywhere", constant, i)
+        self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "1:2")
+        self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "5:1:1")
+        self.assert_fails(2, "MIN:MAX:STEP", t, i, "--scales", "1:2:0")
+        self.assert_fails(2, "greater than 0", t, i, "--scales", "0:1:0.5")
+        self.assert_fails(2, "same size", t, i, "--mask", i)
+        self.assert_fails(2, "at least 1", t, i, "--max-matches", "0")
+        self.assert_fails(2, "between -1 and 1", t, i, "--threshold", "1.5")
+        self.assert_fails(2, "--method", t, i, "--method", "cosine")
+
+    def test_bad_files(self):
+        missing = str(self.folder / "missing.png")
+        self.assert_fails(1, "missing.png", self.template_file, missing)
+        self.assert_fails(1, "out.png", self.template_file, self.image_file, "--draw", str(self.folder / "no" / "out.png"))
+
+
+if __name__ == "__main__":
+    DIC = sys.argv.pop(1)
+    unittest.main()
