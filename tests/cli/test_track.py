@@ -1,0 +1,231 @@
+"""`dic track` from the outside: python test_track.py DIC"""
+
+import csv
+import math
+
+import cv2
+import numpy as np
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+from dic_program import ProgramTest, main, speckle, write_picture
+
+QUICK = ("--subset", "21", "--step", "10", "--no-pictures")
+SHIFTS = [(0, 0), (0.3, -0.2), (1.6, 0.8), (2.5, 1.4)]
+
+
+class TrackTest(ProgramTest):
+    def test_defaults_write_every_file(self):
+        frames = self.sequence(SHIFTS[:3])
+        done = self.succeed("track", *frames, "--csv")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("frame_0.png", done.stdout)
+        self.assertIn("dic_out", done.stdout)
+        fields = self.fields()
+        self.assert_moved(fields, 0, *SHIFTS[1])
+        self.assert_moved(fields, 1, *SHIFTS[2])
+        names = {str(path.relative_to(self.folder / "dic_out")) for path in (self.folder / "dic_out").rglob("*.*")}
+        pictures = {f"pictures/frame_{i}_{name}.png" for i in (1, 2) for name in ("u", "v", "exx", "eyy", "exy")}
+        self.assertEqual(names, pictures | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
+                                            ".dic-files"})
+        self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_1_u.png")).shape[1], 140)
+
+    def test_run_json(self):
+        frames = self.sequence(SHIFTS)
+        self.succeed("track", *frames, *QUICK, "--order", "2", "--roi-rect", "10,12,100,90")
+        run = self.run_json()
+        self.assertEqual(run["reference"], "frame_0.png")
+        self.assertEqual(run["settings"]["order"], 2)
+        self.assertEqual(run["settings"]["roi"]["rect"], [10, 12, 100, 90])
+        self.assertIn("--roi-rect 10,12,100,90", run["command"])
+        self.assertEqual(run["points"], 10 * 9)
+        self.assertEqual(set(run["seconds"]), {"load", "prepare", "search", "refine", "strain", "write", "total"})
+        self.assertGreater(run["seconds"]["refine"], 0)
+        self.assertLessEqual(sum(run["seconds"].values()) - run["seconds"]["total"], run["seconds"]["total"])
+        self.assertTrue(run["kernels"])
+        self.assertEqual([frame["file"] for frame in run["frames"]], frames[1:])
+        for frame, (u, v) in zip(run["frames"], SHIFTS[1:]):
+            self.assertIsNone(frame["error"])
+            self.assertEqual(sum(frame["counts"].values()), 90)
+            self.assertAlmostEqual(frame["mean_u"], u, delta=0.01)
+            self.assertAlmostEqual(frame["mean_v"], v, delta=0.01)
+            self.assertGreater(frame["mean_zncc"], 0.99)
+            self.assertLess(frame["sd_u"], 0.02)
+        self.assertGreater(run["noise_floor"]["sigma_u"], 0)
+
+    def test_csv(self):
+        self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--csv")
+        with open(self.folder / "dic_out/csv/frame_1.csv", newline="") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(",".join(rows[0]), "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy")
+        fields = self.fields()
+        self.assertEqual(len(rows) - 1, fields["u"][0].size)
+        for row in rows[1:]:
+            x, y, u = float(row[0]), float(row[1]), float(row[2])
+            stored = fields["u"][0][int(y) // 10, int(x) // 10]
+            self.assertTrue(math.isclose(u, stored, abs_tol=1e-5) or (math.isnan(u) and math.isnan(stored)))
+
+    def test_scale_gives_mm(self):
+        self.succeed("track", *self.sequence(SHIFTS[:3:2]), *QUICK, "--scale", "0.5", "--csv")
+        self.assertAlmostEqual(self.run_json()["frames"][0]["mean_u"], 0.8, delta=0.01)
+        self.assertAlmostEqual(np.nanmean(self.fields()["u"]), 0.8, delta=0.01)
+        header = (self.folder / "dic_out/csv/frame_1.csv").read_text().splitlines()[0]
+        self.assertTrue(header.startswith("x [mm],y [mm],u [mm]"), header)
+
+    def test_vtk_reads_the_result(self):
+        self.succeed("track", *self.sequence(SHIFTS[:3]), *QUICK)
+        reader = vtkHDFReader()
+        reader.SetFileName(str(self.folder / "dic_out/result.vtkhdf"))
+        reader.SetStep(1)
+        reader.Update()
+        data = reader.GetOutput().GetPointData()
+        values = [data.GetArray("u").GetValue(i) for i in range(data.GetArray("u").GetNumberOfTuples())]
+        self.assertAlmostEqual(np.nanmean(values), SHIFTS[2][0], delta=0.01)
+
+    def test_reference_option_measures_every_frame(self):
+        frames = self.sequence(SHIFTS[:2])
+        self.succeed("track", frames[1], "--reference", frames[0], *QUICK)
+        self.assertEqual(self.run_json()["reference"], frames[0])
+        self.assert_moved(self.fields(), 0, *SHIFTS[1])
+
+    def test_frames_of_a_folder_are_sorted_naturally(self):
+        (self.folder / "a folder").mkdir()
+        for number, (u, v) in zip((1, 2, 10), SHIFTS):
+            write_picture(self.folder / f"a folder/img_{number}.png", speckle(120, 140, u, v))
+        for argument in ("a folder", "a folder/*.png"):
+            self.succeed("track", argument, *QUICK, "--force")
+            self.assertEqual([frame["file"] for frame in self.run_json()["frames"]], ["img_2.png", "img_10.png"])
+
+    def test_other_orders_hold(self):
+        frames = self.sequence(SHIFTS[:3])
+        self.succeed("track", frames[2], frames[0], frames[1], *QUICK)
+        run = self.run_json()
+        self.assertEqual([run["reference"]] + [frame["file"] for frame in run["frames"]],
+                         [frames[2], frames[0], frames[1]])
+
+    def test_polygon_and_hole(self):
+        frames = self.sequence(SHIFTS[:2])
+        self.succeed("track", *frames, "--subset", "15", "--step", "5", "--no-pictures",
+                     "--roi-polygon", "20,20 100,20 100,100 20,100", "--roi-hole", "50,50 70,50 70,70 50,70")
+        nodes = 17 * 17 - 5 * 5
+        self.assertEqual(self.run_json()["points"], nodes)
+        self.assertEqual(self.run_json()["frames"][0]["counts"]["ok"], nodes)
+
+    def test_mask_picture(self):
+        frames = self.sequence(SHIFTS[:2])
+        mask = np.zeros((120, 140))
+        mask[30:91, 40:81] = 255
+        write_picture(self.folder / "mask.png", mask)
+        self.succeed("track", *frames, *QUICK, "--roi", "mask.png")
+        self.assertEqual(self.run_json()["points"], 7 * 5)
+
+    def test_16_bits_stay_16_bits(self):
+        self.succeed("track", *self.sequence(SHIFTS[:2], dtype=np.uint16), *QUICK)
+        fields = self.fields()
+        self.assert_moved(fields, 0, *SHIFTS[1], within=0.01)
+        # Noise of the rounding, 0.29 of 65535 levels: a conversion to 8 bit would leave 75.
+        self.assertLess(self.run_json()["frames"][0]["noise"], 30)
+
+    def test_names_with_spaces_and_other_letters(self):
+        frames = self.sequence(SHIFTS[:2], pattern="Größe Δ 測定 {}.png")
+        self.succeed("track", *frames, "-o", "Ergebnis ü", *QUICK, "--csv")
+        self.assert_moved(self.fields("Ergebnis ü"), 0, *SHIFTS[1])
+        self.assertEqual(self.run_json("Ergebnis ü")["frames"][0]["file"], frames[1])
+        self.assertTrue((self.folder / "Ergebnis ü/csv/Größe Δ 測定 1.csv").exists())
+
+    def test_colliding_stems_are_numbered(self):
+        for name in ("a", "b"):
+            (self.folder / name).mkdir()
+        write_picture(self.folder / "r.png", speckle(120, 140))
+        for name in ("a/x.png", "b/x.png"):
+            write_picture(self.folder / name, speckle(120, 140, 1))
+        self.succeed("track", "r.png", "a/x.png", "b/x.png", *QUICK, "--csv")
+        self.assertEqual(sorted(path.name for path in (self.folder / "dic_out/csv").iterdir()), ["x.csv", "x_2.csv"])
+
+    def test_video(self):
+        video = cv2.VideoWriter(str(self.folder / "clip.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 25, (140, 120))
+        video.set(cv2.VIDEOWRITER_PROP_QUALITY, 100)
+        self.assertTrue(video.isOpened())
+        for u, v in SHIFTS:
+            grey = np.round(speckle(120, 140, u, v)).astype(np.uint8)
+            video.write(cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR))
+        video.release()
+        self.succeed("track", "clip.avi", *QUICK)
+        self.assertEqual(len(self.run_json()["frames"]), 3)
+        for frame in range(3):
+            self.assert_moved(self.fields(), frame, *SHIFTS[frame + 1], within=0.1)
+
+    def test_order_of_strategies(self):
+        frames = self.sequence(SHIFTS)
+        for strategy in ("first", "previous", "auto"):
+            self.succeed("track", *frames, *QUICK, "--reference-strategy", strategy, "--force")
+            self.assert_moved(self.fields(), 2, *SHIFTS[3], within=0.04)
+
+
+class ConfigTest(ProgramTest):
+    def test_saved_settings_give_the_same_run(self):
+        frames = self.sequence(SHIFTS[:2])
+        typed = ("--subset", "25", "--step", "7", "--order", "2", "--interpolation", "quintic", "--search", "12",
+                 "--roi-polygon", "10,10 130,10 130,110 10,110", "--roi-hole", "50,50 60,50 60,60",
+                 "--roi-hole", "80,50 90,50 90,60", "--strain-measure", "hencky", "--strain-window", "7", "--csv",
+                 "--no-pictures")
+        self.succeed("track", *frames, *typed, "--save-config", "run.toml", "-o", "typed")
+        self.succeed("track", *frames, "--config", "run.toml", "-o", "read")
+        typed, read = self.run_json("typed"), self.run_json("read")
+        self.assertEqual(read["settings"], typed["settings"])
+        self.assertEqual(read["frames"][0]["counts"], typed["frames"][0]["counts"])
+        self.assertTrue((self.folder / "read/csv").exists())
+
+    def test_what_is_typed_wins(self):
+        (self.folder / "my.toml").write_text("subset = 41\nstep = 20\n")
+        self.succeed("track", *self.sequence(SHIFTS[:2]), "--config", "my.toml", "--subset", "21", "--no-pictures")
+        settings = self.run_json()["settings"]
+        self.assertEqual((settings["subset"], settings["step"]), (21, 20))
+
+    def test_unknown_key(self):
+        (self.folder / "my.toml").write_text("subset = 21\nsubsett = 41\n")
+        self.refuse(2, ["subsett", "my.toml"], "track", *self.sequence(SHIFTS[:2]), "--config", "my.toml")
+        self.assertFalse((self.folder / "dic_out").exists())
+
+    def test_bad_value(self):
+        (self.folder / "my.toml").write_text('strain-measure = "cauchy"\n')
+        self.refuse(2, ["strain-measure", "my.toml", "cauchy"], "track", "a.png", "b.png", "--config", "my.toml")
+
+    def test_missing_file(self):
+        self.refuse(1, ["none.toml"], "track", "a.png", "b.png", "--config", "none.toml")
+
+    def test_save_only(self):
+        self.succeed("track", "--step", "9", "--save-config", "new.toml")
+        self.assertIn("step=9", (self.folder / "new.toml").read_text())
+
+
+class ProgramLineTest(ProgramTest):
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").stdout, r"^dic \d+\.\d+\.\d+\n$")
+
+    def test_help_names_the_commands(self):
+        text = self.succeed("--help").stdout
+        for word in ("track", "match", "synth", "info", "dic track frames/*.png"):
+            self.assertIn(word, text)
+        self.assertIn("--strain-window", self.succeed("track", "--help").stdout)
+
+    def test_info(self):
+        text = self.succeed("info").stdout
+        for word in ("OpenCV", "HDF5", "cuda:", "simd:"):
+            self.assertIn(word, text)
+
+    def test_wrong_usage(self):
+        for arguments in ((), ("nothing",), ("track", "--no-such-option"), ("track", "--order", "3"),
+                          ("track", "--resume"), ("track", "--report")):
+            self.assertEqual(self.dic(*arguments).returncode, 2, arguments)
+
+    def test_quiet_prints_nothing(self):
+        done = self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--quiet")
+        self.assertEqual(done.stdout + done.stderr, "")
+
+    def test_verbose_prints_every_frame(self):
+        done = self.succeed("track", *self.sequence([(0.1 * i, 0) for i in range(14)], (60, 60)), *QUICK, "--verbose")
+        self.assertIn("frame_13.png", done.stdout)
+
+
+if __name__ == "__main__":
+    main()
