@@ -1,1 +1,391 @@
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <unistd.h>
 
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <dic/synth.hpp>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "synth/motion.hpp"
+#include "synth/random.hpp"
+#include "synth/speckle.hpp"
+
+namespace dic {
+namespace {
+
+namespace fs = std::filesystem;
+
+SynthOptions small_options() {
+  SynthOptions options;
+  options.width = 96;
+  options.height = 80;
+  return options;
+}
+
+Motion motion_of(MotionKind kind) {
+  Motion motion;
+  motion.kind = kind;
+  motion.u = 3.3;
+  motion.v = -1.7;
+  motion.ux = 0.02, motion.uy = -0.3, motion.vx = 0.1, motion.vy = -0.4;
+  motion.angle_deg = 170;
+  motion.cx = 40, motion.cy = 33;
+  motion.amplitude = kind == MotionKind::star ? 0.9 : 4.2;
+  motion.period_min = 8, motion.period_max = 60;
+  motion.width = 96;
+  motion.crack_y = 39.5;
+  return motion;
+}
+
+constexpr MotionKind kKinds[] = {MotionKind::translation, MotionKind::affine, MotionKind::rotation,
+                                 MotionKind::star, MotionKind::crack};
+
+int grey(const Image& image, int x, int y) {
+  return image.type() == ScalarType::u8 ? image.row<std::uint8_t>(y)[x] : image.row<std::uint16_t>(y)[x];
+}
+
+/// Mean and standard deviation of a - b.
+std::pair<double, double> difference(const Image& a, const Image& b) {
+  double sum = 0, squares = 0;
+  for (int y = 0; y < a.height(); ++y)
+    for (int x = 0; x < a.width(); ++x) {
+      const double d = grey(a, x, y) - grey(b, x, y);
+      sum += d;
+      squares += d * d;
+    }
+  const double n = static_cast<double>(a.width()) * a.height(), mean = sum / n;
+  return {mean, std::sqrt(squares / n - mean * mean)};
+}
+
+TEST(Motion, ReferencePositionUndoesTheDisplacement) {
+  std::mt19937 random(1);
+  for (const MotionKind kind : kKinds)
+    for (const double amount : {0.0, 0.5, 1.0})
+      for (int i = 0; i < 1000; ++i) {
+        const Motion motion = motion_of(kind);
+        const double x = static_cast<double>(random() % 9500) / 100,
+                     y = static_cast<double>(random() % 8000) / 100;
+        double u = 0, v = 0;
+        motion.at(x, y, amount, u, v);
+        const auto back = reference_position(motion, amount, x + u, y + v);
+        ASSERT_TRUE(back);
+        ASSERT_NEAR(back->x, x, 1e-11) << to_string(kind);
+        ASSERT_NEAR(back->y, y, 1e-11) << to_string(kind);
+      }
+}
+
+TEST(Motion, HasTheDocumentedSigns) {
+  double u = 0, v = 0;
+  Motion motion;
+  motion.kind = MotionKind::rotation;
+  motion.angle_deg = 90;  // x axis to y axis: to the right of the centre means below it afterwards
+  motion.cx = motion.cy = 10;
+  motion.at(15, 10, 1, u, v);
+  EXPECT_NEAR(15 + u, 10, 1e-12);
+  EXPECT_NEAR(10 + v, 15, 1e-12);
+
+  motion = motion_of(MotionKind::affine);
+  motion.at(motion.cx + 2, motion.cy + 5, 0.5, u, v);
+  EXPECT_NEAR(u, 0.5 * (3.3 + 0.02 * 2 - 0.3 * 5), 1e-12);
+  EXPECT_NEAR(v, 0.5 * (-1.7 + 0.1 * 2 - 0.4 * 5), 1e-12);
+
+  motion = motion_of(MotionKind::crack);
+  motion.at(5, 39, 1, u, v);
+  EXPECT_EQ(v, -4.2);
+  motion.at(5, 40, 1, u, v);
+  EXPECT_EQ(v, 4.2);
+}
+
+TEST(Motion, StarRisesInFrequencyFromLeftToRight) {
+  const Motion motion = motion_of(MotionKind::star);
+  double u = 0, v = 0;
+  for (const auto& [x, period] : {std::pair{0.0, 60.0}, std::pair{95.0, 8.0}, std::pair{47.5, 34.0}}) {
+    motion.at(x, motion.cy, 1, u, v);
+    EXPECT_NEAR(v, motion.amplitude, 1e-12);
+    motion.at(x, motion.cy + period / 2, 1, u, v);
+    EXPECT_NEAR(v, -motion.amplitude, 1e-12);
+    motion.at(x, motion.cy + period, 1, u, v);
+    EXPECT_NEAR(v, motion.amplitude, 1e-12);
+  }
+}
+
+TEST(Random, IsNormalAndUncorrelated) {
+  constexpr int kPairs = 200000;
+  double sum = 0, squares = 0, fourth = 0, product = 0, serial = 0, previous = 0;
+  for (std::uint64_t i = 0; i < kPairs; ++i) {
+    const auto [a, b] = normal_pair(7, i);
+    sum += a + b;
+    squares += a * a + b * b;
+    fourth += a * a * a * a + b * b * b * b;
+    product += a * b;
+    serial += a * previous;
+    previous = a;
+  }
+  const double n = 2.0 * kPairs;
+  EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
+  EXPECT_NEAR(squares / n, 1, 5 * std::sqrt(2 / n));
+  EXPECT_NEAR(fourth / n, 3, 5 * std::sqrt(96 / n));
+  EXPECT_NEAR(product / kPairs, 0, 5 / std::sqrt(kPairs));
+  EXPECT_NEAR(serial / kPairs, 0, 5 / std::sqrt(kPairs));
+}
+
+/// Every blob far around, no cut: another road to Speckle::at.
+double naive_sum(const SpeckleSettings& s, double x, double y) {
+  const auto column = static_cast<std::int64_t>(std::floor(x / s.cell)),
+             row = static_cast<std::int64_t>(std::floor(y / s.cell));
+  double sum = 0;
+  for (std::int64_t j = row - 12; j <= row + 12; ++j)
+    for (std::int64_t i = column - 12; i <= column + 12; ++i) {
+      const Blob blob = blob_of(s, i, j);
+      sum += blob.sign *
+             std::exp(-(std::pow(x - blob.x, 2) + std::pow(y - blob.y, 2)) / (2 * s.sigma * s.sigma));
+    }
+  return sum;
+}
+
+TEST(Speckle, SumsEveryBlobThatMatters) {
+  const SpeckleSettings settings{1.7, 3.1, 5};
+  const Speckle speckle(settings, {-20, 30, -10, 40});
+  for (double x = -20; x <= 30; x += 3.7)
+    for (double y = -10; y <= 40; y += 4.3) EXPECT_NEAR(speckle.at(x, y), naive_sum(settings, x, y), 1e-6);
+}
+
+TEST(Speckle, BlobsLieInTheirCellsWithBothSigns) {
+  const SpeckleSettings settings{1, 4, 9};
+  int bright = 0;
+  double x_sum = 0;
+  for (int row = -50; row < 50; ++row)
+    for (int column = -50; column < 50; ++column) {
+      const Blob blob = blob_of(settings, column, row);
+      EXPECT_EQ(std::floor(blob.x / 4), column);
+      EXPECT_EQ(std::floor(blob.y / 4), row);
+      bright += blob.sign > 0;
+      x_sum += blob.x / 4 - column;
+    }
+  EXPECT_NEAR(bright, 5000, 250);
+  EXPECT_NEAR(x_sum / 10000, 0.5, 0.015);
+}
+
+TEST(SynthFrame, IsTheBlobSumAtTheReferencePosition) {
+  for (const MotionKind kind : kKinds) {
+    SynthOptions options = small_options();
+    options.bits = 16;
+    options.motion = motion_of(kind);
+    const SpeckleSettings settings{options.blob_sigma, 2 * options.blob_sigma, options.seed};
+    double low = 1e9, high = -1e9;
+    for (int y = 0; y < options.height; ++y)
+      for (int x = 0; x < options.width; ++x) {
+        const double sum = naive_sum(settings, x, y);
+        low = std::min(low, sum);
+        high = std::max(high, sum);
+      }
+    const Image image = synth_frame(options, 1);
+    for (const auto& [x, y] : {std::pair{3, 5}, std::pair{50, 20}, std::pair{90, 75}, std::pair{11, 60}}) {
+      const auto p = reference_position(options.motion, 1, x, y);
+      const double level = 20 + 220 * (naive_sum(settings, p->x, p->y) - low) / (high - low);
+      EXPECT_NEAR(grey(image, x, y), 257 * level, 0.51) << to_string(kind) << " at " << x << ", " << y;
+    }
+  }
+}
+
+TEST(SynthFrame, UsesTheWholeGreyRangeInBothDepths) {
+  SynthOptions options = small_options();
+  const Image image8 = synth_frame(options, 0);
+  options.bits = 16;
+  const Image image16 = synth_frame(options, 0);
+  ASSERT_EQ(image8.type(), ScalarType::u8);
+  ASSERT_EQ(image16.type(), ScalarType::u16);
+  int low = 65535, high = 0;
+  std::set<int> values;
+  for (int y = 0; y < options.height; ++y)
+    for (int x = 0; x < options.width; ++x) {
+      EXPECT_NEAR(grey(image16, x, y) / 257.0, grey(image8, x, y), 0.51);
+      low = std::min(low, grey(image16, x, y));
+      high = std::max(high, grey(image16, x, y));
+      values.insert(grey(image16, x, y));
+    }
+  EXPECT_EQ(low, 20 * 257);
+  EXPECT_EQ(high, 240 * 257);
+  EXPECT_GT(values.size(), 3000u) << "16 bits are not 8 bits scaled";
+}
+
+TEST(SynthFrame, MovesByWholePixelsExactly) {
+  SynthOptions options = small_options();
+  options.motion.u = 5;
+  options.motion.v = -3;
+  const Image reference = synth_frame(options, 0), current = synth_frame(options, 1);
+  for (int y = 3; y < options.height; ++y)
+    for (int x = 0; x < options.width - 5; ++x) ASSERT_EQ(grey(current, x + 5, y - 3), grey(reference, x, y));
+}
+
+TEST(SynthFrame, TurnsAndStretchesExactly) {
+  SynthOptions options = small_options();
+  options.width = options.height = 81;
+  options.motion.cx = options.motion.cy = 40;
+  options.motion.kind = MotionKind::rotation;
+  options.motion.angle_deg = 90;
+  const Image reference = synth_frame(options, 0), turned = synth_frame(options, 1);
+  options.motion.kind = MotionKind::affine;
+  options.motion.ux = options.motion.vy = 1;
+  const Image stretched = synth_frame(options, 1);
+  for (int dy = -20; dy <= 20; ++dy)
+    for (int dx = -20; dx <= 20; ++dx) {
+      ASSERT_NEAR(grey(turned, 40 - dy, 40 + dx), grey(reference, 40 + dx, 40 + dy), 1);
+      ASSERT_EQ(grey(stretched, 40 + 2 * dx, 40 + 2 * dy), grey(reference, 40 + dx, 40 + dy));
+    }
+}
+
+TEST(SynthFrame, OpensACrackWithADarkGap) {
+  SynthOptions options = small_options();
+  options.motion = motion_of(MotionKind::crack);
+  options.motion.amplitude = 4;
+  const Image reference = synth_frame(options, 0), current = synth_frame(options, 1);
+  for (int x = 0; x < options.width; ++x) {
+    for (int y = 0; y <= 35; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y + 4));
+    for (int y = 36; y <= 43; ++y) ASSERT_EQ(grey(current, x, y), 20);
+    for (int y = 44; y < options.height; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y - 4));
+  }
+}
+
+TEST(SynthFrame, HasNoiseOfTheGivenSizeNewInEveryFrame) {
+  for (const int bits : {8, 16}) {
+    SynthOptions options;
+    options.bits = bits;
+    options.amounts = {0, 0, 0};
+    const Image clean = synth_frame(options, 0);
+    options.noise = 2;
+    const double level = bits == 8 ? 1 : 257, rounding = 1.0 / 6;  // of both pictures, grey levels squared
+    const double expected = std::sqrt(4 * level * level + rounding), pixels = 512.0 * 512;
+    const Image a = synth_frame(options, 1), b = synth_frame(options, 2);
+    for (const Image* noisy : {&a, &b}) {
+      const auto [mean, sd] = difference(*noisy, clean);
+      EXPECT_NEAR(mean, 0, 5 * expected / std::sqrt(pixels));
+      EXPECT_NEAR(sd, expected, 5 * expected / std::sqrt(2 * pixels));
+    }
+    EXPECT_NEAR(difference(a, b).second, std::sqrt(2) * expected, 0.02 * expected) << "independent";
+    options.reference_noise = 0;
+    EXPECT_EQ(difference(synth_frame(options, 0), clean).second, 0);
+  }
+}
+
+TEST(SynthFrame, ChangesTheLightingInStepsToTheLastFrame) {
+  SynthOptions options = small_options();
+  options.bits = 16;
+  options.amounts = {0, 0, 0};
+  const Image plain = synth_frame(options, 0);
+  options.gain = 0.5;
+  options.offset = 30;
+  const Image middle = synth_frame(options, 1), last = synth_frame(options, 2);
+  EXPECT_EQ(difference(synth_frame(options, 0), plain), (std::pair{0.0, 0.0}));
+  for (int x = 0; x < options.width; ++x) {
+    EXPECT_NEAR(grey(middle, x, 40), 0.75 * grey(plain, x, 40) + 15 * 257, 1);
+    EXPECT_NEAR(grey(last, x, 40), 0.5 * grey(plain, x, 40) + 30 * 257, 1);
+  }
+}
+
+TEST(SynthFrame, DependsOnTheSeedAndNotOnThreads) {
+  SynthOptions options = small_options();
+  options.noise = 3;
+  options.threads = 1;
+  const Image one = synth_frame(options, 1);
+  options.threads = 3;
+  EXPECT_EQ(difference(synth_frame(options, 1), one), (std::pair{0.0, 0.0}));
+  options.seed = 2;
+  EXPECT_GT(difference(synth_frame(options, 1), one).second, 20);
+}
+
+TEST(SynthOptions, NamesProblems) {
+  const auto refused = [](auto change) {
+    SynthOptions options = small_options();
+    options.motion.width = options.width;
+    change(options);
+    EXPECT_FALSE(options.problems().empty());
+    EXPECT_THROW(synth_frame(options, 0), UsageError);
+  };
+  EXPECT_TRUE(small_options().problems().empty());
+  refused([](SynthOptions& o) { o.width = 0; });
+  refused([](SynthOptions& o) { o.bits = 12; });
+  refused([](SynthOptions& o) { o.blob_sigma = std::nan(""); });
+  refused([](SynthOptions& o) { o.density = -1; });
+  refused([](SynthOptions& o) { o.grey_max = 300; });
+  refused([](SynthOptions& o) { o.noise = -1; });
+  refused([](SynthOptions& o) { o.amounts = {}; });
+  refused([](SynthOptions& o) { o.amounts = {0.5, 1}; });
+  refused([](SynthOptions& o) { o.motion.u = std::nan(""); });
+  refused([](SynthOptions& o) { o.motion.kind = MotionKind::affine, o.motion.ux = -1.5; });
+  refused([](SynthOptions& o) { o.motion.kind = MotionKind::star, o.motion.amplitude = 5; });
+  refused([](SynthOptions& o) { o.motion.kind = MotionKind::crack, o.motion.amplitude = -1; });
+  EXPECT_THROW(synth_frame(small_options(), 2), UsageError);
+}
+
+class SynthSequence : public testing::Test {
+ protected:
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_ = fs::temp_directory_path() / ("dic synth " + std::to_string(getpid()));
+};
+
+std::vector<double> read_dataset(hid_t file, const char* name, std::size_t size) {
+  std::vector<double> values(size);
+  const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(dataset);
+  EXPECT_EQ(H5Sget_simple_extent_npoints(space), static_cast<hssize_t>(size)) << name;
+  H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  H5Sclose(space);
+  H5Dclose(dataset);
+  return values;
+}
+
+TEST_F(SynthSequence, WritesFramesAndTruth) {
+  SynthOptions options = small_options();
+  options.amounts = {0, 0.5, 1};
+  options.motion = motion_of(MotionKind::affine);
+  synth_sequence(options, folder_, 16, "dic synth ...");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(
+        difference(read_image(folder_ / ("frame_000" + std::to_string(i) + ".png")), synth_frame(options, i)),
+        (std::pair{0.0, 0.0}));
+
+  constexpr int kColumns = 6, kRows = 5;  // 0, 16, ... below 96 and 80
+  const hid_t file = H5Fopen((folder_ / "truth.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  ASSERT_GE(file, 0);
+  const auto u = read_dataset(file, "u", 3 * kRows * kColumns), v = read_dataset(file, "v", u.size());
+  EXPECT_EQ(read_dataset(file, "x", kColumns)[5], 80);
+  EXPECT_EQ(read_dataset(file, "y", kRows)[4], 64);
+  EXPECT_EQ(read_dataset(file, "amount", 3)[1], 0.5);
+  H5Fclose(file);
+
+  std::ifstream csv(folder_ / "truth.csv");
+  std::string header;
+  std::getline(csv, header);
+  EXPECT_EQ(header, "frame,x,y,u,v");
+  const Motion& m = options.motion;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    double frame = 0, x = 0, y = 0, csv_u = 0, csv_v = 0;
+    char comma = 0;
+    ASSERT_TRUE(csv >> frame >> comma >> x >> comma >> y >> comma >> csv_u >> comma >> csv_v);
+    EXPECT_EQ(frame, static_cast<double>(i / (kRows * kColumns)));
+    EXPECT_EQ(x, 16.0 * static_cast<double>(i % kColumns));
+    EXPECT_EQ(y, 16.0 * static_cast<double>(i / kColumns % kRows));
+    const double amount = frame / 2;
+    EXPECT_NEAR(csv_u, amount * (m.u + m.ux * (x - m.cx) + m.uy * (y - m.cy)), 1e-9);
+    EXPECT_NEAR(csv_v, amount * (m.v + m.vx * (x - m.cx) + m.vy * (y - m.cy)), 1e-9);
+    EXPECT_NEAR(u[i], csv_u, 1e-9);
+    EXPECT_NEAR(v[i], csv_v, 1e-9);
+  }
+  EXPECT_FALSE(csv >> header);
+}
+
+TEST_F(SynthSequence, RefusesAFolderThatHoldsSomething) {
+  fs::create_directories(folder_);
+  std::ofstream(folder_ / "frame_0099.png") << "x";
+  EXPECT_THROW(synth_sequence(small_options(), folder_, 16, ""), FileError);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+  EXPECT_THROW(synth_sequence(small_options(), folder_ / "frame_0099.png" / "x", 16, ""), FileError);
+}
+
+}  // namespace
+}  // namespace dic

@@ -14,16 +14,24 @@ enum class MotionKind : std::uint8_t { translation, affine, rotation, star, crac
 std::string_view to_string(MotionKind kind);
 
 /// A displacement field u(x, y), v(x, y) of reference positions, px, scaled by `amount` per frame.
+///
+/// translation: (u, v).
+/// affine:      (u + ux*(x-cx) + uy*(y-cy), v + vx*(x-cx) + vy*(y-cy)).
+/// rotation:    by amount * angle_deg about (cx, cy).
+/// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max at x
+/// = 0
+///              to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022), mirrored.
+/// crack:       (0, -amplitude) above crack_y, (0, +amplitude) at and below it; the gap shows grey_min.
 struct Motion {
   MotionKind kind = MotionKind::translation;
-  double u = 0, v = 0;                       ///< translation per unit amount (also added to affine), px
-  double ux = 0, uy = 0, vx = 0, vy = 0;     ///< affine: displacement gradient about (cx, cy)
-  double angle_deg = 0;                      ///< rotation about (cx, cy), positive from x towards y
+  double u = 0, v = 0;                       ///< px
+  double ux = 0, uy = 0, vx = 0, vy = 0;     ///< displacement gradient du/dx, du/dy, dv/dx, dv/dy
+  double angle_deg = 0;                      ///< positive from x towards y
   double cx = 0, cy = 0;                     ///< centre, px
-  double amplitude = 0.5;                    ///< star: px; crack: half of the opening, px
-  double period_min = 10, period_max = 200;  ///< star: period at the right and left edge, px
-  double width = 0;                          ///< picture width, px (star: where period_min is reached)
-  double crack_y = 0;                        ///< crack: v = -amplitude above, +amplitude below
+  double amplitude = 0.5;                    ///< px; crack: half of the opening
+  double period_min = 10, period_max = 200;  ///< px
+  double width = 0;                          ///< picture width, px; only the star needs it
+  double crack_y = 0;                        ///< px
 
   /// Displacement of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
   void at(double x, double y, double amount, double& du, double& dv) const;
@@ -32,26 +40,30 @@ struct Motion {
 struct SynthOptions {
   int width = 512, height = 512;  ///< px
   int bits = 8;                   ///< 8 or 16
-  double blob_sigma = 1.7;        ///< px, standard deviation of a blob
-  double density = 0;             ///< blobs per px^2; 0 = chosen so that blobs overlap into a dense speckle
-  double grey_min = 20, grey_max = 240;  ///< of 255; scaled by 257 for 16 bit
-  double noise = 0;             ///< standard deviation, grey levels of 255 (scaled likewise), every frame
-  double reference_noise = -1;  ///< of frame 0; -1 = as `noise`
-  double gain = 1,
-         offset = 0;  ///< of the last frame relative to the first (change of lighting), interpolated
-  std::uint64_t seed = 1;
-  std::vector<double> amounts = {0, 1};  ///< one frame each; the first is the reference
+  double blob_sigma = 1.7;        ///< px, standard deviation of a blob; below 1 the pixels undersample it
+  double density = 0;             ///< blobs per px^2; 0 = 1 / (2 sigma)^2, where neighbours overlap
+  /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit).
+  /// The map from blob sum to grey is the same for every frame, so that others may go beyond by less than a
+  /// level.
+  double grey_min = 20, grey_max = 240;
+  double noise = 0;             ///< standard deviation, grey levels of 255, Gaussian, every frame its own
+  double reference_noise = -1;  ///< of the first frame; -1 = as `noise`
+  /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, in equal steps from frame 0.
+  double gain = 1, offset = 0;
+  std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same pictures, on any machine
+  std::vector<double> amounts = {0, 1};  ///< one frame each; the first is the reference and must be 0
   Motion motion;
-  int threads = 0;
+  int threads = 0;  ///< 0 = one per core
+  /// One sentence per problem; empty when all is well.
   std::vector<std::string> problems() const;
 };
 
-/// Frame i of the sequence: u8 or u16.
+/// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.
 Image synth_frame(const SynthOptions& options, int i);
 
-/// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v at nodes every `truth_step` px) and
-/// DIR/truth.h5 (datasets u, v [frame, y, x], x, y, amount; attributes: motion, seed, command). Throws
-/// FileError.
+/// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v of every material point at x, y = 0,
+/// truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v [frame, y, x], x, y, amount; attributes
+/// motion, seed, command). DIR is made, or must be empty. Throws UsageError, FileError.
 void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory, int truth_step,
                     const std::string& command);
 

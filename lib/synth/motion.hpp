@@ -1,0 +1,16 @@
+#pragma once
+
+#include <dic/synth.hpp>
+#include <optional>
+
+namespace dic {
+
+struct Position {
+  double x = 0, y = 0;
+};
+
+/// The reference position of the material that is at (x, y) at `amount`: X with X + u(X) = (x, y), to 1e-12
+/// px. None inside an open crack.
+std::optional<Position> reference_position(const Motion& motion, double amount, double x, double y);
+
+}  // namespace dic

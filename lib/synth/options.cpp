@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/synth.hpp>
+#include <numbers>
+
+namespace dic {
+namespace {
+
+bool finite(const Motion& m) {
+  const double sum = m.u + m.v + m.ux + m.uy + m.vx + m.vy + m.angle_deg + m.cx + m.cy + m.amplitude +
+                     m.period_min + m.period_max + m.width + m.crack_y;
+  return std::isfinite(sum);
+}
+
+/// What makes the motion at `amount` impossible for material, or nothing.
+std::string impossible(const Motion& m, double amount) {
+  const double det = (1 + amount * m.ux) * (1 + amount * m.vy) - amount * amount * m.uy * m.vx;
+  if (m.kind == MotionKind::affine && det < 0.1)
+    return "The affine motion folds or crushes the material (its determinant must be at least 0.1).";
+  const double slope = std::abs(amount * m.amplitude) * 2 * std::numbers::pi / m.period_min;
+  if (m.kind == MotionKind::star && !(slope < 0.9))
+    return "The star folds the material: the amplitude must be below 0.14 of the smallest period.";
+  if (m.kind == MotionKind::crack && amount * m.amplitude < 0) return "The crack can open, but not overlap.";
+  return {};
+}
+
+void add_motion_problems(const SynthOptions& o, std::vector<std::string>& problems) {
+  const Motion& m = o.motion;
+  if (!finite(m)) problems.push_back("Every number of the motion must be finite.");
+  if (m.kind == MotionKind::star && !(m.period_min > 0 && m.period_max >= m.period_min && m.width >= 2))
+    problems.push_back("The star needs 0 < period_min <= period_max and the picture's width (2 px or more).");
+  const bool all_finite = std::ranges::all_of(o.amounts, [](double a) { return std::isfinite(a); });
+  if (o.amounts.empty() || o.amounts[0] != 0 || !all_finite) {
+    problems.push_back("The amounts of motion must be finite and begin with 0, the reference.");
+    return;
+  }
+  for (const double amount : o.amounts)
+    if (const std::string problem = impossible(m, amount); !problem.empty()) {
+      problems.push_back(problem);
+      return;
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(MotionKind kind) {
+  switch (kind) {
+    case MotionKind::translation:
+      return "translation";
+    case MotionKind::affine:
+      return "affine";
+    case MotionKind::rotation:
+      return "rotation";
+    case MotionKind::star:
+      return "star";
+    case MotionKind::crack:
+      break;
+  }
+  return "crack";
+}
+
+std::vector<std::string> SynthOptions::problems() const {
+  std::vector<std::string> list;
+  const auto require = [&list](bool good, const char* problem) {
+    if (!good) list.push_back(problem);
+  };
+  require(width >= 8 && height >= 8 && width <= 32768 && height <= 32768,
+          "Width and height must be between 8 and 32768 px.");
+  require(bits == 8 || bits == 16, "Pictures have 8 or 16 bits.");
+  require(blob_sigma >= 0.3 && blob_sigma <= 100, "The blobs' sigma must be between 0.3 and 100 px.");
+  require(density == 0 || (density >= 1e-6 && density <= 10),
+          "The density must be between 1e-6 and 10 blobs per px^2.");
+  require(grey_min >= 0 && grey_max <= 255 && grey_min < grey_max,
+          "Grey needs 0 <= grey_min < grey_max <= 255.");
+  require(noise >= 0 && std::isfinite(noise), "The noise must not be negative.");
+  require(reference_noise == -1 || (reference_noise >= 0 && std::isfinite(reference_noise)),
+          "The reference's noise must not be negative (-1: as the other frames).");
+  require(std::isfinite(gain) && gain > 0 && std::isfinite(offset),
+          "Gain must be positive and offset finite.");
+  add_motion_problems(*this, list);
+  return list;
+}
+
+}  // namespace dic

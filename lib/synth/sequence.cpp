@@ -1,0 +1,93 @@
+#include <cstdio>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <system_error>
+
+#include "io/hdf5_file.hpp"
+#include "io/pending_file.hpp"
+#include "synth/synth.hpp"
+
+namespace dic {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Displacement of the nodes in every frame, [frame, y, x].
+struct Truth {
+  std::vector<double> x, y, u, v;
+};
+
+Truth compute_truth(const SynthOptions& options, int step) {
+  Truth truth;
+  for (int x = 0; x < options.width; x += step) truth.x.push_back(x);
+  for (int y = 0; y < options.height; y += step) truth.y.push_back(y);
+  for (const double amount : options.amounts)
+    for (const double y : truth.y)
+      for (const double x : truth.x)
+        options.motion.at(x, y, amount, truth.u.emplace_back(), truth.v.emplace_back());
+  return truth;
+}
+
+void write_csv(const fs::path& path, const SynthOptions& options, const Truth& truth) {
+  PendingText file(path);
+  file.write("frame,x,y,u,v\n");
+  std::size_t i = 0;
+  for (std::size_t frame = 0; frame < options.amounts.size(); ++frame)
+    for (const double y : truth.y)
+      for (const double x : truth.x) {
+        char line[160];
+        std::snprintf(line, sizeof line, "%zu,%.0f,%.0f,%.12g,%.12g\n", frame, x, y, truth.u[i], truth.v[i]);
+        file.write(line);
+        ++i;
+      }
+  file.commit();
+}
+
+void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& truth,
+                const std::string& command) {
+  PendingFile pending(path);
+  hdf5::OutputFile file(pending.temporary());
+  const hdf5::Shape shape = {options.amounts.size(), truth.y.size(), truth.x.size()};
+  file.write("/u", shape, truth.u.data());
+  file.write("/v", shape, truth.v.data());
+  file.write("/x", {truth.x.size()}, truth.x.data());
+  file.write("/y", {truth.y.size()}, truth.y.data());
+  file.write("/amount", {options.amounts.size()}, options.amounts.data());
+  file.set_attribute("/", "motion", to_string(options.motion.kind));
+  file.set_attribute("/", "seed", options.seed);
+  file.set_attribute("/", "command", std::string_view(command));
+  file.close();
+  pending.commit();
+}
+
+/// Frames of an earlier sequence would mix with the new ones.
+void make_empty_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  const bool empty = !error && fs::is_empty(directory, error);
+  if (error)
+    throw FileError("'" + directory.string() + "' cannot be made (" + error.message() +
+                    "); choose another folder.");
+  if (!empty)
+    throw FileError("'" + directory.string() + "' is not empty; choose another folder or empty it.");
+}
+
+}  // namespace
+
+void synth_sequence(const SynthOptions& options, const fs::path& directory, int truth_step,
+                    const std::string& command) {
+  if (truth_step < 1) throw UsageError("The step of the truth must be at least 1 px.");
+  Synthesizer synthesizer(options);
+  make_empty_directory(directory);
+  for (int i = 0; i < static_cast<int>(options.amounts.size()); ++i) {
+    char name[32];
+    std::snprintf(name, sizeof name, "frame_%04d.png", i);
+    write_image(directory / name, synthesizer.frame(i));
+  }
+  const Truth truth = compute_truth(options, truth_step);
+  write_csv(directory / "truth.csv", options, truth);
+  write_hdf5(directory / "truth.h5", options, truth, command);
+}
+
+}  // namespace dic

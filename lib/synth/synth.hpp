@@ -1,0 +1,29 @@
+#pragma once
+
+#include <dic/image.hpp>
+#include <dic/synth.hpp>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace dic {
+
+/// Makes the frames of one sequence; the map from blob sum to grey is found once, from the reference.
+class Synthesizer {
+ public:
+  /// Throws UsageError.
+  explicit Synthesizer(const SynthOptions& options);
+  Image frame(int i);
+
+ private:
+  std::vector<double> blob_sums(double amount);
+  template <typename T>
+  void expose(const std::vector<double>& sums, int i, Image& image);
+
+  SynthOptions options_;
+  ThreadPool pool_;
+  double darkest_ = 0;   // smallest blob sum of the reference
+  double contrast_ = 0;  // grey levels of 255 per blob
+};
+
+}  // namespace dic
