@@ -1,1 +1,499 @@
+#include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <dic/correlate.hpp>
+#include <dic/error.hpp>
+#include <limits>
+#include <ostream>
+#include <random>
+
+namespace {
+
+using dic::CorrelateRequest;
+using dic::Correlator;
+using dic::Form;
+using dic::ImageView;
+using dic::MatrixPosition;
+using dic::Measure;
+using dic::Peak;
+using dic::ScalarType;
+using dic::Shifts;
+using dic::Surfaces;
+
+// ---- Pictures with padded, unaligned rows
+// -------------------------------------------------------------------
+
+struct Picture {
+  ImageView view;
+  std::vector<std::byte> bytes;
+
+  Picture(int width, int height, ScalarType type, int padding = 5) {
+    const auto size = static_cast<std::ptrdiff_t>(dic::size_of(type));
+    const std::ptrdiff_t row = (width + padding) * size;
+    bytes.resize(static_cast<std::size_t>(row * height + size));
+    // Off the natural start by one element, and not a byte more behind the last row: overruns are errors.
+    view = {bytes.data() + (padding ? size : 0), type, width, height, row, 0};
+  }
+  template <typename T>
+  T& at(int y, int x) {
+    return const_cast<T*>(view.row<T>(y))[x];
+  }
+  double get(int y, int x) const {
+    return dic::visit_scalar(
+        view.type, [&](auto element) { return static_cast<double>(view.row<decltype(element)>(y)[x]); });
+  }
+  void set(int y, int x, double value) {
+    dic::visit_scalar(view.type, [&](auto element) {
+      using T = decltype(element);
+      at<T>(y, x) = static_cast<T>(value);
+    });
+  }
+};
+
+Picture noise(int width, int height, ScalarType type, unsigned seed, int padding = 5) {
+  Picture picture(width, height, type, padding);
+  std::mt19937 random(seed);
+  const bool wide = type == ScalarType::u16;
+  const bool real = type == ScalarType::f32 || type == ScalarType::f64;
+  std::uniform_real_distribution<double> value(type == ScalarType::i32 ? -500000 : (real ? -100 : 0),
+                                               type == ScalarType::i32 ? 500000 : (wide ? 65535.99 : 255.99));
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) picture.set(y, x, real ? value(random) : std::floor(value(random)));
+  return picture;
+}
+
+// ---- The definition, written down once more: float64, one element after the other
+// -------------------------------
+
+struct Case {
+  Form form = Form::one_to_one;
+  int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
+  Shifts shifts = {};
+  std::vector<MatrixPosition> references = {}, windows = {};
+};
+
+struct Truth {
+  const Picture& reference;
+  const Picture& search;
+  const Picture* mask;
+  const Case& c;
+  std::int64_t r, w;  // which reference, which window
+
+  bool inside(int y, int x) const {  // window coordinates
+    const MatrixPosition& at = c.windows[w];
+    const int py = at.y + y, px = at.x + x;
+    return y >= 0 && y < c.search_h && x >= 0 && x < c.search_w && py >= 0 && px >= 0 &&
+           py < search.view.height && px < search.view.width;
+  }
+  bool counts(int i, int j) const {
+    const MatrixPosition& at = c.references[r];
+    return !mask || mask->get(at.y + i, at.x + j) != 0;
+  }
+  double ref(int i, int j) const { return reference.get(c.references[r].y + i, c.references[r].x + j); }
+  double win(int y, int x) const {
+    return inside(y, x) ? search.get(c.windows[w].y + y, c.windows[w].x + x) : 0;
+  }
+
+  double sum(int dy, int dx) const {
+    double total = 0;
+    for (int i = 0; i < c.ref_h; ++i)
+      for (int j = 0; j < c.ref_w; ++j)
+        if (counts(i, j)) total += ref(i, j) * win(i + dy, j + dx);
+    return total;
+  }
+  bool defined(int dy, int dx) const { return inside(dy, dx) && inside(dy + c.ref_h - 1, dx + c.ref_w - 1); }
+  double measure(Measure m, int dy, int dx) const {
+    if (m == Measure::sums) return sum(dy, dx);
+    if (!defined(dy, dx)) return m == Measure::ssd ? std::numeric_limits<float>::max() : 0;
+    double n = 0, mean_r = 0, mean_s = 0;
+    for (int i = 0; i < c.ref_h; ++i)
+      for (int j = 0; j < c.ref_w; ++j)
+        if (counts(i, j)) n += 1, mean_r += ref(i, j), mean_s += win(i + dy, j + dx);
+    mean_r = m == Measure::zncc ? mean_r / n : 0;
+    mean_s = m == Measure::zncc ? mean_s / n : 0;
+    double rs = 0, rr = 0, ss = 0, difference = 0;
+    for (int i = 0; i < c.ref_h; ++i)
+      for (int j = 0; j < c.ref_w; ++j) {
+        if (!counts(i, j)) continue;
+        const double a = ref(i, j) - mean_r, b = win(i + dy, j + dx) - mean_s;
+        rs += a * b, rr += a * a, ss += b * b, difference += (a - b) * (a - b);
+      }
+    if (m == Measure::ssd) return difference;
+    return rr > 1e-9 && ss > 1e-9 ? rs / std::sqrt(rr * ss) : 0;
+  }
+};
+
+std::pair<std::int64_t, std::int64_t> pair_of(const Case& c, std::int64_t k) {
+  const auto n = static_cast<std::int64_t>(c.references.size());
+  const auto m = static_cast<std::int64_t>(c.windows.size());
+  switch (c.form) {
+    case Form::one_to_one:
+      return {k, k};
+    case Form::one_to_many:
+      return {0, k};
+    case Form::n_to_mn:
+      return {k * n / m, k};
+    case Form::n_to_m:
+      break;
+  }
+  return {k / m, k % m};
+}
+
+CorrelateRequest request_of(const Case& c, const ImageView& reference, const ImageView& search,
+                            Measure measure, const std::string& variant) {
+  CorrelateRequest request;
+  request.form = c.form;
+  request.reference = {{&reference, 1}, c.references, c.ref_h, c.ref_w};
+  request.search = {{&search, 1}, c.windows, c.search_h, c.search_w};
+  request.shifts = c.shifts;
+  request.measure = measure;
+  request.variant = variant;
+  return request;
+}
+
+double value_at(const Surfaces& s, std::int64_t pair, int y, int x) {
+  const std::ptrdiff_t i = static_cast<std::ptrdiff_t>(y) * s.nx + x;
+  switch (s.type) {
+    case Surfaces::Type::u32:
+      return s.surface<std::uint32_t>(pair)[i];
+    case Surfaces::Type::u64:
+      return static_cast<double>(s.surface<std::uint64_t>(pair)[i]);
+    case Surfaces::Type::i64:
+      return static_cast<double>(s.surface<std::int64_t>(pair)[i]);
+    case Surfaces::Type::f32:
+      return s.surface<float>(pair)[i];
+    case Surfaces::Type::f64:
+      break;
+  }
+  return s.surface<double>(pair)[i];
+}
+
+double tolerance(Measure measure, ScalarType type, double expected) {
+  const bool real = type == ScalarType::f32 || type == ScalarType::f64;
+  if (measure == Measure::sums)
+    return !real ? 0 : (type == ScalarType::f64 ? 1e-7 : 1e-6 * std::abs(expected) + 1e-2);
+  return measure == Measure::ssd ? 3e-6 * std::abs(expected) + 1e-6 : 3e-6;
+}
+
+void expect_definition(Correlator& correlator, const Case& c, const Picture& reference, const Picture& search,
+                       Measure measure, const std::string& variant, const Picture* mask = nullptr) {
+  CorrelateRequest request = request_of(c, reference.view, search.view, measure, variant);
+  if (mask) request.reference_mask = {&mask->view, 1};
+  Surfaces s;
+  correlator.surfaces(request, s);
+  ASSERT_EQ(s.ny, c.shifts.ny());
+  ASSERT_EQ(s.nx, c.shifts.nx());
+  for (std::int64_t k = 0; k < s.pairs; ++k) {
+    const auto [r, w] = pair_of(c, k);
+    const Truth truth{reference, search, mask, c, r, w};
+    for (int y = 0; y < s.ny; ++y)
+      for (int x = 0; x < s.nx; ++x) {
+        const int dy = c.shifts.dy_min + y, dx = c.shifts.dx_min + x;
+        const double expected = truth.measure(measure, dy, dx);
+        ASSERT_NEAR(value_at(s, k, y, x), expected, tolerance(measure, reference.view.type, expected))
+            << variant << " " << to_string(measure) << " pair " << k << " dy " << dy << " dx " << dx;
+      }
+  }
+}
+
+// ---- Every registered variant, over types and shapes
+// ----------------------------------------------------------
+
+struct VariantCase {
+  dic::VariantInfo info;
+  ScalarType type;
+};
+
+void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.info.name << " " << to_string(c.type); }
+
+std::vector<VariantCase> variant_cases() {
+  std::vector<VariantCase> cases;
+  for (const auto& info : dic::correlate_variants())
+    for (ScalarType type : info.types) cases.push_back({info, type});
+  return cases;
+}
+
+class EveryVariant : public ::testing::TestWithParam<VariantCase> {
+ protected:
+  void SetUp() override {
+    try {
+      correlator_ = std::make_unique<Correlator>(GetParam().info.backend, 2);
+    } catch (const dic::DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  ScalarType type() const { return GetParam().type; }
+  const std::string& name() const { return GetParam().info.name; }
+
+  bool can(Form form, Measure measure) const {
+    const auto& info = GetParam().info;
+    return std::count(info.forms.begin(), info.forms.end(), form) > 0 &&
+           std::count(info.measures.begin(), info.measures.end(), measure) > 0;
+  }
+  void check(const Case& c, const Picture& reference, const Picture& search, const Picture* mask = nullptr) {
+    for (Measure measure : {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd})
+      if (can(c.form, measure)) {
+        ASSERT_NO_FATAL_FAILURE(expect_definition(*correlator_, c, reference, search, measure, name(), mask));
+      }
+  }
+
+  std::unique_ptr<Correlator> correlator_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Registered, EveryVariant, ::testing::ValuesIn(variant_cases()),
+                         [](const auto& tested) {
+                           std::string name =
+                               tested.param.info.name + "_" + std::string(to_string(tested.param.type));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EveryVariant, EqualsTheDefinitionAtManySizes) {
+  const Picture reference = noise(90, 80, type(), 1), search = noise(97, 83, type(), 2);
+  for (const auto& [h, w] :
+       {std::pair{1, 1}, {1, 40}, {7, 7}, {8, 5}, {31, 31}, {32, 32}, {33, 33}, {34, 19}, {5, 66}}) {
+    SCOPED_TRACE(testing::Message() << h << " x " << w);
+    Case c{.ref_h = h, .ref_w = w, .search_h = h + 6, .search_w = w + 9};
+    c.shifts = Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w);
+    c.references = {{0, 3, 2}, {0, 90 - w, 80 - h}};
+    c.windows = {{0, 1, 5}, {0, 97 - c.search_w, 83 - c.search_h}};
+    check(c, reference, search);
+  }
+}
+
+TEST_P(EveryVariant, TakesAllOverlapsAndShiftsBeyond) {
+  const Picture reference = noise(20, 20, type(), 3, 0), search = noise(30, 30, type(), 4, 0);
+  Case c{.ref_h = 9, .ref_w = 6, .search_h = 11, .search_w = 8};
+  c.references = {{0, 0, 0}};
+  c.windows = {{0, 10, 12}};
+  for (const Shifts& shifts :
+       {Shifts::full(9, 6, 11, 8), Shifts{-9, 11, -14, 13}, Shifts{20, 24, 30, 31}, Shifts{-2, -2, 1, 1}}) {
+    c.shifts = shifts;
+    check(c, reference, search);
+  }
+}
+
+TEST_P(EveryVariant, TakesAPatchAsLargeAsItsWindow) {
+  const Picture reference = noise(33, 31, type(), 5), search = noise(33, 31, type(), 6);
+  Case c{.ref_h = 31,
+         .ref_w = 33,
+         .search_h = 31,
+         .search_w = 33,
+         .references = {{0, 0, 0}},
+         .windows = {{0, 0, 0}}};
+  check(c, reference, search);
+}
+
+TEST_P(EveryVariant, TreatsWhatIsOutsideThePictureAsOutside) {
+  const Picture reference = noise(40, 40, type(), 7), search = noise(40, 36, type(), 8);
+  Case c{.ref_h = 7, .ref_w = 9, .search_h = 15, .search_w = 16, .shifts = {-2, 9, -1, 10}};
+  for (int y : {-100, -12, -3, 10, 28, 35, 60})
+    for (int x : {-100, -14, -5, 10, 30, 38, 60}) {
+      c.windows.push_back({0, x, y});
+      c.references.push_back({0, 4, 5});
+    }
+  check(c, reference, search);
+}
+
+TEST_P(EveryVariant, DoesEveryForm) {
+  const Picture reference = noise(50, 50, type(), 9), search = noise(60, 60, type(), 10);
+  Case c{.ref_h = 11, .ref_w = 13, .search_h = 16, .search_w = 17, .shifts = {0, 4, 0, 5}};
+  const std::vector<MatrixPosition> three = {{0, 0, 0}, {0, 20, 11}, {0, 37, 39}};
+  const std::vector<MatrixPosition> six = {{0, 0, 1}, {0, 20, 3},  {0, 40, 40},
+                                           {0, 7, 8}, {0, 30, 30}, {0, 43, 44}};
+  for (const auto& [form, references, windows] : {std::tuple{Form::one_to_one, three, three},
+                                                  {Form::one_to_many, {{0, 20, 11}}, six},
+                                                  {Form::n_to_mn, three, six},
+                                                  {Form::n_to_m, three, six}}) {
+    c.form = form;
+    c.references = references;
+    c.windows = windows;
+    check(c, reference, search);
+  }
+}
+
+TEST_P(EveryVariant, DoesMasks) {
+  if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
+  const Picture reference = noise(40, 40, type(), 11), search = noise(50, 50, type(), 12);
+  Picture mask = noise(40, 40, ScalarType::u8, 13);
+  for (int y = 0; y < 40; ++y)
+    for (int x = 0; x < 40; ++x) mask.set(y, x, mask.get(y, x) < 90 ? 0 : mask.get(y, x));
+  Case c{.ref_h = 15, .ref_w = 33, .search_h = 20, .search_w = 40, .shifts = {0, 7, 0, 5}};
+  c.references = {{0, 0, 0}, {0, 7, 25}};
+  c.windows = {{0, 3, 3}, {0, 10, 30}};
+  check(c, reference, search, &mask);
+  c.shifts = {-3, 9, -2, 3};
+  check(c, reference, search, &mask);
+}
+
+TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
+  if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
+  const Picture reference = noise(20, 20, type(), 11), search = noise(30, 30, type(), 12);
+  const Picture mask(20, 20, ScalarType::u8);
+  Case c{.ref_h = 9,
+         .ref_w = 9,
+         .search_h = 12,
+         .search_w = 12,
+         .shifts = {0, 3, 0, 3},
+         .references = {{0, 1, 1}},
+         .windows = {{0, 3, 3}}};
+  CorrelateRequest request = request_of(c, reference.view, search.view, Measure::zncc, name());
+  request.reference_mask = {&mask.view, 1};
+  std::vector<Peak> peaks;
+  correlator_->peaks(request, peaks);
+  EXPECT_FALSE(peaks[0].found);
+}
+
+TEST_P(EveryVariant, TilesLargeSearches) {
+  const Picture reference = noise(70, 70, type(), 14), search = noise(401, 333, type(), 15);
+  Case c{.form = Form::n_to_m, .ref_h = 12, .ref_w = 10, .search_h = 333, .search_w = 401};
+  c.shifts = Shifts::valid(12, 10, 333, 401);
+  c.references = {{0, 30, 11}};
+  c.windows = {{0, 0, 0}};
+  check(c, reference, search);
+}
+
+TEST_P(EveryVariant, FindsPlantedPeaks) {
+  Picture search = noise(200, 160, type(), 16);
+  const Picture reference = noise(100, 100, type(), 17);
+  Case c{.ref_h = 21, .ref_w = 25, .search_h = 60, .search_w = 70, .shifts = {0, 45, 0, 39}};
+  const std::vector<std::pair<int, int>> planted = {{0, 0}, {39, 45}, {17, 3}, {1, 45}};
+  for (std::size_t k = 0; k < planted.size(); ++k) {
+    c.references.push_back({0, static_cast<int>(10 * k), 5});
+    c.windows.push_back({0, k % 2 ? 110 : 10, k / 2 ? 90 : 10});
+    for (int i = 0; i < c.ref_h; ++i)
+      for (int j = 0; j < c.ref_w; ++j)
+        search.set(c.windows[k].y + planted[k].first + i, c.windows[k].x + planted[k].second + j,
+                   reference.get(5 + i, static_cast<int>(10 * k) + j));
+  }
+  for (Measure measure : {Measure::zncc, Measure::ncc, Measure::ssd}) {
+    if (!can(c.form, measure)) continue;
+    std::vector<Peak> peaks;
+    correlator_->peaks(request_of(c, reference.view, search.view, measure, name()), peaks);
+    ASSERT_EQ(peaks.size(), planted.size());
+    for (std::size_t k = 0; k < planted.size(); ++k) {
+      EXPECT_TRUE(peaks[k].found);
+      EXPECT_EQ(peaks[k].dy, planted[k].first) << to_string(measure);
+      EXPECT_EQ(peaks[k].dx, planted[k].second);
+      EXPECT_NEAR(peaks[k].score, measure == Measure::ssd ? 0 : 1, 1e-5);
+      EXPECT_EQ(peaks[k].at_border, k != 2);
+      EXPECT_EQ(peaks[k].neighbourhood[4], peaks[k].score);
+      const Truth truth{
+          reference, search, nullptr, c, static_cast<std::int64_t>(k), static_cast<std::int64_t>(k)};
+      for (int i = 0; i < 9; ++i) {
+        const int dy = peaks[k].dy + i / 3 - 1, dx = peaks[k].dx + i % 3 - 1;
+        const bool in = dy >= 0 && dy <= 39 && dx >= 0 && dx <= 45;
+        const double expected = in ? truth.measure(measure, dy, dx) : peaks[k].score;
+        EXPECT_NEAR(peaks[k].neighbourhood[i], expected, 3e-7 * std::max(1.0, std::abs(expected)));
+      }
+    }
+  }
+}
+
+TEST_P(EveryVariant, GivesTiesToTheFirstShiftAndReportsTheSecond) {
+  // The same patch at four places, none of them near another.
+  Picture search(80, 70, type());
+  const Picture patch = noise(8, 8, type(), 18);
+  for (const auto& [y, x] : {std::pair{50, 3}, {9, 60}, {9, 20}, {50, 40}})
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < 8; ++j) search.set(y + i, x + j, patch.get(i, j));
+  Case c{.ref_h = 8,
+         .ref_w = 8,
+         .search_h = 70,
+         .search_w = 80,
+         .references = {{0, 0, 0}},
+         .windows = {{0, 0, 0}}};
+  c.shifts = Shifts::valid(8, 8, 70, 80);
+  for (Measure measure : {Measure::zncc, Measure::ssd}) {
+    std::vector<Peak> peaks;
+    correlator_->peaks(request_of(c, patch.view, search.view, measure, name()), peaks);
+    EXPECT_EQ(peaks[0].dy, 9);
+    EXPECT_EQ(peaks[0].dx, 20);
+    EXPECT_NEAR(peaks[0].second, peaks[0].score, 3e-6);
+  }
+}
+
+TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
+  Picture search = noise(160, 120, type(), 19);
+  const bool real = type() == ScalarType::f32 || type() == ScalarType::f64;
+  const double high = type() == ScalarType::u8 ? 255 : (type() == ScalarType::u16 ? 65535 : 100000);
+  std::mt19937 random(20);
+  for (int y = 0; y < 120; ++y)
+    for (int x = 0; x < 160; ++x) {
+      if (x < 50) search.set(y, x, 0);                                                  // flat
+      if (x >= 50 && x < 100) search.set(y, x, high);                                   // saturated
+      if (x >= 60 && x < 90 && y >= 40) search.set(y, x, high - (random() % 50 == 0));  // one grey level
+    }
+  Case c{.form = Form::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
+  c.shifts = Shifts::valid(13, 13, 120, 160);
+  c.references = {{0, 65, 60}};
+  c.windows = {{0, 0, 0}};
+  check(c, search, search);
+
+  std::vector<Peak> peaks;
+  correlator_->peaks(request_of(c, search.view, search.view, Measure::zncc, name()), peaks);
+  EXPECT_EQ(peaks[0].dx, 65);
+  EXPECT_EQ(peaks[0].dy, 60);
+  EXPECT_NEAR(peaks[0].score, 1, real ? 1e-6 : 1e-7);
+
+  c.references = {{0, 10, 10}};  // a flat reference has no peak
+  Surfaces s;
+  correlator_->surfaces(request_of(c, search.view, search.view, Measure::zncc, name()), s);
+  EXPECT_TRUE(std::all_of(s.surface<float>(0), s.surface<float>(0) + c.shifts.count(),
+                          [](float v) { return v == 0; }));
+  correlator_->peaks(request_of(c, search.view, search.view, Measure::zncc, name()), peaks);
+  EXPECT_FALSE(peaks[0].found);
+}
+
+TEST_P(EveryVariant, IsTheSameForAnyNumberOfThreads) {
+  if (GetParam().info.backend != "cpu") GTEST_SKIP() << "threads are a matter of the CPU";
+  const Picture reference = noise(128, 128, type(), 21), search = noise(300, 280, type(), 22);
+  Case few{.ref_h = 20, .ref_w = 20, .search_h = 280, .search_w = 300, .shifts = {0, 280, 0, 260}};
+  few.references = {{0, 30, 30}};
+  few.windows = {{0, 0, 0}};
+  Case many{.ref_h = 15, .ref_w = 15, .search_h = 19, .search_w = 19, .shifts = {0, 4, 0, 4}};
+  for (int k = 0; k < 200; ++k) {
+    many.references.push_back({0, k % 100, k % 90});
+    many.windows.push_back({0, k, k});
+  }
+  for (const Case& c : {few, many}) {
+    std::vector<std::vector<std::byte>> results;
+    std::vector<std::vector<Peak>> peaks;
+    for (int threads : {1, 2, 5}) {
+      Correlator correlator("cpu", threads);
+      Surfaces s;
+      correlator.surfaces(request_of(c, reference.view, search.view, Measure::zncc, name()), s);
+      results.push_back(s.bytes);
+      peaks.emplace_back();
+      correlator.peaks(request_of(c, reference.view, search.view, Measure::zncc, name()), peaks.back());
+    }
+    for (int other : {1, 2}) {
+      EXPECT_TRUE(results[0] == results[other]);
+      for (std::size_t k = 0; k < peaks[0].size(); ++k) {
+        EXPECT_EQ(peaks[0][k].dx, peaks[other][k].dx);
+        EXPECT_EQ(peaks[0][k].dy, peaks[other][k].dy);
+        EXPECT_EQ(peaks[0][k].score, peaks[other][k].score);
+      }
+    }
+  }
+}
+
+TEST_P(EveryVariant, EmptyBatchesAndEmptyShiftsAreFine) {
+  const Picture picture = noise(20, 20, type(), 23);
+  Case c{.ref_h = 5, .ref_w = 5, .search_h = 9, .search_w = 9, .shifts = {0, 4, 0, 4}};
+  std::vector<Peak> peaks(3);
+  Surfaces s;
+  correlator_->peaks(request_of(c, picture.view, picture.view, Measure::zncc, name()), peaks);
+  EXPECT_TRUE(peaks.empty());
+  correlator_->surfaces(request_of(c, picture.view, picture.view, Measure::zncc, name()), s);
+  EXPECT_TRUE(s.bytes.empty());
+  c.references = c.windows = {{0, 0, 0}};
+  c.shifts = Shifts::valid(5, 5, 3, 9);
+  correlator_->peaks(request_of(c, picture.view, picture.view, Measure::zncc, name()), peaks);
+  ASSERT_EQ(peaks.size(), 1u);
+  EXPECT_FALSE(peaks[0].found);
+}
+
+}  // namespace

@@ -42,16 +42,15 @@ class NaiveKernel final : public Kernel<T> {
 }  // namespace
 
 CpuVariant naive_variant() {
-  return {
-      .info = {.name = "cpu-naive",
-               .backend = "cpu",
-               .forms = all_forms(),
-               .types = {ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64},
-               .measures = all_measures(),
-               .masks = true,
-               .idea = "one shift after the other, exact integers or float64: the reference"},
-      .make = make_kernel<NaiveKernel>,
-      .problem = no_problem};
+  return {.info = {.name = "cpu-naive",
+                   .backend = "cpu",
+                   .forms = all_forms(),
+                   .types = all_types(),
+                   .measures = all_measures(),
+                   .masks = true,
+                   .idea = "one shift after the other, exact integers or float64: the reference"},
+          .make = make_kernel<NaiveKernel>,
+          .problem = no_problem};
 }
 
 }  // namespace dic::correlate

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/simd_targets.hpp"  // before Highway
 #include "correlate/backend.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -11,6 +11,9 @@ inline std::vector<Form> all_forms() {
 inline std::vector<Measure> all_measures() {
   return {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
 }
+inline std::vector<ScalarType> all_types() {
+  return {ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64};
+}
 inline std::string no_problem(const CorrelateShape&) { return {}; }
 
 template <template <typename> class K>
