@@ -60,13 +60,10 @@ Handle data_space(const Calls& check, const Shape& shape, const Shape* maximum =
   return check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()), H5Sclose);
 }
 
-/// Text of fixed length, the kind that VTK's reader expects; it also wants what is ASCII to be called so.
-Handle fixed_text_type(const Calls& check, std::string_view text) {
-  const bool ascii = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c > 127; });
+Handle fixed_ascii_type(const Calls& check, std::string_view text) {
   Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
-  check(H5Tset_size(type, std::max<std::size_t>(text.size(), 1)));
+  check(H5Tset_size(type, text.size()));
   check(H5Tset_strpad(type, H5T_STR_NULLPAD));
-  check(H5Tset_cset(type, ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8));
   return type;
 }
 
@@ -119,8 +116,15 @@ void OutputFile::create_group(const std::string& name) {
 
 void OutputFile::set_attribute(const std::string& object, const std::string& name, std::string_view text) {
   const Calls check(path_, *error_);
-  const std::string terminated(text);  // an empty text still has one byte to write
-  write_attribute(object, name, {}, fixed_text_type(check, text), terminated.c_str());
+  const std::string terminated(text);
+  const char* pointer = terminated.c_str();
+  write_attribute(object, name, {}, utf8_type(check), &pointer);
+}
+
+void OutputFile::set_ascii_attribute(const std::string& object, const std::string& name,
+                                     std::string_view text) {
+  const Calls check(path_, *error_);
+  write_attribute(object, name, {}, fixed_ascii_type(check, text), text.data());
 }
 
 void OutputFile::set_attribute(const std::string& object, const std::string& name,

@@ -60,9 +60,12 @@ class OutputFile {
 
   void create_group(const std::string& name);
 
-  /// Attributes of the group or dataset `object`; one of that name is replaced.
+  /// Attributes of the group or dataset `object`; one of that name is replaced. Text is UTF-8 of variable
+  /// length, which h5py and MATLAB hand out as strings.
   void set_attribute(const std::string& object, const std::string& name, std::string_view text);
   void set_attribute(const std::string& object, const std::string& name, std::span<const std::string> texts);
+  /// Text of fixed length, not empty: for readers that insist.
+  void set_ascii_attribute(const std::string& object, const std::string& name, std::string_view text);
   template <typename T>
   requires std::is_arithmetic_v<T>
   void set_attribute(const std::string& object, const std::string& name, T value) {

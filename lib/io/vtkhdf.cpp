@@ -70,7 +70,6 @@ struct VtkHdfWriter::Impl {
         length_unit(info.length_unit()),
         strain_measure(to_string(info.strain.measure)) {
     write_geometry(info);
-    create_arrays();
     write_about(info);
   }
 
@@ -81,19 +80,18 @@ struct VtkHdfWriter::Impl {
     const double step = grid.step * length_factor;
     file.create_group(kRoot);
     file.set_attribute(kRoot, "Version", std::vector<std::int64_t>{2, 0});
-    file.set_attribute(kRoot, "Type", "ImageData");
+    file.set_ascii_attribute(kRoot, "Type", "ImageData");
     file.set_attribute(kRoot, "WholeExtent", std::vector<std::int64_t>{0, grid.nx - 1, 0, grid.ny - 1, 0, 0});
     file.set_attribute(
         kRoot, "Origin",
         std::vector<double>{grid.x0 * length_factor, (info.image_height - 1 - grid.y0) * length_factor, 0});
     file.set_attribute(kRoot, "Spacing", std::vector<double>{step, -step, step});
     file.set_attribute(kRoot, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
-    file.create_group(kSteps);
-    file.set_attribute(kSteps, "NSteps", steps);
-    file.create_series<double>(kSteps + "/Values", {});
   }
 
+  /// Left to the first frame: VTK takes a grid without any time, but not a time axis without steps.
   void create_arrays() {
+    file.create_series<double>(kSteps + "/Values", {});
     for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
     create<double>("displacement", Kind::length,
                    "(u, -v, 0): in VTK's axes, y up, for Warp By Vector and Glyph", {3});
@@ -145,6 +143,7 @@ struct VtkHdfWriter::Impl {
     if (field.status.size() != grid.inside.size())
       throw UsageError("A field of " + std::to_string(field.status.size()) +
                        " nodes does not fit the file's grid of " + std::to_string(grid.inside.size()) + ".");
+    if (steps == 0) create_arrays();
     for (const auto& array : kDisplacements)
       append_values<double>(array.name, array.kind, field.*array.member);
     append_displacement(field);
