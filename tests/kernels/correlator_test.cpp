@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <dic/correlate.hpp>
+#include <dic/error.hpp>
+
+#include "kernels/gpu.hpp"
+#include "kernels/ncc_cases.hpp"
+
+// Correlator("cuda"): scores and peaks against float64 formulas straight from their definitions.
+namespace dic::test {
+namespace {
+
+template <typename T>
+constexpr ScalarType scalar_type = std::is_same_v<T, std::uint8_t>    ? ScalarType::u8
+                                   : std::is_same_v<T, std::uint16_t> ? ScalarType::u16
+                                   : std::is_same_v<T, std::int32_t>  ? ScalarType::i32
+                                   : std::is_same_v<T, float>         ? ScalarType::f32
+                                                                      : ScalarType::f64;
+
+template <typename T>
+std::vector<ImageView> views(const Side& side, const std::vector<T>& values) {
+  std::vector<ImageView> all;
+  for (int p = 0; p < side.pictures; ++p)
+    all.push_back({values.data() + static_cast<std::size_t>(p) * side.picture_h * side.picture_w,
+                   scalar_type<T>, side.picture_w, side.picture_h,
+                   static_cast<std::ptrdiff_t>(side.picture_w * sizeof(T))});
+  return all;
+}
+
+/// A case with its pictures, and the request that asks for it.
+template <typename T>
+struct Problem {
+  Case c;
+  std::vector<T> reference, search;
+  std::vector<ImageView> reference_views, search_views;
+
+  explicit Problem(Case the_case) : c(std::move(the_case)) {
+    reference = random_pixels<T>(c.reference, 3);
+    search = random_pixels<T>(c.search, 4);
+  }
+  CorrelateRequest request(Measure measure) {
+    reference_views = views(c.reference, reference);
+    search_views = views(c.search, search);
+    CorrelateRequest request;
+    request.form = c.form;
+    request.reference = {reference_views, c.reference.positions, c.reference.h, c.reference.w};
+    request.search = {search_views, c.search.positions, c.search.h, c.search.w};
+    request.shifts = c.shifts;
+    request.measure = measure;
+    return request;
+  }
+
+  /// Score of one shift, larger is better; NaN where it is not defined.
+  double score(Measure measure, std::int64_t k, int dy, int dx) const {
+    const Pixels<T> a{c.reference, reference}, b{c.search, search};
+    const auto [r, s] = pair_at(c, k);
+    const int h = c.reference.h, w = c.reference.w;
+    if (!b.holds(s, dy, dx, h, w)) return std::nan("");
+    long double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0, ssd = 0;
+    if (measure == Measure::zncc) {
+      for (int y = 0; y < h; ++y)
+        for (int x = 0; x < w; ++x) mean_a += a.at(r, y, x), mean_b += b.at(s, y + dy, x + dx);
+      mean_a /= h * w, mean_b /= h * w;
+    }
+    for (int y = 0; y < h; ++y) {
+      for (int x = 0; x < w; ++x) {
+        const long double p = a.at(r, y, x) - mean_a, q = b.at(s, y + dy, x + dx) - mean_b;
+        ab += p * q, aa += p * p, bb += q * q;
+        ssd += (p - q) * (p - q);
+      }
+    }
+    if (measure == Measure::ssd) return static_cast<double>(-ssd);
+    const long double power = aa * bb;
+    return power > 0 ? static_cast<double>(ab / std::sqrt(power)) : std::nan("");
+  }
+  std::vector<double> scores(Measure measure, std::int64_t k) const {
+    std::vector<double> all;
+    for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
+      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx) all.push_back(score(measure, k, dy, dx));
+    return all;
+  }
+};
+
+double tolerance(Measure measure, double want) {
+  return measure == Measure::ssd ? 1e-6 * std::abs(want) : 2e-6;
+}
+
+double value_of(double score, Measure measure) {
+  if (std::isnan(score)) return measure == Measure::ssd ? std::numeric_limits<float>::max() : 0.0;
+  return measure == Measure::ssd ? -score : score;
+}
+
+template <typename T>
+void check_surfaces(Correlator& correlator, Problem<T>& problem, Measure measure) {
+  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(measure)) + " " +
+               std::string(to_string(scalar_type<T>)));
+  Surfaces got;
+  got.bytes.assign(17, std::byte{0xa5});
+  correlator.surfaces(problem.request(measure), got);
+  ASSERT_EQ(got.pairs, problem.c.pairs);
+  for (std::int64_t k = 0; k < got.pairs; ++k) {
+    const std::vector<double> want = problem.scores(measure, k);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double value = value_of(want[i], measure);
+      ASSERT_NEAR(got.surface<float>(k)[i], value, tolerance(measure, value))
+          << "pair " << k << " shift " << i;
+    }
+  }
+}
+
+template <typename T>
+void check_peaks(Correlator& correlator, Problem<T>& problem, Measure measure) {
+  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(measure)) + " " +
+               std::string(to_string(scalar_type<T>)));
+  std::vector<Peak> got(3, Peak{.dx = 77, .found = true});
+  correlator.peaks(problem.request(measure), got);
+  ASSERT_EQ(std::ssize(got), problem.c.pairs);
+  const Shifts shifts = problem.c.shifts;
+  for (std::int64_t k = 0; k < problem.c.pairs; ++k) {
+    SCOPED_TRACE("pair " + std::to_string(k));
+    const std::vector<double> want = problem.scores(measure, k);
+    const auto at = [&](int dx, int dy) {
+      const bool inside =
+          dx >= shifts.dx_min && dx <= shifts.dx_max && dy >= shifts.dy_min && dy <= shifts.dy_max;
+      return inside ? want[(dy - shifts.dy_min) * shifts.nx() + dx - shifts.dx_min] : std::nan("");
+    };
+    double best = std::nan(""), second = std::nan("");
+    const Peak& peak = got[k];
+    for (int dy = shifts.dy_min; dy <= shifts.dy_max; ++dy) {
+      for (int dx = shifts.dx_min; dx <= shifts.dx_max; ++dx) {
+        best = std::fmax(best, at(dx, dy));
+        if (std::abs(dx - peak.dx) > 2 || std::abs(dy - peak.dy) > 2) second = std::fmax(second, at(dx, dy));
+      }
+    }
+    ASSERT_EQ(peak.found, !std::isnan(best));
+    if (!peak.found) {
+      ASSERT_EQ(peak.score, 0.0f);
+      continue;
+    }
+    const double value = value_of(best, measure), slack = tolerance(measure, value);
+    ASSERT_NEAR(peak.score, value, slack);
+    ASSERT_NEAR(at(peak.dx, peak.dy), best, 2 * slack) << "not the best shift";
+    ASSERT_NEAR(peak.second, std::isnan(second) ? 0.0 : value_of(second, measure),
+                tolerance(measure, value_of(second, measure)));
+    ASSERT_EQ(peak.at_border, peak.dx == shifts.dx_min || peak.dx == shifts.dx_max ||
+                                  peak.dy == shifts.dy_min || peak.dy == shifts.dy_max);
+    for (int i = 0; i < 9; ++i) {
+      const double neighbour = at(peak.dx + i % 3 - 1, peak.dy + i / 3 - 1);
+      const double shown = std::isnan(neighbour) ? peak.score : value_of(neighbour, measure);
+      ASSERT_NEAR(peak.neighbourhood[i], shown, tolerance(measure, shown)) << "neighbour " << i;
+    }
+  }
+}
+
+constexpr Measure scored[] = {Measure::zncc, Measure::ncc, Measure::ssd};
+
+template <typename T>
+void check_all_measures(Correlator& correlator) {
+  for (const Case& c : ncc_cases()) {
+    if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
+    Problem<T> problem(c);
+    for (const Measure measure : scored) {
+      check_surfaces(correlator, problem, measure);
+      check_peaks(correlator, problem, measure);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+using CudaCorrelator = GpuTest;
+
+TEST_F(CudaCorrelator, u8) {
+  Correlator c("cuda");
+  check_all_measures<std::uint8_t>(c);
+}
+TEST_F(CudaCorrelator, u16) {
+  Correlator c("cuda");
+  check_all_measures<std::uint16_t>(c);
+}
+TEST_F(CudaCorrelator, i32) {
+  Correlator c("cuda");
+  check_all_measures<std::int32_t>(c);
+}
+TEST_F(CudaCorrelator, f32) {
+  Correlator c("cuda");
+  check_all_measures<float>(c);
+}
+TEST_F(CudaCorrelator, f64) {
+  Correlator c("cuda");
+  check_all_measures<double>(c);
+}
+
+TEST_F(CudaCorrelator, finds_planted_peaks) {
+  Correlator correlator("cuda:0");
+  Problem<std::uint8_t> problem(
+      make_case("planted", Form::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+  Case& c = problem.c;
+  // One picture, and the same one moved by (+4, -6): every window shows its reference at a shift that is
+  // known.
+  c.reference = {31, 31, 200, 220, 1, scattered(50, {31, 31, 160, 180, 1, {}}, 0, 5)};
+  problem.reference = random_pixels<std::uint8_t>(c.reference, 6);
+  c.search = {61, 61, 200, 220, 1, c.reference.positions};
+  problem.search.assign(problem.reference.size(), 128);
+  for (int y = 6; y < 200; ++y)
+    for (int x = 0; x < 216; ++x) problem.search[(y - 6) * 220 + x + 4] = problem.reference[y * 220 + x];
+  for (MatrixPosition& p : c.search.positions) p.x -= 15, p.y -= 15;
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::zncc), peaks);
+  int planted = 0;
+  for (std::size_t k = 0; k < peaks.size(); ++k) {
+    if (c.reference.positions[k].y < 6) continue;  // moved out of the picture
+    ++planted;
+    EXPECT_TRUE(peaks[k].found);
+    EXPECT_EQ(peaks[k].dx, 15 + 4);
+    EXPECT_EQ(peaks[k].dy, 15 - 6);
+    EXPECT_FLOAT_EQ(peaks[k].score, 1.0f);
+    EXPECT_LT(peaks[k].second, 0.5f);
+  }
+  EXPECT_GT(planted, 40);
+}
+
+TEST_F(CudaCorrelator, flat_pictures_have_no_peak) {
+  Correlator correlator("cuda");
+  Problem<float> problem(
+      make_case("flat", Form::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+  std::fill(problem.search.begin(), problem.search.end(), 0.1f);
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::zncc), peaks);
+  for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
+  Surfaces surfaces;
+  correlator.surfaces(problem.request(Measure::zncc), surfaces);
+  for (std::int64_t i = 0; i < surfaces.pairs * 81; ++i) EXPECT_EQ(surfaces.surface<float>(0)[i], 0.0f);
+}
+
+TEST_F(CudaCorrelator, large_references_do_not_wrap) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("large", Form::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)));
+  for (std::uint8_t& p : problem.reference) p = 200 + p % 56;
+  for (std::uint8_t& p : problem.search) p = 200 + p % 56;
+  check_surfaces(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Measure::ssd);
+}
+
+TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("ties", Form::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid(4, 4, 20, 20)));
+  for (std::size_t i = 0; i < problem.search.size(); ++i) problem.search[i] = 0;
+  std::fill(problem.reference.begin(), problem.reference.end(), 0);
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::ssd), peaks);
+  EXPECT_TRUE(peaks[0].found);
+  EXPECT_EQ(peaks[0].dx, 0);
+  EXPECT_EQ(peaks[0].dy, 0);
+}
+
+TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("c", Form::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid(4, 4, 8, 8)));
+  CorrelateRequest request = problem.request(Measure::zncc);
+  request.variant = "cuda-no-such-thing";
+  std::vector<Peak> peaks;
+  EXPECT_THROW(correlator.peaks(request, peaks), UsageError);
+  EXPECT_EQ(correlator.device().backend, "cuda");
+  EXPECT_GE(correlator.device().compute_capability, 80);
+}
+
+TEST(CudaDevice, that_does_not_exist_is_named) {
+  try {
+    Correlator correlator("cuda:97");
+    FAIL() << "no error";
+  } catch (const DeviceError& error) {
+    const std::string message = error.what();
+    EXPECT_TRUE(message.find("cuda:97") != std::string::npos || message.find("no GPU") != std::string::npos)
+        << message;
+  }
+}
+
+}  // namespace
+}  // namespace dic::test

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <dic/kernels/ncc.hpp>
+#include <map>
+
+#include "kernels/gpu.hpp"
+#include "kernels/ncc_cases.hpp"
+
+// Every variant of the registry against the definition: a variant that registers is tested.
+namespace dic::test {
+namespace {
+
+using kernels::DeviceBuffer;
+using kernels::NccJob;
+using kernels::NccVariant;
+using kernels::Stream;
+
+/// One side of a case in device memory. Rows are `pad` elements apart, so that they start at every alignment.
+template <typename T>
+struct DeviceSide {
+  static constexpr int pad = 3;
+  DeviceBuffer pixels, pictures, positions;
+
+  kernels::DeviceMatrices upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
+    const std::size_t row = side.picture_w * sizeof(T), pitch = row + pad * sizeof(T);
+    const std::size_t rows = static_cast<std::size_t>(side.picture_h) * side.pictures;
+    // One element further on, so that the first row is not aligned either.
+    auto* first = static_cast<T*>(pixels.reserve(rows * pitch + sizeof(T))) + 1;
+    kernels::upload(first, pitch, values.data(), row, row, rows, stream);
+    std::vector<kernels::DevicePicture> descriptions;
+    for (int p = 0; p < side.pictures; ++p)
+      descriptions.push_back({reinterpret_cast<char*>(first) + pitch * side.picture_h * p,
+                              static_cast<std::ptrdiff_t>(pitch), side.picture_w, side.picture_h});
+    return {upload_table<kernels::DevicePicture>(pictures, descriptions, stream),
+            upload_table<MatrixPosition>(positions, side.positions, stream),
+            static_cast<std::int64_t>(side.positions.size()), side.h, side.w};
+  }
+
+ private:
+  template <typename Row>
+  static const Row* upload_table(DeviceBuffer& buffer, const std::vector<Row>& table, const Stream& stream) {
+    const std::size_t bytes = table.size() * sizeof(Row);
+    void* target = buffer.reserve(bytes);
+    if (bytes > 0) kernels::upload(target, table.data(), bytes, stream);
+    return static_cast<const Row*>(target);
+  }
+};
+
+constexpr int poison = 0xa5;
+
+/// Runs a variant over the pairs in parts that end at `cuts`, into poisoned memory.
+template <typename T, typename Sum>
+std::vector<Sum> run(const NccVariant& variant, const Case& c, Surfaces::Type sums,
+                     const std::vector<T>& reference, const std::vector<T>& search,
+                     const std::vector<std::int64_t>& cuts) {
+  const Stream stream;
+  DeviceSide<T> reference_side, search_side;
+  NccJob job;
+  job.form = c.form;
+  job.type = std::is_same_v<T, std::uint8_t>    ? ScalarType::u8
+             : std::is_same_v<T, std::uint16_t> ? ScalarType::u16
+             : std::is_same_v<T, std::int32_t>  ? ScalarType::i32
+             : std::is_same_v<T, float>         ? ScalarType::f32
+                                                : ScalarType::f64;
+  job.sums = sums;
+  job.reference = reference_side.upload(c.reference, reference, stream);
+  job.search = search_side.upload(c.search, search, stream);
+  job.shifts = c.shifts;
+
+  std::vector<Sum> result(c.pairs * c.shifts.count());
+  DeviceBuffer out;
+  out.reserve(result.size() * sizeof(Sum));
+  kernels::fill(out.data(), poison, result.size() * sizeof(Sum), stream.handle());
+  for (const std::int64_t end : cuts) {
+    job.first_pair += job.pairs;
+    job.pairs = end - job.first_pair;
+    kernels::launch_ncc(variant, job, static_cast<Sum*>(out.data()) + job.first_pair * c.shifts.count(),
+                        stream.handle());
+  }
+  if (!result.empty()) kernels::download(result.data(), out.data(), result.size() * sizeof(Sum), stream);
+  stream.synchronize(kernels::describe(variant.name, job));
+  return result;
+}
+
+/// The naive answers of one case, computed once for all variants.
+template <typename T, typename Sum>
+const std::vector<NaiveSum<Sum>>& expected(const Case& c, const std::vector<T>& reference,
+                                           const std::vector<T>& search) {
+  static std::map<std::string, std::vector<NaiveSum<Sum>>> known;
+  std::vector<NaiveSum<Sum>>& answers = known[c.name];
+  if (!answers.empty()) return answers;
+  const Pixels<T> a{c.reference, reference}, b{c.search, search};
+  for (std::int64_t k = 0; k < c.pairs; ++k) {
+    const auto [r, s] = pair_at(c, k);
+    for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
+      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx)
+        answers.push_back(naive_sum<Sum>(a, r, b, s, dy, dx));
+  }
+  return answers;
+}
+
+template <typename Sum>
+void compare(const std::vector<Sum>& got, const std::vector<NaiveSum<Sum>>& want, double elements) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if constexpr (std::is_integral_v<Sum>)
+      ASSERT_EQ(got[i], want[i].sum) << "output " << i;
+    else
+      ASSERT_NEAR(got[i], want[i].sum, elements * std::numeric_limits<Sum>::epsilon() * want[i].magnitude)
+          << "output " << i;
+  }
+}
+
+template <typename T, typename Sum>
+void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
+  SCOPED_TRACE(c.name);
+  const std::vector<T> reference = random_pixels<T>(c.reference, 1), search = random_pixels<T>(c.search, 2);
+  const auto& want = expected<T, Sum>(c, reference, search);
+  const double elements = static_cast<double>(c.reference.h) * c.reference.w;
+  compare(run<T, Sum>(variant, c, sums, reference, search, {c.pairs}), want, elements);
+  // Cut into parts, in the middle of a reference's windows too: the same answers.
+  compare(run<T, Sum>(variant, c, sums, reference, search,
+                      {c.pairs / 3, c.pairs / 2 + 1 - (c.pairs < 2), c.pairs}),
+          want, elements);
+}
+
+NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
+  NccJob job;
+  job.form = c.form;
+  job.type = type;
+  job.sums = sums;
+  job.reference = {
+      .count = std::ssize(c.reference.positions), .height = c.reference.h, .width = c.reference.w};
+  job.search = {.count = std::ssize(c.search.positions), .height = c.search.h, .width = c.search.w};
+  job.shifts = c.shifts;
+  job.pairs = c.pairs;
+  return job;
+}
+
+struct Parameter {
+  const NccVariant* variant;
+  ScalarType type;
+  Surfaces::Type sums;
+  std::string name;
+
+  bool can_do(const Case& c) const { return kernels::refusal(*variant, shape_of(c, type, sums)).empty(); }
+};
+void PrintTo(const Parameter& p, std::ostream* out) { *out << p.name; }
+
+class EveryVariant : public GpuTest, public testing::WithParamInterface<Parameter> {
+ protected:
+  template <typename T, typename Sum>
+  void check_all() {
+    for (const Case& c : ncc_cases()) {
+      if (GetParam().can_do(c)) check<T, Sum>(*GetParam().variant, c, GetParam().sums);
+      if (HasFatalFailure()) return;
+    }
+  }
+};
+
+TEST_P(EveryVariant, computes_the_definition) {
+  switch (GetParam().type) {
+    case ScalarType::u8:
+      if (GetParam().sums == Surfaces::Type::u32) return check_all<std::uint8_t, std::uint32_t>();
+      return check_all<std::uint8_t, std::uint64_t>();
+    case ScalarType::u16:
+      return check_all<std::uint16_t, std::uint64_t>();
+    case ScalarType::i32:
+      return check_all<std::int32_t, std::int64_t>();
+    case ScalarType::f32:
+      if (GetParam().sums == Surfaces::Type::f32) return check_all<float, float>();
+      return check_all<float, double>();
+    case ScalarType::f64:
+      return check_all<double, double>();
+  }
+}
+
+/// Every variant with every type that it takes for at least one case.
+std::vector<Parameter> parameters() {
+  struct Types {
+    ScalarType type;
+    Surfaces::Type sums;
+    const char* name;
+  };
+  const std::vector<Case> cases = ncc_cases();
+  std::vector<Parameter> all;
+  for (const NccVariant& variant : kernels::ncc_variants()) {
+    for (const Types& t : {Types{ScalarType::u8, Surfaces::Type::u32, "u8"},
+                           Types{ScalarType::u8, Surfaces::Type::u64, "u8_in_u64"},
+                           Types{ScalarType::u16, Surfaces::Type::u64, "u16"},
+                           Types{ScalarType::i32, Surfaces::Type::i64, "i32"},
+                           Types{ScalarType::f32, Surfaces::Type::f32, "f32"},
+                           Types{ScalarType::f32, Surfaces::Type::f64, "f32_in_f64"},
+                           Types{ScalarType::f64, Surfaces::Type::f64, "f64"}}) {
+      Parameter parameter{&variant, t.type, t.sums, std::string(variant.name) + "_" + t.name};
+      std::replace(parameter.name.begin(), parameter.name.end(), '-', '_');
+      if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return parameter.can_do(c); }))
+        all.push_back(parameter);
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(parameters()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+TEST(Registry, every_variant_takes_some_case) {
+  const std::vector<Parameter> all = parameters();
+  for (const NccVariant& variant : kernels::ncc_variants())
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
+      return p.variant == &variant;
+    })) << variant.name;
+}
+
+}  // namespace
+}  // namespace dic::test

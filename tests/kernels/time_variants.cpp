@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <dic/error.hpp>
+#include <dic/kernels/ncc.hpp>
+#include <random>
+#include <vector>
+
+// Times every registered variant on the device, kernels only: medians over repeats, warm, data in device
+// memory.
+namespace {
+
+using namespace dic;
+using kernels::DeviceBuffer;
+using kernels::NccJob;
+using kernels::Stream;
+
+struct Shape {
+  const char* name;
+  Form form;
+  ScalarType type;
+  int references, windows;
+  int ref_size, window_size;
+  Shifts shifts;
+};
+
+Shape valid(const char* name, int points, int h, int r) {
+  return {name, Form::one_to_one, ScalarType::u8, points, points, h, h + 2 * r, {0, 2 * r, 0, 2 * r}};
+}
+Shape full(const char* name, Form form, int references, int windows, int h) {
+  return {name, form, ScalarType::f32, references, windows, h, h, Shifts::full(h, h, h, h)};
+}
+
+constexpr int picture_size = 4096;
+
+/// One random picture and random positions in it.
+class Side {
+ public:
+  Side(ScalarType type, int count, int size, unsigned seed, const Stream& stream)
+      : count_(count), size_(size) {
+    std::mt19937 random(seed);
+    const std::size_t pixels = std::size_t{picture_size} * picture_size;
+    std::vector<std::uint8_t> bytes;
+    std::vector<float> floats;
+    const void* data = nullptr;
+    if (type == ScalarType::u8) {
+      for (std::size_t i = 0; i < pixels; ++i) bytes.push_back(static_cast<std::uint8_t>(random()));
+      data = bytes.data();
+    } else {
+      for (std::size_t i = 0; i < pixels; ++i)
+        floats.push_back(static_cast<float>(random() % 1000) / 1000.0F);
+      data = floats.data();
+    }
+    const std::size_t row = picture_size * dic::size_of(type);
+    kernels::upload(pixels_.reserve(row * picture_size), data, row * picture_size, stream);
+    const kernels::DevicePicture picture{pixels_.data(), static_cast<std::ptrdiff_t>(row), picture_size,
+                                         picture_size};
+    kernels::upload(picture_.reserve(sizeof(picture)), &picture, sizeof(picture), stream);
+    std::vector<MatrixPosition> positions;
+    std::uniform_int_distribution<int> place(0, picture_size - size);
+    for (int k = 0; k < count; ++k) {
+      const int x = place(random);
+      positions.push_back({0, x, place(random)});
+    }
+    const std::size_t bytes_of_positions = positions.size() * sizeof(MatrixPosition);
+    kernels::upload(positions_.reserve(bytes_of_positions), positions.data(), bytes_of_positions, stream);
+    stream.synchronize("upload");
+  }
+  kernels::DeviceMatrices matrices() const {
+    return {static_cast<const kernels::DevicePicture*>(picture_.data()),
+            static_cast<const MatrixPosition*>(positions_.data()), count_, size_, size_};
+  }
+
+ private:
+  int count_, size_;
+  DeviceBuffer pixels_, picture_, positions_;
+};
+
+/// Median seconds of one launch: launches are queued in groups that take at least a millisecond.
+template <typename Launch>
+double median_seconds(const Stream& stream, Launch&& launch) {
+  using Clock = std::chrono::steady_clock;
+  const auto timed = [&](int launches) {
+    const auto start = Clock::now();
+    for (int i = 0; i < launches; ++i) launch();
+    stream.synchronize("timing");
+    return std::chrono::duration<double>(Clock::now() - start).count() / launches;
+  };
+  timed(1);
+  const int launches = std::clamp(static_cast<int>(2e-3 / timed(1)), 1, 1000);
+  std::vector<double> seconds;
+  for (int repeat = 0; repeat < 9; ++repeat) seconds.push_back(timed(launches));
+  std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());
+  return seconds[4];
+}
+
+void time_shape(const Shape& shape) {
+  const Stream stream;
+  NccJob job;
+  job.form = shape.form;
+  job.type = shape.type;
+  job.sums = shape.type == ScalarType::u8 ? Surfaces::Type::u32 : Surfaces::Type::f32;
+  const Side reference(shape.type, shape.references, shape.ref_size, 1, stream);
+  const Side search(shape.type, shape.windows, shape.window_size, 2, stream);
+  job.reference = reference.matrices();
+  job.search = search.matrices();
+  job.shifts = shape.shifts;
+  job.pairs = shape.form == Form::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
+
+  DeviceBuffer sums, scores, moments, peaks;
+  sums.reserve(job.outputs() * kernels::size_of(job.sums));
+  for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
+    if (!kernels::refusal(variant, job).empty()) continue;
+    const double seconds =
+        median_seconds(stream, [&] { kernels::launch_ncc(variant, job, sums.data(), stream.handle()); });
+    std::printf("%-28s %-30s %10.4f ms\n", shape.name, std::string(variant.name).c_str(), 1e3 * seconds);
+  }
+  if (shape.type != ScalarType::u8) return;
+  scores.reserve(job.outputs() * sizeof(float));
+  moments.reserve(job.reference.count * kernels::moments_bytes);
+  peaks.reserve(job.pairs * sizeof(Peak));
+  const double seconds = median_seconds(stream, [&] {
+    kernels::launch_reference_moments(job, moments.data(), stream.handle());
+    kernels::launch_scores(job, Measure::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
+                           static_cast<float*>(scores.data()), stream.handle());
+    kernels::launch_peaks(job, Measure::zncc, static_cast<const float*>(scores.data()),
+                          static_cast<Peak*>(peaks.data()), stream.handle());
+  });
+  std::printf("%-28s %-30s %10.4f ms\n", shape.name, "(zncc and peaks from sums)", 1e3 * seconds);
+}
+
+}  // namespace
+
+int main() {
+  try {
+    const kernels::Device device = kernels::find_device(0);
+    std::printf("%s\n", device.model.c_str());
+    for (const Shape& shape :
+         {valid("valid u8 31,15 x 100000", 100000, 31, 15), valid("valid u8 32,16 x 100000", 100000, 32, 16),
+          valid("valid u8 64,16 x 20000", 20000, 64, 16), full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
+          full("full f32 16 1x1024", Form::one_to_many, 1, 1024, 16),
+          full("full f32 16 50x50", Form::n_to_m, 50, 50, 16),
+          full("full f32 32 1x1", Form::one_to_one, 1, 1, 32),
+          full("full f32 32 1x64", Form::one_to_many, 1, 64, 32),
+          full("full f32 32 100x1000", Form::n_to_mn, 100, 1000, 32),
+          full("full f32 64 1x1", Form::one_to_one, 1, 1, 64),
+          full("full f32 64 1x64", Form::one_to_many, 1, 64, 64),
+          full("full f32 128 1x64", Form::one_to_many, 1, 64, 128)})
+      time_shape(shape);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
