@@ -1,3 +1,4 @@
+#include <cstring>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
 
@@ -32,6 +33,14 @@ Image::Image(int width, int height, ScalarType type, int bit_depth)
 ImageView Image::view() const {
   return {bytes_.data(), type_, width_, height_, static_cast<std::ptrdiff_t>(width_ * size_of(type_)),
           bit_depth_};
+}
+
+Image copy_of(ImageView picture) {
+  Image out(picture.width, picture.height, picture.type, picture.bit_depth);
+  const std::size_t bytes = picture.width * size_of(picture.type);
+  for (int y = 0; y < picture.height; ++y)
+    if (bytes > 0) std::memcpy(out.row<std::byte>(0) + y * bytes, picture.row<std::byte>(y), bytes);
+  return out;
 }
 
 }  // namespace dic

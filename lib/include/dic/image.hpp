@@ -65,6 +65,9 @@ class Image {
   std::vector<std::byte> bytes_;
 };
 
+/// A copy of its own, rows contiguous.
+Image copy_of(ImageView picture);
+
 /// Calls `visitor(T{})` with the C++ type of `type`: the one place where types become templates.
 template <typename Visitor>
 decltype(auto) visit_scalar(ScalarType type, Visitor&& visitor) {

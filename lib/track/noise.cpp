@@ -1,0 +1,68 @@
+#include "track/noise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+namespace dic {
+namespace {
+
+/// Centred B-spline of degree 3 or 5.
+double b_spline(Interpolation interpolation, double x) {
+  x = std::abs(x);
+  const auto power = [](double base, int exponent) { return base > 0 ? std::pow(base, exponent) : 0.0; };
+  if (interpolation == Interpolation::cubic) return (power(2 - x, 3) - 4 * power(1 - x, 3)) / 6;
+  return (power(3 - x, 5) - 6 * power(2 - x, 5) + 15 * power(1 - x, 5)) / 120;
+}
+
+/// Gain by Parseval's theorem: mean of |interpolation's frequency response|^2.
+double gain_by_frequency(Interpolation interpolation, double fraction) {
+  constexpr int kFrequencies = 256;
+  double gain = 0;
+  for (int f = 0; f < kFrequencies; ++f) {
+    const double omega = 2 * std::numbers::pi * f / kFrequencies;
+    std::complex<double> sampled = 0, prefilter = 0;
+    for (int k = -3; k <= 3; ++k) {
+      const auto phase = std::polar(1.0, -omega * k);
+      sampled += b_spline(interpolation, fraction - k) * phase;
+      prefilter += b_spline(interpolation, k) * phase;
+    }
+    gain += std::norm(sampled / prefilter) / kFrequencies;
+  }
+  return gain;
+}
+
+constexpr int kSteps = 32;  // table of fractions 0..1/2; the gain is smooth and symmetric
+
+std::array<double, kSteps + 1> gain_table(Interpolation interpolation) {
+  std::array<double, kSteps + 1> table{};
+  for (int i = 0; i <= kSteps; ++i) table[i] = gain_by_frequency(interpolation, 0.5 * i / kSteps);
+  return table;
+}
+
+}  // namespace
+
+double interpolation_noise_gain(Interpolation interpolation, double fraction) {
+  static const auto cubic = gain_table(Interpolation::cubic);
+  static const auto quintic = gain_table(Interpolation::quintic);
+  const auto& table = interpolation == Interpolation::cubic ? cubic : quintic;
+  const double distance = std::abs(fraction - std::nearbyint(fraction));  // 0..0.5
+  const double at = 2 * distance * kSteps;
+  const int i = std::min(static_cast<int>(at), kSteps - 1);
+  return table[i] + (at - i) * (table[i + 1] - table[i]);
+}
+
+double noise_from_residual(const RefinedPoint& point, Interpolation interpolation, int radius) {
+  double gain = 0;
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i) {
+      const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
+      gain += interpolation_noise_gain(interpolation, point.shape.u_at(dx, dy)) *
+              interpolation_noise_gain(interpolation, point.shape.v_at(dx, dy)) / 9;
+    }
+  return point.residual_sd / std::sqrt(1 + gain);
+}
+
+}  // namespace dic
