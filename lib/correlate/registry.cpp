@@ -40,6 +40,7 @@ std::string variant_problem(const BackendEntry& backend, std::string_view varian
   if (!holds(info->measures, shape.measure))
     return name + " does not compute " + std::string(to_string(shape.measure)) + ".";
   if (shape.masked && !info->masks) return name + " does not take masks.";
+  if (shape.pairs == 0 || shape.shifts.count() == 0) return {};  // nothing to do is always possible
   return backend.problem(variant, shape);
 }
 

@@ -304,14 +304,14 @@ template <typename T>
 void score(const ScoreTile<T>& t, ScoringScratch& scratch) {
   const T origin = *t.window.row(0);
   const Normalizer<T> z(t, origin);
-  for_window_sums<T>(t, origin, scratch, [&](int dy, const Sum<T>* sums, const Sum<T>* squares) {
+  for_window_sums<T>(t, origin, scratch, [&](int dy, const Sum<T>* sums, const Sum<T>* squares) HWY_ATTR {
     normalize_row<T>(t, z, dy, sums, squares);
   });
 }
 
 template <typename T>
 void add_offset(const ScoreTile<T>& t, ScoringScratch& scratch, Sum<T>* products) {
-  for_window_sums<T>(t, T{0}, scratch, [&](int, const Sum<T>* sums, const Sum<T>*) {
+  for_window_sums<T>(t, T{0}, scratch, [&](int, const Sum<T>* sums, const Sum<T>*) HWY_ATTR {
     for (int dx = 0; dx < t.nx; ++dx) *products++ += t.offset * sums[dx];
   });
 }
