@@ -16,7 +16,7 @@ PROGRAM = None
 
 
 def speckle(height, width, u=0.0, v=0.0, seed=1):
-    """Grey levels of a pattern that moved by (u, v) px, float64 in about 20..235.
+    """Grey levels of a pattern that moved by (u, v) px, float64 in 0..255.
 
     Waves of random direction, length and phase: exact between pixels, so that the motion is.
     """
@@ -27,7 +27,7 @@ def speckle(height, width, u=0.0, v=0.0, seed=1):
     for _ in range(40):
         angle, frequency, phase = random.uniform(0, 2 * np.pi), random.uniform(0.3, 1.1), random.uniform(0, 2 * np.pi)
         total += np.sin(frequency * (np.cos(angle) * x + np.sin(angle) * y) + phase)
-    return np.clip(127 + 20 * total, 20, 235)
+    return np.clip(127 + 7 * total, 0, 255)
 
 
 def write_picture(path, grey, dtype=np.uint8):
@@ -80,12 +80,12 @@ class ProgramTest(unittest.TestCase):
         with h5py.File(self.folder / output / "result.vtkhdf") as file:
             return {name: data[()] for name, data in file["VTKHDF/PointData"].items()}
 
-    def assert_moved(self, fields, frame, u, v, within=0.02):
-        """Every measured point of the frame moved by (u, v), and nearly every point was measured."""
-        ok = fields["status"][frame] == 0
-        self.assertGreater(ok.mean(), 0.9)
-        self.assertLess(np.abs(fields["u"][frame][ok] - u).max(), within)
-        self.assertLess(np.abs(fields["v"][frame][ok] - v).max(), within)
+    def assert_moved(self, fields, frame, u, v, within=0.02, edge=1):
+        """Every point but the outermost `edge` rows, whose subsets are cut, was measured and moved by (u, v)."""
+        interior = (frame, slice(edge, -edge), slice(edge, -edge))
+        self.assertTrue((fields["status"][interior] == 0).all(), fields["status"][frame])
+        self.assertLess(np.abs(fields["u"][interior] - u).max(), within)
+        self.assertLess(np.abs(fields["v"][interior] - v).max(), within)
 
 
 def main():
