@@ -31,8 +31,9 @@ struct ResultInfo {
 ///
 /// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
 /// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
-/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Image y points down, VTK's up:
-/// docs/file-formats.md says how it is mapped. The file is written as `path`.part and renamed by `finish`.
+/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Rows run downwards as in the picture;
+/// VTK's y points up, so the spacing in y is negative, and `displacement` is (u, -v, 0). docs/file-formats.md
+/// has the rest. The file is written as `path`.part and renamed by `finish`.
 class VtkHdfWriter {
  public:
   /// Throws FileError where it cannot be created.
@@ -41,9 +42,11 @@ class VtkHdfWriter {
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
   VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
-  /// Adds one frame. `time`: its value on the time axis (frame number). Throws FileError (disk full).
+  /// Adds one frame and hands it to the system. `time`: its value on the time axis (frame number). Throws
+  /// FileError (disk full) and UsageError (another grid). After a FileError only the destructor may follow.
   void append(const Field& field, double time, std::string_view name);
-  /// Closes and renames into place. With no frame appended the file is still valid.
+  /// Closes and renames into place; nothing may follow. With no frame appended the file is still valid.
+  /// Throws FileError.
   void finish();
 
  private:
@@ -57,7 +60,8 @@ std::string_view to_string(CsvStyle style);
 
 /// One frame as CSV, a row per node inside the ROI, in grid order. native: first line
 /// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy; px, or with a scale in mm and headers like
-/// "x [mm]". Status by name, missing values as "nan". Temporary name, then rename. Throws FileError.
+/// "x [mm]". Status by name, missing values as "nan". The other styles keep px; vic adds columns in mm with a
+/// scale. Temporary name, then rename. Throws FileError.
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 
@@ -67,7 +71,9 @@ struct FieldPictureOptions {
   double min = 0, max = 0;  ///< colour range; equal = 2nd to 98th percentile of the values
 };
 /// A field [ny x nx] over the current picture as PNG, with a colour bar, its unit and its range. Points are
-/// drawn where they are in the current frame (x + u, y + v); missing ones are left out. Throws FileError.
+/// drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to their neighbours;
+/// missing ones are left out. A range around zero gets blue - grey - red with grey at zero, any other
+/// viridis. Throws FileError, UsageError (sizes that do not fit).
 void write_field_picture(const std::filesystem::path& path, ImageView current, const Grid& grid,
                          const Field& field, std::span<const float> values,
                          const FieldPictureOptions& options);
