@@ -13,17 +13,18 @@ double star_frequency(const Motion& motion, double x) {
   return 2 * std::numbers::pi / (motion.period_max + part * (motion.period_min - motion.period_max));
 }
 
-/// Solves y = Y + a cos(w (Y - cy)) for Y. The left side must grow with Y: |a| w < 1. Newton's steps stay in
-/// a bracket that shrinks, so that it converges near the limit too.
+/// Solves y = Y + a cos(w (Y - cy)) for Y. The left side must grow with Y: |a| w < 1. A Newton step that
+/// leaves the bracket is replaced by bisection, so that it converges near that limit too.
 double undo_star(double a, double w, double cy, double y) {
+  constexpr double kLastStep = 1e-9;  // Newton squares the error: what remains is below the rounding
   double low = y - std::abs(a), high = y + std::abs(a), position = y;
   for (int i = 0; i < 100; ++i) {
-    const double excess = position + a * std::cos(w * (position - cy)) - y;
+    const double phase = w * (position - cy);
+    const double excess = position + a * std::cos(phase) - y;
+    const double next = position - excess / (1 - a * w * std::sin(phase));
+    if (std::abs(next - position) < kLastStep) return next;
     (excess > 0 ? high : low) = position;
-    double next = position - excess / (1 - a * w * std::sin(w * (position - cy)));
-    if (!(next > low && next < high)) next = (low + high) / 2;
-    if (std::abs(next - position) < 1e-13) return next;
-    position = next;
+    position = next > low && next < high ? next : (low + high) / 2;
   }
   return position;
 }

@@ -1,0 +1,97 @@
+#include <dic/synth.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "commands.hpp"
+
+namespace dic::app {
+namespace {
+
+constexpr const char* kExamples =
+    "The motion given is that of the last frame; it is reached in equal steps from the reference, frame 0.\n"
+    "Examples:\n"
+    "  dic synth -o shift --u 0.3 --noise 2                            a shift by 0.3 px\n"
+    "  dic synth -o stretch --motion affine --ux 0.02 --frames 11      2 % stretch in 10 steps\n"
+    "  dic synth -o star --motion star --amplitude 0.5 --period-min 10 spatial resolution";
+
+struct SynthCommand {
+  SynthOptions options;
+  std::string output;
+  int frames = 2;
+  int truth_step = 5;
+  std::optional<double> cx, cy, crack_y;
+};
+
+void add_picture(CLI::App& command, SynthOptions& options) {
+  command.add_option("--width", options.width, "Width, px");
+  command.add_option("--height", options.height, "Height, px");
+  command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
+  command.add_option("--sigma", options.blob_sigma, "Standard deviation of a blob of the speckle, px");
+  command.add_option("--density", options.density, "Blobs per px^2; 0 = 1 / (2 sigma)^2");
+  command.add_option("--grey-min", options.grey_min, "Darkest grey, in levels of 255");
+  command.add_option("--grey-max", options.grey_max, "Brightest grey, in levels of 255");
+  command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255");
+  command.add_option("--reference-noise", options.reference_noise, "The same for frame 0; -1 = as --noise");
+  command.add_option("--gain", options.gain, "Factor of the last frame's grey (change of lighting)");
+  command.add_option("--offset", options.offset, "Offset of the last frame's grey, in levels of 255");
+  command.add_option("--seed", options.seed, "Seed of speckle and noise");
+}
+
+void add_motion(CLI::App& command, SynthCommand& flags) {
+  Motion& motion = flags.options.motion;
+  using enum MotionKind;
+  add_choice(command, "--motion", motion.kind, {translation, affine, rotation, star, crack},
+             "Kind of motion");
+  command.add_option("--u", motion.u, "translation, affine: displacement to the right, px");
+  command.add_option("--v", motion.v, "translation, affine: displacement downwards, px");
+  command.add_option("--ux", motion.ux, "affine: du/dx");
+  command.add_option("--uy", motion.uy, "affine: du/dy");
+  command.add_option("--vx", motion.vx, "affine: dv/dx");
+  command.add_option("--vy", motion.vy, "affine: dv/dy");
+  command.add_option("--angle", motion.angle_deg, "rotation: degrees, positive from x (right) to y (down)");
+  command.add_option("--cx", flags.cx, "affine, rotation, star: centre, px")->default_str("the middle");
+  command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
+  command.add_option("--amplitude", motion.amplitude, "star: amplitude of v; crack: half of the opening, px");
+  command.add_option("--period-min", motion.period_min, "star: period of v at the right edge, px");
+  command.add_option("--period-max", motion.period_max, "star: period of v at the left edge, px");
+  command.add_option("--crack-y", flags.crack_y, "crack: where it opens, px")->default_str("the middle");
+}
+
+void run_synth(SynthCommand& flags) {
+  SynthOptions& options = flags.options;
+  options.motion.cx = flags.cx.value_or((options.width - 1) / 2.0);
+  options.motion.cy = flags.cy.value_or((options.height - 1) / 2.0);
+  options.motion.crack_y = flags.crack_y.value_or((options.height - 1) / 2.0);
+  options.motion.width = options.width;
+  options.amounts = {0};
+  for (int i = 1; i < flags.frames; ++i)
+    options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));
+  synth_sequence(options, flags.output, flags.truth_step, command_line());
+  std::cout << "Wrote " << flags.frames << " frames, truth.csv and truth.h5 to " << flags.output << " (seed "
+            << options.seed << ").\n";
+}
+
+}  // namespace
+
+void add_synth(CLI::App& app) {
+  auto flags = std::make_shared<SynthCommand>();
+  CLI::App* command =
+      app.add_subcommand("synth", "Speckle pictures with exactly known motion, and the truth");
+  command->option_defaults()->always_capture_default();
+  command->add_option("-o,--output", flags->output, "Folder of the frames and the truth; new or empty")
+      ->type_name("DIR")
+      ->required();
+  command->add_option("--frames", flags->frames, "Number of frames, with the reference")
+      ->check(CLI::Range(1, 10000));
+  add_picture(*command, flags->options);
+  add_motion(*command, *flags);
+  command->add_option("--truth-step", flags->truth_step, "Spacing of the truth's grid, px")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")
+      ->check(CLI::NonNegativeNumber);
+  command->footer(kExamples);
+  command->callback([flags] { run_synth(*flags); });
+}
+
+}  // namespace dic::app
