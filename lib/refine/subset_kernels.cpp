@@ -279,9 +279,12 @@ HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stri
                                       const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
   const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
   if (x.extra() > 1 || y.extra() > 1) {
-    const auto lane = hn::Iota(d, 0.0f);
-    return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, i)),
-                                       displacement<kOrder>(d, dv, 0, i));
+    // Lanes past the subset's last column stay on it: their own positions may lie outside the picture's
+    // memory.
+    const auto column = hn::Min(i, hn::Set(d, last));
+    const auto lane = hn::Sub(column, hn::Set(d, first));
+    return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
+                                       displacement<kOrder>(d, dv, 0, column));
   }
   const float* taps =
       row + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
