@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <dic/error.hpp>
+#include <type_traits>
 
 #include "correlate/backend.hpp"
 
@@ -8,9 +9,17 @@ namespace {
 
 // Keeps every sum of positions, sizes and shifts far inside int.
 constexpr int kMaxExtent = 1 << 24;
+// Keeps column sums of squared u8 inside 32 bits.
+constexpr int kMaxReference = 1 << 15;
 
-void require(bool condition, const std::string& sentence) {
-  if (!condition) throw UsageError(sentence);
+// The sentence is built only when it is needed: these checks run for every position of a batch.
+template <typename Sentence>
+void require(bool condition, const Sentence& sentence) {
+  if (condition) return;
+  if constexpr (std::is_invocable_v<Sentence>)
+    throw UsageError(sentence());
+  else
+    throw UsageError(sentence);
 }
 
 std::int64_t ssize(const Matrices& matrices) { return static_cast<std::int64_t>(matrices.positions.size()); }
@@ -24,28 +33,31 @@ void check_pictures(const Matrices& matrices, ScalarType type, const std::string
             "A " + side + " picture is larger than 16777216 px: cut it into parts.");
   }
   for (const MatrixPosition& at : matrices.positions) {
-    require(at.picture >= 0 && at.picture < static_cast<std::int64_t>(matrices.pictures.size()),
-            "A " + side + " position names picture " + std::to_string(at.picture) + ", but there are " +
-                std::to_string(matrices.pictures.size()) + ".");
+    require(at.picture >= 0 && at.picture < static_cast<std::int64_t>(matrices.pictures.size()), [&] {
+      return "A " + side + " position names picture " + std::to_string(at.picture) + ", but there are " +
+             std::to_string(matrices.pictures.size()) + ".";
+    });
     require(std::abs(std::int64_t{at.x}) <= kMaxExtent && std::abs(std::int64_t{at.y}) <= kMaxExtent,
-            "A " + side + " position is more than 16777216 px away from the origin.");
+            [&] { return "A " + side + " position is more than 16777216 px away from the origin."; });
   }
 }
 
-void check_size(const Matrices& matrices, const std::string& side) {
+void check_size(const Matrices& matrices, const std::string& side, int largest) {
   require(matrices.height >= 1 && matrices.width >= 1,
           "The " + side + " matrices need a height and a width of at least 1.");
-  require(matrices.height <= kMaxExtent && matrices.width <= kMaxExtent,
-          "The " + side + " matrices are larger than 16777216 px.");
+  require(matrices.height <= largest && matrices.width <= largest,
+          "The " + side + " matrices are larger than " + std::to_string(largest) + " px.");
 }
 
 void check_references_inside(const Matrices& reference) {
   for (const MatrixPosition& at : reference.positions) {
     const ImageView& picture = reference.pictures[at.picture];
-    require(at.x >= 0 && at.y >= 0 && at.x + reference.width <= picture.width &&
-                at.y + reference.height <= picture.height,
-            "The reference matrix at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
-                " does not lie inside its picture.");
+    const bool inside = at.x >= 0 && at.y >= 0 && at.x + reference.width <= picture.width &&
+                        at.y + reference.height <= picture.height;
+    require(inside, [&] {
+      return "The reference matrix at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
+             " does not lie inside its picture.";
+    });
   }
 }
 
@@ -130,8 +142,8 @@ Job check_request(const CorrelateRequest& request) {
   check_mask(job.mask, job.reference);
   job.pairs = count_pairs(job);
   if (job.pairs == 0) return job;
-  check_size(job.reference, "reference");
-  check_size(job.search, "search");
+  check_size(job.reference, "reference", kMaxReference);
+  check_size(job.search, "search", kMaxExtent);
   check_references_inside(job.reference);
   return job;
 }

@@ -235,6 +235,8 @@ class DirectKernel final : public Kernel<T> {
       stored_ = hwy::AllocateAligned<Stored>(needed);
       capacity_ = needed;
     }
+    std::fill_n(stored_.get(), needed, Stored{0});  // what lies beyond the reference's width stays zero
+    height_ = shape.ref_h;
   }
 
   TileSize tile() const override { return {64, 64}; }
@@ -247,7 +249,6 @@ class DirectKernel final : public Kernel<T> {
       offset = Full::kOffset;
     else if (!raw_ && sums.count > 0)
       offset = sums.sum / sums.count;
-    height_ = reference.height;
     Stored* half = half_panel();
     for (int i = 0; i < height_; ++i) {
       const std::uint8_t* counts = mask.data ? mask.row(i) : nullptr;
@@ -282,7 +283,6 @@ class DirectKernel final : public Kernel<T> {
                         int width, Sum<T> offset, Stored* HWY_RESTRICT to) {
     const int inside = std::min(n, width - first);
     for (int j = 0; j < inside; ++j) to[j] = static_cast<Stored>(row[first + j] - offset);
-    for (int j = std::max(0, inside); j < n; ++j) to[j] = 0;
     if (counts)
       for (int j = 0; j < inside; ++j) to[j] = counts[first + j] ? to[j] : Stored{0};
   }

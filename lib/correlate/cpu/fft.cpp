@@ -375,8 +375,8 @@ class FftKernel final : public Kernel<T> {
     const double mean = static_cast<double>(sums.sum) / static_cast<double>(sums.count);
     const double offset = std::is_integral_v<T> ? std::round(mean) : mean;
     reference_rest_ = static_cast<double>(sums.sum) - offset * static_cast<double>(sums.count);
-    reference_norm_ = std::sqrt(static_cast<double>(sums.squares) -
-                                offset * (static_cast<double>(sums.sum) + reference_rest_));
+    reference_norm_ = std::sqrt(std::max(
+        0.0, static_cast<double>(sums.squares) - offset * (static_cast<double>(sums.sum) + reference_rest_)));
     origin_ = offset;
     const RealTile<T> tile = {reference, offset};
     if (exact_)

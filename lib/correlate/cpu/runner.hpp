@@ -240,7 +240,7 @@ class Runner {
     take_reference(pair.reference, worker);
     const auto [window, error] = multiply(*worker.kernel, a, part, worker);
     score(window, part, worker.offset, error, worker, out);
-    if (error > 0) recompute(part, a, worker, out, [](float s) { return std::isnan(s); });
+    if (error != 0) recompute(part, a, worker, out, [](float s) { return std::isnan(s); });
   }
 
   template <typename Out>
@@ -293,7 +293,7 @@ class Runner {
     const Peak peak = extract_peak(scores, job_.shifts, Measure::zncc);
     if (!peak.found) return;
     const Shifts around = {peak.dx - 1, peak.dx + 1, peak.dy - 1, peak.dy + 1};
-    score_exactly(intersect(part, around), a, worker, scores);
+    recompute(intersect(part, around), a, worker, scores, [](float) { return true; });
   }
 
   const Job& job_;

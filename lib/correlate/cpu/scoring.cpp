@@ -16,7 +16,8 @@
 #define DIC_CORRELATE_SCORING_ONCE
 namespace dic::correlate {
 
-/// Sums over columns of a window. u8: exact to 66,051 rows; i32 wraps like its products.
+/// Sums over columns of a window. u8: exact to 66,051 rows (references have at most 32,768); i32 wraps like
+/// its products.
 template <typename T>
 using ColumnSum =
     std::conditional_t<std::is_floating_point_v<T>, double,
@@ -331,22 +332,43 @@ double variation_of(const ReferenceSums<T>& s) {
 }
 
 template <typename T>
-ReferenceSums<T> reference_sums(const Block<T>& reference, const Block<std::uint8_t>& mask) {
+ReferenceSums<T> masked_reference_sums(const Block<T>& reference, const Block<std::uint8_t>& mask,
+                                       const Widen<T>& widen) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-  const Widen<T> widen(*reference.row(0));
   S count = 0, sum = 0, squares = 0;
   for (int i = 0; i < reference.height; ++i) {
     const T* HWY_RESTRICT row = reference.row(i);
+    const std::uint8_t* HWY_RESTRICT counts = mask.row(i);
     for (int j = 0; j < reference.width; ++j) {
-      if (mask.data && !mask.row(i)[j]) continue;
-      const S v = static_cast<S>(widen.load_one(row[j]));
-      ++count;
+      const S v = counts[j] ? static_cast<S>(widen.load_one(row[j])) : S{0};
+      count += counts[j] != 0;
       sum += v;
       squares += v * v;
     }
   }
-  ReferenceSums<T> s{static_cast<Sum<T>>(count), static_cast<Sum<T>>(sum), static_cast<Sum<T>>(squares), 0};
-  if (count == 0) return s;
+  return {static_cast<Sum<T>>(count), static_cast<Sum<T>>(sum), static_cast<Sum<T>>(squares), 0};
+}
+
+template <typename T>
+ReferenceSums<T> whole_reference_sums(const Block<T>& reference, const Widen<T>& widen) {
+  constexpr int kPart = 64;
+  ColumnSum<T> sums[kPart], squares[kPart];
+  std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t> sum = 0, square = 0;
+  for (int x = 0; x < reference.width; x += kPart) {
+    const int n = std::min(kPart, reference.width - x);
+    column_sums<T>(reference.at(0, x, reference.height, n), 0, reference.height, widen, sums, squares);
+    for (int j = 0; j < n; ++j) sum += sums[j], square += squares[j];
+  }
+  return {static_cast<Sum<T>>(reference.height) * static_cast<Sum<T>>(reference.width),
+          static_cast<Sum<T>>(sum), static_cast<Sum<T>>(square), 0};
+}
+
+template <typename T>
+ReferenceSums<T> reference_sums(const Block<T>& reference, const Block<std::uint8_t>& mask) {
+  const Widen<T> widen(*reference.row(0));
+  ReferenceSums<T> s = mask.data ? masked_reference_sums<T>(reference, mask, widen)
+                                 : whole_reference_sums<T>(reference, widen);
+  if (s.count == 0) return s;
   s.variation = variation_of<T>(s);
   if constexpr (std::is_floating_point_v<T>) {
     if (s.variation <= kFloatFlat * s.squares) s.variation = 0;
