@@ -8,28 +8,38 @@ namespace dic {
 
 /// The folder of one result. Every file is recorded in the folder's list before it is written, so that a
 /// later run with `force` can replace exactly what dic wrote, also after a run that was killed.
+///
+/// A new result that replaces an earlier one is collected in a subfolder until `commit`: a run that fails
+/// leaves the earlier one as it was.
 class OutputFolder {
  public:
   /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, a file of ours
   /// would replace somebody else's, or the folder cannot be written.
   OutputFolder(std::filesystem::path folder, bool force);
+  /// Removes what was collected and not committed.
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Creates the folder, removes the earlier result, and starts a new list. Throws FileError.
+  /// Creates the folder. Throws FileError.
   void begin();
   /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
   /// FileError where a file of that name is somebody else's.
   std::filesystem::path claim(const std::filesystem::path& name);
   /// A stem that no earlier call returned: `stem`, or with _2, _3, ... at its end.
   std::string unique_stem(const std::string& stem);
-
-  const std::filesystem::path& path() const { return folder_; }
+  /// The claimed files, all written by now, become the folder's result in place of the earlier one.
+  void commit();
 
  private:
+  bool replaces() const { return !earlier_.empty(); }
   std::filesystem::path list_path() const;
-  void remove_earlier_result();
+  std::filesystem::path collection() const;
+  void append_to_list(const std::set<std::string>& names) const;
 
   std::filesystem::path folder_;
   std::set<std::string> earlier_;  // files of the result that is there
+  std::set<std::string> claimed_;
   std::set<std::string> stems_;
 };
 

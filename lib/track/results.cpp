@@ -43,6 +43,7 @@ void Results::add_pictures(const Field& field, ImageView current, const std::str
 void Results::finish(const TrackSummary& summary) {
   writer_->finish();
   write_text_file(folder_.claim("run.json"), run_json(job_, summary));
+  folder_.commit();
 }
 
 }  // namespace dic
