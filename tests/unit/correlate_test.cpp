@@ -498,4 +498,192 @@ TEST_P(EveryVariant, EmptyBatchesAndEmptyShiftsAreFine) {
   EXPECT_FALSE(peaks[0].found);
 }
 
+// ---- Requests that contradict themselves
+// -------------------------------------------------------------------
+
+class Refused : public ::testing::Test {
+ protected:
+  Refused() : reference_(noise(30, 30, ScalarType::u8, 1)), search_(noise(40, 40, ScalarType::u8, 2)) {
+    case_.ref_h = case_.ref_w = 9;
+    case_.search_h = case_.search_w = 13;
+    case_.shifts = {0, 4, 0, 4};
+    case_.references = {{0, 1, 1}, {0, 5, 5}};
+    case_.windows = {{0, 1, 1}, {0, 5, 5}};
+  }
+  CorrelateRequest request(const std::string& variant = "") const {
+    return request_of(case_, reference_.view, search_.view, Measure::zncc, variant);
+  }
+  void expect_refused(const CorrelateRequest& r) {
+    std::vector<Peak> peaks;
+    EXPECT_THROW(correlator_.peaks(r, peaks), dic::UsageError);
+  }
+
+  Picture reference_, search_;
+  Case case_;
+  Correlator correlator_{"cpu", 1};
+};
+
+TEST_F(Refused, NothingWrongIsAccepted) {
+  std::vector<Peak> peaks;
+  EXPECT_NO_THROW(correlator_.peaks(request(), peaks));
+}
+TEST_F(Refused, ReferencesOutsideTheirPicture) {
+  case_.references[1] = {0, 22, 5};
+  expect_refused(request());
+  case_.references[1] = {0, 5, -1};
+  expect_refused(request());
+}
+TEST_F(Refused, CountsThatDoNotFitTheForm) {
+  case_.windows.push_back({0, 0, 0});
+  expect_refused(request());
+  case_.form = Form::one_to_many;
+  expect_refused(request());
+  case_.form = Form::n_to_mn;
+  expect_refused(request());
+}
+TEST_F(Refused, MixedTypes) {
+  const Picture other = noise(40, 40, ScalarType::u16, 3);
+  expect_refused(request_of(case_, reference_.view, other.view, Measure::zncc, ""));
+}
+TEST_F(Refused, PicturesThatDoNotExist) {
+  case_.windows[0].picture = 1;
+  expect_refused(request());
+  case_.windows[0].picture = -1;
+  expect_refused(request());
+}
+TEST_F(Refused, EmptyMatrices) {
+  case_.ref_w = 0;
+  expect_refused(request());
+}
+TEST_F(Refused, ShiftsBeyondAllReason) {
+  case_.shifts.dx_max = std::numeric_limits<int>::max();
+  expect_refused(request());
+}
+TEST_F(Refused, MasksOfAnotherSizeTypeOrNumber) {
+  const Picture small = noise(29, 30, ScalarType::u8, 4), wide = noise(30, 30, ScalarType::u16, 4);
+  CorrelateRequest r = request();
+  r.reference_mask = {&small.view, 1};
+  expect_refused(r);
+  r.reference_mask = {&wide.view, 1};
+  expect_refused(r);
+  const ImageView two[] = {reference_.view, reference_.view};
+  r.reference_mask = two;
+  expect_refused(r);
+}
+TEST_F(Refused, PeaksOfSums) {
+  CorrelateRequest r = request();
+  r.measure = Measure::sums;
+  expect_refused(r);
+}
+TEST_F(Refused, VariantsThatCannotOrDoNotExist) {
+  expect_refused(request("cpu-magic"));
+  CorrelateRequest r = request("cpu-fft");
+  const Picture mask = noise(30, 30, ScalarType::u8, 4);
+  r.reference_mask = {&mask.view, 1};
+  expect_refused(r);
+}
+TEST_F(Refused, DevicesThatDoNotExist) {
+  EXPECT_THROW(Correlator("tpu"), dic::UsageError);
+  EXPECT_THROW(Correlator("cuda:x"), dic::UsageError);
+  EXPECT_THROW(Correlator("cpu:1"), dic::UsageError);
+}
+
+// ---- Exactness at the ends of the ranges
+// -----------------------------------------------------------------------
+
+TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
+  Correlator correlator("cpu", 1);
+  for (const auto& [type, size] :
+       {std::pair{ScalarType::u8, 257}, {ScalarType::u8, 300}, {ScalarType::u16, 257}}) {
+    Picture white(size, size, type);
+    const std::uint64_t high = type == ScalarType::u8 ? 255 : 65535;
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x) white.set(y, x, static_cast<double>(high));
+    Case c{.ref_h = size, .ref_w = size, .search_h = size, .search_w = size};
+    c.references = c.windows = {{0, 0, 0}};
+    const std::uint64_t sum =
+        high * high * static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size);
+    for (const char* variant : {"cpu-naive", "cpu-direct"}) {
+      Surfaces s;
+      correlator.surfaces(request_of(c, white.view, white.view, Measure::sums, variant), s);
+      if (type == ScalarType::u8)
+        EXPECT_EQ(*s.surface<std::uint32_t>(0), static_cast<std::uint32_t>(sum)) << variant;
+      else
+        EXPECT_EQ(*s.surface<std::uint64_t>(0), sum) << variant;
+    }
+  }
+}
+
+TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
+  // n * sum of squares needs more than 53 bits here.
+  for (ScalarType type : {ScalarType::u8, ScalarType::u16}) {
+    const int size = 600;
+    Picture picture(size + 3, size + 3, type);
+    const double high = type == ScalarType::u8 ? 255 : 65535;
+    for (int y = 0; y < size + 3; ++y)
+      for (int x = 0; x < size + 3; ++x) picture.set(y, x, high - (x == 100 && y == 200));
+    Case c{.ref_h = size, .ref_w = size, .search_h = size + 3, .search_w = size + 3, .shifts = {0, 3, 0, 3}};
+    c.references = {{0, 2, 1}};
+    c.windows = {{0, 0, 0}};
+    Correlator correlator("cpu", 2);
+    for (const char* variant : {"cpu-direct", "cpu-fft"}) {
+      std::vector<Peak> peaks;
+      correlator.peaks(request_of(c, picture.view, picture.view, Measure::zncc, variant), peaks);
+      EXPECT_EQ(peaks[0].dx, 2) << variant;
+      EXPECT_EQ(peaks[0].dy, 1);
+      EXPECT_FLOAT_EQ(peaks[0].score, 1);
+      EXPECT_NEAR(peaks[0].second, 0, 1e-5);
+    }
+  }
+}
+
+// ---- The planner
+// -----------------------------------------------------------------------------------------------
+
+TEST(Planner, ChoosesByShape) {
+  const dic::DeviceFacts cpu{.backend = "cpu", .threads = 2, .compute_capability = 0};
+  struct Row {
+    ScalarType type;
+    Measure measure;
+    int ref, shifts;
+    bool masked;
+    const char* variant;
+  };
+  for (const Row& row : {Row{ScalarType::u8, Measure::zncc, 33, 5, false, "cpu-direct"},
+                         Row{ScalarType::u8, Measure::zncc, 33, 65, false, "cpu-direct"},
+                         Row{ScalarType::u8, Measure::zncc, 21, 108, false, "cpu-direct"},
+                         Row{ScalarType::f32, Measure::zncc, 33, 5, false, "cpu-direct"},
+                         Row{ScalarType::u8, Measure::zncc, 64, 1985, false, "cpu-fft"},
+                         Row{ScalarType::f32, Measure::zncc, 64, 1985, false, "cpu-fft"},
+                         Row{ScalarType::u8, Measure::zncc, 8, 1985, false, "cpu-direct"},
+                         Row{ScalarType::u8, Measure::zncc, 64, 1985, true, "cpu-direct"},
+                         Row{ScalarType::i32, Measure::zncc, 64, 1985, false, "cpu-direct"},
+                         Row{ScalarType::u16, Measure::sums, 1000, 2000, false, "cpu-direct"}}) {
+    dic::CorrelateShape shape{.type = row.type,
+                              .measure = row.measure,
+                              .ref_h = row.ref,
+                              .ref_w = row.ref,
+                              .search_h = row.ref + row.shifts - 1,
+                              .search_w = row.ref + row.shifts - 1,
+                              .shifts = {0, row.shifts - 1, 0, row.shifts - 1},
+                              .references = 1,
+                              .pairs = 1,
+                              .masked = row.masked};
+    const dic::CorrelatePlan plan = dic::plan_correlation(shape, cpu);
+    EXPECT_EQ(plan.variant, row.variant) << to_string(row.type) << " " << row.ref << " " << row.shifts;
+    EXPECT_FALSE(plan.reason.empty());
+  }
+}
+
+TEST(Planner, SaysWhatRan) {
+  const Picture picture = noise(40, 40, ScalarType::u8, 1);
+  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
+  c.references = c.windows = {{0, 0, 0}};
+  Correlator correlator("cpu", 1);
+  std::vector<Peak> peaks;
+  correlator.peaks(request_of(c, picture.view, picture.view, Measure::zncc, ""), peaks);
+  EXPECT_EQ(correlator.last_plan().variant, "cpu-direct");
+  EXPECT_EQ(correlator.device().backend, "cpu");
+}
+
 }  // namespace

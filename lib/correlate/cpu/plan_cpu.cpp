@@ -14,20 +14,20 @@ namespace {
 double direct_rate(ScalarType type) {
   switch (type) {
     case ScalarType::u8:
-      return 12;
+      return 20;
     case ScalarType::u16:
-      return 4;
+      return 6;
     case ScalarType::i32:
     case ScalarType::f32:
     case ScalarType::f64:
       break;
   }
-  return 1.5;
+  return 2;
 }
 
 // Columns are padded to whole vectors of about this many elements.
 double padded(int width, ScalarType type) {
-  const double lanes = type == ScalarType::u8 ? 32 : (type == ScalarType::u16 ? 16 : 8);
+  const double lanes = type == ScalarType::u8 || type == ScalarType::u16 ? 32 : 8;
   return std::ceil(width / lanes) * lanes;
 }
 

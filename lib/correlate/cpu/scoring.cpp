@@ -120,13 +120,22 @@ void slide_down(const T* HWY_RESTRICT leaving, const T* HWY_RESTRICT entering, i
 // ---- Box sums: over a reference's width, for each dx
 // -------------------------------------------------------
 
+inline double sum_of(const double* values, int n) {
+  const hn::ScalableTag<double> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  int j = 0;
+  for (; j + lanes <= n; j += lanes) sums = hn::Add(sums, hn::LoadU(d, values + j));
+  double sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; j < n; ++j) sum += values[j];
+  return sum;
+}
+
 template <typename T>
 void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>* HWY_RESTRICT out) {
   if constexpr (std::is_floating_point_v<T>) {
     // No running sums: what leaves would leave its rounding behind.
-    for (int dx = 0; dx < nx; ++dx) out[dx] = 0;
-    for (int j = 0; j < width; ++j)
-      for (int dx = 0; dx < nx; ++dx) out[dx] += columns[dx + j];
+    for (int dx = 0; dx < nx; ++dx) out[dx] = sum_of(columns + dx, width);
   } else {
     std::uint64_t sum = 0;
     for (int j = 0; j < width; ++j) sum += columns[j];
