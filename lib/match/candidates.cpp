@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <dic/refine.hpp>
+#include <limits>
 #include <span>
 
 namespace dic {
 namespace {
 
 constexpr int kRowsPerChunk = 32;
+constexpr int kBlock = 128;  ///< values that are looked at one by one only where their maximum is high enough
 
 /// In independent lanes, so that the compiler keeps them in vectors.
-float row_maximum(const float* row, int n) {
+float maximum(const float* values, int n) {
   constexpr int kLanes = 16;
   float lanes[kLanes];
-  std::fill(lanes, lanes + kLanes, row[0]);
+  std::fill(lanes, lanes + kLanes, values[0]);
   int i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
-  for (; i < n; ++i) lanes[0] = std::max(lanes[0], row[i]);
+    for (int l = 0; l < kLanes; ++l) lanes[l] = values[i + l] > lanes[l] ? values[i + l] : lanes[l];
+  for (; i < n; ++i) lanes[0] = std::max(lanes[0], values[i]);
   return *std::max_element(lanes, lanes + kLanes);
 }
 
@@ -47,34 +49,42 @@ Candidate make_candidate(const SurfaceView& surface, int x, int y) {
   return candidate;
 }
 
+/// The highest value of all: what is left where nothing reaches the limit.
+Candidate highest(const SurfaceView& surface, const std::vector<float>& row_maxima) {
+  const int y = static_cast<int>(std::max_element(row_maxima.begin(), row_maxima.end()) - row_maxima.begin());
+  const float* row = surface.row(y);
+  return make_candidate(surface, static_cast<int>(std::max_element(row, row + surface.nx) - row), y);
+}
+
+/// The position breaks ties: threads find candidates in any order.
+bool is_better(const Candidate& a, const Candidate& b) {
+  if (a.estimate != b.estimate) return a.estimate > b.estimate;
+  return a.y != b.y ? a.y < b.y : a.x < b.x;
+}
+
 }  // namespace
 
 std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, ThreadPool& pool) {
-  std::vector<float> maxima(surface.ny);
+  std::vector<float> row_maxima(surface.ny, -std::numeric_limits<float>::infinity());
   std::vector<std::vector<Candidate>> found(pool.size());
+  const auto search_block = [&](int begin, int end, int y, int worker) {
+    const float* row = surface.row(y);
+    const float most = maximum(row + begin, end - begin);
+    row_maxima[y] = std::max(row_maxima[y], most);
+    if (most < lowest) return;
+    for (int x = begin; x < end; ++x)
+      if (row[x] >= lowest && is_local_maximum(surface, x, y))
+        found[worker].push_back(make_candidate(surface, x, y));
+  };
   pool.parallel_for(surface.ny, kRowsPerChunk, [&](std::int64_t begin, std::int64_t end, int worker) {
-    for (int y = static_cast<int>(begin); y < end; ++y) {
-      const float* row = surface.row(y);
-      maxima[y] = row_maximum(row, surface.nx);
-      if (maxima[y] < lowest) continue;
-      for (int x = 0; x < surface.nx; ++x)
-        if (row[x] >= lowest && is_local_maximum(surface, x, y))
-          found[worker].push_back(make_candidate(surface, x, y));
-    }
+    for (int y = static_cast<int>(begin); y < end; ++y)
+      for (int x = 0; x < surface.nx; x += kBlock)
+        search_block(x, std::min(x + kBlock, surface.nx), y, worker);
   });
   std::vector<Candidate> candidates;
   for (const auto& part : found) candidates.insert(candidates.end(), part.begin(), part.end());
-  if (candidates.empty()) {
-    const int y = static_cast<int>(std::max_element(maxima.begin(), maxima.end()) - maxima.begin());
-    const float* row = surface.row(y);
-    candidates.push_back(
-        make_candidate(surface, static_cast<int>(std::max_element(row, row + surface.nx) - row), y));
-  }
-  // The position breaks ties: threads find candidates in any order.
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.estimate != b.estimate) return a.estimate > b.estimate;
-    return a.y != b.y ? a.y < b.y : a.x < b.x;
-  });
+  if (candidates.empty()) candidates.push_back(highest(surface, row_maxima));
+  std::sort(candidates.begin(), candidates.end(), is_better);
   return candidates;
 }
 

@@ -13,7 +13,8 @@
 namespace dic {
 namespace {
 
-/// A sharp peak between four pixels shows at least this much less at each of them.
+/// The most that a peak between four pixels may lie above each of them: that of a speckle of 1.4 px (sigma
+/// 0.7).
 constexpr double kSamplingLoss = 0.25;
 /// How much the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
@@ -147,18 +148,18 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
     const TemplateWarp warp(wanted, scale, pool);
     for (const double rotation : options.rotations) {
       if (stop.stop_requested()) throw Cancelled("Template matching was cancelled.");
-      const Pattern pattern = warp.at(rotation);
-      if (pattern.values.width() > image.width || pattern.values.height() > image.height) continue;
+      const auto pattern = warp.at(rotation, image.width, image.height);
+      if (!pattern) continue;
       fits = true;
       pose.rotation_deg = rotation;
       pose.scale = scale;
-      result.add(find_pattern(pattern, pose, image));
+      result.add(find_pattern(*pattern, pose, image));
     }
   }
   if (!fits)
     throw UsageError("Template " + std::to_string(index + 1) + " (" + size_text(pose.width, pose.height) +
                      ") does not fit into the image (" + size_text(image.width, image.height) +
-                     "); take a smaller template or a smaller scale.");
+                     "); take a smaller template or another scale.");
   result.matches = suppress_non_maxima(result.matches, options.max_overlap, options.max_matches);
   return result;
 }
@@ -167,8 +168,7 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
 MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
   const bool is_ssd = options.method == Measure::ssd;
   const SurfaceView surface = correlate(pattern, image);
-  const double lowest =
-      is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss - kEstimateError;
+  const double lowest = is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss;
   const double pattern_energy = energy(pattern);
   const auto estimated_score = [&](const Candidate& at) {
     return is_ssd ? 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at)) : at.estimate;
@@ -211,7 +211,7 @@ SurfaceView Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   request.shifts = Shifts::valid(reference.height, reference.width, image.height, image.width);
   request.measure = options.method;
   request.variant = options.variant;
-  if (pattern.masked) request.reference_mask = {&mask, 1};
+  if (pattern.is_masked()) request.reference_mask = {&mask, 1};
   correlator.surfaces(request, surfaces);
 
   float* values = surfaces.surface<float>(0);

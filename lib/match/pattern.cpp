@@ -72,11 +72,17 @@ struct Similarity {
   }
 };
 
-/// Whole pixels between the outermost of four values.
-std::array<int, 2> whole_pixels(std::array<double, 4> values) {
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  return {static_cast<int>(std::ceil(*low - kSlack)), static_cast<int>(std::floor(*high + kSlack))};
-}
+/// Whole pixels first .. last of an interval that holds four values.
+struct Span {
+  double first, last;
+
+  explicit Span(std::array<double, 4> values) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    first = std::ceil(*low - kSlack);
+    last = std::floor(*high + kSlack);
+  }
+  double count() const { return last - first + 1; }
+};
 
 template <typename T>
 double stretched_top() {
@@ -111,7 +117,10 @@ Template make_template(ImageView values, ImageView mask) {
                 values.bit_depth,
                 0,
                 0};
-  for_each_pixel(values, [&](int x, int y, double value) { made.values.row<double>(y)[x] = value; });
+  for_each_pixel(values, [&](int x, int y, double value) {
+    if (!std::isfinite(value)) throw UsageError("A template holds NaN or infinity; take a patch without.");
+    made.values.row<double>(y)[x] = value;
+  });
   for_each_pixel(mask.empty() ? values : mask, [&](int x, int y, double value) {
     made.mask.row<std::uint8_t>(y)[x] = mask.empty() || value != 0;
   });
@@ -137,31 +146,32 @@ bool TemplateWarp::counts(double x, double y) const {
   return upper[left] && upper[next] && lower[left] && lower[next];
 }
 
-Pattern TemplateWarp::at(double rotation_deg) const {
+std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int max_height) const {
   const double right = source_.values.width() - 1, bottom = source_.values.height() - 1;
   const Similarity warp(rotation_deg, scale_);
-  const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
   const auto a = warp.forward(right, 0), b = warp.forward(0, bottom), c = warp.forward(right, bottom);
-  const auto [left_x, right_x] = whole_pixels({0, a[0], b[0], c[0]});
-  const auto [top_y, bottom_y] = whole_pixels({0, a[1], b[1], c[1]});
-  const int width = right_x - left_x + 1, height = bottom_y - top_y + 1;
+  const Span across({0, a[0], b[0], c[0]}), down({0, a[1], b[1], c[1]});
+  if (across.count() > max_width || down.count() > max_height) return std::nullopt;
 
-  Pattern pattern{Image(width, height, ScalarType::f64),
+  const int width = static_cast<int>(across.count()), height = static_cast<int>(down.count());
+  const int origin_x = static_cast<int>(across.first), origin_y = static_cast<int>(down.first);
+  const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
+  const bool identity = is_identity(rotation_deg, scale_);  // exact, not to rounding
+  Pattern pattern{identity ? source_.values : Image(width, height, ScalarType::f64),
                   Image(width, height, ScalarType::u8),
-                  false,
-                  left_x,
-                  top_y,
+                  origin_x,
+                  origin_y,
                   center_x,
                   center_y};
-  if (is_identity(rotation_deg, scale_)) pattern.values = source_.values;  // exact, not to rounding
   for (int j = 0; j < height; ++j)
     for (int i = 0; i < width; ++i) {
-      const auto [x, y] = warp.inverse(left_x + i, top_y + j);
-      const bool inside = counts(x, y);
-      pattern.masked = pattern.masked || !inside;
-      pattern.mask.row<std::uint8_t>(j)[i] = inside;
-      if (inside && !is_identity(rotation_deg, scale_)) pattern.values.row<double>(j)[i] = spline_.at(x, y);
+      const auto [x, y] = warp.inverse(origin_x + i, origin_y + j);
+      if (!counts(x, y)) continue;
+      ++pattern.elements;
+      pattern.mask.row<std::uint8_t>(j)[i] = 1;
+      if (!identity) pattern.values.row<double>(j)[i] = spline_.at(x, y);
     }
+  if (pattern.elements < 2) return std::nullopt;
   return pattern;
 }
 

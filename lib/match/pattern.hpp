@@ -2,6 +2,7 @@
 
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
+#include <optional>
 
 #include "core/parallel.hpp"
 #include "match/quintic_spline.hpp"
@@ -17,25 +18,28 @@ struct Template {
   double min, max;  ///< over the pixels that count
 };
 
-/// Throws UsageError where it is empty, `mask` has another size, or no pixel counts. `mask` may be empty.
+/// Throws UsageError where it is empty or holds NaN, `mask` has another size, or no pixel counts. `mask` may
+/// be empty.
 Template make_template(ImageView values, ImageView mask);
 
 /// A template turned and scaled onto the pixel grid of an image: what is searched for.
 struct Pattern {
-  Image values;         ///< f64
-  Image mask;           ///< u8, 1 = counts
-  bool masked = false;  ///< false: every element counts
+  Image values;  ///< f64
+  Image mask;    ///< u8, 1 = counts
   int origin_x = 0,
       origin_y = 0;  ///< first element, relative to where the template's top-left pixel lands, px
   double center_x = 0, center_y = 0;  ///< the template's centre, relative likewise
+  std::int64_t elements = 0;          ///< that count
+
+  bool is_masked() const { return elements < static_cast<std::int64_t>(mask.width()) * mask.height(); }
 };
 
 /// Turns one template, scaled once, by any angle.
 class TemplateWarp {
  public:
   TemplateWarp(const Template& source, double scale, ThreadPool& pool);
-  /// The pattern at an angle. It has no elements where nothing of the template is left.
-  Pattern at(double rotation_deg) const;
+  /// The pattern at an angle; nothing where it is larger than that, or less than two pixels of it count.
+  std::optional<Pattern> at(double rotation_deg, int max_width, int max_height) const;
 
  private:
   bool counts(double x, double y) const;

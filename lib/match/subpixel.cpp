@@ -88,7 +88,7 @@ double score(const Comparison& comparison, Measure method) {
     difference += (f - g) * (f - g);
     rounding += kNoContrast * kNoContrast * mean.image * mean.image;
   });
-  if (method == Measure::ssd) return ff + gg > 0 ? 1 - difference / (ff + gg) : 1;
+  if (method == Measure::ssd) return ff + gg > 0 ? 1 - difference / (ff + gg) : difference == 0;
   return ff > 0 && gg > rounding ? std::clamp(fg / std::sqrt(ff * gg), -1.0, 1.0) : 0;
 }
 

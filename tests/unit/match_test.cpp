@@ -449,9 +449,8 @@ TEST(Match, SaysWhatIsWrong) {
               flat = constant_picture(9, 9, 7);
   const MatchOptions options = cpu_options();
   EXPECT_EQ(usage_message([&] { find_one(large, image, options); }),
-            "Template 1 (41 x 10 px) does not fit into the image (40 x 30 px); take a smaller template or a "
-            "smaller "
-            "scale.");
+            "Template 1 (41 x 10 px) does not fit into the image (40 x 30 px); take a smaller template or "
+            "another scale.");
   EXPECT_NE(usage_message([&] { find_one(flat, image, options); }).find("same grey level everywhere"),
             std::string::npos);
   EXPECT_NE(usage_message([&] {
@@ -461,6 +460,13 @@ TEST(Match, SaysWhatIsWrong) {
   EXPECT_NE(usage_message([&] {
               find_one(crop(image, 0, 0, 9, 9), image, options, constant_picture(9, 9, 0));
             }).find("zero everywhere"),
+            std::string::npos);
+  Image broken(9, 9, ScalarType::f32);
+  broken.row<float>(4)[4] = std::nanf("");
+  EXPECT_NE(usage_message([&] { find_one(broken, image, options); }).find("NaN"), std::string::npos);
+  MatchOptions extreme = options;
+  extreme.scales = {1e-3, 1e9};
+  EXPECT_NE(usage_message([&] { find_one(crop(image, 0, 0, 9, 9), image, extreme); }).find("does not fit"),
             std::string::npos);
   MatchOptions wrong = options;
   wrong.max_matches = 0;
