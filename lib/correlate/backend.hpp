@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/correlate.hpp>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -80,6 +81,10 @@ std::string variant_problem(const BackendEntry& backend, std::string_view varian
 /// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the measure's sign.
 Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure);
 /// What a surface holds for a score: the measure's sign, and its value for a shift that is not defined.
-float score_to_value(float score, Measure measure);
+inline float score_to_value(float score, Measure measure) {
+  const bool undefined = score == -std::numeric_limits<float>::infinity();
+  if (measure == Measure::ssd) return undefined ? std::numeric_limits<float>::max() : -score;
+  return undefined ? 0.0F : score;
+}
 
 }  // namespace dic::correlate

@@ -75,6 +75,26 @@ struct Widen {
   }
 };
 
+// Sums of kVectors vectors of columns from x on.
+template <int kVectors, typename T>
+HWY_INLINE void column_block(const Block<T>& window, int first, int rows, const Widen<T>& widen, int x,
+                             ColumnSum<T>* sums, ColumnSum<T>* squares) {
+  const hn::ScalableTag<ColumnSum<T>> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  hn::Vec<decltype(d)> sum[kVectors], square[kVectors];
+  for (int k = 0; k < kVectors; ++k) sum[k] = square[k] = hn::Zero(d);
+  for (int i = first; i < first + rows; ++i)
+    for (int k = 0; k < kVectors; ++k) {
+      const auto v = widen.load(window.row(i) + x + k * lanes);
+      sum[k] = hn::Add(sum[k], v);
+      square[k] = hn::Add(square[k], hn::Mul(v, v));
+    }
+  for (int k = 0; k < kVectors; ++k) {
+    hn::StoreU(sum[k], d, sums + x + k * lanes);
+    hn::StoreU(square[k], d, squares + x + k * lanes);
+  }
+}
+
 // sums[x] and squares[x] over rows first .. first + rows - 1 of the window.
 template <typename T>
 void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& widen, ColumnSum<T>* sums,
@@ -92,17 +112,11 @@ void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& wi
     }
     return;
   }
-  for (int x = 0; x < window.width; x += lanes) {
-    const int x0 = std::min(x, window.width - lanes);  // the last vector overlaps the one before
-    auto sum = hn::Zero(d), square = hn::Zero(d);
-    for (int i = first; i < first + rows; ++i) {
-      const auto v = widen.load(window.row(i) + x0);
-      sum = hn::Add(sum, v);
-      square = hn::Add(square, hn::Mul(v, v));
-    }
-    hn::StoreU(sum, d, sums + x0);
-    hn::StoreU(square, d, squares + x0);
-  }
+  int x = 0;
+  for (; x + 4 * lanes <= window.width; x += 4 * lanes)
+    column_block<4, T>(window, first, rows, widen, x, sums, squares);
+  for (; x < window.width; x += lanes)  // the last vector overlaps the one before
+    column_block<1, T>(window, first, rows, widen, std::min(x, window.width - lanes), sums, squares);
 }
 
 // Moves exact integer column sums down by one row.
@@ -141,8 +155,7 @@ void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>
     for (int j = 0; j < width; ++j) sum += columns[j];
     out[0] = static_cast<Sum<T>>(sum);
     for (int dx = 1; dx < nx; ++dx) {
-      sum += columns[dx + width - 1];
-      sum -= columns[dx - 1];
+      sum += std::uint64_t{columns[dx + width - 1]} - columns[dx - 1];
       out[dx] = static_cast<Sum<T>>(sum);
     }
   }
@@ -475,11 +488,6 @@ template const Scoring<std::uint16_t>& scoring();
 template const Scoring<std::int32_t>& scoring();
 template const Scoring<float>& scoring();
 template const Scoring<double>& scoring();
-
-float score_to_value(float score, Measure measure) {
-  if (measure == Measure::ssd) return score == kUndefined ? std::numeric_limits<float>::max() : -score;
-  return score == kUndefined ? 0.0F : score;
-}
 
 Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure) {
   Peak peak = table().peak(scores, shifts);
