@@ -50,7 +50,7 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   command.add_option("--vx", motion.vx, "affine: dv/dx");
   command.add_option("--vy", motion.vy, "affine: dv/dy");
   command.add_option("--angle", motion.angle_deg, "rotation: degrees, positive from x (right) to y (down)");
-  command.add_option("--cx", flags.cx, "affine, rotation, star: centre, px")->default_str("the middle");
+  command.add_option("--cx", flags.cx, "affine, rotation: centre, px")->default_str("the middle");
   command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
   command.add_option("--amplitude", motion.amplitude, "star: amplitude of v; crack: half of the opening, px");
   command.add_option("--period-min", motion.period_min, "star: period of v at the right edge, px");
