@@ -1,5 +1,6 @@
 #include "io/colour_map.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
@@ -7,7 +8,10 @@
 namespace dic {
 namespace {
 
-ColourMap from_bgr(const cv::Mat& bgr) {
+ColourMap make_sequential() {
+  cv::Mat ramp(1, 256, CV_8UC1), bgr;
+  for (int i = 0; i < 256; ++i) ramp.at<std::uint8_t>(i) = static_cast<std::uint8_t>(i);
+  cv::applyColorMap(ramp, bgr, cv::COLORMAP_VIRIDIS);
   ColourMap map;
   for (int i = 0; i < 256; ++i) {
     const auto& colour = bgr.at<cv::Vec3b>(i);
@@ -16,28 +20,33 @@ ColourMap from_bgr(const cv::Mat& bgr) {
   return map;
 }
 
-ColourMap make_sequential() {
-  cv::Mat ramp(1, 256, CV_8UC1), colours;
-  for (int i = 0; i < 256; ++i) ramp.at<std::uint8_t>(i) = static_cast<std::uint8_t>(i);
-  cv::applyColorMap(ramp, colours, cv::COLORMAP_VIRIDIS);
-  return from_bgr(colours);
+/// CIE Lab (D65) to sRGB. OpenCV's conversion builds tables for a tenth of a second first.
+std::array<std::uint8_t, 3> from_lab(double lightness, double a, double b) {
+  const double fy = (lightness + 16) / 116;
+  const auto expand = [](double f) { return f > 6.0 / 29 ? f * f * f : 3 * (36.0 / 841) * (f - 4.0 / 29); };
+  const double x = 0.95047 * expand(fy + a / 500), y = expand(fy), z = 1.08883 * expand(fy - b / 200);
+  const auto encode = [](double linear) {
+    const double c = std::clamp(linear, 0.0, 1.0);
+    const double gamma = c <= 0.0031308 ? 12.92 * c : 1.055 * std::pow(c, 1 / 2.4) - 0.055;
+    return static_cast<std::uint8_t>(std::lround(255 * gamma));
+  };
+  return {encode(3.2406 * x - 1.5372 * y - 0.4986 * z), encode(-0.9689 * x + 1.8758 * y + 0.0415 * z),
+          encode(0.0557 * x - 0.2040 * y + 1.0570 * z)};
 }
 
-/// Straight lines in CIE Lab from a neutral middle to two ends of equal lightness and chroma: equal steps of
-/// the value are equal steps for the eye, and neither sign stands out.
+/// Straight lines in Lab from a neutral middle to two ends of equal lightness and chroma: equal steps of the
+/// value are equal steps for the eye, and neither sign stands out.
 ColourMap make_diverging() {
-  constexpr float kMiddleLightness = 93, kEndLightness = 38, kEndChroma = 58;
-  constexpr float kBlueHue = 291, kRedHue = 30;  // degrees; all of it inside the gamut of sRGB
-  cv::Mat lab(1, 256, CV_32FC3), bgr;
+  constexpr double kMiddleLightness = 93, kEndLightness = 38, kEndChroma = 58;
+  constexpr double kBlueHue = 291, kRedHue = 30;  // degrees; all of it inside the gamut of sRGB
+  ColourMap map;
   for (int i = 0; i < 256; ++i) {
-    const float position = (static_cast<float>(i) - 127.5f) / 127.5f, distance = std::abs(position);
-    const float hue = (position < 0 ? kBlueHue : kRedHue) * std::numbers::pi_v<float> / 180;
-    lab.at<cv::Vec3f>(i) = {kMiddleLightness + (kEndLightness - kMiddleLightness) * distance,
-                            kEndChroma * distance * std::cos(hue), kEndChroma * distance * std::sin(hue)};
+    const double position = (i - 127.5) / 127.5, distance = std::abs(position);
+    const double hue = (position < 0 ? kBlueHue : kRedHue) * std::numbers::pi / 180;
+    map[i] = from_lab(kMiddleLightness + (kEndLightness - kMiddleLightness) * distance,
+                      kEndChroma * distance * std::cos(hue), kEndChroma * distance * std::sin(hue));
   }
-  cv::cvtColor(lab, bgr, cv::COLOR_Lab2BGR);
-  bgr.convertTo(bgr, CV_8UC3, 255);
-  return from_bgr(bgr);
+  return map;
 }
 
 }  // namespace
