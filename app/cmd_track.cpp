@@ -14,6 +14,14 @@ namespace dic::app {
 
 namespace {
 
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  dic track frames/*.png                              everything by default, into dic_out/\n"
+    "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
+    "  dic track loaded.tif --reference start.tif --roi-rect 100,80,400,300 --scale 0.02 -o result\n"
+    "\n"
+    "docs/user-guide.md says how to choose subset, step and strain window.";
+
 struct TrackFlags {
   TrackJob job;
   std::string roi_mask, config, save_config;
@@ -80,10 +88,12 @@ void add_polygons(CLI::App& command, const std::string& name, std::vector<Roi::P
 
 void add_input(CLI::App& command, TrackFlags& flags) {
   TrackJob& job = flags.job;
+  command.option_defaults()->group("Input");
   command
-      .add_option("frames", job.frames,
+      .add_option("FRAMES", job.frames,
                   "Pictures, quoted globs, folders, or one video; the first is the reference")
-      ->type_name("FRAMES")
+      ->type_name("")
+      ->default_str("")
       ->configurable(false);
   command.add_option("--reference", job.reference, "Reference picture, instead of the first frame")
       ->type_name("FILE");
@@ -101,8 +111,10 @@ void add_input(CLI::App& command, TrackFlags& flags) {
   add_polygons(command, "--roi-hole", job.roi.holes, "Polygon that is left out; may be repeated");
 }
 
-void add_measurement(CLI::App& command, TrackOptions& options) {
+void add_measurement(CLI::App& command, TrackFlags& flags) {
+  TrackOptions& options = flags.job.options;
   RefineOptions& refine = options.refine;
+  command.option_defaults()->group("Measurement");
   command.add_option("--subset", refine.subset, "Side of the square around a point, px, odd, 7 to 255");
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
@@ -130,6 +142,7 @@ void add_measurement(CLI::App& command, TrackOptions& options) {
           "Noise of the pictures in grey levels, for sigma_u and sigma_v")
       ->type_name("GREY|auto")
       ->default_str("auto");
+  command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
   command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
   add_choice(command, "--strain-measure", options.strain.measure,
              {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
@@ -137,23 +150,12 @@ void add_measurement(CLI::App& command, TrackOptions& options) {
              "Measure of strain");
 }
 
-void add_running(CLI::App& command, TrackOptions& options) {
-  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all");
+void add_running(CLI::App& command, TrackFlags& flags) {
+  TrackOptions& options = flags.job.options;
+  command.option_defaults()->group("Running");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all")->type_name("DEVICE");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
-}
-
-void add_output(CLI::App& command, TrackFlags& flags) {
-  TrackJob& job = flags.job;
-  command.add_option("-o,--output", job.output, "Folder of the results")->type_name("DIR");
-  command.add_flag("--force", job.force, "Replace an earlier result in that folder")->configurable(false);
-  command.add_option("--scale", job.scale_mm_per_px, "mm per px: results in mm; 0 = px");
-  command.add_flag("--csv", job.csv, "Write a CSV table per frame");
-  add_choice(command, "--csv-style", job.csv_style,
-             {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
-             "Columns of the CSV tables");
-  command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
-  command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
   command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
   command.add_option("--config", flags.config, "TOML file with values for options that are not typed")
@@ -164,6 +166,19 @@ void add_output(CLI::App& command, TrackFlags& flags) {
                   "Write all options to a TOML file (without FRAMES: and end)")
       ->type_name("FILE")
       ->configurable(false);
+}
+
+void add_output(CLI::App& command, TrackFlags& flags) {
+  TrackJob& job = flags.job;
+  command.option_defaults()->group("Output");
+  command.add_option("-o,--output", job.output, "Folder of the results")->type_name("DIR");
+  command.add_flag("--force", job.force, "Replace an earlier result in that folder")->configurable(false);
+  command.add_option("--scale", job.scale_mm_per_px, "mm per px: results in mm; 0 = px");
+  command.add_flag("--csv", job.csv, "Write a CSV table per frame");
+  add_choice(command, "--csv-style", job.csv_style,
+             {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
+             "Columns of the CSV tables");
+  command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
 }
 
 void run_track(CLI::App& command, TrackFlags& flags) {
@@ -197,9 +212,10 @@ void add_track(CLI::App& app) {
   CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of pictures");
   command->option_defaults()->always_capture_default();
   add_input(*command, *flags);
-  add_measurement(*command, flags->job.options);
-  add_running(*command, flags->job.options);
+  add_measurement(*command, *flags);
   add_output(*command, *flags);
+  add_running(*command, *flags);
+  command->footer(kExamples);
   command->callback([command, flags] { run_track(*command, *flags); });
 }
 
