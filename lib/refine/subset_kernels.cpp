@@ -350,6 +350,15 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   });
 }
 
+/// Widest vector (16, 8 or 4 columns) along which the displacement crosses at most one knot; 4 also where
+/// even that is too wide, and interpolation gathers.
+HWY_INLINE int columns_per_knot(const ShapeParameters& s, const SubsetRect& r) {
+  const double curved = std::max(std::abs(s.uxx) + std::abs(s.uxy), std::abs(s.vxx) + std::abs(s.vxy)) *
+                        std::max({-r.left, r.right, -r.top, r.bottom});
+  const double slope = std::max(std::abs(s.ux), std::abs(s.vx)) + curved;
+  return slope * 15 < 1 ? 16 : slope * 7 < 1 ? 8 : 4;
+}
+
 /// Columns in full vectors, the rest in the narrowest vector that holds them.
 template <int kDegree, int kOrder>
 HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
@@ -361,20 +370,19 @@ HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, Curren
   const auto f = [](double value) { return static_cast<float>(value); };
   const ShapeRows u{f(s.u), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)};
   const ShapeRows v{f(s.v), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)};
+  const int widest = std::min(lanes, columns_per_knot(s, p.rect));
   int first = p.rect.left;
-  for (; p.weight == nullptr && first + lanes - 1 <= p.rect.right; first += lanes)
+  for (; p.weight == nullptr && widest == lanes && first + lanes - 1 <= p.rect.right; first += lanes)
     add_current_segment<kDegree, kOrder, false>(d, p, c, u, v, first, out);
   while (first <= p.rect.right) {
-    const int left = p.rect.right - first + 1;
+    const int left = std::min(widest, p.rect.right - first + 1);
     if (left <= 4)
       add_current_segment<kDegree, kOrder, true>(d4, p, c, u, v, first, out);
     else if (left <= 8)
       add_current_segment<kDegree, kOrder, true>(d8, p, c, u, v, first, out);
     else
       add_current_segment<kDegree, kOrder, true>(d, p, c, u, v, first, out);
-    first += left <= 4   ? static_cast<int>(hn::Lanes(d4))
-             : left <= 8 ? static_cast<int>(hn::Lanes(d8))
-                         : lanes;
+    first += std::min(lanes, left <= 4 ? 4 : left <= 8 ? 8 : 16);
   }
 }
 
