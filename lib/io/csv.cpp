@@ -1,6 +1,6 @@
 #include <charconv>
-#include <concepts>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <dic/io.hpp>
 #include <limits>

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
+#include <dic/refine.hpp>
 #include <limits>
 
 #include "core/parallel.hpp"
@@ -75,6 +76,14 @@ double energy_under(const Pattern& pattern, ImageView image, const Candidate& at
   });
 }
 
+Candidate candidate_at(const Peak& peak, bool is_minimum) {
+  float around[9];
+  std::transform(peak.neighbourhood, peak.neighbourhood + 9, around,
+                 [&](float value) { return is_minimum ? -value : value; });
+  const auto [offset_x, offset_y] = peak_offset(std::span<const float, 9>(around));
+  return {peak.dx, peak.dy, around[4], offset_x, offset_y, around[4]};
+}
+
 double energy(const Pattern& pattern) { return energy_under(pattern, pattern.values, {}); }
 
 }  // namespace
@@ -102,13 +111,14 @@ struct Matcher::Impl {
   Correlator correlator;
   std::vector<Template> templates;
   Surfaces surfaces;
+  std::vector<Peak> peaks;
 
   explicit Impl(const MatchOptions& wanted)
       : options(wanted), pool(wanted.threads), correlator(make_correlator(wanted.device, wanted.threads)) {}
 
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image);
-  SurfaceView correlate(const Pattern& pattern, ImageView image);
+  std::vector<Candidate> correlate(const Pattern& pattern, ImageView image);
 };
 
 Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& options,
@@ -167,8 +177,6 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
 /// The best places of a pattern that do not overlap. `pose` names template, rotation and scale.
 MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
   const bool is_ssd = options.method == Measure::ssd;
-  const SurfaceView surface = correlate(pattern, image);
-  const double lowest = is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss;
   const double pattern_energy = energy(pattern);
   const auto estimated_score = [&](const Candidate& at) {
     return is_ssd ? 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at)) : at.estimate;
@@ -185,7 +193,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
   MatchResult result;
   std::vector<Match>& accepted = result.matches;
   bool first = true;  // tells the best score, however low
-  for (const Candidate& candidate : find_candidates(surface, lowest, pool)) {
+  for (const Candidate& candidate : correlate(pattern, image)) {
     if (is_suppressed(place(candidate.x, candidate.y), accepted, options.max_overlap)) continue;
     if (!first && estimated_score(candidate) < options.threshold - kEstimateError) continue;
     first = false;
@@ -199,9 +207,9 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
   return result;
 }
 
-/// Surface of a pattern wholly inside the image; its maxima are the places (ssd: negated, undefined =
-/// -infinity).
-SurfaceView Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
+/// Candidates of a pattern wholly inside the image. Where one match is wanted that is the peak alone: the
+/// surface need not be stored and searched.
+std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   const Image elements = to_elements(pattern, image.type, options.method);
   const ImageView reference = elements, mask = pattern.mask;
   const MatrixPosition corner;
@@ -212,14 +220,19 @@ SurfaceView Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   request.measure = options.method;
   request.variant = options.variant;
   if (pattern.is_masked()) request.reference_mask = {&mask, 1};
+  const bool is_ssd = options.method == Measure::ssd;
+  if (options.max_matches == 1) {
+    correlator.peaks(request, peaks);
+    return {candidate_at(peaks.front(), is_ssd)};
+  }
   correlator.surfaces(request, surfaces);
-
   float* values = surfaces.surface<float>(0);
-  if (options.method == Measure::ssd)
+  if (is_ssd)  // maxima are the places; undefined = -infinity
     std::transform(values, values + request.shifts.count(), values, [](float ssd) {
       return ssd < std::numeric_limits<float>::max() ? -ssd : -std::numeric_limits<float>::infinity();
     });
-  return {values, surfaces.nx, surfaces.ny};
+  const double lowest = is_ssd ? std::numeric_limits<float>::lowest() : options.threshold - kSamplingLoss;
+  return find_candidates({values, surfaces.nx, surfaces.ny}, lowest, pool);
 }
 
 void MatchResult::add(MatchResult other) {
