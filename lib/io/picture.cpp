@@ -13,8 +13,9 @@ namespace {
 
 // Long side of the picture inside the drawing, px: small frames are enlarged, huge ones reduced.
 constexpr int kSmallest = 640, kLargest = 1400;
-constexpr double kOpacity = 0.85;  // of the colours over the picture
-constexpr int kSubpixelBits = 4;   // of cv's fixed-point vertices
+constexpr int kSmallestPanel = 360;  // height, px
+constexpr double kOpacity = 0.85;    // of the colours over the picture
+constexpr int kSubpixelBits = 4;     // of cv's fixed-point vertices
 const cv::Scalar kBackground(255, 255, 255), kInk(40, 40, 40);
 
 // --- values to colours ---
@@ -63,34 +64,33 @@ ColourScale choose_scale(std::span<const float> values, const FieldPictureOption
 
 // --- the picture underneath ---
 
-/// 8-bit grey. Deeper pictures are stretched between their 0.5th and 99.5th percentile.
+/// 8-bit grey. Deeper pictures are stretched between their 0.5th and 99.5th percentile. 8 bits are not
+/// copied.
 cv::Mat as_grey(ImageView picture) {
+  if (picture.type == ScalarType::u8)
+    return {picture.height, picture.width, CV_8U, const_cast<std::uint8_t*>(picture.row<std::uint8_t>(0)),
+            static_cast<std::size_t>(picture.row_bytes)};
   cv::Mat values(picture.height, picture.width, CV_32F);
   visit_scalar(picture.type, [&]<typename T>(T) {
     for (int y = 0; y < picture.height; ++y)
       std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, values.ptr<float>(y),
                      [](T value) { return static_cast<float>(value); });
   });
-  double low = 0, high = 255;
-  if (picture.type != ScalarType::u8) {
-    std::vector<float> sample;
-    const std::size_t stride = 1 + values.total() / 100000;
-    for (std::size_t k = 0; k < values.total(); k += stride) sample.push_back(values.ptr<float>()[k]);
-    std::tie(low, high) = percentiles(sample, 0.005, 0.995);
-    if (!(high > low)) high = low + 1;
-  }
+  std::vector<float> sample;
+  const std::size_t stride = 1 + values.total() / 100000;
+  for (std::size_t k = 0; k < values.total(); k += stride) sample.push_back(values.ptr<float>()[k]);
+  auto [low, high] = percentiles(sample, 0.005, 0.995);
+  if (!(high > low)) high = low + 1;
   cv::Mat grey;
   values.convertTo(grey, CV_8U, 255 / (high - low), -255 * low / (high - low));
   return grey;
 }
 
-cv::Mat resized_rgb(const cv::Mat& grey, double zoom) {
-  cv::Mat resized, rgb;
-  const cv::Size size(std::max(1, static_cast<int>(std::lround(grey.cols * zoom))),
-                      std::max(1, static_cast<int>(std::lround(grey.rows * zoom))));
-  cv::resize(grey, resized, size, 0, 0, zoom < 1 ? cv::INTER_AREA : cv::INTER_NEAREST);
+/// Fills `rgb` with the picture, enlarged or reduced.
+void draw_picture(const cv::Mat& grey, cv::Mat rgb) {
+  cv::Mat resized;
+  cv::resize(grey, resized, rgb.size(), 0, 0, rgb.cols < grey.cols ? cv::INTER_AREA : cv::INTER_NEAREST);
   cv::cvtColor(resized, rgb, cv::COLOR_GRAY2RGB);
-  return rgb;
 }
 
 double choose_zoom(int width, int height) {
@@ -207,7 +207,7 @@ class Panel {
   }
 
  private:
-  static constexpr int kOversampling = 4;
+  static constexpr int kOversampling = 3;
   static constexpr double kWidth = 124, kTop = 66, kLeft = 6,
                           kRight = 32;  // of panel and bar, units of size_
 
@@ -253,13 +253,12 @@ class Panel {
   cv::Mat canvas_;
 };
 
-/// Picture and panel side by side on a common background.
-cv::Mat compose(const cv::Mat& picture, const cv::Mat& panel) {
-  const int height = std::max(picture.rows, panel.rows), gap = 10;
-  cv::Mat canvas(height + 2 * gap, picture.cols + panel.cols + 3 * gap, CV_8UC3, kBackground);
-  picture.copyTo(canvas({gap, gap + (height - picture.rows) / 2, picture.cols, picture.rows}));
-  panel.copyTo(canvas({picture.cols + 2 * gap, gap + (height - panel.rows) / 2, panel.cols, panel.rows}));
-  return canvas;
+cv::Mat draw_panel(int height, const ColourScale& scale, std::span<const float> values,
+                   const FieldPictureOptions& options) {
+  Panel panel(height, std::clamp(height / 640.0, 0.9, 1.6));
+  panel.draw(scale, options,
+             std::none_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }));
+  return panel.reduced();
 }
 
 }  // namespace
@@ -270,15 +269,17 @@ void write_field_picture(const std::filesystem::path& path, ImageView current, c
   if (current.empty() || values.size() != field.status.size() || values.size() != grid.inside.size())
     throw UsageError("A field picture needs a picture and one value per node of the grid.");
   const double zoom = choose_zoom(current.width, current.height);
-  cv::Mat picture = resized_rgb(as_grey(current), zoom);
+  const cv::Size size(std::max(1, static_cast<int>(std::lround(current.width * zoom))),
+                      std::max(1, static_cast<int>(std::lround(current.height * zoom))));
+  const int height = std::max(size.height, kSmallestPanel), gap = 10;
   const ColourScale scale = choose_scale(values, options);
-  draw_cells(picture, zoom, grid, field, values, scale);
+  const cv::Mat panel = draw_panel(height, scale, values, options);
 
-  const int height = std::max(picture.rows, 360);
-  Panel panel(height, std::clamp(height / 640.0, 0.9, 1.6));
-  panel.draw(scale, options,
-             std::none_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }));
-  const cv::Mat canvas = compose(picture, panel.reduced());
+  cv::Mat canvas(height + 2 * gap, size.width + panel.cols + 3 * gap, CV_8UC3, kBackground);
+  panel.copyTo(canvas({size.width + 2 * gap, gap, panel.cols, panel.rows}));
+  cv::Mat picture = canvas({gap, gap + (height - size.height) / 2, size.width, size.height});
+  draw_picture(as_grey(current), picture);
+  draw_cells(picture, zoom, grid, field, values, scale);
   write_image(path, RgbView{canvas.data, canvas.cols, canvas.rows});
 }
 

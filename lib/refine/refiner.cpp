@@ -3,9 +3,11 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "refine/picture.hpp"
 #include "refine/shape.hpp"
@@ -94,6 +96,24 @@ NormalEquations<N> normal_equations(const ReferenceSums& s) {
   n.grey = grey / s.grey_grey;
   n.hessian -= n.sum * n.sum.transpose() / s.count + grey * n.grey.transpose();
   return n;
+}
+
+/// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
+/// positive definite. Eigen's decompositions take ten times as long at these sizes.
+template <int N>
+bool invert_positive_definite(Square<N>& a) {
+  for (int k = 0; k < N; ++k) {
+    const Vector<N> column = a.col(k);
+    const double pivot = column[k];
+    if (!(pivot > 1e-12)) return false;
+    const Vector<N> scaled = column / pivot;
+    a.noalias() -= column * scaled.transpose();
+    a.col(k) = scaled;
+    a.row(k) = scaled.transpose();
+    a(k, k) = -1 / pivot;
+  }
+  a = -a;
+  return true;
 }
 
 /// Packed per point: the inverse Hessian, then NormalEquations::sum and ::grey.
@@ -187,29 +207,24 @@ struct Refiner::Impl {
       p.status = Status::out_of_image;
   }
 
-  bool touches_roi_edge(const PreparedPoint& p) const {
-    for (int j = p.rect.top; j <= p.rect.bottom; ++j) {
-      const float* row = weight.at(p.x + p.rect.left, p.y + j);
-      if (std::find(row, row + p.rect.right - p.rect.left + 1, 0.0f) != row + p.rect.right - p.rect.left + 1)
-        return true;
-    }
-    return false;
-  }
-
-  void prepare(std::size_t index) {
+  /// roi: null where every pixel counts.
+  void prepare(std::size_t index, const MaskCounts* roi) {
     PreparedPoint& p = points[index];
     place(p);
     if (p.status != Status::ok) return;
-    p.weighted = !weight.empty() && touches_roi_edge(p);
+    const int width = p.rect.right - p.rect.left + 1, height = p.rect.bottom - p.rect.top + 1;
+    const std::int64_t inside =
+        roi ? roi->inside(p.x + p.rect.left, p.y + p.rect.top, width, height) : std::int64_t{width} * height;
+    p.weighted = inside < std::int64_t{width} * height;
+    if (2 * inside < std::int64_t{options.subset} * options.subset) {
+      p.status = Status::masked;
+      return;
+    }
     ReferenceSums sums;
     reference_sums(patch(p), options.order, sums);
     p.count = sums.count;
     p.mean = sums.mean;
     p.energy = sums.grey_grey;
-    if (2 * sums.count < static_cast<double>(options.subset) * options.subset) {
-      p.status = Status::masked;
-      return;
-    }
     const double flat = kFlatSd * grey_scale;
     if (!(sums.grey_grey > flat * flat * sums.count)) {
       p.status = Status::flat;
@@ -230,14 +245,12 @@ struct Refiner::Impl {
       return;
     }
     const Vector<N> scale = diagonal.cwiseSqrt().cwiseInverse();
-    const Square<N> scaled = scale.asDiagonal() * equations.hessian * scale.asDiagonal();
-    const Eigen::LLT<Square<N>> cholesky(scaled);
-    const Square<N> scaled_inverse = cholesky.solve(Square<N>::Identity());
-    if (cholesky.info() != Eigen::Success || !(scaled_inverse.diagonal().maxCoeff() < 1e6)) {
+    Square<N> scaled = scale.asDiagonal() * equations.hessian * scale.asDiagonal();
+    if (!invert_positive_definite(scaled) || !(scaled.diagonal().maxCoeff() < 1e6)) {
       p.status = Status::flat;  // contrast in one direction only: an edge, a stripe
       return;
     }
-    const Square<N> inverse = scale.asDiagonal() * scaled_inverse * scale.asDiagonal();
+    const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
     p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
     p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
     float* out = values.data() + index * values_per_point(N);
@@ -379,12 +392,14 @@ void Refiner::set_reference(ImageView reference, std::span<const int> x, std::sp
   r.grey_scale = std::max(largest / 255.0f, 1e-20f);
   r.points.assign(x.size(), {});
   r.values.resize(x.size() * values_per_point(r.parameters()));
+  std::optional<MaskCounts> counts;
+  if (!roi.empty()) counts.emplace(roi);
   r.pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
                       [&](std::int64_t begin, std::int64_t end, int) {
                         for (std::int64_t i = begin; i < end; ++i) {
                           r.points[i].x = x[i];
                           r.points[i].y = y[i];
-                          r.prepare(i);
+                          r.prepare(i, counts ? &*counts : nullptr);
                         }
                       });
 }

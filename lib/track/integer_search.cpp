@@ -4,6 +4,7 @@
 #include <cmath>
 #include <dic/refine.hpp>
 #include <numeric>
+#include <optional>
 
 namespace dic {
 namespace {
@@ -21,32 +22,48 @@ FoundShift found_shift(const Peak& peak, int origin_u, int origin_v) {
 
 }  // namespace
 
+/// Without the outer rows and columns that hold nothing of the ROI: what an edge along the rows or columns
+/// cuts needs no mask then.
+IntegerSearch::Shape IntegerSearch::shrunk(Shape s, int x, int y, const MaskCounts& roi) {
+  const auto empty = [&](int left, int top, int width, int height) {
+    return roi.inside(x + left, y + top, width, height) == 0;
+  };
+  while (empty(s.left, s.top, 1, s.height)) ++s.left, --s.width;
+  while (empty(s.left + s.width - 1, s.top, 1, s.height)) --s.width;
+  while (empty(s.left, s.top, s.width, 1)) ++s.top, --s.height;
+  while (empty(s.left, s.top + s.height - 1, s.width, 1)) --s.height;
+  return s;
+}
+
 IntegerSearch::IntegerSearch(ImageView reference, std::span<const int> x, std::span<const int> y, int radius,
                              ImageView roi)
     : reference_(reference), roi_(roi) {
   points_.reserve(x.size());
+  std::optional<MaskCounts> counts;
+  if (!roi.empty()) counts.emplace(roi);
   for (std::size_t i = 0; i < x.size(); ++i) {
     Centre centre{x[i], y[i], 0, 0};
-    centre.shape = shape_of(x[i], y[i], radius, centre.coverage);
+    centre.shape = index_of(shape_of(x[i], y[i], radius, counts ? &*counts : nullptr, centre.coverage));
     points_.push_back(centre);
   }
 }
 
-int IntegerSearch::shape_of(int x, int y, int radius, float& coverage) {
+IntegerSearch::Shape IntegerSearch::shape_of(int x, int y, int radius, const MaskCounts* roi,
+                                             float& coverage) const {
   const int left = std::max(-radius, -x), right = std::min(radius, reference_.width - 1 - x);
   const int top = std::max(-radius, -y), bottom = std::min(radius, reference_.height - 1 - y);
   Shape shape{left, top, right - left + 1, bottom - top + 1, false};
-  std::int64_t inside = static_cast<std::int64_t>(shape.width) * shape.height;
-  if (!roi_.empty()) {
-    std::int64_t excluded = 0;
-    for (int j = top; j <= bottom; ++j) {
-      const std::uint8_t* row = roi_.row<std::uint8_t>(y + j) + x + left;
-      excluded += std::count(row, row + shape.width, std::uint8_t{0});
-    }
-    shape.masked = excluded > 0;
-    inside -= excluded;
+  std::int64_t inside = shape.area();
+  if (roi) {
+    inside = roi->inside(x + left, y + top, shape.width, shape.height);
+    if (inside > 0 && inside < shape.area()) shape = shrunk(shape, x, y, *roi);
+    shape.masked = inside < shape.area();
   }
   coverage = static_cast<float>(inside) / static_cast<float>((2 * radius + 1) * (2 * radius + 1));
+  return shape;
+}
+
+int IntegerSearch::index_of(const Shape& shape) {
   const auto known = std::find(shapes_.begin(), shapes_.end(), shape);
   if (known != shapes_.end()) return static_cast<int>(known - shapes_.begin());
   shapes_.push_back(shape);

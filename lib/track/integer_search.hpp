@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "core/mask_counts.hpp"
+
 namespace dic {
 
 /// Where a subset was found: displacement with the sub-pixel offset of the correlation peak, px.
@@ -22,8 +24,9 @@ struct Prediction {
 
 /// ZNCC search of the subsets of one reference: whole-pixel shifts plus the peak's fit.
 ///
-/// Subsets cut by the picture's border use the rectangle inside; subsets cut by the ROI are masked. Subsets
-/// of one shape go into one request of the `correlate` room.
+/// Subsets cut by the picture's border or by a straight ROI edge along it use the rectangle
+/// inside; others cut by the ROI are masked. Subsets of one shape go into one request of the `correlate`
+/// room.
 class IntegerSearch {
  public:
   /// x, y: subset centres inside the picture. The views must outlive the searches. roi: u8, may be empty.
@@ -44,6 +47,7 @@ class IntegerSearch {
   struct Shape {
     int left = 0, top = 0, width = 0, height = 0;  // relative to the centre
     bool masked = false;
+    std::int64_t area() const { return std::int64_t{width} * height; }
     bool operator==(const Shape&) const = default;
   };
   struct Centre {
@@ -51,7 +55,9 @@ class IntegerSearch {
     float coverage;
   };
 
-  int shape_of(int x, int y, int radius, float& coverage);
+  Shape shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const;
+  static Shape shrunk(Shape shape, int x, int y, const MaskCounts& roi);
+  int index_of(const Shape& shape);
   MatrixPosition reference_position(std::int64_t point) const;
   CorrelateRequest request(const Shape& shape, std::span<const MatrixPosition> positions,
                            std::span<const ImageView> current) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <tuple>
 
 #include "core/simd_targets.hpp"  // before Highway
@@ -41,7 +42,7 @@ namespace dic::correlate {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- Column sums ----------------------------------------------------------------------------------------
+// ---- Column sums ----
 
 // Elements of T, widened to ColumnSum<T>, and their squares. For floats relative to `origin`, an element of
 // the window: what is flat gives exact zeros.
@@ -131,8 +132,7 @@ void slide_down(const T* HWY_RESTRICT leaving, const T* HWY_RESTRICT entering, i
   }
 }
 
-// ---- Box sums: over a reference's width, for each dx
-// -------------------------------------------------------
+// ---- Box sums: over a reference's width, for each dx ----
 
 inline double sum_of(const double* values, int n) {
   const hn::ScalableTag<double> d;
@@ -161,26 +161,77 @@ void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>
   }
 }
 
-// Sums over the elements under the mask, for one shift.
+// A reference's mask as bit patterns for vectors of widened elements: all bits set where an element counts.
+// A row's last vector overlaps the one before; what both hold counts in one of them.
 template <typename T>
-void masked_sums(const ScoreTile<T>& t, const Widen<T>& widen, int dy, int dx, Sum<T>& sum, Sum<T>& square) {
-  using S = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-  S total = 0, squares = 0;
-  for (int i = 0; i < t.ref_h; ++i) {
-    const T* HWY_RESTRICT row = t.window.row(i + dy) + dx;
-    const std::uint8_t* HWY_RESTRICT mask = t.mask.row(i);
-    for (int j = 0; j < t.ref_w; ++j) {
-      const S v = mask[j] ? static_cast<S>(widen.load_one(row[j])) : S{0};
-      total += v;
-      squares += v * v;
-    }
+class WideMask {
+ public:
+  static std::size_t size(const Block<std::uint8_t>& mask) {
+    return static_cast<std::size_t>(mask.height) * vectors(mask) * kLanes;
   }
-  sum = static_cast<Sum<T>>(total);
-  square = static_cast<Sum<T>>(squares);
-}
 
-// ---- Normalization
-// ------------------------------------------------------------------------------------------
+  // memory: size(mask) elements.
+  WideMask(const Block<std::uint8_t>& mask, ColumnSum<T>* memory) : mask_(mask), bits_(memory) {
+    ColumnSum<T> all;
+    std::memset(&all, 0xff, sizeof all);
+    for (int i = 0; i < mask.height; ++i)
+      for (int k = 0; k < vectors(mask); ++k)
+        for (int x = first(k); x < first(k) + kLanes; ++x) {
+          const bool counts = x >= k * kLanes && x < mask.width && mask.row(i)[x];
+          *memory++ = counts ? all : ColumnSum<T>{};
+        }
+  }
+
+  // Sums of the elements of `at` (as large as the mask) that count, and of their squares.
+  void sums(const Block<T>& at, const Widen<T>& widen, Sum<T>& sum, Sum<T>& square) const {
+    Total total{}, squares{};
+    if (mask_.width < kLanes) {
+      for (int i = 0; i < mask_.height; ++i)
+        for (int x = 0; x < mask_.width; ++x) {
+          const auto v = mask_.row(i)[x] ? static_cast<Total>(widen.load_one(at.row(i)[x])) : Total{};
+          total += v;
+          squares += v * v;
+        }
+    } else {
+      for (int row = 0; row < mask_.height; row += kRows)
+        add_rows(at, row, std::min(row + kRows, mask_.height), widen, total, squares);
+    }
+    sum = static_cast<Sum<T>>(total);
+    square = static_cast<Sum<T>>(squares);
+  }
+
+ private:
+  using D = hn::ScalableTag<ColumnSum<T>>;
+  using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
+  static constexpr int kRows = 8;  // of 32,768 u8 squares in 4 lanes: below 2^32
+
+  static int vectors(const Block<std::uint8_t>& mask) { return (mask.width + kLanes - 1) / kLanes; }
+  int first(int k) const { return std::max(0, std::min(k * kLanes, mask_.width - kLanes)); }
+
+  void add_rows(const Block<T>& at, int begin, int end, const Widen<T>& widen, Total& total,
+                Total& squares) const {
+    const D d;
+    const int across = vectors(mask_);
+    const ColumnSum<T>* bits = bits_ + static_cast<std::ptrdiff_t>(begin) * across * kLanes;
+    auto sum = hn::Zero(d), square = hn::Zero(d);
+    for (int i = begin; i < end; ++i)
+      for (int k = 0; k < across; ++k, bits += kLanes) {
+        const auto v = hn::And(widen.load(at.row(i) + first(k)), hn::LoadU(d, bits));
+        sum = hn::Add(sum, v);
+        square = hn::Add(square, hn::Mul(v, v));
+      }
+    ColumnSum<T> lanes[2][kLanes];
+    hn::StoreU(sum, d, lanes[0]);
+    hn::StoreU(square, d, lanes[1]);
+    for (int k = 0; k < kLanes; ++k) total += lanes[0][k], squares += lanes[1][k];
+  }
+
+  Block<std::uint8_t> mask_;
+  const ColumnSum<T>* bits_;
+};
+
+// ---- Normalization ----
 
 // What the rows of one tile share.
 template <typename T>
@@ -301,24 +352,30 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, const 
 template <typename T, typename Take>
 void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, const Take& take) {
   static_assert(sizeof(Sum<T>) == sizeof(double) && sizeof(ColumnSum<T>) <= sizeof(double));
-  scratch.memory.resize(2 * static_cast<std::size_t>(t.nx + t.window.width));
+  const std::size_t rest = t.mask.data ? WideMask<T>::size(t.mask) : 2 * t.window.width;
+  scratch.memory.resize(2 * static_cast<std::size_t>(t.nx) + rest);
   Sum<T>* sums = reinterpret_cast<Sum<T>*>(scratch.memory.data());
   Sum<T>* squares = sums + t.nx;
   auto* columns = reinterpret_cast<ColumnSum<T>*>(squares + t.nx);
-  auto* column_squares = columns + t.window.width;
   const Widen<T> widen(origin);
-  for (int dy = 0; dy < t.ny; ++dy) {
-    if (t.mask.data) {
-      for (int dx = 0; dx < t.nx; ++dx) masked_sums<T>(t, widen, dy, dx, sums[dx], squares[dx]);
-    } else {
-      if (dy == 0 || std::is_floating_point_v<T>)
-        column_sums<T>(t.window, dy, t.ref_h, widen, columns, column_squares);
-      else
-        slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.ref_h - 1), t.window.width, columns,
-                      column_squares);
-      box_row<T>(columns, t.ref_w, t.nx, sums);
-      box_row<T>(column_squares, t.ref_w, t.nx, squares);
+  if (t.mask.data) {
+    const WideMask<T> mask(t.mask, columns);
+    for (int dy = 0; dy < t.ny; ++dy) {
+      for (int dx = 0; dx < t.nx; ++dx)
+        mask.sums(t.window.at(dy, dx, t.ref_h, t.ref_w), widen, sums[dx], squares[dx]);
+      take(dy, sums, squares);
     }
+    return;
+  }
+  auto* column_squares = columns + t.window.width;
+  for (int dy = 0; dy < t.ny; ++dy) {
+    if (dy == 0 || std::is_floating_point_v<T>)
+      column_sums<T>(t.window, dy, t.ref_h, widen, columns, column_squares);
+    else
+      slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.ref_h - 1), t.window.width, columns,
+                    column_squares);
+    box_row<T>(columns, t.ref_w, t.nx, sums);
+    box_row<T>(column_squares, t.ref_w, t.nx, squares);
     take(dy, sums, squares);
   }
 }
@@ -339,8 +396,7 @@ void add_offset(const ScoreTile<T>& t, ScoringScratch& scratch, Sum<T>* products
   });
 }
 
-// ---- Reference sums
-// -------------------------------------------------------------------------------------------
+// ---- Reference sums ----
 
 template <typename T>
 double variation_of(const ReferenceSums<T>& s) {
@@ -401,8 +457,7 @@ ReferenceSums<T> reference_sums(const Block<T>& reference, const Block<std::uint
   return s;
 }
 
-// ---- Peaks
-// ------------------------------------------------------------------------------------------------------
+// ---- Peaks ----
 
 inline float largest(const float* row, int n) {
   const hn::ScalableTag<float> d;
