@@ -1,0 +1,168 @@
+"""Runs other open DIC programs on the pictures that `dic` is measured on, and prints the table of docs/accuracy.md.
+
+    python -m venv peers && peers/bin/pip install -r tests/accuracy/peers.txt
+    DIC_REAL_DATA=FOLDER peers/bin/python tests/accuracy/compare_peers.py PROGRAM
+
+PROGRAM is the built `dic`. Every program gets the subset, the step, the order and the threads; the rest are its
+defaults, except what VARIANTS names. All figures are over points at least 40 px from every border.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+BORDER = 40  # px
+THREADS = 2
+SUBSET = 33
+
+
+def pixels(path):
+    return np.asarray(Image.open(path), dtype=np.float64)
+
+
+def run_dic(program, frames, rectangle, order, folder, interpolation="cubic"):
+    output = folder / "dic"
+    subprocess.run([program, "track", *frames, "-o", output, "--force", "--csv", "--no-pictures", "--quiet",
+                    "--threads", str(THREADS), "--subset", str(SUBSET), "--order", str(order), "--interpolation",
+                    interpolation, "--roi-rect", ",".join(map(str, rectangle))], check=True)
+    stages = json.loads((output / "run.json").read_text())["seconds"]
+    fields = []
+    for frame in frames[1:]:
+        rows = np.genfromtxt(output / "csv" / f"{frame.stem}.csv", delimiter=",", names=True, dtype=None,
+                             encoding="utf-8")
+        rows = rows[rows["status"] == "ok"]
+        fields.append(np.stack([rows[name] for name in "xyuv"]))
+    return fields, sum(stages[name] for name in ("prepare", "search", "refine"))
+
+
+def run_pyvale(_, frames, rectangle, order, folder, **options):
+    from pyvale import dic
+
+    x, y, width, height = rectangle
+    # pyvale keeps whole subsets inside the region; dic's region holds the centres.
+    radius = SUBSET // 2
+    mask = np.zeros(pixels(frames[0]).shape, dtype=bool)
+    mask[max(0, y - radius):y + height + radius, max(0, x - radius):x + width + radius] = True
+    begin = time.perf_counter()
+    dic.calculate_2d(reference=frames[0], deformed=list(frames[1:]), roi_mask=mask,
+                     seed=[x + width // 2, y + height // 2], subset_size=SUBSET, subset_step=5,
+                     shape_function=("RIGID", "AFFINE", "QUAD")[order], num_threads=THREADS, print_level=0,
+                     output_basepath=folder, output_prefix="pyvale_", **options)
+    seconds = time.perf_counter() - begin
+    fields = [np.loadtxt(folder / f"pyvale_{frame.stem}.csv", delimiter=",", skiprows=1).T[:4] for frame in frames[1:]]
+    return fields, seconds
+
+
+def run_al_dic(_, frames, rectangle, order, folder, **options):
+    import numba
+    from al_dic.core.config import dicpara_default
+    from al_dic.core.data_structures import GridxyROIRange
+    from al_dic.core.pipeline import run_aldic
+
+    numba.set_num_threads(THREADS)
+    x, y, width, height = rectangle
+    pictures = [pixels(frame) / 255 for frame in frames]
+    masks = [np.ones_like(pictures[0])] * len(pictures)
+    # winsize counts from edge pixel to edge pixel; the step must be a power of two.
+    settings = dicpara_default(winsize=SUBSET - 1, winstepsize=8, reference_mode="accumulative",
+                               gridxy_roi_range=GridxyROIRange(gridx=(x, x + width - 1), gridy=(y, y + height - 1)),
+                               **options)
+    begin = time.perf_counter()
+    result = run_aldic(settings, pictures, masks, compute_strain=False)
+    seconds = time.perf_counter() - begin
+    nodes = result.dic_mesh.coordinates_fem.T
+    return [np.vstack([nodes, frame.U_accum[0::2], frame.U_accum[1::2]]) for frame in result.result_disp], seconds
+
+
+VARIANTS = {
+    "dic, order 1": (run_dic, 1, {}),
+    "dic, order 1, quintic": (run_dic, 1, {"interpolation": "quintic"}),
+    "dic, order 2": (run_dic, 2, {}),
+    "pyvale, order 1": (run_pyvale, 1, {}),
+    "pyvale, order 1, no prefilter": (run_pyvale, 1, {"image_filter_kernel": 1}),
+    "pyvale, order 1, no prefilter, search 16 px": (run_pyvale, 1, {"image_filter_kernel": 1, "max_displacement": 16}),
+    "pyvale, order 2": (run_pyvale, 2, {}),
+    "al-dic, order 1, local": (run_al_dic, 1, {"use_global_step": False}),
+    "al-dic, order 1, local, tol 1e-4": (run_al_dic, 1, {"use_global_step": False, "tol": 1e-4}),
+    "al-dic, order 1, ADMM": (run_al_dic, 1, {}),
+}
+
+
+def interior(field, shape):
+    x, y = field[:2]
+    return field[:, (x >= BORDER) & (y >= BORDER) & (x <= shape[1] - 1 - BORDER) & (y <= shape[0] - 1 - BORDER)
+                 & np.isfinite(field).all(axis=0)]
+
+
+def whole(path):
+    height, width = pixels(path).shape
+    return (0, 0, width, height)
+
+
+def challenge(program, run, order, options, folder):
+    """RMSE of u over interior points of L1, L3, L5."""
+    data = Path(os.environ["DIC_REAL_DATA"]) / "challenge14"
+    truth = np.genfromtxt(data / "truth.csv", delimiter=",", comments="#")
+    truth = truth[~np.isnan(truth).any(axis=1)]
+    frames = [data / f"{name}.tif" for name in ("reference", "L1", "L3", "L5")]
+    fields, _ = run(program, frames, whole(frames[0]), order, folder, **options)
+    out = []
+    for k, field in enumerate(fields):
+        field = interior(field, pixels(frames[0]).shape)
+        error = field[2] - np.interp(field[0], truth[:, 0], truth[:, 1 + 2 * k])
+        out.append(f"{np.sqrt(np.mean(error**2)):.4f}")
+    return " / ".join(out), str(field.shape[1])
+
+
+def translation(program, run, order, options, folder, sigma):
+    """Largest bias at shifts of 0.25, 0.5 and 0.75 px."""
+    frames = sorted((folder / f"shift_{sigma}").glob("*.tif"))[:4]
+    fields, _ = run(program, frames, whole(frames[0]), order, folder, **options)
+    biases = [interior(field, (1024, 1024))[2].mean() - 0.25 * (k + 1) for k, field in enumerate(fields)]
+    return f"{max(map(abs, biases)) * 1e4:.1f}e-4"
+
+
+def speed(program, run, order, options, folder):
+    """Points per second, best of three, points 40 px from the borders, noise 2."""
+    frames = sorted((folder / "noise").glob("*.tif"))
+    best = 0
+    for _ in range(3):
+        fields, seconds = run(program, frames, (40, 40, 941, 941), order, folder, **options)
+        best = max(best, fields[0].shape[1] / seconds)
+    return f"{best:,.0f}"
+
+
+def main():
+    program = Path(sys.argv[1]).resolve()
+    selected = sys.argv[2:] or [*VARIANTS]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        size = ["--width", "1024", "--height", "1024"]
+        for name, flags in (("shift_1.7", ["--sigma", "1.7", "--frames", "5", "--u", "1"]),
+                            ("shift_1.0", ["--sigma", "1.0", "--frames", "5", "--u", "1"]),
+                            ("noise", ["--u", "0.3", "--v", "0.2", "--noise", "2"])):
+            subprocess.run([program, "synth", "-o", folder / name, *size, *flags], check=True, stdout=sys.stderr)
+            for png in (folder / name).glob("*.png"):  # pyvale reads no PNG
+                Image.open(png).save(png.with_suffix(".tif"))
+        print("| program | challenge14 RMSE of u L1 / L3 / L5, px | points | bias, blobs 1.7, px | bias, blobs 1.0, px "
+              "| points/s |\n|---|---|---|---|---|---|", flush=True)
+        for name in selected:
+            run, order, options = VARIANTS[name]
+            with redirect_stdout(sys.stderr):  # the peers print
+                rmse, points = challenge(program, run, order, options, folder)
+                row = [rmse, points, translation(program, run, order, options, folder, 1.7),
+                       translation(program, run, order, options, folder, 1.0),
+                       speed(program, run, order, options, folder)]
+            print(f"| {name} | " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
