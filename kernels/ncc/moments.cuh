@@ -21,17 +21,22 @@ template <typename T>
 using Wide = cuda::std::conditional_t<!is_exact<T>, double,
                                       cuda::std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
 
-template <typename T, typename Product>
-__device__ double centred(std::int64_t n, Product product, MomentValue<T> sum_a, MomentValue<T> sum_b) {
-  return static_cast<double>(static_cast<Wide<T>>(n) * static_cast<Wide<T>>(product) -
-                             static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
+/// What remains after the cancellation is rounded once: floats are enough where it was exact.
+template <typename T>
+using Real = cuda::std::conditional_t<is_exact<T>, float, double>;
+
+/// n * product - sum_a * sum_b.
+template <typename T, typename Product, typename SumA, typename SumB>
+__device__ Real<T> centred(std::int64_t n, Product product, SumA sum_a, SumB sum_b) {
+  return static_cast<Real<T>>(static_cast<Wide<T>>(n) * static_cast<Wide<T>>(product) -
+                              static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
 }
 
 /// Of n elements.
 template <typename T>
 struct Moments {
   MomentValue<T> sum, squares;
-  double variation;  ///< n * sum of squared deviations from the mean; 0 = no contrast
+  Real<T> variation;  ///< n * sum of squared deviations from the mean; 0 = no contrast
 };
 
 /// Gathers elements. Floats are summed relative to `origin`, one of them: then a constant matrix sums to
@@ -53,7 +58,7 @@ class MomentSums {
   }
 
   __device__ Moments<T> moments(std::int64_t n) const {
-    const double variation = centred<T>(n, squares_, sum_, sum_);
+    const Real<T> variation = centred<T>(n, squares_, sum_, sum_);
     if constexpr (is_exact<T>) {
       return {sum_, squares_, variation};
     } else {

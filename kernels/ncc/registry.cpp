@@ -12,9 +12,13 @@ constexpr std::array all_forms{Form::one_to_one, Form::one_to_many, Form::n_to_m
 constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
                                ScalarType::f64};
 
+constexpr std::array u8_only{ScalarType::u8};
+
+constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
+
 constexpr NccVariant general(std::string_view name, std::string_view idea, bool repeatable,
                              void (*launch)(const NccJob&, void*, StreamHandle)) {
-  return {name, idea, all_forms, all_types, repeatable, nullptr, launch};
+  return {name, idea, all_forms, all_types, repeatable, nullptr, launch, nullptr};
 }
 
 constexpr std::array variants{
@@ -37,6 +41,9 @@ constexpr std::array variants{
     general("cuda-warp-per-shift", "a warp sums one overlap, across row ends", true, launch_warp_per_shift),
     general("cuda-warp-per-shift-simple", "a warp sums one overlap, row by row", true,
             launch_warp_per_shift_simple),
+    NccVariant{"cuda-u8-tensor",
+               "8-bit products on tensor cores, exact; for shifts that lie inside the window", all_forms,
+               u8_only, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},
 };
 
 std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }

@@ -1,7 +1,5 @@
-#include <cuda/std/limits>
-
 #include "ncc/frame.cuh"
-#include "ncc/moments.cuh"
+#include "ncc/scoring.cuh"
 
 namespace dic::kernels {
 namespace {
@@ -21,30 +19,6 @@ __global__ void __launch_bounds__(threads)
     sums.sum_over_warp();
     if (lane == 0) out[task] = sums.moments(std::int64_t{frame.reference.height} * frame.reference.width);
   });
-}
-
-constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
-
-/// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
-template <typename T, typename Sum>
-__device__ float score(Measure measure, std::int64_t n, Sum product, const Moments<T>& a,
-                       const Moments<T>& b) {
-  if (measure == Measure::ssd) {
-    const auto ssd = static_cast<double>(static_cast<Wide<T>>(a.squares) + static_cast<Wide<T>>(b.squares) -
-                                         2 * static_cast<Wide<T>>(product));
-    return -static_cast<float>(fmax(ssd, 0.0));
-  }
-  const bool zero_mean = measure == Measure::zncc;
-  const double covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<double>(product);
-  const double va = zero_mean ? a.variation : static_cast<double>(a.squares);
-  const double vb = zero_mean ? b.variation : static_cast<double>(b.squares);
-  if (!(va > 0 && vb > 0)) return undefined;
-  return static_cast<float>(fmin(fmax(covariance / (sqrt(va) * sqrt(vb)), -1.0), 1.0));
-}
-
-__device__ float value_of(float score, Measure measure) {
-  if (measure != Measure::ssd) return score == undefined ? 0.0f : score;
-  return score == undefined ? cuda::std::numeric_limits<float>::max() : -score;
 }
 
 /// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the part of the window
@@ -89,34 +63,6 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-struct Best {
-  float score;
-  int index;
-
-  __device__ static Best none() { return {undefined, -1}; }
-  /// Ties go to the lower index.
-  __device__ bool operator<(const Best& other) const {
-    return score < other.score || (score == other.score && index > other.index && other.index >= 0);
-  }
-};
-
-template <int block_warps>
-__device__ Best best_of_block(Best best) {
-  __shared__ Best of_warp[block_warps];
-#pragma unroll
-  for (int offset = warp_size / 2; offset > 0; offset /= 2) {
-    const Best other{__shfl_xor_sync(0xffffffffu, best.score, offset),
-                     __shfl_xor_sync(0xffffffffu, best.index, offset)};
-    if (best < other) best = other;
-  }
-  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
-  __syncthreads();
-  for (const Best& other : of_warp)
-    if (best < other) best = other;
-  __syncthreads();  // of_warp is used again
-  return best;
-}
-
 /// A block finds the peak of one surface.
 __global__ void __launch_bounds__(threads)
     peaks(const __grid_constant__ Frame frame, Measure measure, const float* scores, Peak* out) {
@@ -124,35 +70,13 @@ __global__ void __launch_bounds__(threads)
     const int shifts = frame.nx * frame.ny;
     const float* surface = scores + pair * shifts;
     Best best = Best::none();
-    for (int i = threadIdx.x; i < shifts; i += threads)
-      if (const Best here{surface[i], i}; here.score > undefined && best < here) best = here;
-    best = best_of_block<warps>(best);
-
-    const int x = best.index % frame.nx, y = best.index / frame.nx;
+    for (int i = threadIdx.x; i < shifts; i += threads) best.take({surface[i], i});
+    best = best_of_block(best);
     Best second = Best::none();
-    for (int i = threadIdx.x; best.index >= 0 && i < shifts; i += threads) {
-      const bool far = abs(i % frame.nx - x) > 2 || abs(i / frame.nx - y) > 2;
-      if (const Best here{surface[i], i}; far && here.score > undefined && second < here) second = here;
-    }
-    second = best_of_block<warps>(second);
-    if (threadIdx.x != 0) return;
-
-    Peak peak;
-    if (best.index >= 0) {
-      peak.dx = frame.dx_min + x;
-      peak.dy = frame.dy_min + y;
-      peak.score = value_of(best.score, measure);
-      peak.found = true;
-      peak.at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
-      peak.second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
-      for (int k = 0; k < 9; ++k) {
-        const int nx = x + k % 3 - 1, ny = y + k / 3 - 1;
-        const bool exists = nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
-        const float neighbour = exists ? surface[ny * frame.nx + nx] : undefined;
-        peak.neighbourhood[k] = neighbour > undefined ? value_of(neighbour, measure) : peak.score;
-      }
-    }
-    out[pair] = peak;
+    for (int i = threadIdx.x; i < shifts; i += threads)
+      if (is_far(i, best.index, frame.nx)) second.take({surface[i], i});
+    second = best_of_block(second);
+    if (threadIdx.x == 0) out[pair] = make_peak(frame, measure, surface, frame.nx, best, second);
   });
 }
 

@@ -73,7 +73,10 @@ std::string problem(std::string_view name, const CorrelateShape& shape) {
 }
 
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts&) {
-  if (shape.masked) throw UsageError("The CUDA backend does not take masks yet: use --device cpu.");
+  if (shape.masked) throw UsageError("The CUDA backend does not take masks: use --device cpu.");
+  const NccVariant& tensor = *find("cuda-u8-tensor");
+  if (shape.type == ScalarType::u8 && kernels::refusal(tensor, job_of(shape)).empty())
+    return {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"};
   return {"cuda-basic", "the general variant"};
 }
 
@@ -139,60 +142,85 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
+  void surfaces(const Job& job, const std::string& name, Surfaces& out) override {
     const kernels::DeviceScope scope(device_);
-    const std::size_t bytes_per_pair = job.shifts.count() * kernels::size_of(out.type);
-    run(job, *find(variant), [&](const NccJob& part, const void* sums) {
-      const void* result = sums;
-      if (job.measure != Measure::sums) result = scores(part, job.measure, kernels::ScoreKind::value, sums);
-      kernels::download(out.bytes.data() + part.first_pair * bytes_per_pair, result,
-                        part.pairs * bytes_per_pair, stream_);
+    const NccVariant& variant = *find(name);
+    const NccJob whole = upload(job);
+    const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
+    for_parts(whole, name, surface_bytes(whole), [&](const NccJob& part) {
+      const void* result = job.measure == Measure::sums
+                               ? sums(variant, part)
+                               : scores(variant, part, job.measure, kernels::ScoreKind::value);
+      kernels::download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes,
+                        stream_);
     });
   }
 
-  void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
+  void peaks(const Job& job, const std::string& name, std::span<Peak> out) override {
     const kernels::DeviceScope scope(device_);
-    run(job, *find(variant), [&](const NccJob& part, const void* sums) {
-      const float* surface = scores(part, job.measure, kernels::ScoreKind::score, sums);
-      auto* peaks = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
-      kernels::launch_peaks(part, job.measure, surface, peaks, stream_.handle());
-      kernels::download(out.data() + part.first_pair, peaks, part.pairs * sizeof(Peak), stream_);
+    const NccVariant& variant = *find(name);
+    const NccJob whole = upload(job);
+    const bool fused = variant.fused && variant.fused->fits(whole, true);
+    const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes(whole));
+    for_parts(whole, name, bytes_per_pair, [&](const NccJob& part) {
+      auto* found = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
+      if (fused)
+        variant.fused->launch_peaks(part, job.measure, moments_.data(), found, stream_.handle());
+      else
+        kernels::launch_peaks(part, job.measure,
+                              scores(variant, part, job.measure, kernels::ScoreKind::score), found,
+                              stream_.handle());
+      kernels::download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak), stream_);
     });
   }
 
  private:
-  /// Computes the sums of the job part by part and hands each part to `consume(part, sums)`.
-  template <typename Consume>
-  void run(const Job& job, const NccVariant& variant, Consume&& consume) {
+  /// The job with its data on the device, and the moments of its references where they are needed.
+  NccJob upload(const Job& job) {
     NccJob whole = job_of(job.shape());
     whole.reference = reference_.upload(job.reference, stream_);
     whole.search = search_.upload(job.search, stream_);
     if (job.measure != Measure::sums)
       kernels::launch_reference_moments(
           whole, moments_.reserve(whole.reference.count * kernels::moments_bytes), stream_.handle());
-    const std::int64_t pairs_at_once = fitting_pairs(whole);
+    return whole;
+  }
+
+  /// Sums and scores of one pair.
+  static std::size_t surface_bytes(const NccJob& job) {
+    return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float));
+  }
+
+  /// Calls body(part) for parts of the job that fit into the memory, and waits for each.
+  template <typename Body>
+  void for_parts(const NccJob& whole, const std::string& name, std::size_t bytes_per_pair, Body&& body) {
+    const std::size_t available = kernels::free_memory() + sums_.size() + scores_.size();
+    const std::int64_t pairs_at_once =
+        std::max<std::int64_t>(1, std::min(most_surface_bytes, available / 2) / bytes_per_pair);
     for (std::int64_t first = 0; first < whole.pairs; first += pairs_at_once) {
       NccJob part = whole;
       part.first_pair = first;
       part.pairs = std::min(pairs_at_once, whole.pairs - first);
-      void* sums = sums_.reserve(part.outputs() * kernels::size_of(part.sums));
-      kernels::launch_ncc(variant, part, sums, stream_.handle());
-      consume(part, sums);
-      stream_.synchronize(kernels::describe(variant.name, part));
+      body(part);
+      stream_.synchronize(kernels::describe(name, part));
     }
   }
 
-  const float* scores(const NccJob& part, Measure measure, kernels::ScoreKind kind, const void* sums) {
-    auto* out = static_cast<float*>(scores_.reserve(part.outputs() * sizeof(float)));
-    kernels::launch_scores(part, measure, kind, sums, moments_.data(), out, stream_.handle());
+  const void* sums(const NccVariant& variant, const NccJob& part) {
+    void* out = sums_.reserve(part.outputs() * kernels::size_of(part.sums));
+    kernels::launch_ncc(variant, part, out, stream_.handle());
     return out;
   }
 
-  std::int64_t fitting_pairs(const NccJob& job) const {
-    const std::size_t per_pair =
-        job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) + sizeof(Peak);
-    const std::size_t free = kernels::free_memory() + sums_.size() + scores_.size();
-    return std::max<std::int64_t>(1, std::min(most_surface_bytes, free / 2) / per_pair);
+  const float* scores(const NccVariant& variant, const NccJob& part, Measure measure,
+                      kernels::ScoreKind kind) {
+    auto* out = static_cast<float*>(scores_.reserve(part.outputs() * sizeof(float)));
+    if (variant.fused && variant.fused->fits(part, false))
+      variant.fused->launch_scores(part, measure, kind, moments_.data(), out, stream_.handle());
+    else
+      kernels::launch_scores(part, measure, kind, sums(variant, part), moments_.data(), out,
+                             stream_.handle());
+    return out;
   }
 
   int device_;

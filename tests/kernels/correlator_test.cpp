@@ -37,6 +37,8 @@ struct Problem {
     reference = random_pixels<T>(c.reference, 3);
     search = random_pixels<T>(c.search, 4);
   }
+  std::string variant;  ///< empty: the planner's choice
+
   CorrelateRequest request(Measure measure) {
     reference_views = views(c.reference, reference);
     search_views = views(c.search, search);
@@ -46,6 +48,7 @@ struct Problem {
     request.search = {search_views, c.search.positions, c.search.h, c.search.w};
     request.shifts = c.shifts;
     request.measure = measure;
+    request.variant = variant;
     return request;
   }
 
@@ -154,10 +157,11 @@ void check_peaks(Correlator& correlator, Problem<T>& problem, Measure measure) {
 constexpr Measure scored[] = {Measure::zncc, Measure::ncc, Measure::ssd};
 
 template <typename T>
-void check_all_measures(Correlator& correlator) {
+void check_all_measures(Correlator& correlator, const std::string& variant = "") {
   for (const Case& c : ncc_cases()) {
     if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
     Problem<T> problem(c);
+    problem.variant = variant;
     for (const Measure measure : scored) {
       check_surfaces(correlator, problem, measure);
       check_peaks(correlator, problem, measure);
@@ -170,7 +174,8 @@ using CudaCorrelator = GpuTest;
 
 TEST_F(CudaCorrelator, u8) {
   Correlator c("cuda");
-  check_all_measures<std::uint8_t>(c);
+  check_all_measures<std::uint8_t>(c, "cuda-u8-tensor");
+  check_all_measures<std::uint8_t>(c, "cuda-basic");
 }
 TEST_F(CudaCorrelator, u16) {
   Correlator c("cuda");
@@ -239,6 +244,28 @@ TEST_F(CudaCorrelator, large_references_do_not_wrap) {
   for (std::uint8_t& p : problem.search) p = 200 + p % 56;
   check_surfaces(correlator, problem, Measure::zncc);
   check_peaks(correlator, problem, Measure::ssd);
+}
+
+TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("wide", Form::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
+  for (const char* variant : {"cuda-u8-tensor", "cuda-basic"}) {
+    problem.variant = variant;
+    for (const Measure measure : scored) {
+      check_surfaces(correlator, problem, measure);
+      check_peaks(correlator, problem, measure);
+    }
+  }
+}
+
+TEST_F(CudaCorrelator, largest_subsets) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("255", Form::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid(255, 255, 269, 262)));
+  problem.variant = "cuda-u8-tensor";
+  check_surfaces(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Measure::ncc);
 }
 
 TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {

@@ -23,8 +23,8 @@ struct DeviceSide {
   kernels::DeviceMatrices upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
     const std::size_t row = side.picture_w * sizeof(T), pitch = row + pad * sizeof(T);
     const std::size_t rows = static_cast<std::size_t>(side.picture_h) * side.pictures;
-    // One element further on, so that the first row is not aligned either.
-    auto* first = static_cast<T*>(pixels.reserve(rows * pitch + sizeof(T))) + 1;
+    // One element further on, so that the first row is not aligned either; 4 bytes that may be read follow.
+    auto* first = static_cast<T*>(pixels.reserve(rows * pitch + sizeof(T) + 4)) + 1;
     kernels::upload(first, pitch, values.data(), row, row, rows, stream);
     std::vector<kernels::DevicePicture> descriptions;
     for (int p = 0; p < side.pictures; ++p)

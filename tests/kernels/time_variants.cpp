@@ -4,10 +4,14 @@
 #include <dic/error.hpp>
 #include <dic/kernels/ncc.hpp>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 // Times every registered variant on the device, kernels only: medians over repeats, warm, data in device
 // memory.
+//
+//     kernels_time [TEXT...]    only the rows that contain every TEXT
 namespace {
 
 using namespace dic;
@@ -89,12 +93,12 @@ double median_seconds(const Stream& stream, Launch&& launch) {
   timed(1);
   const int launches = std::clamp(static_cast<int>(2e-3 / timed(1)), 1, 1000);
   std::vector<double> seconds;
-  for (int repeat = 0; repeat < 9; ++repeat) seconds.push_back(timed(launches));
-  std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());
-  return seconds[4];
+  for (int repeat = 0; repeat < 5; ++repeat) seconds.push_back(timed(launches));
+  std::nth_element(seconds.begin(), seconds.begin() + 2, seconds.end());
+  return seconds[2];
 }
 
-void time_shape(const Shape& shape) {
+void time_shape(const Shape& shape, std::span<char*> wanted) {
   const Stream stream;
   NccJob job;
   job.form = shape.form;
@@ -107,46 +111,61 @@ void time_shape(const Shape& shape) {
   job.shifts = shape.shifts;
   job.pairs = shape.form == Form::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
 
+  const auto report = [&](std::string_view name, auto&& launch) {
+    const std::string row = shape.name + std::string("  ") + std::string(name);
+    const auto holds = [&](const char* text) { return row.find(text) != std::string::npos; };
+    if (!std::ranges::all_of(wanted, holds)) return;
+    std::printf("%-66s %10.4f ms\n", row.c_str(), 1e3 * median_seconds(stream, launch));
+    std::fflush(stdout);
+  };
   DeviceBuffer sums, scores, moments, peaks;
   sums.reserve(job.outputs() * kernels::size_of(job.sums));
-  for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
-    if (!kernels::refusal(variant, job).empty()) continue;
-    const double seconds =
-        median_seconds(stream, [&] { kernels::launch_ncc(variant, job, sums.data(), stream.handle()); });
-    std::printf("%-28s %-30s %10.4f ms\n", shape.name, std::string(variant.name).c_str(), 1e3 * seconds);
-  }
+  for (const kernels::NccVariant& variant : kernels::ncc_variants())
+    if (kernels::refusal(variant, job).empty())
+      report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), stream.handle()); });
   if (shape.type != ScalarType::u8) return;
-  scores.reserve(job.outputs() * sizeof(float));
+
+  auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));
+  auto* found = static_cast<Peak*>(peaks.reserve(job.pairs * sizeof(Peak)));
   moments.reserve(job.reference.count * kernels::moments_bytes);
-  peaks.reserve(job.pairs * sizeof(Peak));
-  const double seconds = median_seconds(stream, [&] {
-    kernels::launch_reference_moments(job, moments.data(), stream.handle());
+  report("moments of the references",
+         [&] { kernels::launch_reference_moments(job, moments.data(), stream.handle()); });
+  report("scores from sums", [&] {
     kernels::launch_scores(job, Measure::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
-                           static_cast<float*>(scores.data()), stream.handle());
-    kernels::launch_peaks(job, Measure::zncc, static_cast<const float*>(scores.data()),
-                          static_cast<Peak*>(peaks.data()), stream.handle());
+                           surfaces, stream.handle());
   });
-  std::printf("%-28s %-30s %10.4f ms\n", shape.name, "(zncc and peaks from sums)", 1e3 * seconds);
+  report("peaks from scores",
+         [&] { kernels::launch_peaks(job, Measure::zncc, surfaces, found, stream.handle()); });
+  for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
+    if (!variant.fused || !kernels::refusal(variant, job).empty()) continue;
+    if (variant.fused->fits(job, false))
+      report(std::string(variant.name) + ", fused scores", [&] {
+        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, moments.data(), surfaces,
+                                     stream.handle());
+      });
+    if (variant.fused->fits(job, true))
+      report(std::string(variant.name) + ", fused peaks", [&] {
+        variant.fused->launch_peaks(job, Measure::zncc, moments.data(), found, stream.handle());
+      });
+  }
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
     const kernels::Device device = kernels::find_device(0);
     std::printf("%s\n", device.model.c_str());
     for (const Shape& shape :
          {valid("valid u8 31,15 x 100000", 100000, 31, 15), valid("valid u8 32,16 x 100000", 100000, 32, 16),
-          valid("valid u8 64,16 x 20000", 20000, 64, 16), full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
+          valid("valid u8 64,16 x 100000", 100000, 64, 16), valid("valid u8 61,31 x 100000", 100000, 61, 31),
+          valid("valid u8 64 in 4096 x 1", 1, 64, 2016), full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
           full("full f32 16 1x1024", Form::one_to_many, 1, 1024, 16),
-          full("full f32 16 50x50", Form::n_to_m, 50, 50, 16),
           full("full f32 32 1x1", Form::one_to_one, 1, 1, 32),
           full("full f32 32 1x64", Form::one_to_many, 1, 64, 32),
           full("full f32 32 100x1000", Form::n_to_mn, 100, 1000, 32),
-          full("full f32 64 1x1", Form::one_to_one, 1, 1, 64),
-          full("full f32 64 1x64", Form::one_to_many, 1, 64, 64),
-          full("full f32 128 1x64", Form::one_to_many, 1, 64, 128)})
-      time_shape(shape);
+          full("full f32 64 1x64", Form::one_to_many, 1, 64, 64)})
+      time_shape(shape, {argv + 1, argv + argc});
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

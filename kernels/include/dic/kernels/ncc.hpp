@@ -51,24 +51,6 @@ struct NccJob {
 std::string describe(std::string_view kernel, const NccJob& job);
 std::size_t size_of(Surfaces::Type type);
 
-/// A registered variant. All variants compute the same sums; they differ in how the work is cut.
-struct NccVariant {
-  std::string_view name;  ///< "cuda-basic"
-  std::string_view idea;  ///< one line
-  std::span<const Form> forms;
-  std::span<const ScalarType> types;
-  bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
-  /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
-  std::string (*refuses)(const NccJob& job) = nullptr;
-  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums).
-  void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
-};
-std::span<const NccVariant> ncc_variants();
-/// Why `variant` cannot do `job`: one sentence, empty where it can.
-std::string refusal(const NccVariant& variant, const NccJob& job);
-/// Launches `variant`, or throws UsageError where it cannot do the job. An empty job is done at once.
-void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream);
-
 /// Type of sums from which scores are exact enough: integers that do not wrap, or f64.
 Surfaces::Type sums_for_scores(ScalarType type, int reference_height, int reference_width);
 
@@ -82,6 +64,36 @@ enum class ScoreKind : std::uint8_t {
   value,  ///< what Surfaces holds: ssd is >= 0, undefined shifts are 0 (ssd: the largest float)
   score   ///< larger is better: ssd is negated, undefined shifts and those without contrast are -infinity
 };
+/// Scores and peaks straight from the pictures: sums never leave the chip. Both expect a job that `fits` and
+/// moments from launch_reference_moments; what they write is what launch_scores and launch_peaks would.
+struct FusedScores {
+  /// peaks: the answer for launch_peaks instead of launch_scores.
+  bool (*fits)(const NccJob& job, bool peaks);
+  void (*launch_scores)(const NccJob& job, Measure measure, ScoreKind kind, const void* moments,
+                        float* scores, StreamHandle stream);
+  void (*launch_peaks)(const NccJob& job, Measure measure, const void* moments, Peak* peaks,
+                       StreamHandle stream);
+};
+
+/// A registered variant. All variants compute the same sums; they differ in how the work is cut.
+struct NccVariant {
+  std::string_view name;  ///< "cuda-basic"
+  std::string_view idea;  ///< one line
+  std::span<const Form> forms;
+  std::span<const ScalarType> types;
+  bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
+  /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
+  std::string (*refuses)(const NccJob& job) = nullptr;
+  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums).
+  void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
+  const FusedScores* fused = nullptr;  ///< null: sums only
+};
+std::span<const NccVariant> ncc_variants();
+/// Why `variant` cannot do `job`: one sentence, empty where it can.
+std::string refusal(const NccVariant& variant, const NccJob& job);
+/// Launches `variant`, or throws UsageError where it cannot do the job. An empty job is done at once.
+void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream);
+
 /// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
 /// job.sums is sums_for_scores(). The windows' own moments come from running sums over the picture, exact for
 /// u8 and u16.

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cuda/std/limits>
+
+#include "ncc/frame.cuh"
+#include "ncc/moments.cuh"
+
+/// Scores of shifts and peaks of surfaces, by the rules of <dic/correlate.hpp>.
+namespace dic::kernels {
+
+/// Score of a shift that is not defined or has no contrast.
+constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
+
+/// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
+template <typename T, typename Sum>
+__device__ float score(Measure measure, std::int64_t n, Sum product, const Moments<T>& a,
+                       const Moments<T>& b) {
+  if (measure == Measure::ssd) {
+    const auto ssd = static_cast<Real<T>>(static_cast<Wide<T>>(a.squares) + static_cast<Wide<T>>(b.squares) -
+                                          2 * static_cast<Wide<T>>(product));
+    return -static_cast<float>(max(ssd, Real<T>{0}));
+  }
+  const bool zero_mean = measure == Measure::zncc;
+  const Real<T> covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<Real<T>>(product);
+  const Real<T> va = zero_mean ? a.variation : static_cast<Real<T>>(a.squares);
+  const Real<T> vb = zero_mean ? b.variation : static_cast<Real<T>>(b.squares);
+  if (!(va > 0 && vb > 0)) return undefined;
+  const Real<T> value = covariance * rsqrt(va) * rsqrt(vb);
+  return static_cast<float>(min(max(value, Real<T>{-1}), Real<T>{1}));
+}
+
+/// What a surface holds for a score.
+__device__ inline float value_of(float score, Measure measure) {
+  if (measure != Measure::ssd) return score == undefined ? 0.0f : score;
+  return score == undefined ? cuda::std::numeric_limits<float>::max() : -score;
+}
+
+/// The best score seen; ties go to the lower index.
+struct Best {
+  float score;
+  int index;  ///< -1: none
+
+  __device__ static Best none() { return {undefined, -1}; }
+  __device__ void take(const Best& other) {
+    const bool better = other.score > score || (other.score == score && other.index < index);
+    if (better && other.score > undefined) *this = other;
+  }
+};
+
+/// The best of all threads of a block of whole warps, in every thread.
+__device__ inline Best best_of_block(Best best) {
+  __shared__ Best of_warp[warp_size];
+#pragma unroll
+  for (int offset = warp_size / 2; offset > 0; offset /= 2)
+    best.take(
+        {__shfl_xor_sync(0xffffffffu, best.score, offset), __shfl_xor_sync(0xffffffffu, best.index, offset)});
+  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
+  __syncthreads();
+  for (int w = 0; w < blockDim.x / warp_size; ++w) best.take(of_warp[w]);
+  __syncthreads();  // of_warp is used again
+  return best;
+}
+
+/// True where shift `index` of a row-major surface is more than 2 px away from shift `peak` in x or y.
+__device__ inline bool is_far(int index, int peak, int width) {
+  return abs(index % width - peak % width) > 2 || abs(index / width - peak / width) > 2;
+}
+
+/// The Peak of a surface of scores (rows `stride` apart) whose best shifts are known; indices count in nx
+/// columns.
+__device__ inline Peak make_peak(const Frame& frame, Measure measure, const float* surface, int stride,
+                                 const Best& best, const Best& second) {
+  Peak peak;
+  if (best.index < 0) return peak;
+  const int x = best.index % frame.nx, y = best.index / frame.nx;
+  peak.dx = frame.dx_min + x;
+  peak.dy = frame.dy_min + y;
+  peak.score = value_of(best.score, measure);
+  peak.found = true;
+  peak.at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
+  peak.second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
+  for (int k = 0; k < 9; ++k) {
+    const int nx = x + k % 3 - 1, ny = y + k / 3 - 1;
+    const bool exists = nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
+    const float neighbour = exists ? surface[ny * stride + nx] : undefined;
+    peak.neighbourhood[k] = neighbour > undefined ? value_of(neighbour, measure) : peak.score;
+  }
+  return peak;
+}
+
+}  // namespace dic::kernels
