@@ -18,8 +18,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- reference side
-// ----------------------------------------------------------------------------------------
+// ---- reference side ----
 
 template <class D>
 HWY_INLINE hn::Vec<D> columns(D d, int first) {
@@ -130,8 +129,7 @@ HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, Referen
   }
 }
 
-// ---- current side
-// ------------------------------------------------------------------------------------------
+// ---- current side ----
 
 /// Weights of the degree + 1 spline coefficients around a position t in [0, 1) past a knot, times 6 (cubic)
 /// or 120 (quintic).
@@ -272,20 +270,25 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowDisplacement& row, float floor,
   return hn::MulAdd(i, hn::MulAdd(i, hn::Set(d, row.curvature), hn::Set(d, row.slope)), base);
 }
 
-/// Spline values of one vector of a subset row, any deformation: the cheapest way that is exact for its
-/// deformation. `row`: coefficient at (row's first column, row) for zero displacement.
+/// Spline values of one vector of a subset row, any deformation. `row`: coefficient at (row's first column,
+/// row) for zero displacement.
+template <int kDegree, int kOrder, class D>
+HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowDisplacement& du,
+                                 const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
+  // Lanes past the subset's last column stay on it: their own positions may lie outside the picture's memory.
+  const auto column = hn::Min(i, hn::Set(d, last));
+  const auto lane = hn::Sub(column, hn::Set(d, first));
+  return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
+                                     displacement<kOrder>(d, dv, 0, column));
+}
+
+/// The same, in the cheapest way that is exact for its deformation.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowDisplacement& du,
                                       const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
   const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
-  if (x.extra() > 1 || y.extra() > 1) {
-    // Lanes past the subset's last column stay on it: their own positions may lie outside the picture's
-    // memory.
-    const auto column = hn::Min(i, hn::Set(d, last));
-    const auto lane = hn::Sub(column, hn::Set(d, first));
-    return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
-                                       displacement<kOrder>(d, dv, 0, column));
-  }
+  if (x.extra() > 1 || y.extra() > 1)
+    return gather_row<kDegree, kOrder>(d, row, stride, du, dv, first, last, i);
   const float* taps =
       row + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
   const auto tx = displacement<kOrder>(d, du, x.low, i), ty = displacement<kOrder>(d, dv, y.low, i);
@@ -324,7 +327,11 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, float grey_offset, int fi
   y.finish(d, i, out.dy);
 }
 
-template <int kDegree, int kOrder, bool kPartial, class D>
+/// How the columns of a segment are read: neighbouring columns where few knots are crossed, else each by
+/// itself.
+enum class Taps { shared, gathered };
+
+template <int kDegree, int kOrder, Taps kTaps, bool kPartial, class D>
 HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows& u,
                                   const ShapeRows& v, int first, CurrentSums& out) {
   const SubsetRect& r = p.rect;
@@ -333,6 +340,13 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   const float i1 = static_cast<float>(std::min(first + static_cast<int>(hn::Lanes(d)) - 1, r.right));
   const float j0 = static_cast<float>(r.top), j1 = static_cast<float>(r.bottom);
   const float offset = static_cast<float>(c.offset);
+  if constexpr (kTaps == Taps::gathered) {
+    add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+      return gather_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
+                                         u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
+    });
+    return;
+  }
   const FloorRange x = u.range<kOrder>(i0, i1, j0, j1), y = v.range<kOrder>(i0, i1, j0, j1);
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
@@ -350,18 +364,16 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   });
 }
 
-/// Widest vector (16, 8 or 4 columns) along which the displacement crosses at most one knot; 4 also where
-/// even that is too wide, and interpolation gathers.
-HWY_INLINE int columns_per_knot(const ShapeParameters& s, const SubsetRect& r) {
+/// Most that the displacement changes from one column to the next.
+HWY_INLINE double steepness(const ShapeParameters& s, const SubsetRect& r) {
   const double curved = std::max(std::abs(s.uxx) + std::abs(s.uxy), std::abs(s.vxx) + std::abs(s.vxy)) *
                         std::max({-r.left, r.right, -r.top, r.bottom});
-  const double slope = std::max(std::abs(s.ux), std::abs(s.vx)) + curved;
-  return slope * 15 < 1 ? 16 : slope * 7 < 1 ? 8 : 4;
+  return std::max(std::abs(s.ux), std::abs(s.vx)) + curved;
 }
 
-/// Columns in full vectors, the rest in the narrowest vector that holds them.
-template <int kDegree, int kOrder>
-HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
+/// Columns in vectors of up to `widest`, the rest in the narrowest vector that holds them.
+template <int kDegree, int kOrder, Taps kTaps>
+HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int widest, CurrentSums& out) {
   const hn::CappedTag<float, 16> d;
   const hn::CappedTag<float, 8> d8;
   const hn::CappedTag<float, 4> d4;
@@ -370,20 +382,30 @@ HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, Curren
   const auto f = [](double value) { return static_cast<float>(value); };
   const ShapeRows u{f(s.u), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)};
   const ShapeRows v{f(s.v), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)};
-  const int widest = std::min(lanes, columns_per_knot(s, p.rect));
   int first = p.rect.left;
-  for (; p.weight == nullptr && widest == lanes && first + lanes - 1 <= p.rect.right; first += lanes)
-    add_current_segment<kDegree, kOrder, false>(d, p, c, u, v, first, out);
+  for (; p.weight == nullptr && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
+    add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, u, v, first, out);
   while (first <= p.rect.right) {
     const int left = std::min(widest, p.rect.right - first + 1);
     if (left <= 4)
-      add_current_segment<kDegree, kOrder, true>(d4, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d4, p, c, u, v, first, out);
     else if (left <= 8)
-      add_current_segment<kDegree, kOrder, true>(d8, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d8, p, c, u, v, first, out);
     else
-      add_current_segment<kDegree, kOrder, true>(d, p, c, u, v, first, out);
+      add_current_segment<kDegree, kOrder, kTaps, true>(d, p, c, u, v, first, out);
     first += std::min(lanes, left <= 4 ? 4 : left <= 8 ? 8 : 16);
   }
+}
+
+/// Vectors so narrow that the displacement crosses at most one knot along them; below 8 columns gathering is
+/// faster.
+template <int kDegree, int kOrder>
+HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
+  const double slope = steepness(c.shape, p.rect);
+  if (slope * 7 < 1)
+    add_segments<kDegree, kOrder, Taps::shared>(p, c, slope * 15 < 1 ? 16 : 8, out);
+  else
+    add_segments<kDegree, kOrder, Taps::gathered>(p, c, 16, out);
 }
 
 template <int kDegree>

@@ -20,11 +20,13 @@ namespace {
 constexpr int kAutoRange = 2;        // px around a prediction that comes from a pyramid or the frame before
 constexpr int kAutoSteps = 8;        // times a peak on the border may be followed
 constexpr float kRecognized = 0.5f;  // zncc at whole pixels of a subset that was surely found
-constexpr float kHopeless = 0.3f;    // below, a refinement from here is not worth its iterations
-constexpr double kManyLost = 0.02;   // share of points not recognized that calls for the pyramid
-constexpr double kSteep = 0.05;      // gradient of the coarse field that is more than its noise
-constexpr double kReanchor = 0.9;    // share of the anchor's points that must survive (strategy automatic)
-constexpr float kCertain = 0.9f;     // zncc of a point that needs no neighbour to be believed
+/// Refinement begins where the search was surest, and goes on from what is measured; below the last rung a
+/// start is not worth its iterations.
+constexpr float kScoreLadder[] = {0.8f, 0.65f, kRecognized, 0.3f};
+constexpr double kManyLost = 0.02;  // share of points not recognized that calls for the pyramid
+constexpr double kSteep = 0.05;     // gradient of the coarse field that is more than its noise
+constexpr double kReanchor = 0.9;   // share of the anchor's points that must survive (strategy automatic)
+constexpr float kCertain = 0.9f;    // zncc of a point that needs no neighbour to be believed
 constexpr std::size_t kSmallIsland = 12;  // points that agree only among themselves
 constexpr double kAgreement = 2.0;        // px between a point and what a neighbour's shape says of it
 constexpr int kMaxRounds = 1000;          // of recovery; each passes the front on by one point
@@ -45,6 +47,12 @@ class Stopwatch {
 struct Start {
   ShapeParameters shape;
   float score = -1;
+};
+
+/// A refinement to be done.
+struct Attempt {
+  std::int64_t point;
+  ShapeParameters start;
 };
 
 /// The shape function of a neighbour, continued to a point (dx, dy) px away from it.
@@ -174,8 +182,7 @@ struct Tracker::Impl {
     return continued(shape, anchor->x[to] - anchor->x[from], anchor->y[to] - anchor->y[from]);
   }
 
-  // ---- integer search
-  // --------------------------------------------------------------------------------------
+  // ---- integer search ----
 
   std::vector<FoundShift> search_around(ImageView current, std::span<const std::int64_t> which,
                                         std::span<const Prediction> predictions, int range) {
@@ -284,8 +291,7 @@ struct Tracker::Impl {
     return starts;
   }
 
-  // ---- refinement
-  // ------------------------------------------------------------------------------------------
+  // ---- refinement ----
 
   RefinedPoint unrefined(std::int64_t i, const Start& start) const {
     RefinedPoint out;
@@ -295,60 +301,80 @@ struct Tracker::Impl {
     return out;
   }
 
+  /// Refines every point from its own start, the surely found ones first: in steep deformations the others
+  /// are better off with the shape of a measured neighbour.
   std::vector<RefinedPoint> refine_all(const std::vector<Start>& starts) {
-    std::vector<RefinedPoint> out(starts.size());
-    pool.parallel_for(anchor->size(), 64, [&](std::int64_t begin, std::int64_t end, int) {
-      if (stop.stop_requested()) return;
-      for (std::int64_t i = begin; i < end; ++i)
-        out[i] = anchor->trackable(i) && starts[i].score >= kHopeless
-                     ? anchor->refiner.refine(i, starts[i].shape)
-                     : unrefined(i, starts[i]);
-    });
-    check_stop();
-    return out;
+    std::vector<RefinedPoint> points(starts.size());
+    for (std::int64_t i = 0; i < anchor->size(); ++i) points[i] = unrefined(i, starts[i]);
+    float tried = std::numeric_limits<float>::infinity();
+    for (const float least : kScoreLadder) {
+      std::vector<Attempt> attempts;
+      for (std::int64_t i = 0; i < anchor->size(); ++i)
+        if (points[i].status != Status::ok && anchor->trackable(i) && starts[i].score >= least &&
+            starts[i].score < tried)
+          attempts.push_back({i, starts[i].shape});
+      tried = least;
+      recover(points, accept(points, attempts, refine_attempts(attempts)));
+    }
+    return points;
   }
 
-  /// Refines lost points again from the shape of a measured neighbour, wave by wave from what is measured
-  /// (the idea of reliability-guided DIC, Pan 2009). Deterministic: a wave sees only the waves before.
-  void recover(std::vector<RefinedPoint>& points) {
+  std::vector<RefinedPoint> refine_attempts(const std::vector<Attempt>& attempts) {
+    check_stop();
+    std::vector<RefinedPoint> results(attempts.size());
+    pool.parallel_for(static_cast<std::int64_t>(attempts.size()), 32,
+                      [&](std::int64_t begin, std::int64_t end, int) {
+                        if (stop.stop_requested()) return;
+                        for (std::int64_t k = begin; k < end; ++k)
+                          results[k] = anchor->refiner.refine(attempts[k].point, attempts[k].start);
+                      });
+    check_stop();
+    return results;
+  }
+
+  /// Takes over the results that are better than what is known; returns the points that are measured now.
+  static std::vector<std::int64_t> accept(std::vector<RefinedPoint>& points,
+                                          const std::vector<Attempt>& attempts,
+                                          const std::vector<RefinedPoint>& results) {
     std::vector<std::int64_t> fresh;
-    for (std::int64_t i = 0; i < anchor->size(); ++i)
-      if (points[i].status == Status::ok) fresh.push_back(i);
+    for (std::size_t k = 0; k < attempts.size(); ++k) {
+      RefinedPoint& known = points[attempts[k].point];
+      if (results[k].status != Status::ok && known.iterations > 0) continue;
+      if (known.status == Status::ok && results[k].zncc <= known.zncc) continue;
+      known = results[k];
+      if (known.status == Status::ok) fresh.push_back(attempts[k].point);
+    }
+    return fresh;
+  }
+
+  /// Refines lost and contested points again from the shape of a measured neighbour, wave by wave from the
+  /// `fresh` ones (the idea of reliability-guided DIC, Pan 2009). Deterministic: a wave sees only the waves
+  /// before.
+  void recover(std::vector<RefinedPoint>& points, std::vector<std::int64_t> fresh) {
     for (int round = 0; round < kMaxRounds && !fresh.empty(); ++round) {
-      check_stop();
-      std::vector<std::pair<std::int64_t, std::int64_t>> attempts = front(points, fresh);
-      std::vector<RefinedPoint> results(attempts.size());
-      pool.parallel_for(static_cast<std::int64_t>(attempts.size()), 16,
-                        [&](std::int64_t begin, std::int64_t end, int) {
-                          for (std::int64_t k = begin; k < end; ++k) {
-                            const auto [i, from] = attempts[k];
-                            results[k] = anchor->refiner.refine(i, between(points[from].shape, from, i));
-                          }
-                        });
-      fresh.clear();
-      for (std::size_t k = 0; k < attempts.size(); ++k) {
-        if (results[k].status != Status::ok) continue;
-        points[attempts[k].first] = results[k];
-        fresh.push_back(attempts[k].first);
-      }
+      const std::vector<Attempt> attempts = front(points, fresh);
+      fresh = accept(points, attempts, refine_attempts(attempts));
     }
   }
 
-  /// Lost points beside `fresh` ones, each with its best measured neighbour.
-  std::vector<std::pair<std::int64_t, std::int64_t>> front(const std::vector<RefinedPoint>& points,
-                                                           const std::vector<std::int64_t>& fresh) const {
-    std::set<std::int64_t> lost;
+  /// Points beside `fresh` ones that are lost or contradict a better one, each with the shape of its best
+  /// measured neighbour.
+  std::vector<Attempt> front(const std::vector<RefinedPoint>& points,
+                             const std::vector<std::int64_t>& fresh) const {
+    std::set<std::int64_t> wanted;
     for (std::int64_t i : fresh)
       visit_neighbours(i, [&](std::int64_t n) {
-        if (points[n].status != Status::ok && anchor->trackable(n)) lost.insert(n);
+        if (!anchor->trackable(n)) return;
+        const bool doubtful = points[n].zncc < std::min(kCertain, points[i].zncc);
+        if (points[n].status != Status::ok || (doubtful && !agree(points, i, n))) wanted.insert(n);
       });
-    std::vector<std::pair<std::int64_t, std::int64_t>> out;
-    for (std::int64_t i : lost) {
+    std::vector<Attempt> out;
+    for (std::int64_t i : wanted) {
       std::int64_t best = -1;
       visit_neighbours(i, [&](std::int64_t n) {
         if (points[n].status == Status::ok && (best < 0 || points[n].zncc > points[best].zncc)) best = n;
       });
-      out.emplace_back(i, best);
+      out.push_back({i, between(points[best].shape, best, i)});
     }
     return out;
   }
@@ -415,8 +441,7 @@ struct Tracker::Impl {
            y + std::min<double>(r, height - 1 - anchor->y[i]) > height - 0.5;
   }
 
-  // ---- fields
-  // ----------------------------------------------------------------------------------------------
+  // ---- fields ----
 
   double estimate_noise(const std::vector<RefinedPoint>& points) const {
     if (options.noise >= 0) return options.noise;
@@ -457,7 +482,6 @@ struct Tracker::Impl {
     const std::vector<Start> starts = find_starts(current);
     seconds.search += watch.lap();
     std::vector<RefinedPoint> points = refine_all(starts);
-    recover(points);
     drop_unconfirmed(points);
     explain_lost(points);
     noise = estimate_noise(points);
@@ -467,8 +491,7 @@ struct Tracker::Impl {
     return field;
   }
 
-  // ---- reference strategy
-  // ----------------------------------------------------------------------------------
+  // ---- reference strategy ----
 
   /// A new anchor at `picture`, in which the points lie as `field` says.
   std::unique_ptr<Anchor> anchor_at(ImageView picture, const Field& field) {
