@@ -19,8 +19,9 @@ MAY_INCLUDE = {
     "synth": {"core", "image", "io"},
     "track": MIDDLE | {"core"},
     "match": MIDDLE | {"core"},
+    "bench": {"core", "io"},
 }
-THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|cuda|CLI/", re.IGNORECASE)
+THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/", re.IGNORECASE)
 DECODING = re.compile(r"opencv2/(imgcodecs|videoio|highgui)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

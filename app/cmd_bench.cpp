@@ -1,0 +1,172 @@
+#include <cstdio>
+#include <dic/bench.hpp>
+#include <dic/error.hpp>
+#include <dic/info.hpp>
+#include <dic/io.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "commands.hpp"
+#include "interruption.hpp"
+
+namespace dic::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCorrelateExamples =
+    "Without FILE the built-in groups are run: all forms, sizes and types of interest.\n"
+    "Examples:\n"
+    "  dic bench correlate --list                          the variants of this build\n"
+    "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
+    "  dic bench correlate my.toml --json my.json --resume go on after an interruption\n"
+    "\n"
+    "docs/user-guide.md describes FILE and what is measured.";
+
+/// The best device of this machine where the user leaves it to us.
+std::string resolve_device(const std::string& device) {
+  if (device != "auto") return device;
+  return build_info().devices.empty() ? "cpu" : "cuda";
+}
+
+std::string read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf()))
+    throw FileError("Cannot read " + file + ": check its name and its rights.");
+  return text.str();
+}
+
+template <typename T>
+std::string joined(const std::vector<T>& values) {
+  std::string text;
+  for (const T value : values) text.append(text.empty() ? "" : ",").append(to_string(value));
+  return text;
+}
+
+void print_variants() {
+  for (const VariantInfo& v : correlate_variants())
+    std::printf("%-36s %-5s %-43s %s\n", v.name.c_str(), v.backend.c_str(), joined(v.forms).c_str(),
+                joined(v.types).c_str());
+}
+
+void add_running(CLI::App& command, bench::Options& options) {
+  command.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->default_str("auto");
+  command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
+  command.add_option("--repeats", options.repeats, "Repeats, of which the median counts");
+}
+
+// --- correlate ---
+
+struct CorrelateCommand {
+  std::string groups, json, csv, plots;
+  bool list = false, resume = false;
+  bench::Options options{.device = "auto"};
+};
+
+void print_header() {
+  std::printf("%-28s %10s %10s %7s %9s %8s %9s  %s\n", "variant", "cold [ms]", "warm [ms]", "spread", "Gop/s",
+              "GB/s", "max diff", "");
+}
+
+void print_row(const bench::Row& row) {
+  const bench::Timing& t = row.seconds;
+  const bench::Case& shape = row.task.shape;
+  std::string name = row.task.variant;
+  if (name == "planner" && !row.ran.empty()) name = row.ran + " (planned)";
+  if (row.task.level == bench::Level::whole) name += ", whole";
+  if (row.outcome != bench::Outcome::ok) {
+    std::printf("%-28s %s: %s\n", name.c_str(), std::string(to_string(row.outcome)).c_str(),
+                row.problem.c_str());
+    return;
+  }
+  std::printf("%-28s %10.4g %10.4g %6.0f%% %9.4g %8.3g %9.1e\n", name.c_str(), 1e3 * t.first, 1e3 * t.median,
+              100 * (t.most - t.least) / t.median, 1e-9 * shape.operations() / t.median,
+              1e-9 * shape.bytes() / t.median, row.max_difference);
+}
+
+/// Prints the last row, under the name of its case where that changes.
+void print_last(const bench::Report& report) {
+  const bench::Row& row = report.rows.back();
+  const bool is_new =
+      report.rows.size() == 1 || !(report.rows[report.rows.size() - 2].task.shape == row.task.shape);
+  if (is_new) std::printf("%s: %s\n", row.task.shape.group.c_str(), describe(row.task.shape).c_str());
+  print_row(row);
+  std::fflush(stdout);
+}
+
+void print_end(const bench::Report& report) {
+  std::size_t counts[3] = {};
+  for (const bench::Row& row : report.rows) ++counts[static_cast<int>(row.outcome)];
+  std::printf("\n%zu right, %zu wrong, %zu failed, of %zu. Seed %llu.\n", counts[0], counts[1], counts[2],
+              report.rows.size(), static_cast<unsigned long long>(report.machine.seed));
+}
+
+void run_correlate(CorrelateCommand& command) {
+  if (command.list) return print_variants();
+  if (command.resume && command.json.empty())
+    throw UsageError("--resume goes on with the report of an earlier run: name it with --json.");
+  bench::Options& options = command.options;
+  options.device = resolve_device(options.device);
+  const std::vector<bench::Task> tasks = command.groups.empty()
+                                             ? bench::default_tasks(options.device)
+                                             : bench::read_tasks(command.groups, options.device);
+  bench::Report earlier;
+  if (command.resume && fs::exists(command.json)) earlier = bench::from_json(read_text(command.json));
+
+  const Interruption interruption;
+  print_header();
+  const auto on_row = [&](const bench::Report& report) {
+    print_last(report);
+    if (!command.json.empty()) write_text_file(command.json, to_json(report));
+  };
+  const bench::Report report =
+      bench::correlate(tasks, options, command_line(), earlier, on_row, interruption.token());
+  if (!command.json.empty()) write_text_file(command.json, to_json(report));
+  if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
+  if (!command.plots.empty()) write_plots(command.plots, report);
+  print_end(report);
+  if (interruption.token().stop_requested()) throw CLI::RuntimeError(interrupted);
+}
+
+void add_correlate(CLI::App& bench_command) {
+  auto command = std::make_shared<CorrelateCommand>();
+  CLI::App& correlate =
+      *bench_command.add_subcommand("correlate", "Times and checks the variants of the correlation");
+  correlate.option_defaults()->always_capture_default();
+  correlate.add_option("FILE", command->groups, "Groups of cases, TOML")->type_name("")->default_str("");
+  correlate.add_flag("--list", command->list, "Print every variant: name, backend, forms, types");
+  add_running(correlate, command->options);
+  correlate.add_option("--seed", command->options.seed, "Seed of the inputs");
+  correlate.add_option("--min-time", command->options.min_seconds, "Shortest time of a repeat, s");
+  correlate.add_option("--max-time", command->options.max_seconds,
+                       "No repeat starts later than this in a row, s");
+  correlate.add_option("--json", command->json, "Write the report, after every row")->type_name("FILE");
+  correlate.add_option("--csv", command->csv, "Write a table")->type_name("FILE");
+  correlate.add_option("--plots", command->plots, "Draw speed-ups against size into this folder")
+      ->type_name("DIR");
+  correlate.add_flag("--resume", command->resume, "Leave out what the report of --json already has");
+  correlate.footer(kCorrelateExamples);
+  correlate.callback([command] { run_correlate(*command); });
+}
+
+void add_report(CLI::App& bench_command) {
+  auto file = std::make_shared<std::string>();
+  CLI::App& report = *bench_command.add_subcommand("report", "Prints a report as Markdown tables");
+  report.add_option("FILE", *file, "What `dic bench correlate --json FILE` wrote")->type_name("")->required();
+  report.callback([file] { std::cout << to_markdown(bench::from_json(read_text(*file))); });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("bench", "How fast this machine is, with every result checked");
+  command.require_subcommand(1);
+  add_correlate(command);
+  add_report(command);
+}
+
+}  // namespace dic::app

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <dic/bench.hpp>
+#include <sstream>
+
+namespace dic::bench {
+
+std::string_view to_string(Output output) { return output == Output::peaks ? "peaks" : "surfaces"; }
+std::string_view to_string(Level level) { return level == Level::whole ? "whole" : "call"; }
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::ok:
+      return "ok";
+    case Outcome::wrong:
+      return "wrong";
+    case Outcome::failed:
+      break;
+  }
+  return "failed";
+}
+
+namespace {
+
+/// Sum over the shifts of one axis of the elements that overlap.
+double overlaps(int ref, int search, int first, int last) {
+  double sum = 0;
+  for (int shift = first; shift <= last; ++shift)
+    sum += std::max(0, std::min(ref, search - shift) - std::max(0, -shift));
+  return sum;
+}
+
+std::size_t bytes_of_value(ScalarType type, Measure measure) {
+  const bool is_wide = type == ScalarType::u16 || type == ScalarType::i32 || type == ScalarType::f64;
+  return measure == Measure::sums && is_wide ? 8 : 4;
+}
+
+std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
+
+std::string range_text(int first, int last) { return std::to_string(first) + ":" + std::to_string(last); }
+
+std::string shifts_text(const Case& c) {
+  if (c.shifts == Shifts::full(c.ref_h, c.ref_w, c.search_h, c.search_w))
+    return c.ref_h == c.search_h && c.ref_w == c.search_w ? "full"
+                                                          : "full in " + size_text(c.search_h, c.search_w);
+  if (c.shifts != Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w))
+    return range_text(c.shifts.dx_min, c.shifts.dx_max) + "," + range_text(c.shifts.dy_min, c.shifts.dy_max) +
+           " in " + size_text(c.search_h, c.search_w);
+  const int more = c.search_w - c.ref_w;
+  const bool is_radius = more == c.search_h - c.ref_h && more % 2 == 0;
+  return is_radius ? "radius " + std::to_string(more / 2) : "valid in " + size_text(c.search_h, c.search_w);
+}
+
+}  // namespace
+
+std::int64_t Case::pairs() const { return form == Form::n_to_m ? references * windows : windows; }
+
+double Case::operations() const {
+  return 2.0 * static_cast<double>(pairs()) * overlaps(ref_h, search_h, shifts.dy_min, shifts.dy_max) *
+         overlaps(ref_w, search_w, shifts.dx_min, shifts.dx_max);
+}
+
+double Case::bytes() const {
+  const auto element = static_cast<double>(size_of(type));
+  // Where matrices lie in pictures they overlap, and the pictures are all there is to read.
+  const auto side = [&](std::int64_t count, int h, int w, std::int64_t pictures) {
+    const double packed = static_cast<double>(count) * h * w;
+    return element *
+           (picture > 0 ? std::min(packed, static_cast<double>(pictures) * picture * picture) : packed);
+  };
+  const std::int64_t frames = form == Form::n_to_mn && references > 0 ? windows / references : 1;
+  const auto values = static_cast<double>(pairs() * shifts.count());
+  const double out = output == Output::peaks ? static_cast<double>(pairs() * sizeof(Peak))
+                                             : values * static_cast<double>(bytes_of_value(type, measure));
+  return side(references, ref_h, ref_w, 1) + side(windows, search_h, search_w, frames) + out;
+}
+
+std::string describe(const Case& c) {
+  std::ostringstream text;
+  text << to_string(c.form) << ' ' << to_string(c.type);
+  if (c.bit_depth > 0) text << ':' << c.bit_depth;
+  text << ' ' << size_text(c.ref_h, c.ref_w) << ' ' << shifts_text(c) << ", " << c.pairs()
+       << (c.pairs() == 1 ? " pair" : " pairs");
+  if (c.picture > 0) text << " in " << size_text(c.picture, c.picture);
+  text << ", " << to_string(c.measure);
+  if (c.measure != Measure::sums || c.output == Output::peaks) text << ' ' << to_string(c.output);
+  return text.str();
+}
+
+}  // namespace dic::bench

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <dic/bench.hpp>
+#include <dic/error.hpp>
+#include <dic/info.hpp>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include "bench/inputs.hpp"
+#include "bench/timing.hpp"
+#include "bench/truth.hpp"
+
+namespace dic::bench {
+namespace {
+
+constexpr int kPoison = 0xff;  ///< NaN, or the largest number: what no variant writes by itself
+
+/// Where a call leaves its results.
+struct Result {
+  Surfaces surfaces;
+  std::vector<Peak> peaks;
+
+  void compute(Correlator& correlator, const CorrelateRequest& request, Output output) {
+    output == Output::peaks ? correlator.peaks(request, peaks) : correlator.surfaces(request, surfaces);
+  }
+  void poison() {
+    std::fill(surfaces.bytes.begin(), surfaces.bytes.end(), std::byte{kPoison});
+    std::fill(peaks.begin(), peaks.end(), Peak{.score = -2, .second = -2});
+  }
+  Check check(const Truth& truth, Output output) const {
+    return output == Output::peaks ? truth.check(peaks) : truth.check(surfaces);
+  }
+};
+
+/// Runs tasks one after the other; keeps the data of a case for the tasks that share it.
+class Runner {
+ public:
+  Runner(const Options& options, std::stop_token stop) : options_(options), stop_(std::move(stop)) {}
+
+  Row run(const Task& task) {
+    Row row;
+    row.task = task;
+    try {
+      measure(row);
+    } catch (const Error& error) {
+      row.problem = error.what();
+    } catch (const std::bad_alloc&) {
+      row.problem = "Not enough memory: use fewer or smaller matrices.";
+    }
+    return row;
+  }
+
+ private:
+  void measure(Row& row) {
+    const Case& shape = row.task.shape;
+    prepare(shape);
+    CorrelateRequest request = inputs_->request();
+    if (row.task.variant != "planner") request.variant = row.task.variant;
+
+    std::optional<Correlator> correlator;
+    Result result;
+    const double first = time_of([&] {
+      correlator.emplace(options_.device, options_.threads);
+      result.compute(*correlator, request, shape.output);
+    });
+    row.ran = correlator->last_plan().variant;
+    check(row, *correlator, request, result);
+    if (row.outcome != Outcome::ok) return;
+
+    if (row.task.level == Level::call) {
+      row.seconds =
+          time_repeats([&] { result.compute(*correlator, request, shape.output); }, options_, stop_);
+    } else {
+      correlator.reset();
+      result = {};
+      row.seconds = time_repeats(
+          [&] {
+            Correlator fresh(options_.device, options_.threads);
+            Result().compute(fresh, request, shape.output);
+          },
+          options_, stop_);
+    }
+    row.seconds.first = first;
+  }
+
+  /// Makes the data of a case, or keeps them.
+  void prepare(const Case& shape) {
+    if (inputs_ && prepared_ == shape) return;
+    inputs_.reset();  // first: two sets of data may not fit
+    truth_.reset();
+    inputs_ = std::make_unique<Inputs>(shape, options_.seed);
+    prepared_ = shape;
+  }
+
+  /// Computes once more, into poisoned memory, and compares.
+  void check(Row& row, Correlator& correlator, const CorrelateRequest& request, Result& result) {
+    const Case& shape = row.task.shape;
+    if (!truth_) truth_.emplace(inputs_->request(), options_.seed);
+    result.poison();
+    result.compute(correlator, request, shape.output);
+    const Check check = result.check(*truth_, shape.output);
+    row.max_difference = check.max_difference;
+    row.compared = check.compared;
+    row.outcome = check.ok ? Outcome::ok : Outcome::wrong;
+    if (!check.ok) row.problem = "The result differs from the float64 reference: please report this.";
+  }
+
+  Options options_;
+  std::stop_token stop_;
+  Case prepared_;
+  std::unique_ptr<Inputs> inputs_;
+  std::optional<Truth> truth_;
+};
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+/// "NVIDIA H100 80GB HBM3" for "cuda:0" and "cuda"; the processor for "cpu".
+std::string model_of(const std::string& device, const BuildInfo& info) {
+  for (const DeviceInfo& known : info.devices)
+    if (known.name == device || known.name == device + ":0") return known.model;
+  return info.cpu;
+}
+
+Machine describe_machine(const Options& options, const std::string& command) {
+  const BuildInfo info = build_info();
+  return {.version = info.version,
+          .date = utc_now(),
+          .command = command,
+          .device = options.device,
+          .model = model_of(options.device, info),
+          .simd = info.simd_target,
+          .compiler = info.compiler + ", " + info.build_type,
+          .threads = Correlator(options.device, options.threads).device().threads,
+          .seed = options.seed};
+}
+
+void require_same_machine(const Machine& now, const Machine& then) {
+  const auto facts = [](const Machine& m) {
+    return m.version + ", " + m.model + " as " + m.device + ", " + std::to_string(m.threads) +
+           " threads, seed " + std::to_string(m.seed);
+  };
+  if (facts(now) != facts(then))
+    throw UsageError("The earlier report comes from " + facts(then) + ", this run is " + facts(now) +
+                     ": figures of both do not belong in one report; choose another --json.");
+}
+
+bool has_failed(const Row& row) { return row.outcome == Outcome::failed; }
+
+}  // namespace
+
+std::vector<std::string> Options::problems() const {
+  std::vector<std::string> out;
+  if (threads < 0) out.emplace_back("The number of threads must be at least 0.");
+  if (!(min_seconds >= 0)) out.emplace_back("The shortest time of a repeat must be at least 0 s.");
+  if (!(max_seconds >= 0)) out.emplace_back("The longest time of a task must be at least 0 s.");
+  if (repeats < 1) out.emplace_back("There must be at least one repeat.");
+  return out;
+}
+
+Report correlate(const std::vector<Task>& tasks, const Options& options, const std::string& command,
+                 const Report& earlier, const std::function<void(const Report&)>& on_row,
+                 std::stop_token stop) {
+  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  Report report{.machine = describe_machine(options, command), .rows = earlier.rows};
+  if (!earlier.rows.empty()) require_same_machine(report.machine, earlier.machine);
+  std::erase_if(report.rows, has_failed);
+  const std::vector<Row> done = report.rows;
+  const auto is_done = [&](const Task& task) {
+    return std::any_of(done.begin(), done.end(), [&](const Row& row) { return row.task == task; });
+  };
+  Runner runner(options, stop);
+  for (const Task& task : tasks) {
+    if (is_done(task)) continue;
+    if (stop.stop_requested()) break;
+    report.rows.push_back(runner.run(task));
+    if (on_row) on_row(report);
+  }
+  return report;
+}
+
+}  // namespace dic::bench

@@ -1,0 +1,128 @@
+#include "bench/inputs.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <limits>
+
+namespace dic::bench {
+namespace {
+
+// By how much the content of a picture moves between reference and search: the true peak of every window that
+// is centred on its reference.
+constexpr int kMoveX = 3, kMoveY = -2;
+
+template <typename T>
+T random_value(std::uint64_t bits, int bit_depth) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(static_cast<std::int32_t>(bits >> 32)) * T(0x1p-31);
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<std::int16_t>(bits >> 48);  // sums stay exact in float64
+  } else {
+    return static_cast<T>(bits >> (64 - (bit_depth > 0 ? bit_depth : std::numeric_limits<T>::digits)));
+  }
+}
+
+Image random_image(const Case& shape, int width, int height, Random& random) {
+  Image image(width, height, shape.type, shape.bit_depth);
+  visit_scalar(shape.type, [&]<typename T>(T) {
+    for (int y = 0; y < height; ++y)
+      std::generate_n(image.row<T>(y), width,
+                      [&] { return random_value<T>(random.next(), shape.bit_depth); });
+  });
+  return image;
+}
+
+/// The picture moved by (kMoveX, kMoveY); what leaves on one side comes in on the other.
+Image moved(const Image& image) {
+  Image result(image.width(), image.height(), image.type(), image.bit_depth());
+  visit_scalar(image.type(), [&]<typename T>(T) {
+    for (int y = 0; y < image.height(); ++y) {
+      T* row = result.row<T>((y + image.height() + kMoveY) % image.height());
+      std::rotate_copy(image.row<T>(y), image.row<T>(y) + image.width() - kMoveX,
+                       image.row<T>(y) + image.width(), row);
+    }
+  });
+  return result;
+}
+
+/// Where a window begins relative to its reference when they share their centre.
+int offset_of(int ref, int search) { return -(search - ref) / 2; }
+
+/// A random begin in [0, side) such that both [begin, begin + ref) and its window stay inside.
+int random_begin(int side, int ref, int search, Random& random) {
+  const int offset = offset_of(ref, search);
+  const int first = std::max(0, -offset), last = side - std::max(ref, offset + search);
+  if (last < first)
+    throw UsageError("The windows do not fit into pictures of " + std::to_string(side) +
+                     " px: use a larger picture, or packed matrices (picture = 0).");
+  return first + static_cast<int>(random.below(last - first + 1));
+}
+
+}  // namespace
+
+std::uint64_t Random::next() {
+  std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+std::int64_t Random::below(std::int64_t count) {
+  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
+}
+
+Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
+  if (shape.ref_h <= 0 || shape.ref_w <= 0 || shape.search_h <= 0 || shape.search_w <= 0 ||
+      shape.pairs() <= 0)
+    throw UsageError("A case needs references and windows of at least 1 px and at least one pair.");
+  reference_.height = shape.ref_h, reference_.width = shape.ref_w;
+  search_.height = shape.search_h, search_.width = shape.search_w;
+  Random random(seed);
+  if (shape.picture > 0) {
+    place_in_pictures(random);
+  } else {
+    pack(reference_, shape.references, random);
+    pack(search_, shape.windows, random);
+  }
+  reference_.views.assign(reference_.images.begin(), reference_.images.end());
+  search_.views.assign(search_.images.begin(), search_.images.end());
+}
+
+void Inputs::pack(Side& side, std::int64_t count, Random& random) const {
+  if (count * side.height > std::numeric_limits<int>::max())
+    throw UsageError("So many packed matrices have more rows than a picture can have: use fewer.");
+  side.images.push_back(random_image(shape_, side.width, static_cast<int>(count) * side.height, random));
+  for (int k = 0; k < count; ++k) side.positions.push_back({0, 0, k * side.height});
+}
+
+void Inputs::place_in_pictures(Random& random) {
+  const Case& c = shape_;
+  const auto random_position = [&] {
+    const int x = random_begin(c.picture, c.ref_w, c.search_w, random);
+    return MatrixPosition{0, x, random_begin(c.picture, c.ref_h, c.search_h, random)};
+  };
+  for (std::int64_t k = 0; k < c.references; ++k) reference_.positions.push_back(random_position());
+  const bool is_paired = c.form == Form::one_to_one || c.form == Form::n_to_mn;
+  const auto frames = static_cast<int>(is_paired ? c.windows / c.references : 1);
+  for (std::int64_t k = 0; k < c.windows; ++k) {
+    MatrixPosition at = is_paired ? reference_.positions[k / frames] : random_position();
+    at.picture = static_cast<int>(k % frames);
+    at.x += offset_of(c.ref_w, c.search_w);
+    at.y += offset_of(c.ref_h, c.search_h);
+    search_.positions.push_back(at);
+  }
+  reference_.images.push_back(random_image(c, c.picture, c.picture, random));
+  for (int frame = 0; frame < frames; ++frame) search_.images.push_back(moved(reference_.images[0]));
+}
+
+CorrelateRequest Inputs::request() const {
+  return {.form = shape_.form,
+          .reference = reference_.matrices(),
+          .search = search_.matrices(),
+          .shifts = shape_.shifts,
+          .measure = shape_.measure,
+          .reference_mask = {},
+          .variant = {}};
+}
+
+}  // namespace dic::bench

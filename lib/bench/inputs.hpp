@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/bench.hpp>
+#include <vector>
+
+namespace dic::bench {
+
+/// A stream of random numbers that is the same on every machine (splitmix64).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  /// 0 .. count - 1, count >= 1.
+  std::int64_t below(std::int64_t count);
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The data of a case: integers over the whole range of their bits (i32: 16 bits), floats in [-1, 1).
+class Inputs {
+ public:
+  /// Throws UsageError where the case makes no sense: no pair, or pictures too small for the windows.
+  Inputs(const Case& shape, std::uint64_t seed);
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+  /// Refers to this object.
+  CorrelateRequest request() const;
+
+ private:
+  struct Side {
+    std::vector<Image> images;
+    std::vector<ImageView> views;
+    std::vector<MatrixPosition> positions;
+    int height = 0, width = 0;
+
+    Matrices matrices() const { return {views, positions, height, width}; }
+  };
+
+  void pack(Side& side, std::int64_t count, Random& random) const;
+  void place_in_pictures(Random& random);
+
+  Case shape_;
+  Side reference_, search_;
+};
+
+}  // namespace dic::bench

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <dic/bench.hpp>
+#include <vector>
+
+namespace dic::bench {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Seconds that `once` takes.
+template <typename Once>
+double time_of(const Once& once) {
+  const auto start = std::chrono::steady_clock::now();
+  once();
+  return seconds_since(start);
+}
+
+/// The middle of the values (of an even number: the mean of the two), which is reordered. Not empty.
+inline double median_of(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// Times `once`, which has been called before: repeats of as many iterations as reach the shortest time, as
+/// long as the longest time and `stop` allow, at least one. `first` is left to the caller.
+template <typename Once>
+Timing time_repeats(const Once& once, const Options& options, const std::stop_token& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto repeat = [&](std::int64_t iterations) {
+    return time_of([&] {
+      for (std::int64_t i = 0; i < iterations; ++i) once();
+    });
+  };
+  Timing timing;
+  timing.iterations = 1;
+  double total = repeat(1);
+  while (total < options.min_seconds) {
+    const double more = std::clamp(1.2 * options.min_seconds / total, 2.0, 1000.0);
+    timing.iterations = static_cast<std::int64_t>(std::ceil(more * static_cast<double>(timing.iterations)));
+    total = repeat(timing.iterations);
+  }
+  std::vector<double> seconds = {total};
+  while (static_cast<int>(seconds.size()) < options.repeats && seconds_since(start) < options.max_seconds &&
+         !stop.stop_requested())
+    seconds.push_back(repeat(timing.iterations));
+  for (double& one : seconds) one /= static_cast<double>(timing.iterations);
+  timing.repeats = static_cast<int>(seconds.size());
+  timing.median = median_of(seconds);
+  timing.least = seconds.front();
+  timing.most = seconds.back();
+  return timing;
+}
+
+}  // namespace dic::bench

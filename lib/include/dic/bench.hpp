@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// How fast this machine does what the library offers. Every result that is timed is also checked against an
+/// independent computation in float64, or against the known motion.
+namespace dic::bench {
+
+/// What a correlation hands back: every value, or the best shift of each pair.
+enum class Output : std::uint8_t { surfaces, peaks };
+std::string_view to_string(Output output);
+
+/// How much of a computation one timed iteration takes in.
+enum class Level : std::uint8_t {
+  whole,  ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
+  call    ///< one call of a Correlator that is kept: transfer, run, copy back
+};
+std::string_view to_string(Level level);
+
+/// One correlation job, described without its data. Inputs are random numbers, made from a seed.
+struct Case {
+  std::string group;  ///< name of the group it comes from
+  Form form = Form::one_to_one;
+  ScalarType type = ScalarType::u8;
+  int bit_depth = 0;  ///< of integer types; 0 = all bits
+  Measure measure = Measure::zncc;
+  Output output = Output::peaks;
+  int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;  ///< px
+  Shifts shifts;
+  std::int64_t references = 1;
+  std::int64_t windows = 1;  ///< in all
+  /// Side in px of the square pictures in which the matrices lie at random positions; a window is centred on
+  /// its reference and the n-to-mn form has a picture per frame. 0 = packed matrices.
+  int picture = 0;
+
+  bool operator==(const Case&) const = default;
+  std::int64_t pairs() const;
+  /// Useful operations: 2 x the multiply-adds of elements that really overlap.
+  double operations() const;
+  /// Useful traffic: inputs read once and outputs written once.
+  double bytes() const;
+};
+/// "one_to_one u8 31x31 radius 15, 1000 pairs, zncc peaks".
+std::string describe(const Case& shape);
+
+/// A case, who does it, and what is timed.
+struct Task {
+  Case shape;
+  std::string variant;  ///< a registered name, or "planner"
+  Level level = Level::call;
+  bool operator==(const Task&) const = default;
+};
+
+/// The tasks of a TOML file (docs/user-guide.md), for a device "cpu", "cuda" or "cuda:N", which
+/// decides what the variant "all" stands for. Throws FileError, UsageError with the line.
+std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
+/// The tasks of TOML text; `name` stands for the file in messages.
+std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device);
+/// The built-in set: forms, sizes and types of interest, a few minutes.
+std::vector<Task> default_tasks(const std::string& device);
+/// The shapes of `dic bench --quick`: DIC and the search of a small template, by the planner and naively.
+std::vector<Task> quick_tasks(const std::string& device);
+
+struct Options {
+  std::string device = "cpu";  ///< cpu, cuda or cuda:N
+  int threads = 0;             ///< 0 = one per core
+  std::uint64_t seed = 1;      ///< of the inputs
+  /// Shortest time of a repeat, s: iterations are added until it is reached, so that the clock does not
+  /// matter.
+  double min_seconds = 0.05;
+  int repeats = 5;
+  double max_seconds = 10;  ///< no further repeat is started after this time, s
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> problems() const;
+};
+
+/// Seconds per iteration.
+struct Timing {
+  double first = 0;  ///< cold: the first call of a new object
+  double median = 0, least = 0, most = 0;
+  int repeats = 0;
+  std::int64_t iterations = 0;  ///< of one repeat
+};
+
+enum class Outcome : std::uint8_t {
+  ok,
+  wrong,  ///< the result differs from the float64 reference by more than the tolerance: never a time to quote
+  failed  ///< refused or failed: `problem` says why
+};
+std::string_view to_string(Outcome outcome);
+
+/// What became of a task.
+struct Row {
+  Task task;
+  std::string ran;  ///< variant that ran: the planner's choice
+  Outcome outcome = Outcome::failed;
+  std::string problem;  ///< one sentence; empty when ok
+  Timing seconds;
+  /// Largest difference to the float64 reference over the values compared, relative to |ref| |window| (sums),
+  /// |ref|^2 + |window|^2 (ssd), 1 (zncc, ncc).
+  double max_difference = 0;
+  std::int64_t compared = 0;  ///< values
+};
+
+/// Where and how it was measured.
+struct Machine {
+  std::string version, date, command, device, model, simd, compiler;
+  int threads = 1;
+  std::uint64_t seed = 1;
+};
+
+struct Report {
+  Machine machine;
+  std::vector<Row> rows;
+};
+
+/// Runs the tasks in order. Rows of `earlier` that are not `failed` stay and are not run again. A task that
+/// fails becomes a row. `on_row` is called after each new row with the report so far. Returns what it has
+/// when `stop` is set. Throws UsageError (options, an earlier report of another device, seed or number of
+/// threads), DeviceError where the device cannot be opened at all.
+Report correlate(const std::vector<Task>& tasks, const Options& options, const std::string& command,
+                 const Report& earlier = {}, const std::function<void(const Report&)>& on_row = {},
+                 std::stop_token stop = {});
+
+std::string to_json(const Report& report);
+/// Throws UsageError where the text is no report.
+Report from_json(const std::string& text);
+/// A header and a line per row.
+std::string to_csv(const Report& report);
+/// A table per group: a line per case, a column per variant.
+std::string to_markdown(const Report& report);
+
+/// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
+/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Only
+/// rows that are ok, at level `call`. Returns the files. Throws FileError.
+std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
+
+}  // namespace dic::bench

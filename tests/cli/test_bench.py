@@ -1,0 +1,96 @@
+"""`dic bench` from the outside: python test_bench.py DIC"""
+
+import csv
+import json
+import unittest
+
+import cv2
+
+import dic_program
+from dic_program import ProgramTest
+
+GROUPS = """
+[[group]]
+name = "small"
+reference = [7, 12]
+shifts = 3
+n = 4
+variant = ["planner", "naive", "cpu-none"]
+"""
+FAST = ("--device", "cpu", "--min-time", "0", "--repeats", "1")
+
+
+class BenchCorrelateTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "groups.toml").write_text(GROUPS)
+
+    def report(self):
+        return json.loads((self.folder / "out.json").read_text())
+
+    def test_list_has_a_line_per_variant(self):
+        lines = [line.split() for line in self.succeed("bench", "correlate", "--list").stdout.splitlines()]
+        names = [line[0] for line in lines]
+        self.assertIn("cpu-naive", names)
+        self.assertEqual(len(names), len(set(names)))
+        for _, backend, forms, types in lines:
+            self.assertIn(backend, ("cpu", "cuda"))
+            self.assertTrue(set(forms.split(",")) <= {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"})
+            self.assertTrue(set(types.split(",")) <= {"u8", "u16", "i32", "f32", "f64"})
+
+    def test_reports(self):
+        done = self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", "--csv", "out.csv", "--plots", "p", *FAST)
+        self.assertEqual(done.stderr, "")
+        self.assertIn("4 right, 0 wrong, 2 failed, of 6. Seed 1.", done.stdout)
+        report = self.report()
+        self.assertIn("bench correlate groups.toml", report["machine"]["command"])
+        with open(self.folder / "out.csv", newline="") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual(len(table), len(report["rows"]))
+        for line, row in zip(table, report["rows"]):
+            self.assertEqual(line["outcome"], row["outcome"])
+            self.assertEqual(line["problem"], row["problem"])
+            self.assertAlmostEqual(float(line["median_s"]), row["seconds"]["median"], delta=1e-4 * row["seconds"]["median"])
+            self.assertEqual(int(line["ref_h"]), row["case"]["reference"][0])
+        (plot,) = (self.folder / "p").iterdir()
+        self.assertEqual(cv2.imread(str(plot)).shape, (620, 1000, 3))
+
+    def test_the_report_as_markdown(self):
+        self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
+        lines = self.succeed("bench", "report", "out.json").stdout.splitlines()
+        self.assertIn("| case | planner | cpu-naive | cpu-none |", lines)
+        (line,) = [line for line in lines if "12x12" in line]
+        self.assertRegex(line, r"\| [0-9.e-]+ \(cpu-\w+\) \| [0-9.e-]+ \| failed \|$")
+
+    def test_resume_keeps_what_is_done(self):
+        self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
+        first = self.report()
+        (self.folder / "groups.toml").write_text(GROUPS.replace("[7, 12]", "[7, 12, 13]"))
+        done = self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", "--resume", *FAST)
+        self.assertIn("6 right, 0 wrong, 3 failed, of 9.", done.stdout)
+        kept = [row for row in first["rows"] if row["outcome"] == "ok"]
+        for row in kept:
+            self.assertIn(row, self.report()["rows"])
+        self.assertEqual(done.stdout.count("(planned)"), 1)  # only the new size was run
+
+    def test_resume_refuses_another_run(self):
+        self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
+        self.refuse(2, ["seed 1", "seed 2"], "bench", "correlate", "groups.toml", "--json", "out.json", "--resume",
+                    "--seed", "2", *FAST)
+        self.refuse(2, ["--json"], "bench", "correlate", "groups.toml", "--resume", *FAST)
+
+    def test_mistakes_in_groups(self):
+        (self.folder / "bad.toml").write_text(GROUPS + "\n[[group]]\nname = 'b'\nreference = 7\nshifts = 'some'\n")
+        self.refuse(2, ["bad.toml, line 9", '"some"'], "bench", "correlate", "bad.toml", *FAST)
+        (self.folder / "bad.toml").write_text("[[group]\n")
+        self.refuse(2, ["bad.toml, line 1"], "bench", "correlate", "bad.toml", *FAST)
+        self.refuse(1, ["none.toml"], "bench", "correlate", "none.toml", *FAST)
+        self.refuse(2, ["no report"], "bench", "report", "bad.toml")
+
+    def test_wrong_usage(self):
+        self.refuse(2, ["repeat"], "bench", "correlate", "groups.toml", "--device", "cpu", "--repeats", "0")
+        self.refuse(1, ["out.json"], "bench", "correlate", "groups.toml", "--json", "none/out.json", *FAST)
+
+
+if __name__ == "__main__":
+    dic_program.main()

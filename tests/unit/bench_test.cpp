@@ -1,0 +1,384 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <dic/bench.hpp>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <filesystem>
+#include <set>
+
+#include "bench/inputs.hpp"
+#include "bench/truth.hpp"
+
+// `dic bench`: groups expand as written, figures count what they say, and a wrong result is found out.
+namespace dic::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<Task> parse(const std::string& text) {
+  return parse_tasks("[[group]]\nname = \"g\"\n" + text, "t.toml", "cpu");
+}
+
+std::string message_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Case small_case(Form form, ScalarType type, Measure measure, Output output) {
+  Case c;
+  c.group = "test";
+  c.form = form, c.type = type, c.measure = measure, c.output = output;
+  c.ref_h = 5, c.ref_w = 7, c.search_h = 11, c.search_w = 15;
+  c.shifts = Shifts::valid(5, 7, 11, 15);
+  c.references = form == Form::one_to_many ? 1 : 3;
+  c.windows = form == Form::n_to_mn ? 6 : 3;
+  return c;
+}
+
+// --- groups ---
+
+TEST(BenchGroups, ListsExpandToProducts) {
+  const auto tasks =
+      parse("reference = [7, \"9x11\"]\nshifts = [2, \"full\"]\ntype = [\"u8\", \"u16:12\"]\nn = [1, 10]\n");
+  ASSERT_EQ(tasks.size(), 16U);
+  std::set<std::string> names;
+  for (const Task& task : tasks) names.insert(describe(task.shape));
+  EXPECT_EQ(names.size(), 16U);
+  EXPECT_TRUE(names.contains("one_to_one u16:12 9x11 radius 2, 10 pairs, zncc peaks"));
+  EXPECT_TRUE(names.contains("one_to_one u8 7x7 full, 1 pair, zncc peaks"));
+}
+
+TEST(BenchGroups, CountsFollowTheForm) {
+  const auto tasks = parse(
+      "form = [\"one_to_one\", \"one_to_many\", \"n_to_mn\", \"n_to_m\"]\nreference = 7\nshifts = 2\nn = "
+      "3\nm = [4, 5]\n");
+  std::vector<std::int64_t> pairs;
+  for (const Task& task : tasks) pairs.push_back(task.shape.pairs());
+  // m does not count for one_to_one, so that its two combinations are one.
+  EXPECT_EQ(pairs, (std::vector<std::int64_t>{3, 4, 5, 12, 15, 12, 15}));
+}
+
+TEST(BenchGroups, ShiftsAndWindows) {
+  const Case radius = parse("reference = 7\nshifts = 3\n")[0].shape;
+  EXPECT_EQ(radius.search_h, 13);
+  EXPECT_EQ(radius.shifts, (Shifts{0, 6, 0, 6}));
+  const Case full = parse("reference = \"7x5\"\nshifts = \"full\"\n")[0].shape;
+  EXPECT_EQ(full.search_w, 5);
+  EXPECT_EQ(full.shifts, (Shifts{-4, 4, -6, 6}));
+  const Case in_window = parse("reference = 7\nwindow = \"20x30\"\nshifts = \"valid\"\n")[0].shape;
+  EXPECT_EQ(in_window.shifts, (Shifts{0, 23, 0, 13}));
+  const Case rectangle = parse("reference = 7\nwindow = 20\nshifts = \"-3:4,-2:5\"\n")[0].shape;
+  EXPECT_EQ(rectangle.shifts, (Shifts{-3, 4, -2, 5}));
+}
+
+TEST(BenchGroups, VariantsOfTheDevice) {
+  const auto tasks =
+      parse("reference = 7\nshifts = 2\ntype = \"i32\"\nvariant = [\"planner\", \"all\", \"cuda-basic\"]\n");
+  std::vector<std::string> names;
+  for (const Task& task : tasks) names.push_back(task.variant);
+  // cpu-fft does not take i32, and another device's variants are left out.
+  EXPECT_EQ(names, (std::vector<std::string>{"planner", "cpu-naive", "cpu-direct"}));
+  const auto on_gpu =
+      parse_tasks("[[group]]\nname=\"g\"\nreference=7\nshifts=2\nvariant=\"naive\"", "t", "cuda:1");
+  EXPECT_EQ(on_gpu[0].variant, "cuda-basic");
+}
+
+TEST(BenchGroups, MistakesAreNamedWithTheirPlace) {
+  for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
+           {"shifts = 2\n", "\"reference\" is missing"},
+           {"reference = 7\nshifts = 2\nsize = 3\n", "no key \"size\""},
+           {"reference = -7\nshifts = 2\n", "\"-7\" is not a size"},
+           {"reference = 7\nshifts = \"all\"\n", "\"all\" is not a set of shifts"},
+           {"reference = 7\nshifts = 2\nform = \"many\"\n", "one_to_one, one_to_many"},
+           {"reference = 7\nshifts = 2\ntype = \"f32:12\"\n", "bits are for u16"},
+           {"reference = 7.5\nshifts = 2\n", "takes a string, a whole number"},
+           {"reference = 7\nshifts = 2\nn = 0\n", "\"0\" is not a number of references"}}) {
+    const std::string message = message_of(text);
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+    EXPECT_NE(message.find("t.toml, line 1"), std::string::npos) << message;
+  }
+  EXPECT_NE(message_of("reference = [\n").find("t.toml, line"), std::string::npos);
+  EXPECT_THROW(parse_tasks("name = 1\n", "t.toml", "cpu"), UsageError);
+  EXPECT_THROW(read_tasks("no-such-file.toml", "cpu"), FileError);
+}
+
+TEST(BenchGroups, BuiltInGroupsAreUnderstood) {
+  for (const std::string device : {"cpu", "cuda"}) {
+    EXPECT_GT(default_tasks(device).size(), 50U);
+    EXPECT_GT(quick_tasks(device).size(), 3U);
+  }
+}
+
+// --- what a case counts ---
+
+TEST(BenchCase, OperationsCountRealOverlaps) {
+  for (const char* shifts : {"shifts = \"full\"", "shifts = \"valid\"", "shifts = \"-9:4,-2:40\""}) {
+    const Case c = parse(std::string("reference = \"4x3\"\nwindow = \"9x6\"\nn = 2\n") + shifts)[0].shape;
+    double additions = 0;
+    for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
+      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx)
+        for (int i = 0; i < 4; ++i)
+          for (int j = 0; j < 3; ++j) additions += i + dy >= 0 && i + dy < 9 && j + dx >= 0 && j + dx < 6;
+    EXPECT_EQ(c.operations(), 2 * 2 * additions) << shifts;
+  }
+}
+
+TEST(BenchCase, BytesCountInputsAndOutputsOnce) {
+  const Case sums = parse("reference = 4\nshifts = 1\nn = 2\ntype = \"u16\"\nmeasure = \"sums\"\n")[0].shape;
+  EXPECT_EQ(sums.bytes(), 2 * (2 * 16 + 2 * 36) + 8 * 2 * 9);
+  const Case peaks = parse("reference = 4\nshifts = 1\nn = 1000\npicture = 32\n")[0].shape;
+  EXPECT_EQ(peaks.bytes(), 2 * 32 * 32 + 1000 * sizeof(Peak));
+}
+
+// --- inputs ---
+
+TEST(BenchInputs, TheSameFromTheSameSeed) {
+  const Case c = small_case(Form::one_to_one, ScalarType::u16, Measure::zncc, Output::peaks);
+  const auto first_row = [&](std::uint64_t seed) {
+    const Inputs inputs(c, seed);
+    const ImageView picture = inputs.request().search.pictures[0];
+    return std::vector<std::uint16_t>(picture.row<std::uint16_t>(0),
+                                      picture.row<std::uint16_t>(0) + picture.width);
+  };
+  EXPECT_EQ(first_row(7), first_row(7));
+  EXPECT_NE(first_row(7), first_row(8));
+}
+
+TEST(BenchInputs, BitsAreKept) {
+  Case c = small_case(Form::one_to_one, ScalarType::u16, Measure::sums, Output::surfaces);
+  c.bit_depth = 10;
+  const Inputs inputs(c, 1);
+  const ImageView picture = inputs.request().reference.pictures[0];
+  EXPECT_EQ(picture.bit_depth, 10);
+  const auto* row = picture.row<std::uint16_t>(0);
+  EXPECT_LT(*std::max_element(row, row + picture.width), 1024);
+}
+
+TEST(BenchInputs, WindowsOfPicturesHoldTheirReference) {
+  Case c = small_case(Form::n_to_mn, ScalarType::u8, Measure::zncc, Output::peaks);
+  c.picture = 40;
+  const Inputs inputs(c, 3);
+  Correlator correlator("cpu", 1);
+  std::vector<Peak> peaks;
+  correlator.peaks(inputs.request(), peaks);
+  ASSERT_EQ(peaks.size(), 6U);
+  for (const Peak& peak : peaks) {
+    EXPECT_NEAR(peak.score, 1, 1e-6);
+    EXPECT_EQ(peak.dx, 4 + 3);
+    EXPECT_EQ(peak.dy, 3 - 2);
+  }
+  c.picture = 12;
+  EXPECT_THROW(Inputs(c, 3), UsageError);
+}
+
+// --- the check ---
+
+class BenchTruth : public testing::TestWithParam<std::tuple<Form, ScalarType, Measure>> {};
+
+TEST_P(BenchTruth, AcceptsWhatIsRightAndNothingElse) {
+  const auto [form, type, measure] = GetParam();
+  const Inputs inputs(small_case(form, type, measure, Output::surfaces), 5);
+  const Truth truth(inputs.request(), 5);
+  Correlator correlator("cpu", 1);
+  Surfaces surfaces;
+  correlator.surfaces(inputs.request(), surfaces);
+  const Check right = truth.check(surfaces);
+  EXPECT_TRUE(right.ok) << right.max_difference;
+  EXPECT_EQ(right.compared, surfaces.pairs * 7 * 9);
+
+  // The lowest bits of an integer count; of a float, those that stand out of the rounding.
+  Surfaces tampered = surfaces;
+  const std::size_t element = tampered.bytes.size() / (surfaces.pairs * 7 * 9);
+  const bool is_float = surfaces.type == Surfaces::Type::f32 || surfaces.type == Surfaces::Type::f64;
+  tampered.bytes[element * 40 + (is_float ? element - 2 : 0)] ^= std::byte{0x10};
+  EXPECT_FALSE(truth.check(tampered).ok);
+
+  std::fill(surfaces.bytes.end() - static_cast<std::ptrdiff_t>(element), surfaces.bytes.end(),
+            std::byte{0xff});
+  EXPECT_FALSE(truth.check(surfaces).ok);  // the last value was never written
+}
+
+TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
+  const auto [form, type, measure] = GetParam();
+  if (measure == Measure::sums) return;
+  const Inputs inputs(small_case(form, type, measure, Output::peaks), 5);
+  const Truth truth(inputs.request(), 5);
+  Correlator correlator("cpu", 1);
+  std::vector<Peak> peaks;
+  correlator.peaks(inputs.request(), peaks);
+  EXPECT_TRUE(truth.check(peaks).ok);
+
+  const auto refused = [&](auto&& change) {
+    std::vector<Peak> tampered = peaks;
+    change(tampered.back());
+    return !truth.check(tampered).ok;
+  };
+  EXPECT_TRUE(refused([](Peak& p) { p.dx = p.dx == 0 ? 1 : p.dx - 1; }));
+  EXPECT_TRUE(refused([](Peak& p) { p.score *= 0.99F; }));
+  EXPECT_TRUE(refused([](Peak& p) { p.found = false; }));
+  EXPECT_TRUE(refused([](Peak& p) { p.neighbourhood[4] *= 1.01F; }));
+  EXPECT_TRUE(refused([](Peak& p) { p = Peak{.dx = 100}; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BenchTruth,
+    testing::Combine(testing::Values(Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m),
+                     testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
+                                     ScalarType::f64),
+                     testing::Values(Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd)));
+
+TEST(BenchTruthOfPeaks, ALocalMaximumIsNotThePeak) {
+  Case c = small_case(Form::one_to_one, ScalarType::u8, Measure::zncc, Output::peaks);
+  const Inputs inputs(c, 9);
+  const Truth truth(inputs.request(), 9);
+  // A consistent answer, but for a rectangle of shifts that leaves the true peak out.
+  Correlator correlator("cpu", 1);
+  std::vector<Peak> peaks, elsewhere;
+  CorrelateRequest request = inputs.request();
+  correlator.peaks(request, peaks);
+  const Surfaces surfaces = [&] {
+    Surfaces s;
+    correlator.surfaces(request, s);
+    return s;
+  }();
+  Peak& peak = peaks[0];
+  peak.dx = (peak.dx + 4) % 9;
+  for (int k = 0; k < 9; ++k) {
+    const int dy = peak.dy + k / 3 - 1, dx = peak.dx + k % 3 - 1;
+    const bool inside = dy >= 0 && dy < 7 && dx >= 0 && dx < 9;
+    peak.neighbourhood[k] = surfaces.surface<float>(0)[inside ? dy * 9 + dx : peak.dy * 9 + peak.dx];
+  }
+  peak.score = peak.neighbourhood[4];
+  EXPECT_FALSE(truth.check(peaks).ok);
+}
+
+// --- runs and reports ---
+
+Options quick_options() {
+  Options options;
+  options.threads = 1;
+  options.min_seconds = 0;
+  options.repeats = 3;
+  return options;
+}
+
+const char* const kGroups =
+    "reference = [5, 8]\nshifts = 2\nn = 2\nlevel = [\"call\", \"whole\"]\nvariant = [\"planner\", "
+    "\"cpu-naive\", "
+    "\"cpu-none\"]\n";
+
+TEST(BenchCorrelate, FailuresAreRows) {
+  const Report report = correlate(parse(kGroups), quick_options(), "command");
+  ASSERT_EQ(report.rows.size(), 12U);
+  for (const Row& row : report.rows) {
+    if (row.task.variant == "cpu-none") {
+      EXPECT_EQ(row.outcome, Outcome::failed);
+      EXPECT_NE(row.problem.find("no correlation variant \"cpu-none\""), std::string::npos) << row.problem;
+      continue;
+    }
+    EXPECT_EQ(row.outcome, Outcome::ok) << row.problem;
+    EXPECT_EQ(row.seconds.repeats, 3);
+    EXPECT_GT(row.seconds.first, 0);
+    EXPECT_GT(row.seconds.least, 0);
+    EXPECT_LE(row.seconds.least, row.seconds.median);
+    EXPECT_LE(row.seconds.median, row.seconds.most);
+    EXPECT_EQ(row.compared, 2 * (25 + 9 + 1));
+  }
+}
+
+TEST(BenchCorrelate, RepeatsAreLongEnough) {
+  Options options = quick_options();
+  options.min_seconds = 0.01;
+  const Report report = correlate(parse("reference = 5\nshifts = 1\n"), options, "");
+  const Timing& seconds = report.rows[0].seconds;
+  EXPECT_GE(static_cast<double>(seconds.iterations) * seconds.most, 0.01);
+}
+
+TEST(BenchCorrelate, GoesOnWhereItStopped) {
+  const auto tasks = parse(kGroups);
+  std::stop_source stop;
+  const auto stop_after_two = [&](const Report& report) {
+    if (report.rows.size() == 2) stop.request_stop();
+  };
+  const Report part = correlate(tasks, quick_options(), "", {}, stop_after_two, stop.get_token());
+  ASSERT_EQ(part.rows.size(), 2U);
+  int run_again = 0;
+  const Report whole = correlate(tasks, quick_options(), "", part, [&](const Report&) { ++run_again; });
+  EXPECT_EQ(run_again, 10);
+  ASSERT_EQ(whole.rows.size(), 12U);
+  EXPECT_EQ(whole.rows[1].seconds.median, part.rows[1].seconds.median);
+
+  run_again = 0;
+  const Report again = correlate(tasks, quick_options(), "", whole, [&](const Report&) { ++run_again; });
+  EXPECT_EQ(run_again, 4);  // what failed
+  Options other = quick_options();
+  other.seed = 2;
+  EXPECT_THROW(correlate(tasks, other, "", whole), UsageError);
+}
+
+TEST(BenchCorrelate, RefusesOptionsThatMakeNoSense) {
+  Options options = quick_options();
+  options.repeats = 0;
+  EXPECT_THROW(correlate(parse(kGroups), options, ""), UsageError);
+  options = quick_options();
+  options.device = "toaster";
+  EXPECT_THROW(correlate(parse(kGroups), options, ""), UsageError);
+}
+
+TEST(BenchReport, JsonKeepsEverything) {
+  const Report report = correlate(parse(kGroups), quick_options(), "dic bench \"x\"");
+  const Report read = from_json(to_json(report));
+  EXPECT_EQ(read.machine.command, report.machine.command);
+  EXPECT_EQ(read.machine.model, report.machine.model);
+  ASSERT_EQ(read.rows.size(), report.rows.size());
+  for (std::size_t k = 0; k < report.rows.size(); ++k) {
+    EXPECT_EQ(read.rows[k].task, report.rows[k].task);
+    EXPECT_EQ(read.rows[k].ran, report.rows[k].ran);
+    EXPECT_EQ(read.rows[k].outcome, report.rows[k].outcome);
+    EXPECT_EQ(read.rows[k].problem, report.rows[k].problem);
+    EXPECT_EQ(read.rows[k].seconds.median, report.rows[k].seconds.median);
+    EXPECT_EQ(read.rows[k].seconds.iterations, report.rows[k].seconds.iterations);
+    EXPECT_EQ(read.rows[k].max_difference, report.rows[k].max_difference);
+  }
+  EXPECT_THROW(from_json("{}"), UsageError);
+  EXPECT_THROW(from_json("no json"), UsageError);
+}
+
+TEST(BenchReport, TablesHaveALinePerRowOrCase) {
+  const Report report = correlate(parse(kGroups), quick_options(), "");
+  const std::string csv = to_csv(report), markdown = to_markdown(report);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 13);
+  // Commas outside quotes separate: every line has as many fields as the header.
+  std::set<std::size_t> fields;
+  std::size_t count = 1;
+  bool quoted = false;
+  for (const char c : csv) {
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) ++count;
+    if (c == '\n') fields.insert(std::exchange(count, 1));
+  }
+  EXPECT_EQ(fields.size(), 1U);
+  EXPECT_NE(markdown.find("| case | planner | cpu-naive | cpu-none |"), std::string::npos) << markdown;
+  EXPECT_NE(markdown.find("8x8 radius 2, 2 pairs, zncc peaks, whole |"), std::string::npos) << markdown;
+}
+
+TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
+  const fs::path folder = fs::path(testing::TempDir()) / "dic_bench_plots";
+  fs::remove_all(folder);
+  const Report report = correlate(parse(kGroups), quick_options(), "");
+  const auto files = write_plots(folder, report);
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
+  EXPECT_EQ(read_image(files[0]).width(), 1000);
+  const auto one_size = parse("reference = 5\nshifts = 2\nvariant = [\"planner\", \"naive\"]\n");
+  EXPECT_TRUE(write_plots(folder, correlate(one_size, quick_options(), "")).empty());
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dic::bench
