@@ -1,7 +1,6 @@
 #include <cstdio>
 #include <dic/bench.hpp>
 #include <dic/error.hpp>
-#include <dic/info.hpp>
 #include <dic/io.hpp>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <memory>
 #include <sstream>
 
+#include "bench_pipelines.hpp"
 #include "commands.hpp"
 #include "interruption.hpp"
 
@@ -26,12 +26,6 @@ constexpr const char* kCorrelateExamples =
     "\n"
     "docs/user-guide.md describes FILE and what is measured.";
 
-/// The best device of this machine where the user leaves it to us.
-std::string resolve_device(const std::string& device) {
-  if (device != "auto") return device;
-  return build_info().devices.empty() ? "cpu" : "cuda";
-}
-
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
@@ -39,6 +33,9 @@ std::string read_text(const std::string& file) {
     throw FileError("Cannot read " + file + ": check its name and its rights.");
   return text.str();
 }
+
+/// Short enough for a minute in all.
+const bench::Options kQuick{.device = "auto", .min_seconds = 0.1, .repeats = 3, .max_seconds = 1};
 
 template <typename T>
 std::string joined(const std::vector<T>& values) {
@@ -164,9 +161,23 @@ void add_report(CLI::App& bench_command) {
 
 void add_bench(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("bench", "How fast this machine is, with every result checked");
-  command.require_subcommand(1);
+  auto options = std::make_shared<bench::Options>(kQuick);
+  auto is_quick = std::make_shared<bool>(false);
+  CLI::Option* quick = command.add_flag("--quick", *is_quick,
+                                        "Correlation, template matching and tracking in less than a minute");
+  command.add_option("--device", options->device, "auto, cpu, cuda or cuda:N")
+      ->default_str("auto")
+      ->needs(quick);
+  command.add_option("--threads", options->threads, "CPU threads; 0 = one per core")->needs(quick);
   add_correlate(command);
+  add_bench_track(command);
+  add_bench_match(command);
   add_report(command);
+  command.callback([&command, is_quick, options] {
+    if (*is_quick) return run_quick(*options);
+    if (command.get_subcommands().empty())
+      throw UsageError("Say what to time: dic bench --quick, or a command of dic bench --help.");
+  });
 }
 
 }  // namespace dic::app

@@ -92,5 +92,28 @@ class BenchCorrelateTest(ProgramTest):
         self.refuse(1, ["out.json"], "bench", "correlate", "groups.toml", "--json", "none/out.json", *FAST)
 
 
+class BenchPipelinesTest(ProgramTest):
+    def test_track(self):
+        out = self.succeed("bench", "track", "--size", "256", "--repeats", "1", "--subset", "21", "--step", "7",
+                           "--device", "cpu", "--threads", "1").stdout
+        self.assertIn("625 points, subset 21, step 7, order 1, cubic", out)
+        for stage in ("prepare", "search", "refine", "strain", "total"):
+            self.assertRegex(out, rf"  {stage} +[0-9.]+ ms +[0-9]+ points/s")
+        self.refuse(2, ["repeat"], "bench", "track", "--repeats", "0")
+        self.refuse(2, ["odd"], "bench", "track", "--size", "256", "--subset", "20")
+
+    def test_match(self):
+        out = self.succeed("bench", "match", "--size", "256", "--template", "32", "--device", "cpu").stdout
+        self.assertRegex(out, r"Template 32x32 in 256x256, 8 bit, on cpu: [0-9.]+ ms")
+        self.refuse(2, ["template"], "bench", "match", "--size", "64", "--template", "64")
+
+    def test_quick_names_every_part(self):
+        out = self.succeed("bench", "--quick", "--device", "cpu").stdout
+        for words in ("Integer search on cpu", "x naive", "u8 subset 31", "Template 64x64 in 2048x2048",
+                      "Tracking 1024x1024 on cpu"):
+            self.assertIn(words, out)
+        self.refuse(2, ["--quick"], "bench")
+
+
 if __name__ == "__main__":
     dic_program.main()

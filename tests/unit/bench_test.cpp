@@ -380,5 +380,42 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   fs::remove_all(folder);
 }
 
+// --- pipelines ---
+
+TEST(BenchTrack, StagesAddUpAndTheMotionIsFound) {
+  TrackCase shape;
+  shape.size = 256;
+  shape.repeats = 1;
+  shape.options.threads = 1;
+  const TrackTiming timing = track(shape);
+  EXPECT_EQ(timing.points, 35 * 35);  // 173 px at step 5
+  EXPECT_GE(timing.measured, 0.95 * static_cast<double>(timing.points));
+  EXPECT_LT(timing.rms_error_u, 0.03);
+  EXPECT_LT(timing.rms_error_v, 0.03);
+  const StageSeconds& s = timing.seconds;
+  for (const double stage : {s.prepare, s.search, s.refine, s.strain}) EXPECT_GT(stage, 0);
+  EXPECT_LE(s.prepare + s.search + s.refine + s.strain, s.total);
+  shape.repeats = 0;
+  EXPECT_THROW(track(shape), UsageError);
+  shape.repeats = 1;
+  shape.size = 80;
+  EXPECT_THROW(track(shape), UsageError);
+}
+
+TEST(BenchMatch, TheTemplateIsFound) {
+  MatchCase shape;
+  shape.template_size = 32;
+  shape.image_size = 200;
+  const MatchTiming timing = match(shape, quick_options());
+  EXPECT_LT(timing.error, 0.1);
+  EXPECT_GT(timing.score, 0.95);
+  EXPECT_GT(timing.seconds.median, 0);
+  EXPECT_EQ(timing.operations, 2.0 * 169 * 169 * 32 * 32);
+  shape.template_size = 101;
+  EXPECT_THROW(match(shape, quick_options()), UsageError);
+  shape = {.template_size = 8, .image_size = 200, .noise = 200};
+  EXPECT_THROW(match(shape, quick_options()), UsageError);
+}
+
 }  // namespace
 }  // namespace dic::bench

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/correlate.hpp>
+#include <dic/track.hpp>
 #include <filesystem>
 #include <functional>
 #include <stop_token>
@@ -141,5 +142,42 @@ std::string to_markdown(const Report& report);
 /// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Only
 /// rows that are ok, at level `call`. Returns the files. Throws FileError.
 std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
+
+struct TrackCase {
+  int size = 1024;   ///< side of the pictures, px
+  double noise = 2;  ///< of both pictures, grey levels
+  std::uint64_t seed = 1;
+  int repeats = 5;
+  TrackOptions options;
+};
+
+/// Medians over the repeats. Each makes a new Tracker, so that `prepare` takes in the reference, and tracks
+/// one frame.
+struct TrackTiming {
+  std::int64_t points = 0;  ///< of the grid, which leaves 40 px free at every border
+  std::int64_t measured = 0;
+  StageSeconds seconds;  ///< prepare, search, refine, strain, and total: with creating the tracker
+  double rms_error_u = 0, rms_error_v = 0;  ///< against the known motion, px
+  std::string device;                       ///< "cpu" or the GPU's name
+  std::vector<std::string> kernels;
+};
+/// Times the tracking of synthetic speckle that moves by several px and stretches by 0.5 %. Throws
+/// UsageError, DeviceError, Cancelled.
+TrackTiming track(const TrackCase& shape, std::stop_token stop = {});
+
+struct MatchCase {
+  int template_size = 64;  ///< side, px
+  int image_size = 2048;   ///< side, px
+  double noise = 2;        ///< of both, grey levels
+};
+struct MatchTiming {
+  Timing seconds;         ///< of Matcher::find, the templates being prepared
+  double error = 0;       ///< distance to the true position, px
+  double score = 0;       ///< of the match
+  double operations = 0;  ///< 2 x the multiply-adds of the correlation
+};
+/// Times the search of one template in an 8-bit picture of speckle. Throws UsageError (also where the
+/// template is not found within a pixel), DeviceError, Cancelled.
+MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop = {});
 
 }  // namespace dic::bench

@@ -1,0 +1,158 @@
+#include "bench_pipelines.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <dic/info.hpp>
+#include <memory>
+
+#include "commands.hpp"
+#include "interruption.hpp"
+
+namespace dic::app {
+namespace {
+
+void print_stage(const char* name, double seconds, std::int64_t points) {
+  std::printf("  %-8s %10.1f ms %14.0f points/s\n", name, 1e3 * seconds,
+              static_cast<double>(points) / seconds);
+}
+
+void print_track(const bench::TrackCase& shape, const bench::TrackTiming& timing) {
+  const RefineOptions& refine = shape.options.refine;
+  std::printf("Tracking %dx%d on %s: %lld points, subset %d, step %d, order %d, %s\n", shape.size, shape.size,
+              timing.device.c_str(), static_cast<long long>(timing.points), refine.subset, shape.options.step,
+              refine.order, std::string(to_string(refine.interpolation)).c_str());
+  const StageSeconds& seconds = timing.seconds;
+  print_stage("prepare", seconds.prepare, timing.points);
+  print_stage("search", seconds.search, timing.points);
+  print_stage("refine", seconds.refine, timing.points);
+  print_stage("strain", seconds.strain, timing.points);
+  print_stage("total", seconds.total, timing.points);
+  std::printf("  %lld lost; error u %.4f px, v %.4f px (root mean square, noise %g grey levels)\n",
+              static_cast<long long>(timing.points - timing.measured), timing.rms_error_u, timing.rms_error_v,
+              shape.noise);
+}
+
+void print_match(const bench::MatchCase& shape, const bench::MatchTiming& timing, const std::string& device) {
+  std::printf("Template %dx%d in %dx%d, 8 bit, on %s: %.2f ms (first %.2f ms), %.1f images/s, %.0f Gop/s\n",
+              shape.template_size, shape.template_size, shape.image_size, shape.image_size, device.c_str(),
+              1e3 * timing.seconds.median, 1e3 * timing.seconds.first, 1 / timing.seconds.median,
+              1e-9 * timing.operations / timing.seconds.median);
+  std::printf("  score %.3f, %.4f px from the true position\n", timing.score, timing.error);
+}
+
+/// The naive variant's row for the same case; null where it has no time.
+const bench::Row* naive_row(const bench::Report& report, const bench::Row& row) {
+  for (const bench::Row& other : report.rows)
+    if (other.task.shape == row.task.shape && other.task.variant != "planner" &&
+        other.outcome == bench::Outcome::ok)
+      return &other;
+  return nullptr;
+}
+
+void print_quick_row(const bench::Report& report, const bench::Row& row) {
+  const bench::Case& shape = row.task.shape;
+  char name[64];
+  std::snprintf(name, sizeof name, "%s subset %d, search +-%d px", std::string(to_string(shape.type)).c_str(),
+                shape.ref_h, (shape.search_h - shape.ref_h) / 2);
+  if (row.outcome != bench::Outcome::ok) {
+    std::printf("  %-30s %s\n", name, row.problem.c_str());
+    return;
+  }
+  const double seconds = row.seconds.median;
+  std::printf("  %-30s %-22s %12.0f %9.0f %8.2f", name, row.ran.c_str(),
+              static_cast<double>(shape.pairs()) / seconds, 1e-9 * shape.operations() / seconds,
+              1e-9 * shape.bytes() / seconds);
+  if (const bench::Row* naive = naive_row(report, row))
+    std::printf(" %7.1f", naive->seconds.median / seconds);
+  std::printf("\n");
+}
+
+void quick_correlation(const bench::Options& options, std::stop_token stop) {
+  const bench::Report report =
+      bench::correlate(bench::quick_tasks(options.device), options, command_line(), {}, {}, stop);
+  std::printf("Integer search on %s (%s)\n", options.device.c_str(), report.machine.model.c_str());
+  std::printf("  %-30s %-22s %12s %9s %8s %7s\n", "", "variant", "points/s", "Gop/s", "GB/s", "x naive");
+  for (const bench::Row& row : report.rows)
+    if (row.task.variant == "planner") print_quick_row(report, row);
+  std::printf("\n");
+}
+
+void quick_pipelines(const bench::Options& options, std::stop_token stop) {
+  const bench::MatchCase match;
+  print_match(match, bench::match(match, options, stop), options.device);
+  std::printf("\n");
+  bench::TrackCase track;
+  track.options.device = options.device;
+  track.options.threads = options.threads;
+  track.repeats = options.repeats;
+  track.seed = options.seed;
+  print_track(track, bench::track(track, stop));
+  std::printf("\n");
+}
+
+struct MatchCommand {
+  bench::MatchCase shape;
+  bench::Options options{.device = "auto"};
+};
+
+}  // namespace
+
+std::string resolve_device(const std::string& device) {
+  if (device != "auto") return device;
+  return build_info().devices.empty() ? "cpu" : "cuda";
+}
+
+void add_bench_track(CLI::App& bench) {
+  auto shape = std::make_shared<bench::TrackCase>();
+  TrackOptions& options = shape->options;
+  CLI::App& command = *bench.add_subcommand("track", "Times the tracking of synthetic speckle by stage");
+  command.option_defaults()->always_capture_default();
+  command.add_option("--size", shape->size, "Side of the pictures, px");
+  command.add_option("--noise", shape->noise, "Noise of the pictures, grey levels");
+  command.add_option("--seed", shape->seed, "Seed of speckle and noise");
+  command.add_option("--subset", options.refine.subset, "Side of the subset, px");
+  command.add_option("--step", options.step, "Distance between points, px");
+  command.add_option("--order", options.refine.order, "Shape function: 0, 1 or 2");
+  add_choice(command, "--interpolation", options.refine.interpolation,
+             {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current picture");
+  command.add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
+  command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
+  command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
+  command.callback([shape] {
+    const Interruption interruption;
+    print_track(*shape, bench::track(*shape, interruption.token()));
+  });
+}
+
+void add_bench_match(CLI::App& bench) {
+  auto flags = std::make_shared<MatchCommand>();
+  CLI::App& command = *bench.add_subcommand("match", "Times the search of a template in synthetic speckle");
+  command.option_defaults()->always_capture_default();
+  command.add_option("--template", flags->shape.template_size, "Side of the template, px");
+  command.add_option("--size", flags->shape.image_size, "Side of the image, px");
+  command.add_option("--noise", flags->shape.noise, "Noise of both, grey levels");
+  command.add_option("--seed", flags->options.seed, "Seed of speckle and noise");
+  command.add_option("--device", flags->options.device, "auto, cpu, cuda or cuda:N");
+  command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
+  command.add_option("--repeats", flags->options.repeats, "Repeats, of which the median counts");
+  command.callback([flags] {
+    flags->options.device = resolve_device(flags->options.device);
+    const Interruption interruption;
+    print_match(flags->shape, bench::match(flags->shape, flags->options, interruption.token()),
+                flags->options.device);
+  });
+}
+
+void run_quick(const bench::Options& options) {
+  const Interruption interruption;
+  std::vector<std::string> devices = {resolve_device(options.device)};
+  if (options.device == "auto" && devices[0] != "cpu") devices.emplace_back("cpu");
+  for (const std::string& device : devices) {
+    bench::Options on_device = options;
+    on_device.device = device;
+    quick_correlation(on_device, interruption.token());
+    quick_pipelines(on_device, interruption.token());
+  }
+}
+
+}  // namespace dic::app

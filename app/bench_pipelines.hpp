@@ -1,0 +1,20 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <dic/bench.hpp>
+#include <string>
+
+/// The parts of `dic bench` that time whole pipelines.
+namespace dic::app {
+
+/// The best device of this machine where the user leaves it to us ("auto").
+std::string resolve_device(const std::string& device);
+
+void add_bench_track(CLI::App& bench);
+void add_bench_match(CLI::App& bench);
+
+/// `dic bench --quick`: correlation, template matching and tracking in less than a minute. "auto" = the CPU
+/// and, where there is one, the GPU.
+void run_quick(const bench::Options& options);
+
+}  // namespace dic::app

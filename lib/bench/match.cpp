@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/bench.hpp>
+#include <dic/error.hpp>
+#include <dic/match.hpp>
+#include <dic/synth.hpp>
+
+#include "bench/timing.hpp"
+
+namespace dic::bench {
+
+MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
+  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
+    throw UsageError("The template must have a side from 8 px to half of that of the image.");
+  SynthOptions synth;
+  synth.width = synth.height = shape.image_size;
+  synth.noise = shape.noise;
+  synth.seed = options.seed;
+  synth.threads = options.threads;
+  synth.motion = {.u = 0.3, .v = -0.4};
+  const Image before = synth_frame(synth, 0), image = synth_frame(synth, 1);
+  const int x = shape.image_size / 3, y = shape.image_size / 4;
+  ImageView cut = before.view();
+  cut.data = before.row<std::uint8_t>(y) + x;
+  cut.width = cut.height = shape.template_size;
+
+  MatchOptions match_options;
+  match_options.device = options.device;
+  match_options.threads = options.threads;
+  Matcher matcher(std::span(&cut, 1), match_options);
+  MatchResult result;
+  const double first = time_of([&] { result = matcher.find(image, stop); });
+
+  MatchTiming timing;
+  if (!result.matches.empty()) {
+    const Match& found = result.matches[0];
+    timing.error = std::hypot(found.x - (x + synth.motion.u), found.y - (y + synth.motion.v));
+    timing.score = found.score;
+  }
+  if (result.matches.empty() || timing.error > 1)
+    throw UsageError("The template was not found where it is: it is too small for so much noise.");
+  timing.seconds = time_repeats([&] { matcher.find(image, stop); }, options, stop);
+  timing.seconds.first = first;
+  timing.operations =
+      2 * std::pow(shape.image_size - shape.template_size + 1.0, 2) * std::pow(shape.template_size, 2);
+  return timing;
+}
+
+}  // namespace dic::bench
