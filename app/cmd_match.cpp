@@ -15,6 +15,15 @@ namespace {
 
 constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a slip of the pen
 
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  dic match bolt.png photo.png                             the best place, as a table\n"
+    "  dic match bolt.png photo.png --max-matches 20 --draw found.png\n"
+    "  dic match bolt.png photo.png --rotation -180:175:5       at any angle\n"
+    "  dic match --templates a.png b.png --images *.jpg --json  every template in every image\n"
+    "\n"
+    "docs/template-matching.md says what the scores mean.";
+
 struct MatchCommand {
   std::vector<std::string> files;  ///< TEMPLATE... IMAGE
   std::vector<std::string> templates, images, masks;
@@ -125,7 +134,8 @@ void run_match(MatchCommand& command) {
 void add_match(CLI::App& app) {
   auto command = std::make_shared<MatchCommand>();
   MatchOptions& options = command->options;
-  CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel.");
+  CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel");
+  match.footer(kExamples);
   match.add_option("files", command->files, "One or more templates, then the image")
       ->type_name("TEMPLATE... IMAGE");
   match

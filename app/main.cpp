@@ -4,6 +4,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "commands.hpp"
 
@@ -35,6 +36,24 @@ int fail(const std::string& message, ExitCode code) {
   return code;
 }
 
+/// Names of all commands: "track, match, ...".
+std::string command_names(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  const std::string choice = "choose one of " + command_names(app);
+  if (arguments.empty()) return fail("No command was given: " + choice + ", or see dic --help.", wrong_usage);
+  const std::string& first = arguments.front();
+  const bool known = !app.get_subcommands([&](const CLI::App* c) { return c->get_name() == first; }).empty();
+  if (!known && !first.starts_with('-'))
+    return fail("\"" + first + "\" is not a command: " + choice + ".", wrong_usage);
+  return fail(std::string(error.what()) + "; see dic " + (known ? first + " " : "") + "--help.", wrong_usage);
+}
+
 int run(int argc, char** argv) {
   typed = "dic";
   for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
@@ -49,8 +68,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::RuntimeError& e) {  // how a command names its exit code
     return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
-    // Help and version arrive here too, with exit code 0.
-    return app.exit(e) == 0 ? done : wrong_usage;
+    // Help and version arrive here too.
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return explain(app, e, {argv + 1, argv + argc});
   }
 }
 
