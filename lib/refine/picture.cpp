@@ -9,22 +9,15 @@ PaddedPicture::PaddedPicture(int width, int height)
   data_ = std::make_unique<float[]>(stride_ * (height + 2 * kMargin) + kTail);
 }
 
-void PaddedPicture::mirror_margin() {
-  const auto mirrored = [](int i, int n) {
-    const int period = std::max(1, 2 * (n - 1));
-    const int wrapped = ((i % period) + period) % period;
-    return std::min(wrapped, period - wrapped) % n;
-  };
+void PaddedPicture::reflect_margin() {
   for (int y = 0; y < height_; ++y)
-    for (int k = 1; k <= kMargin; ++k) {
-      *at(-k, y) = *at(mirrored(-k, width_), y);
-      *at(width_ - 1 + k, y) = *at(mirrored(width_ - 1 + k, width_), y);
-    }
-  for (int k = 1; k <= kMargin; ++k) {
-    std::copy_n(at(-kMargin, mirrored(-k, height_)), width_ + 2 * kMargin, at(-kMargin, -k));
-    std::copy_n(at(-kMargin, mirrored(height_ - 1 + k, height_)), width_ + 2 * kMargin,
-                at(-kMargin, height_ - 1 + k));
-  }
+    for (int k = 1; k <= kMargin; ++k)
+      for (const int x : {-k, width_ - 1 + k})
+        *at(x, y) = point_reflected([&](int i) { return *at(i, y); }, width_, x);
+  for (int k = 1; k <= kMargin; ++k)
+    for (const int y : {-k, height_ - 1 + k})
+      for (int x = -kMargin; x < width_ + kMargin; ++x)
+        *at(x, y) = point_reflected([&](int i) { return *at(x, i); }, height_, y);
 }
 
 PaddedPicture to_float(ImageView picture, ThreadPool& pool) {

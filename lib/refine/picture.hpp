@@ -9,6 +9,21 @@
 
 namespace dic {
 
+/// Element k of a line of n elements, continued beyond its ends by reflection in the end points: slopes go
+/// on, where a mirror would bend them. at(i): element i, 0 <= i < n.
+template <typename At>
+float point_reflected(const At& at, int n, int k) {
+  if (n == 1) return at(0);
+  float ends = 0, sign = 1;
+  while (k < 0 || k >= n) {
+    const int end = k < 0 ? 0 : n - 1;
+    ends += sign * 2 * at(end);
+    sign = -sign;
+    k = 2 * end - k;
+  }
+  return ends + sign * at(k);
+}
+
 /// A float picture with a margin on every side, so that kernels may read whole vectors and spline taps beyond
 /// the edge. Row 0, column 0 of `at` is the top-left pixel.
 class PaddedPicture {
@@ -28,9 +43,8 @@ class PaddedPicture {
   const float* at(int x, int y) const { return data_.get() + (y + kMargin) * stride_ + x + kMargin; }
   bool empty() const { return !data_; }
 
-  /// Fills the margin by mirroring at the edge pixels' centres, as the spline's own boundary condition has
-  /// it.
-  void mirror_margin();
+  /// Fills the margin by `point_reflected`, as the spline's own boundary condition has it.
+  void reflect_margin();
 
  private:
   int width_ = 0, height_ = 0;
@@ -41,8 +55,9 @@ class PaddedPicture {
 /// The picture as float, unchanged values, margin zero.
 PaddedPicture to_float(ImageView picture, ThreadPool& pool);
 
-/// B-spline coefficients of a picture (Unser, Aldroubi & Eden 1993, mirror boundary), times 1/36 (cubic) or
-/// 1/14400 (quintic): the factor that `scaled_spline_weights` leave out.
+/// B-spline coefficients of a picture (Unser, Aldroubi & Eden 1993; continued beyond the edges by point
+/// reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic): the factor that
+/// `scaled_spline_weights` leave out.
 void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedPicture& out,
                          ThreadPool& pool);
 

@@ -378,7 +378,7 @@ void Refiner::set_reference(ImageView reference, std::span<const int> x, std::sp
   if (!roi.empty() && (roi.width != reference.width || roi.height != reference.height))
     throw UsageError("The ROI mask must have the size of the reference picture.");
   r.reference = to_float(reference, r.pool);
-  r.reference.mirror_margin();
+  r.reference.reflect_margin();
   spline_gradient(r.reference, r.options.interpolation, r.dx, r.dy, r.pool);
   r.weight = roi.empty() ? PaddedPicture() : to_float(roi, r.pool);
   float largest = 0;

@@ -31,33 +31,33 @@ struct Pole {
 constexpr Pole kCubicPole{-0.26794919243112270647f, 14};
 constexpr Pole kQuinticPoles[] = {{-0.43057534709997379430f, 22}, {-0.04309628820326465382f, 6}};
 
-/// One pole of the inverse filter, causal then anti-causal, without its gain (1 - z)(1 - 1/z).
+float continued(const float* line, int n, int k) {
+  return point_reflected([line](int i) { return line[i * kLanes]; }, n, k);
+}
+
+/// One pole of the inverse filter, causal then anti-causal, without its gain (1 - z)(1 - 1/z). Both ends keep
+/// their value (times that gain): what a point reflection adds on one side it takes on the other.
 HWY_ATTR void filter_pole(float* lines, int n, Pole pole) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  if (n == 1) {  // a constant line: the filter is a division by its own gain
-    const float gain = (1 - pole.z) * (1 - 1 / pole.z);
-    for (int l = 0; l < kLanes; ++l) lines[l] /= gain;
-    return;
+  const float gain = (1 - pole.z) * (1 - 1 / pole.z);
+  HWY_ALIGN float start[kLanes], end[kLanes];
+  for (int l = 0; l < kLanes; ++l) {
+    float power = 1;
+    start[l] = 0;
+    for (int k = 0; k <= pole.horizon; ++k, power *= pole.z) start[l] += power * continued(lines + l, n, -k);
+    end[l] = lines[(n - 1) * kLanes + l] / gain;
   }
-  const int period = 2 * (n - 1);
   for (int l = 0; l < kLanes; l += lanes) {
     float* line = lines + l;
     const auto z = hn::Set(d, pole.z);
-    auto previous = hn::Load(d, line);
-    float power = pole.z;
-    for (int k = 1; k <= pole.horizon; ++k, power *= pole.z) {
-      const int m = k % period;
-      previous =
-          hn::MulAdd(hn::Set(d, power), hn::Load(d, line + std::min(m, period - m) * kLanes), previous);
-    }
+    auto previous = hn::Load(d, start + l);
     hn::Store(previous, d, line);
     for (int k = 1; k < n; ++k) {
       previous = hn::MulAdd(z, previous, hn::Load(d, line + k * kLanes));
       hn::Store(previous, d, line + k * kLanes);
     }
-    const auto before = hn::Load(d, line + (n - 2) * kLanes);
-    previous = hn::Mul(hn::Set(d, pole.z / (pole.z * pole.z - 1)), hn::MulAdd(z, before, previous));
+    previous = hn::Load(d, end + l);
     hn::Store(previous, d, line + (n - 1) * kLanes);
     for (int k = n - 2; k >= 0; --k) {
       previous = hn::Mul(z, hn::Sub(previous, hn::Load(d, line + k * kLanes)));
@@ -76,13 +76,15 @@ HWY_ATTR void differentiate(const float* lines, int n, Interpolation interpolati
   // 6 * {-1/2, 0, 1/2} and 120 * {-1/24, -10/24, 0, 10/24, 1/24}: gain times the B-spline's derivative.
   const bool cubic = interpolation == Interpolation::cubic;
   const float near = cubic ? 3.0f : 50.0f, far = cubic ? 0.0f : 5.0f;
-  const int period = std::max(1, 2 * (n - 1));
-  const auto tap = [&](int k) {
-    const int m = (k % period + period) % period;
-    return lines + std::min(m, period - m) * kLanes;
+  float outside[4][kLanes];
+  const auto tap = [&](int k, float* buffer) -> const float* {
+    if (k >= 0 && k < n) return lines + k * kLanes;
+    for (int l = 0; l < kLanes; ++l) buffer[l] = continued(lines + l, n, k);
+    return buffer;
   };
   for (int k = 0; k < n; ++k) {
-    const float *m2 = tap(k - 2), *m1 = tap(k - 1), *p1 = tap(k + 1), *p2 = tap(k + 2);
+    const float *m2 = tap(k - 2, outside[0]), *m1 = tap(k - 1, outside[1]);
+    const float *p1 = tap(k + 1, outside[2]), *p2 = tap(k + 2, outside[3]);
     for (int l = 0; l < kLanes; ++l) out[k * kLanes + l] = near * (p1[l] - m1[l]) + far * (p2[l] - m2[l]);
   }
 }
@@ -192,7 +194,7 @@ void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedP
     along_rows(picture.width, picture.height, row, out, interpolation, false, pool);
   });
   along_columns(out, out, interpolation, false, pool);
-  out.mirror_margin();
+  out.reflect_margin();
 }
 
 void spline_gradient(const PaddedPicture& picture, Interpolation interpolation, PaddedPicture& dx,
