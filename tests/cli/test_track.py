@@ -219,7 +219,8 @@ class ProgramLineTest(ProgramTest):
     def test_wrong_usage(self):
         for arguments in ((), ("nothing",), ("track", "--no-such-option"), ("track", "--order", "3"),
                           ("track", "--resume"), ("track", "--report")):
-            self.assertEqual(self.dic(*arguments).returncode, 2, arguments)
+            with self.subTest(arguments):
+                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, match"], *arguments)
 
     def test_quiet_prints_nothing(self):
         done = self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--quiet")
