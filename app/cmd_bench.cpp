@@ -74,7 +74,7 @@ void print_row(const bench::Row& row) {
   const bench::Case& shape = row.task.shape;
   std::string name = row.task.variant;
   if (name == "planner" && !row.ran.empty()) name = row.ran + " (planned)";
-  if (row.task.level == bench::Level::whole) name += ", whole";
+  if (row.task.level != bench::Level::call) name.append(", ").append(to_string(row.task.level));
   if (row.outcome != bench::Outcome::ok) {
     std::printf("%-28s %s: %s\n", name.c_str(), std::string(to_string(row.outcome)).c_str(),
                 row.problem.c_str());

@@ -80,6 +80,26 @@ Stream::Stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocki
 Stream::~Stream() { cudaStreamDestroy(handle_); }
 void Stream::synchronize(const std::string& what) const { check(cudaStreamSynchronize(handle_), what); }
 
+Stopwatch::Stopwatch() {
+  check(cudaEventCreate(&start_), "Creating an event");
+  check(cudaEventCreate(&stop_), "Creating an event");
+}
+Stopwatch::~Stopwatch() {
+  cudaEventDestroy(start_);
+  cudaEventDestroy(stop_);
+}
+void Stopwatch::start(const Stream& stream) {
+  check(cudaEventRecord(start_, stream.handle()), "Recording an event");
+}
+void Stopwatch::stop(const Stream& stream) {
+  check(cudaEventRecord(stop_, stream.handle()), "Recording an event");
+}
+double Stopwatch::seconds() const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, start_, stop_), "Reading an event");
+  return 1e-3 * milliseconds;
+}
+
 DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}

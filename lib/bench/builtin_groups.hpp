@@ -1,6 +1,7 @@
 #pragma once
 
-/// The groups that `dic bench` runs when none are given. POINTS stands for a number that suits the device.
+/// The groups that `dic bench` runs when none are given. POINTS stands for a number that suits
+/// the device, LEVELS for what can be timed there.
 namespace dic::bench {
 
 constexpr const char* kDefaultGroups = R"(
@@ -11,6 +12,7 @@ shifts = [15, 16, 31]
 n = "POINTS"
 picture = 2048
 variant = ["planner", "all"]
+level = LEVELS
 
 [[group]]
 name = "dic types"
@@ -20,6 +22,7 @@ shifts = [15, 16]
 n = "POINTS"
 picture = 2048
 variant = ["planner", "all"]
+level = LEVELS
 
 [[group]]
 name = "dic outputs"
@@ -59,6 +62,7 @@ n = 2
 m = 2
 measure = "sums"
 variant = ["planner", "all"]
+level = LEVELS
 
 [[group]]
 name = "rectangle"
@@ -69,6 +73,7 @@ n = 100
 measure = "sums"
 type = ["u8", "f32"]
 variant = ["planner", "all"]
+level = LEVELS
 
 [[group]]
 name = "template"

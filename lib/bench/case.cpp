@@ -5,7 +5,17 @@
 namespace dic::bench {
 
 std::string_view to_string(Output output) { return output == Output::peaks ? "peaks" : "surfaces"; }
-std::string_view to_string(Level level) { return level == Level::whole ? "whole" : "call"; }
+std::string_view to_string(Level level) {
+  switch (level) {
+    case Level::whole:
+      return "whole";
+    case Level::call:
+      return "call";
+    case Level::kernel:
+      break;
+  }
+  return "kernel";
+}
 std::string_view to_string(Outcome outcome) {
   switch (outcome) {
     case Outcome::ok:

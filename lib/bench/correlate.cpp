@@ -45,14 +45,19 @@ class Runner {
     try {
       measure(row);
     } catch (const Error& error) {
-      row.problem = error.what();
+      fail(row, error.what());
     } catch (const std::bad_alloc&) {
-      row.problem = "Not enough memory: use fewer or smaller matrices.";
+      fail(row, "Not enough memory: use fewer or smaller matrices.");
     }
     return row;
   }
 
  private:
+  static void fail(Row& row, const std::string& problem) {
+    row.outcome = Outcome::failed;
+    row.problem = problem;
+  }
+
   void measure(Row& row) {
     const Case& shape = row.task.shape;
     prepare(shape);
@@ -69,20 +74,28 @@ class Runner {
     check(row, *correlator, request, result);
     if (row.outcome != Outcome::ok) return;
 
-    if (row.task.level == Level::call) {
-      row.seconds =
-          time_repeats([&] { result.compute(*correlator, request, shape.output); }, options_, stop_);
-    } else {
+    if (row.task.level == Level::kernel && correlator->kernel_seconds() <= 0)
+      throw UsageError("Kernels are timed on a GPU only: use the level \"call\" on " + options_.device + ".");
+
+    if (row.task.level == Level::whole) {
       correlator.reset();
       result = {};
-      row.seconds = time_repeats(
-          [&] {
-            Correlator fresh(options_.device, options_.threads);
-            Result().compute(fresh, request, shape.output);
-          },
-          options_, stop_);
     }
+    const auto once = [&] { return time_once(row.task, correlator, request, result); };
+    row.seconds = time_repeats(once, options_, stop_);
     row.seconds.first = first;
+  }
+
+  /// Seconds of one iteration, as its level counts them.
+  double time_once(const Task& task, std::optional<Correlator>& kept, const CorrelateRequest& request,
+                   Result& result) {
+    const Output output = task.shape.output;
+    const double seconds = time_of([&] {
+      if (task.level != Level::whole) return result.compute(*kept, request, output);
+      Correlator fresh(options_.device, options_.threads);
+      Result().compute(fresh, request, output);
+    });
+    return task.level == Level::kernel ? kept->kernel_seconds() : seconds;
   }
 
   /// Makes the data of a case, or keeps them.

@@ -40,7 +40,7 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   }
   if (result.matches.empty() || timing.error > 1)
     throw UsageError("The template was not found where it is: it is too small for so much noise.");
-  timing.seconds = time_repeats([&] { matcher.find(image, stop); }, options, stop);
+  timing.seconds = time_repeats([&] { return time_of([&] { matcher.find(image, stop); }); }, options, stop);
   timing.seconds.first = first;
   timing.operations =
       2 * std::pow(shape.image_size - shape.template_size + 1.0, 2) * std::pow(shape.template_size, 2);

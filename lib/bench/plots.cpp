@@ -12,6 +12,7 @@ constexpr const char* kBaselines[] = {"cpu-naive", "cuda-basic", "cpu-fft", "cud
 /// Cases that differ in the size of the reference alone, and all their rows that can be plotted.
 struct Family {
   Case likeness;  ///< without sizes
+  Level level;
   std::string title;
   std::vector<const Row*> rows;
 };
@@ -28,8 +29,10 @@ Case without_size(Case c) {
   return c;
 }
 
-std::string title_of(const Case& c) {
+std::string title_of(const Task& task) {
+  const Case& c = task.shape;
   std::string text = describe(c);
+  if (task.level != Level::call) text.append(", ").append(to_string(task.level));
   const std::size_t begin = text.find(' ', text.find(' ') + 1);  // form, type, size, ...
   return c.group + ": " + text.erase(begin, text.find(' ', begin + 1) - begin);
 }
@@ -38,11 +41,12 @@ std::vector<Family> families_of(const Report& report) {
   std::vector<Family> families;
   for (const Row& row : report.rows) {
     const Case& c = row.task.shape;
-    if (row.outcome != Outcome::ok || row.task.level != Level::call || c.ref_h != c.ref_w) continue;
+    if (row.outcome != Outcome::ok || c.ref_h != c.ref_w) continue;
     const Case likeness = without_size(c);
+    const Level level = row.task.level;
     auto family = std::find_if(families.begin(), families.end(),
-                               [&](const Family& f) { return f.likeness == likeness; });
-    if (family == families.end()) family = families.insert(family, {likeness, title_of(c), {}});
+                               [&](const Family& f) { return f.likeness == likeness && f.level == level; });
+    if (family == families.end()) family = families.insert(family, {likeness, level, title_of(row.task), {}});
     family->rows.push_back(&row);
   }
   return families;

@@ -25,7 +25,8 @@ NLOHMANN_JSON_SERIALIZE_ENUM(
 namespace bench {
 
 NLOHMANN_JSON_SERIALIZE_ENUM(Output, {{Output::surfaces, "surfaces"}, {Output::peaks, "peaks"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(Level, {{Level::whole, "whole"}, {Level::call, "call"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Level,
+                             {{Level::whole, "whole"}, {Level::call, "call"}, {Level::kernel, "kernel"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(Outcome,
                              {{Outcome::ok, "ok"}, {Outcome::wrong, "wrong"}, {Outcome::failed, "failed"}})
 
@@ -152,7 +153,7 @@ class GroupTable {
  public:
   void add(const Row& row) {
     std::string name = describe(row.task.shape);
-    if (row.task.level == Level::whole) name += ", whole";
+    if (row.task.level != Level::call) name.append(", ").append(to_string(row.task.level));
     at(columns_, row.task.variant);
     const std::size_t line = at(lines_, name);
     cells_.resize(lines_.size());

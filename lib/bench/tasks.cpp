@@ -197,7 +197,7 @@ void add_group(const toml::table& group, const std::string& backend, std::vector
   Choice choice;
   for_each_choice(group, 0, choice, [&](const Choice& one) {
     const Case c = make_case(name, one);
-    const Level level = parse_name(one.at("level"), {Level::whole, Level::call}, "a level");
+    const Level level = parse_name(one.at("level"), {Level::whole, Level::call, Level::kernel}, "a level");
     for (const std::string& variant : variants_of(one.at("variant"), c, backend)) {
       const Task task{c, variant, level};
       if (!holds(tasks, task)) tasks.push_back(task);
@@ -241,10 +241,15 @@ std::vector<Task> read_tasks(const std::filesystem::path& file, const std::strin
 
 namespace {
 
+void replace_all(std::string& text, const std::string& name, const std::string& value) {
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += value.size())
+    text.replace(at, name.size(), value);
+}
+
 std::vector<Task> builtin_tasks(std::string text, const std::string& name, const std::string& device) {
-  // What keeps a processor busy for a moment is nothing to a GPU.
-  const std::string points = backend_of(device) == "cpu" ? "500" : "100000";
-  for (std::size_t at = 0; (at = text.find("POINTS")) != std::string::npos;) text.replace(at, 6, points);
+  const bool on_cpu = backend_of(device) == "cpu";
+  replace_all(text, "POINTS", on_cpu ? "500" : "100000");  // what keeps a processor busy is nothing to a GPU
+  replace_all(text, "LEVELS", on_cpu ? "\"call\"" : "[\"call\", \"kernel\"]");
   return parse_tasks(text, name, device);
 }
 

@@ -141,6 +141,7 @@ class CudaBackend final : public Backend {
         facts_{.backend = "cuda", .threads = 1, .compute_capability = device.compute_capability} {}
 
   const DeviceFacts& facts() const override { return facts_; }
+  double kernel_seconds() const override { return kernel_seconds_; }
 
   void surfaces(const Job& job, const std::string& name, Surfaces& out) override {
     const kernels::DeviceScope scope(device_);
@@ -151,8 +152,7 @@ class CudaBackend final : public Backend {
       const void* result = job.measure == Measure::sums
                                ? sums(variant, part)
                                : scores(variant, part, job.measure, kernels::ScoreKind::value);
-      kernels::download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes,
-                        stream_);
+      download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes);
     });
   }
 
@@ -170,7 +170,7 @@ class CudaBackend final : public Backend {
         kernels::launch_peaks(part, job.measure,
                               scores(variant, part, job.measure, kernels::ScoreKind::score), found,
                               stream_.handle());
-      kernels::download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak), stream_);
+      download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
     });
   }
 
@@ -180,6 +180,8 @@ class CudaBackend final : public Backend {
     NccJob whole = job_of(job.shape());
     whole.reference = reference_.upload(job.reference, stream_);
     whole.search = search_.upload(job.search, stream_);
+    kernel_seconds_ = 0;
+    watch_.start(stream_);
     if (job.measure != Measure::sums)
       kernels::launch_reference_moments(
           whole, moments_.reserve(whole.reference.count * kernels::moments_bytes), stream_.handle());
@@ -203,7 +205,15 @@ class CudaBackend final : public Backend {
       part.pairs = std::min(pairs_at_once, whole.pairs - first);
       body(part);
       stream_.synchronize(kernels::describe(name, part));
+      kernel_seconds_ += watch_.seconds();
+      watch_.start(stream_);
     }
+  }
+
+  /// Fetches what the kernels of a part have computed.
+  void download(void* host, const void* device, std::size_t bytes) {
+    watch_.stop(stream_);
+    kernels::download(host, device, bytes, stream_);
   }
 
   const void* sums(const NccVariant& variant, const NccJob& part) {
@@ -226,6 +236,8 @@ class CudaBackend final : public Backend {
   int device_;
   DeviceFacts facts_;
   kernels::Stream stream_;
+  kernels::Stopwatch watch_;
+  double kernel_seconds_ = 0;
   DeviceSide reference_, search_;
   DeviceBuffer moments_, sums_, scores_, peaks_;
 };

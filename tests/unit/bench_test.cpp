@@ -291,6 +291,13 @@ TEST(BenchCorrelate, FailuresAreRows) {
   }
 }
 
+TEST(BenchCorrelate, KernelsAreNotTimedOnTheCpu) {
+  const Report report =
+      correlate(parse("reference = 5\nshifts = 1\nlevel = \"kernel\"\n"), quick_options(), "");
+  EXPECT_EQ(report.rows[0].outcome, Outcome::failed);
+  EXPECT_NE(report.rows[0].problem.find("GPU only"), std::string::npos) << report.rows[0].problem;
+}
+
 TEST(BenchCorrelate, RepeatsAreLongEnough) {
   Options options = quick_options();
   options.min_seconds = 0.01;
@@ -372,7 +379,7 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   fs::remove_all(folder);
   const Report report = correlate(parse(kGroups), quick_options(), "");
   const auto files = write_plots(folder, report);
-  ASSERT_EQ(files.size(), 1U);
+  ASSERT_EQ(files.size(), 2U);  // calls, and whole
   EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
   EXPECT_EQ(read_image(files[0]).width(), 1000);
   const auto one_size = parse("reference = 5\nshifts = 2\nvariant = [\"planner\", \"naive\"]\n");

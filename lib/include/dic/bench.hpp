@@ -21,7 +21,8 @@ std::string_view to_string(Output output);
 /// How much of a computation one timed iteration takes in.
 enum class Level : std::uint8_t {
   whole,  ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
-  call    ///< one call of a Correlator that is kept: transfer, run, copy back
+  call,   ///< one call of a Correlator that is kept: transfer, run, copy back
+  kernel  ///< the kernels of such a call alone, by the device's clock (GPU only)
 };
 std::string_view to_string(Level level);
 
@@ -140,7 +141,7 @@ std::string to_markdown(const Report& report);
 
 /// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
 /// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Only
-/// rows that are ok, at level `call`. Returns the files. Throws FileError.
+/// rows that are ok. Returns the files. Throws FileError.
 std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
 
 struct TrackCase {

@@ -183,6 +183,9 @@ class Correlator {
   const DeviceFacts& device() const;
   /// What the last call ran.
   const CorrelatePlan& last_plan() const;
+  /// Seconds that the kernels of the last call took on the device, without transfers, by the device's clock;
+  /// 0 where that is not measured (CPU, nothing to do).
+  double kernel_seconds() const;
 
  private:
   struct Impl;

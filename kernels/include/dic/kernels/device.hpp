@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-struct CUstream_st;  // CUDA's stream, opaque here
+struct CUstream_st;  // CUDA's stream and event, opaque here
+struct CUevent_st;
 
 /// CUDA devices as plain data, and the few objects that own device resources. No CUDA header is needed to
 /// include this; every failure is a dic::DeviceError that names the operation and the device.
@@ -54,6 +55,24 @@ class Stream {
 
  private:
   StreamHandle handle_ = nullptr;
+};
+
+/// How long the device works on what is queued between two marks, by its own clock.
+class Stopwatch {
+ public:
+  Stopwatch();
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  void start(const Stream& stream);
+  void stop(const Stream& stream);
+  /// Seconds from the last start to the last stop; the stream has been synchronized since.
+  double seconds() const;
+
+ private:
+  CUevent_st* start_ = nullptr;
+  CUevent_st* stop_ = nullptr;
 };
 
 /// Device memory that grows and is kept: after the first calls of a steady workload nothing is allocated.
