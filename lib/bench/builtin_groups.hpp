@@ -56,12 +56,30 @@ level = "whole"
 name = "full"
 form = ["one_to_one", "one_to_many", "n_to_mn", "n_to_m"]
 type = "f32"
-reference = [16, 17, 31, 32, 61, 64, 127, 128]
+reference = [16, 17, 31, 32, 61, 64]
 shifts = "full"
 n = 2
 m = 2
 measure = "sums"
 variant = ["planner", "all"]
+level = LEVELS
+
+[[group]]
+name = "full, large"
+type = "f32"
+reference = [127, 128]
+shifts = "full"
+measure = "sums"
+variant = ["planner", "all"]
+level = LEVELS
+
+[[group]]
+name = "full, largest"
+type = "f32"
+reference = [251, 256]
+shifts = "full"
+measure = "sums"
+variant = ["planner", "cpu-direct", "cpu-fft", "cuda-fft"]
 level = LEVELS
 
 [[group]]
