@@ -45,7 +45,8 @@ struct Frame {
 
   /// `pair` counts from first_pair.
   __device__ std::int64_t reference_of(std::int64_t pair) const {
-    return (first_pair + pair) / windows_per_reference;
+    const std::int64_t whole = first_pair + pair;
+    return windows_per_reference == 1 ? whole : whole / windows_per_reference;
   }
   __device__ std::int64_t window_of(std::int64_t pair) const {
     const std::int64_t whole = first_pair + pair;

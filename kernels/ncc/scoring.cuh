@@ -11,6 +11,14 @@ namespace dic::kernels {
 /// Score of a shift that is not defined or has no contrast.
 constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
 
+/// covariance / sqrt(va vb), or `undefined` where a variation is zero.
+template <typename Value>
+__device__ float normalized(Value covariance, Value va, Value vb) {
+  if (!(va > 0 && vb > 0)) return undefined;
+  const Value value = covariance * rsqrt(va) * rsqrt(vb);
+  return static_cast<float>(min(max(value, Value{-1}), Value{1}));
+}
+
 /// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
 template <typename T, typename Sum>
 __device__ float score(Measure measure, std::int64_t n, Sum product, const Moments<T>& a,
@@ -24,9 +32,7 @@ __device__ float score(Measure measure, std::int64_t n, Sum product, const Momen
   const Real<T> covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<Real<T>>(product);
   const Real<T> va = zero_mean ? a.variation : static_cast<Real<T>>(a.squares);
   const Real<T> vb = zero_mean ? b.variation : static_cast<Real<T>>(b.squares);
-  if (!(va > 0 && vb > 0)) return undefined;
-  const Real<T> value = covariance * rsqrt(va) * rsqrt(vb);
-  return static_cast<float>(min(max(value, Real<T>{-1}), Real<T>{1}));
+  return normalized(covariance, va, vb);
 }
 
 /// What a surface holds for a score.
@@ -47,16 +53,27 @@ struct Best {
   }
 };
 
+/// Floats in the order of their values, as integers. Its own inverse.
+__device__ inline int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
+
+__device__ inline Best best_of_warp(const Best& best) {
+  constexpr unsigned all = 0xffffffffu;
+  const int order = ordered(__float_as_int(best.score + 0.0f));  // no negative zero
+  const int highest = __reduce_max_sync(all, order);
+  const int index =
+      __reduce_min_sync(all, order == highest ? best.index : cuda::std::numeric_limits<int>::max());
+  return {__int_as_float(ordered(highest)), index};
+}
+
 /// The best of all threads of a block of whole warps, in every thread.
 __device__ inline Best best_of_block(Best best) {
   __shared__ Best of_warp[warp_size];
-#pragma unroll
-  for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    best.take(
-        {__shfl_xor_sync(0xffffffffu, best.score, offset), __shfl_xor_sync(0xffffffffu, best.index, offset)});
+  best = best_of_warp(best);
+  const int warps = blockDim.x / warp_size;
+  if (warps == 1) return best;
   if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
   __syncthreads();
-  for (int w = 0; w < blockDim.x / warp_size; ++w) best.take(of_warp[w]);
+  for (int w = 0; w < warps; ++w) best.take(of_warp[w]);
   __syncthreads();  // of_warp is used again
   return best;
 }

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "ncc/scoring.cuh"
+#include "ncc/u8_window_sums.cuh"
 #include "ncc/variants.hpp"
 
 // Exact sums of u8 products on tensor cores (mma m16n8k32, u8 x u8 -> s32; sums wrap modulo 2^32 as they
@@ -14,25 +15,19 @@
 // window that are never shifted by less than a word; its right matrix has the columns n = (b, B) and holds
 // the small reference, shifted by bytes with one funnel shift. One product computes 8 A x 4 B = 32 columns by
 // 2 a x 2 b = 4 rows of shifts. Elements beyond the reference are zero in shared memory; whatever the window
-// holds there does not count.
+// holds there does not count. The byte at which the window begins in its word adds to B.
 //
 // A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
 // product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4: a
 // column of 2 tiles + 1 words stays in registers, and a step loads 2 of them.
-//
-// Scores need the sums of the window under the reference. They come from the same shared memory: first along
-// the rows (a thread slides along a row), then down the columns (a lane slides down its column of shifts and
-// scores them).
 namespace dic::kernels {
 namespace {
-
-using u8 = std::uint8_t;
-using Word = std::uint32_t;
 
 constexpr int columns_per_warp = 32;  ///< shifts along x
 constexpr int rows_per_tile = 4;      ///< shifts along y of one product
 constexpr int most_warps = 4;
 constexpr int most_shared_bytes = 160 * 1024;
+constexpr int crowded_bytes = 22 * 1024;  ///< more shared memory for one warp leaves the SM too empty
 
 enum class Result {
   sums,    ///< u32
@@ -46,81 +41,66 @@ struct Cut {
   int tiles = 0, warps_x = 0, warps_y = 0;
   int k_rows = 0, k_words = 0;  ///< extent of (p, q), rounded up to whole steps
   int window_rows = 0, window_stride = 0, reference_stride = 0;
-  int sum_rows = 0;  ///< rows of the window under any shift; 0 where no scores are computed
+  WindowSumsLayout sums = {};  ///< empty where no scores are computed
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp; }
   __host__ __device__ int rows() const { return warps_y * tiles * rows_per_tile; }
-  __host__ __device__ int window_words() const { return window_rows * window_stride; }
+  /// The scores of the block take the window's place.
+  __host__ __device__ int window_words() const {
+    return max(window_rows * window_stride, rows() * columns());
+  }
   __host__ __device__ int reference_words() const { return (k_rows + 1) * reference_stride; }
-  /// One more than needed, so that neither a row nor a column of sums meets one bank only.
-  __host__ __device__ int sum_stride() const { return columns() + 1; }
   int shared_bytes() const {
-    const int sum_words = 2 * sum_rows * sum_stride() + (sum_rows > 0 ? rows() * columns() : 0);
-    return static_cast<int>(sizeof(Word)) * (window_words() + reference_words() + sum_words);
+    return static_cast<int>(sizeof(Word)) * (window_words() + reference_words()) + sums.bytes();
   }
   int threads() const { return warps_x * warps_y * warp_size; }
+
+ private:
+  __host__ __device__ static int max(int a, int b) { return a > b ? a : b; }
 };
 
-/// Rows (in words) that are an odd number of banks apart, and far enough that two of them never meet in one
+/// Rows of whole chunks that begin 12 or 20 banks apart: two neighbouring rows of 8 words never meet in one
 /// bank.
 int spread(int words) {
-  int stride = words | 1;
-  while (stride % 32 < 9 || stride % 32 > 23) stride += 2;
+  int stride = round_up(words, 4);
+  while (stride % 32 != 12 && stride % 32 != 20) stride += 4;
   return stride;
 }
 
 constexpr std::array tile_choices{1, 2, 3, 4, 5, 6, 8, 9};
 
 Cut make_cut(const NccJob& job, Result output, int tiles, int warps_x, int warps_y) {
-  Cut cut{tiles, warps_x, warps_y};
-  cut.k_rows = (job.reference.height + 1 + 3) / 4 * 4;
-  cut.k_words = (job.reference.width + 3 + 7) / 8 * 2;
-  cut.window_rows = cut.k_rows + cut.rows() + 4;
-  cut.window_stride = spread(cut.k_words + 8 * warps_x);
-  cut.reference_stride = (cut.k_words + 1) | 1;
-  if (output != Result::sums) cut.sum_rows = job.reference.height + cut.rows() - 1;
+  const int h = job.reference.height, w = job.reference.width;
+  Cut cut;
+  cut.tiles = tiles, cut.warps_x = warps_x, cut.warps_y = warps_y;
+  cut.k_rows = round_up(h + 1, 4);
+  cut.k_words = round_up(w + 3 + 3, 8) / 4;
+  cut.window_rows = cut.k_rows + cut.rows() + 2;
+  // The first word of a warp's last step, and what the copy of whole chunks writes.
+  cut.window_stride =
+      spread(std::max(cut.k_words + cut.columns() / 4 + 2, round_up(15 + cut.columns() + w - 1, 16) / 4));
+  cut.reference_stride = round_up(reference_pad / 4 + 4 + cut.k_words, 4);
+  if (output != Result::sums) cut.sums = WindowSumsLayout(cut.columns(), cut.rows(), w);
   return cut;
+}
+
+int tiles_for(int tiles, int warps_y) {
+  return *std::lower_bound(tile_choices.begin(), tile_choices.end(), (tiles + warps_y - 1) / warps_y);
 }
 
 /// The cut for a job; shared_bytes() tells whether it fits.
 Cut choose_cut(const NccJob& job, Result output) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
   const int most = tile_choices.back();
-  const int warps_y = tiles <= most ? 1 : 2;
-  int per_warp = 8;
-  if (tiles <= 2 * most)
-    per_warp = *std::lower_bound(tile_choices.begin(), tile_choices.end(), (tiles + warps_y - 1) / warps_y);
   const int warps_x = job.shifts.nx() <= columns_per_warp ? 1 : 2;
-  const Cut cut = make_cut(job, output, per_warp, warps_x, warps_y);
+  if (tiles <= most) {
+    const Cut cut = make_cut(job, output, tiles_for(tiles, 1), warps_x, 1);
+    if (cut.shared_bytes() <= crowded_bytes * warps_x) return cut;
+  }
+  const int per_warp = tiles <= 2 * most ? tiles_for(tiles, 2) : 8;
+  const Cut cut = make_cut(job, output, per_warp, warps_x, 2);
   if (cut.shared_bytes() <= most_shared_bytes) return cut;
   return make_cut(job, output, std::min(per_warp, 8), 1, 1);
-}
-
-/// Copies rows x words of a matrix, from (y, x) on, to shared memory; the threads of the block share the
-/// work. The first element of a word is its lowest byte; elements that do not exist are zero. Global memory
-/// is read in aligned words that hold at least one existing element.
-__device__ void stage(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride, Word* shared) {
-  int lanes = 1;  // threads side by side on one row: a power of two
-  while (lanes < words && lanes < warp_size) lanes *= 2;
-  const int rows_at_once = blockDim.x / lanes;
-  for (int word = threadIdx.x % lanes; word < words; word += lanes) {
-    const int column = x + 4 * word;
-    const int first = min(max(matrix.x0 - column, 0), 4), last = min(max(matrix.x1 - column, 0), 4) - 1;
-    const bool some_exist = first <= last;
-    const Word mask = some_exist ? 0xffffffffu << (8 * first) & 0xffffffffu >> (8 * (3 - last)) : 0;
-#pragma unroll 8
-    for (int row = threadIdx.x / lanes; row < rows; row += rows_at_once) {
-      Word value = 0;
-      if (some_exist && y + row >= matrix.y0 && y + row < matrix.y1) {
-        const auto address = reinterpret_cast<std::uintptr_t>(matrix.row(y + row) + column);
-        const int offset = static_cast<int>(address & 3);
-        const auto* aligned = reinterpret_cast<const Word*>(address - offset);
-        const Word low = __ldg(aligned + (offset + first) / 4), high = __ldg(aligned + (offset + last) / 4);
-        value = __funnelshift_r(low, high, 8 * offset) & mask;
-      }
-      shared[row * stride + word] = value;
-    }
-  }
 }
 
 __device__ void multiply(Word (&sums)[4], Word a0, Word a1, Word a2, Word a3, Word b0, Word b1) {
@@ -141,9 +121,9 @@ __device__ void multiply_window(const Cut& cut, const Word* window, const Word* 
     const Word* patch = reference;
 #pragma unroll 2
     for (int p = 0; p < cut.k_rows; p += 4) {
-      const Word b0 = __funnelshift_rc(patch[0], patch[1], byte_shift);
+      const Word b0 = __funnelshift_r(patch[0], patch[1], byte_shift);
       patch += 2 * cut.reference_stride;
-      const Word b1 = __funnelshift_rc(patch[0], patch[1], byte_shift);
+      const Word b1 = __funnelshift_r(patch[0], patch[1], byte_shift);
       patch += 2 * cut.reference_stride;
 #pragma unroll
       for (int t = 0; t < tiles; ++t)
@@ -154,47 +134,6 @@ __device__ void multiply_window(const Cut& cut, const Word* window, const Word* 
       below += 2 * cut.window_stride;
       column[2 * tiles] = *below;
       below += 2 * cut.window_stride;
-    }
-  }
-}
-
-/// Sum and sum of squares of up to 255 x 255 elements: exact in 32 bits.
-struct WindowSums {
-  Word sum, squares;
-
-  __device__ void add(Word element) {
-    sum += element;
-    squares += element * element;
-  }
-  __device__ void remove(Word element) {
-    sum -= element;
-    squares -= element * element;
-  }
-  __device__ void add(const WindowSums& other) {
-    sum += other.sum;
-    squares += other.squares;
-  }
-  __device__ void remove(const WindowSums& other) {
-    sum -= other.sum;
-    squares -= other.squares;
-  }
-  __device__ Moments<u8> moments(std::int64_t n) const {
-    return {sum, squares, centred<u8>(n, squares, sum, sum)};
-  }
-};
-
-/// sums[row][dx] = over elements dx .. dx + width - 1 of the row. A thread slides along each of its rows.
-__device__ void sum_rows(const Cut& cut, const Word* window, int rows, int shifts_x, int width,
-                         WindowSums* sums) {
-  for (int row = threadIdx.x; row < rows; row += blockDim.x) {
-    const auto* elements = reinterpret_cast<const u8*>(window + row * cut.window_stride);
-    WindowSums sum{};
-    for (int x = 0; x < width; ++x) sum.add(elements[x]);
-    WindowSums* out = sums + row * cut.sum_stride();
-    for (int dx = 0; dx < shifts_x; ++dx) {
-      out[dx] = sum;
-      sum.add(elements[dx + width]);
-      sum.remove(elements[dx]);
     }
   }
 }
@@ -214,28 +153,54 @@ struct Scoring {
   Peak* peaks;
 };
 
-/// Turns tile[row][column], which holds sums, into scores. Lane l of a warp slides down column l of its own
-/// shifts.
-__device__ void score_columns(const Frame& frame, const Share& share, const Scoring& scoring, const Cut& cut,
-                              const Matrix<u8>& window, const WindowSums* row_sums, int column, int first_row,
-                              int rows, Word* tile) {
-  const int h = frame.reference.height, w = frame.reference.width;
-  const std::int64_t n = h * w;
-  const Moments<u8> reference = scoring.references[frame.reference_of(share.pair)];
-  const int x = frame.dx_min + share.x + column;
-  const bool inside = x >= window.x0 && x + w <= window.x1;
-  const WindowSums* below = row_sums + first_row * cut.sum_stride() + column;
-  WindowSums under{};
-  for (int row = 0; row < h - 1; ++row) under.add(below[row * cut.sum_stride()]);
-  for (int row = first_row; row < min(first_row + rows, share.shifts_y); ++row, below += cut.sum_stride()) {
-    const int y = frame.dy_min + share.y + row;
-    under.add(below[(h - 1) * cut.sum_stride()]);
-    Word* const entry = tile + row * cut.columns() + column;
-    const bool defined = inside && y >= window.y0 && y + h <= window.y1;
-    const float result =
-        defined ? score<u8>(scoring.measure, n, *entry, reference, under.moments(n)) : undefined;
-    *entry = __float_as_uint(result);
-    under.remove(*below);
+/// The score of one shift from its sum of products.
+template <Measure measure>
+__device__ float score_of(Word product, int n, const Moments<u8>& reference, const WindowSum& window) {
+  if constexpr (measure == Measure::zncc) {
+    // n * sum(a b) - sum(a) sum(b), with the sum of the window about 128.
+    const int sum = static_cast<int>(reference.sum), about_128 = static_cast<int>(product) - 128 * sum;
+    return normalized(static_cast<float>(wide(n, about_128) - wide(sum, window.sum)), reference.variation,
+                      static_cast<float>(wide(n, window.squares) - wide(window.sum, window.sum)));
+  } else {
+    const std::int64_t squares = window.squares + 256ll * window.sum + 16384ll * n;
+    if constexpr (measure == Measure::ncc)
+      return normalized(static_cast<float>(product), static_cast<float>(reference.squares),
+                        static_cast<float>(squares));
+    return -static_cast<float>(reference.squares + squares - 2ll * product);
+  }
+}
+
+/// Turns this lane's column of the tile (rows first_row .. last_row - 1), which holds sums, into scores, and
+/// finds the best of them. Only the `defined` rows are.
+template <Measure measure>
+__device__ Best score_column(const Frame& frame, const Moments<u8>& reference, const Cut& cut, int column,
+                             int first_row, int last_row, int first_defined, int defined, WindowSum sum,
+                             const WindowSum* change, float* tile) {
+  const int n = frame.reference.height * frame.reference.width;
+  Best best = Best::none();
+#pragma unroll 2
+  for (int row = first_row; row < last_row; ++row, change += cut.sums.stride) {
+    float* const entry = tile + row * cut.columns() + column;
+    const bool is_defined = static_cast<unsigned>(row - first_defined) < static_cast<unsigned>(defined);
+    const float score = score_of<measure>(__float_as_uint(*entry), n, reference, sum);
+    const float result = is_defined ? score : undefined;
+    *entry = result;
+    if (result > best.score) best = {result, row};
+    sum.add(*change);
+  }
+  if (best.index >= 0) best.index = best.index * frame.nx + column;
+  return best;
+}
+
+template <typename Body>
+__device__ void visit_measure(Measure measure, Body&& body) {
+  switch (measure) {
+    case Measure::zncc:
+      return body.template operator()<Measure::zncc>();
+    case Measure::ncc:
+      return body.template operator()<Measure::ncc>();
+    default:
+      return body.template operator()<Measure::ssd>();
   }
 }
 
@@ -251,23 +216,18 @@ __device__ void store_scores(const Frame& frame, const Share& share, const Scori
   }
 }
 
-/// Finds the peak of the block's scores, which are all of the pair.
+/// Stores the peak of the block's scores, which are all of the pair. Every thread brings the best of its
+/// `column`: only the columns close to the peak are searched again for the second one.
 __device__ void store_peak(const Frame& frame, const Share& share, const Scoring& scoring, const Cut& cut,
-                           const float* tile) {
-  const auto visit = [&](auto&& take) {
-    for (int row = threadIdx.x / warp_size; row < frame.ny; row += blockDim.x / warp_size)
-      for (int column = threadIdx.x % warp_size; column < frame.nx; column += warp_size)
-        take(row, column, tile[row * cut.columns() + column]);
-  };
-  Best best = Best::none();
-  visit([&](int row, int column, float value) { best.take({value, row * frame.nx + column}); });
-  best = best_of_block(best);
+                           int column, const Best& of_column, const float* tile) {
+  const Best best = best_of_block(of_column);
   const int best_row = best.index / frame.nx, best_column = best.index % frame.nx;
-  Best second = Best::none();
-  visit([&](int row, int column, float value) {
-    if (abs(row - best_row) > 2 || abs(column - best_column) > 2)
-      second.take({value, row * frame.nx + column});
-  });
+  Best second = abs(column - best_column) > 2 ? of_column : Best::none();
+  for (int i = threadIdx.x; i < 5 * frame.ny; i += blockDim.x) {
+    const int row = i / 5, near = best_column - 2 + i % 5;
+    if (near >= 0 && near < frame.nx && abs(row - best_row) > 2)
+      second.take({tile[row * cut.columns() + near], row * frame.nx + near});
+  }
   second = best_of_block(second);
   if (threadIdx.x == 0)
     scoring.peaks[share.pair] = make_peak(frame, scoring.measure, tile, cut.columns(), best, second);
@@ -277,11 +237,10 @@ template <int tiles, Result output>
 __global__ void __launch_bounds__(most_warps* warp_size, 4)
     u8_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut, std::int64_t tasks,
               int tiles_x, int tiles_y, Word* out, const __grid_constant__ Scoring scoring) {
-  extern __shared__ Word shared[];
-  Word* const window_words = shared;
+  extern __shared__ uint4 shared[];
+  Word* const window_words = reinterpret_cast<Word*>(shared);
   Word* const reference_words = window_words + cut.window_words();
-  auto* const row_sums = reinterpret_cast<WindowSums*>(reference_words + cut.reference_words());
-  Word* const tile = reinterpret_cast<Word*>(row_sums + cut.sum_rows * cut.sum_stride());
+  auto* const sums_memory = reinterpret_cast<WindowSum*>(reference_words + cut.reference_words());
 
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   // Fragment coordinates of the lane, as the instruction defines them: A (and the column n) = group, k word =
@@ -290,51 +249,72 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
   const int word = member % 2, parity = member / 2;
   const int first_column = warp % cut.warps_x * columns_per_warp;
   const int first_row = warp / cut.warps_x * tiles * rows_per_tile;
-  const int b = group / 4, byte_shift = 32 - 8 * (group % 4);
+  const int h = frame.reference.height, w = frame.reference.width;
 
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const int x = static_cast<int>(task % tiles_x) * cut.columns();
-    const int y = static_cast<int>(task / tiles_x % tiles_y) * cut.rows();
-    const Share share{task / tiles_x / tiles_y, x, y, min(cut.columns(), frame.nx - x),
-                      min(cut.rows(), frame.ny - y)};
-    const auto window = load_matrix<u8>(frame.search, frame.window_of(share.pair));
-    const auto reference = load_matrix<u8>(frame.reference, frame.reference_of(share.pair));
-    const int h = frame.reference.height, w = frame.reference.width;
+    const std::int64_t pair = tiles_x * tiles_y == 1 ? task : task / (tiles_x * tiles_y);
+    const int part = static_cast<int>(task - pair * (tiles_x * tiles_y));
+    const int x = part % tiles_x * cut.columns(), y = part / tiles_x * cut.rows();
+    const Share share{pair, x, y, min(cut.columns(), frame.nx - x), min(cut.rows(), frame.ny - y)};
     __syncthreads();  // the last task's readers are done
-    stage(window, frame.dy_min + y, frame.dx_min + x, h + share.shifts_y - 1, (w + share.shifts_x + 2) / 4,
-          cut.window_stride, window_words);
-    // Row 0 is reference row -1, word 0 the four columns left of it.
-    stage(reference, -1, -4, cut.k_rows + 1, cut.k_words + 1, cut.reference_stride, reference_words);
+    const auto window = load_matrix<u8>(frame.search, frame.window_of(pair));
+    const int window_byte =
+        stage_window(frame.search, window, frame.window_of(pair), frame.dy_min + y, frame.dx_min + x,
+                     h + share.shifts_y - 1, w + share.shifts_x - 1, cut.window_stride, window_words);
+    const int reference_byte = stage_reference(frame.reference, frame.reference_of(pair), cut.k_rows,
+                                               cut.reference_stride, reference_words);
+    if constexpr (output != Result::sums) cut.sums.clear(sums_memory);
+    wait_for_copies();
     __syncthreads();
 
     Word sums[tiles][4] = {};
+    const int reference_at = reference_pad + reference_byte - group % 4 - window_byte % 4;
     multiply_window<tiles>(
-        cut, window_words + (first_row + parity) * cut.window_stride + first_column / 4 + word + group,
-        reference_words + (1 + parity - b) * cut.reference_stride + word, byte_shift, sums);
+        cut,
+        window_words + (first_row + parity) * cut.window_stride + (first_column + window_byte) / 4 + word +
+            group,
+        reference_words + (1 + parity - group / 4) * cut.reference_stride + word + reference_at / 4,
+        8 * (reference_at % 4), sums);
 
+    const auto visit_sums = [&](auto&& take) {
 #pragma unroll
-    for (int t = 0; t < tiles; ++t) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int column = first_column + 4 * group + 2 * word + i % 2;
-        const int row = first_row + rows_per_tile * t + 2 * (i / 2) + parity;
-        if constexpr (output != Result::sums)
-          tile[row * cut.columns() + column] = sums[t][i];
-        else if (column < share.shifts_x && row < share.shifts_y)
-          out[(share.pair * frame.ny + y + row) * frame.nx + x + column] = sums[t][i];
-      }
-    }
-    if constexpr (output != Result::sums) {
-      sum_rows(cut, window_words, h + share.shifts_y - 1, share.shifts_x, w, row_sums);
+      for (int i = 0; i < 4 * tiles; ++i)
+        take(first_row + i / 4 * rows_per_tile + 2 * (i / 2 % 2) + parity,
+             first_column + 4 * group + 2 * word + i % 2, sums[i / 4][i % 4]);
+    };
+    if constexpr (output == Result::sums) {
+      visit_sums([&](int row, int column, Word sum) {
+        if (column < share.shifts_x && row < share.shifts_y)
+          out[(pair * frame.ny + y + row) * frame.nx + x + column] = sum;
+      });
+    } else {
+      const Word* const aligned = window_words + window_byte / 4;
+      sum_columns(cut.sums, aligned, cut.window_stride, h, sums_memory);
+      sum_changes(cut.sums, aligned, cut.window_stride, h, w, share.shifts_y - 1, sums_memory);
+      __syncthreads();  // the tile takes the place of the window
+      auto* const tile = reinterpret_cast<float*>(window_words);
+      visit_sums(
+          [&](int row, int column, Word sum) { tile[row * cut.columns() + column] = __uint_as_float(sum); });
       __syncthreads();
-      score_columns(frame, share, scoring, cut, window, row_sums, first_column + lane, first_row,
-                    tiles * rows_per_tile, tile);
+      const int column = first_column + lane, x_of_column = frame.dx_min + x + column;
+      const bool inside = column < share.shifts_x && x_of_column >= window.x0 && x_of_column + w <= window.x1;
+      const int first_defined = max(window.y0 - frame.dy_min - y, 0);
+      const int last_defined = window.y1 - h - frame.dy_min - y + 1;
+      const WindowSum first = sum_at(cut.sums, column + window_byte % 4, first_row, w, sums_memory);
+      const WindowSum* change =
+          cut.sums.changes(sums_memory) + first_row * cut.sums.stride + column + window_byte % 4;
+      const Moments<u8> reference = scoring.references[frame.reference_of(pair)];
+      Best best;
+      visit_measure(scoring.measure, [&]<Measure measure> {
+        best = score_column<measure>(frame, reference, cut, column, first_row,
+                                     min(first_row + tiles * rows_per_tile, share.shifts_y), first_defined,
+                                     inside ? max(last_defined - first_defined, 0) : 0, first, change, tile);
+      });
       __syncthreads();
-      const auto* scores = reinterpret_cast<const float*>(tile);
       if constexpr (output == Result::scores)
-        store_scores(frame, share, scoring, cut, scores);
+        store_scores(frame, share, scoring, cut, tile);
       else
-        store_peak(frame, share, scoring, cut, scores);
+        store_peak(frame, share, scoring, cut, column, best, tile);
     }
   });
 }
@@ -383,7 +363,9 @@ std::string refuses_u8_tensor(const NccJob& job) {
 bool u8_tensor_scores_fit(const NccJob& job, bool peaks) {
   const Cut cut = choose_cut(job, Result::scores);
   const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
-  return cut.shared_bytes() <= most_shared_bytes && (!peaks || one_block_per_pair);
+  // Window sums about 128 are exact in 32 bits up to here.
+  const bool small = job.reference.height * job.reference.width <= 65536;
+  return small && cut.shared_bytes() <= most_shared_bytes && (!peaks || one_block_per_pair);
 }
 
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {

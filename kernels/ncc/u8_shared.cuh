@@ -1,0 +1,136 @@
+#pragma once
+
+#include "ncc/frame.cuh"
+
+/// Brings 8-bit matrices to shared memory. The first element of a word is its lowest byte.
+///
+/// Rows are copied in whole chunks of 16 bytes, at whatever byte of a chunk they begin: nothing is realigned,
+/// the reader accounts for the offset. Where that would read outside of a picture, or elements that must be
+/// zero, words are put together one by one.
+namespace dic::kernels {
+
+using u8 = std::uint8_t;
+using Word = std::uint32_t;
+
+constexpr int chunk_bytes = 16;
+/// Zero bytes before a row of the reference: room for shifts of up to 3 bytes, twice.
+constexpr int reference_pad = chunk_bytes;
+
+__host__ __device__ constexpr int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
+
+__device__ inline void copy_chunk(Word* shared, const u8* global) {
+  const auto target = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(global) : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/// How the threads of a block share the cells of a table: a power of two of neighbouring threads to a row.
+struct Cells {
+  int shift;
+
+  __device__ explicit Cells(int columns) { shift = columns > 1 ? min(32 - __clz(columns - 1), 5) : 0; }
+  __device__ int column() const { return threadIdx.x & ((1 << shift) - 1); }
+  __device__ int columns_at_once() const { return 1 << shift; }
+  __device__ int row() const { return threadIdx.x >> shift; }
+  __device__ int rows_at_once() const { return blockDim.x >> shift; }
+};
+/// Calls body(column)(row) for every cell of a table.
+template <typename Body>
+__device__ void share_cells(int rows, int columns, Body&& body) {
+  const Cells cells(columns);
+  for (int column = cells.column(); column < columns; column += cells.columns_at_once()) {
+    const auto cell = body(column);
+#pragma unroll 4
+    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) cell(row);
+  }
+}
+
+/// The lowest n bytes of a word.
+__device__ inline Word low_bytes(int n) { return n <= 0 ? 0 : n >= 4 ? 0xffffffffu : (1u << (8 * n)) - 1; }
+
+/// True where every row of the picture is whole chunks.
+__device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_t index) {
+  const DevicePicture picture = batch.pictures[batch.positions[index].picture];
+  return (reinterpret_cast<std::uintptr_t>(picture.data) | static_cast<std::uintptr_t>(picture.row_bytes)) %
+             chunk_bytes ==
+         0;
+}
+
+/// rows x words of a matrix from (y, x) on; elements that do not exist are zero. Global memory is read in
+/// aligned words that hold at least one existing element.
+__device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
+                                   Word* shared) {
+  share_cells(rows, words, [=](int word) {
+    const int column = x + 4 * word;
+    const int first = min(max(matrix.x0 - column, 0), 4), end = min(max(matrix.x1 - column, 0), 4);
+    const Word mask = low_bytes(end) & ~low_bytes(first);
+    return [=](int row) {
+      Word value = 0;
+      if (mask != 0 && y + row >= matrix.y0 && y + row < matrix.y1) {
+        const auto address = reinterpret_cast<std::uintptr_t>(matrix.row(y + row) + column);
+        const int offset = static_cast<int>(address & 3);
+        const auto* aligned = reinterpret_cast<const Word*>(address - offset);
+        const Word low = __ldg(aligned + (offset + first) / 4),
+                   high = __ldg(aligned + (offset + end - 1) / 4);
+        value = __funnelshift_r(low, high, 8 * offset) & mask;
+      }
+      shared[row * stride + word] = value;
+    };
+  });
+}
+
+/// rows x columns of a window from (y, x) on. Returns the byte of the shared rows where they begin (0..15).
+/// Call wait_for_copies() before the block synchronizes.
+__device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
+                                   int y, int x, int rows, int columns, int stride, Word* shared) {
+  const bool inside = x >= window.x0 && x + columns <= window.x1 && y >= window.y0 && y + rows <= window.y1;
+  if (!inside || !has_whole_chunks(batch, index)) {
+    stage_words(window, y, x, rows, (columns + 3) / 4, stride, shared);
+    return 0;
+  }
+  const u8* first = window.row(y) + x;
+  const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
+  first -= offset;
+  share_cells(rows, (offset + columns + chunk_bytes - 1) / chunk_bytes, [=](int chunk) {
+    return [=](int row) {
+      copy_chunk(shared + row * stride + chunk * (chunk_bytes / 4),
+                 first + row * window.row_bytes + chunk * chunk_bytes);
+    };
+  });
+  return offset;
+}
+
+/// A whole reference between zeros: row -1 is row 0 of the shared memory, zeros follow up to row `last_row`;
+/// `reference_pad` zero bytes come first in a row, zeros fill it. Returns the byte after the pad where the
+/// reference begins.
+__device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t index, int last_row,
+                                      int stride, Word* shared) {
+  const auto reference = load_matrix<u8>(batch, index);
+  if (!has_whole_chunks(batch, index)) {
+    stage_words(reference, -1, -reference_pad, last_row + 1, stride, stride, shared);
+    return 0;
+  }
+  const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
+  const u8* first = reference.origin - offset;
+  share_cells(last_row + 1, stride * 4 / chunk_bytes, [=, &batch](int chunk) {
+    const int column = (chunk - 1) * chunk_bytes - offset;  // of the chunk's first byte
+    uint4 mask;
+    mask.x = low_bytes(batch.width - column) & ~low_bytes(-column);
+    mask.y = low_bytes(batch.width - column - 4) & ~low_bytes(-column - 4);
+    mask.z = low_bytes(batch.width - column - 8) & ~low_bytes(-column - 8);
+    mask.w = low_bytes(batch.width - column - 12) & ~low_bytes(-column - 12);
+    const bool some_exist = (mask.x | mask.y | mask.z | mask.w) != 0;
+    const u8* source = first + (chunk - 1) * chunk_bytes;
+    return [=](int row) {
+      uint4 value{};
+      if (some_exist && row >= 1 && row <= batch.height) {
+        value = __ldg(reinterpret_cast<const uint4*>(source + (row - 1) * reference.row_bytes));
+        value.x &= mask.x, value.y &= mask.y, value.z &= mask.z, value.w &= mask.w;
+      }
+      reinterpret_cast<uint4*>(shared + row * stride)[chunk] = value;
+    };
+  });
+  return offset;
+}
+
+}  // namespace dic::kernels
