@@ -63,20 +63,54 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// A block finds the peak of one surface.
+/// The parts that a surface is searched in, a block each.
+struct Parts {
+  int count, size;
+
+  explicit Parts(const NccJob& job) {
+    constexpr std::int64_t shifts_of_part = 8192, most = 1024;
+    const std::int64_t shifts = std::max<std::int64_t>(job.shifts.count(), 1);
+    count = static_cast<int>(std::clamp<std::int64_t>(shifts / shifts_of_part, 1, most));
+    size = static_cast<int>((shifts + count - 1) / count);
+  }
+};
+
+/// The best of what the blocks of one surface found, in every thread.
+__device__ Best best_of_parts(const Best* of_part, const Parts& parts) {
+  Best best = Best::none();
+  for (int i = threadIdx.x; i < parts.count; i += threads) best.take(of_part[i]);
+  return best_of_block(best);
+}
+
+/// A block finds the best of a part of a surface; with `peaks`, which this kernel found before, the best of
+/// those that are far from the surface's peak.
 __global__ void __launch_bounds__(threads)
-    peaks(const __grid_constant__ Frame frame, Measure measure, const float* scores, Peak* out) {
-  for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
-    const int shifts = frame.nx * frame.ny;
+    best_of_surfaces(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts,
+                     const float* scores, const Best* peaks, Best* out) {
+  const int shifts = frame.nx * frame.ny;
+  for_each_task(frame.pairs * parts.count, 1, 0, [&](std::int64_t task) {
+    const std::int64_t pair = task / parts.count;
+    const int first = static_cast<int>(task - pair * parts.count) * parts.size;
+    const Best peak = peaks ? best_of_parts(peaks + pair * parts.count, parts) : Best::none();
     const float* surface = scores + pair * shifts;
     Best best = Best::none();
-    for (int i = threadIdx.x; i < shifts; i += threads) best.take({surface[i], i});
+    for (int i = first + threadIdx.x; i < min(first + parts.size, shifts); i += threads) {
+      const float score = surface[i];
+      if (score > best.score && (peak.index < 0 || is_far(i, peak.index, frame.nx))) best = {score, i};
+    }
     best = best_of_block(best);
-    Best second = Best::none();
-    for (int i = threadIdx.x; i < shifts; i += threads)
-      if (is_far(i, best.index, frame.nx)) second.take({surface[i], i});
-    second = best_of_block(second);
-    if (threadIdx.x == 0) out[pair] = make_peak(frame, measure, surface, frame.nx, best, second);
+    if (threadIdx.x == 0) out[task] = best;
+  });
+}
+
+__global__ void __launch_bounds__(threads)
+    peaks_of_parts(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts, Measure measure,
+                   const float* scores, const Best* first, const Best* second, Peak* out) {
+  for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
+    const Best best = best_of_parts(first + pair * parts.count, parts);
+    const Best other = best_of_parts(second + pair * parts.count, parts);
+    if (threadIdx.x < warp_size)
+      store_peak(frame, measure, scores + pair * frame.nx * frame.ny, frame.nx, best, other, out + pair);
   });
 }
 
@@ -124,9 +158,22 @@ void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const voi
   check_launch(describe("scores", job));
 }
 
-void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* out, StreamHandle stream) {
+std::size_t peaks_workspace_bytes(const NccJob& job) {
+  return 2 * sizeof(Best) * static_cast<std::size_t>(job.pairs) * Parts(job).count;
+}
+
+void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* out, void* workspace,
+                  StreamHandle stream) {
   if (job.outputs() == 0) return;
-  peaks<<<grid_size(job.pairs, 1), threads, 0, stream>>>(make_frame(job), measure, scores, out);
+  const Frame frame = make_frame(job);
+  const Parts parts(job);
+  const std::int64_t tasks = job.pairs * parts.count;
+  auto* const first = static_cast<Best*>(workspace);
+  auto* const second = first + tasks;
+  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, nullptr, first);
+  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, first, second);
+  peaks_of_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(frame, parts, measure, scores, first,
+                                                                  second, out);
   check_launch(describe("peaks", job));
 }
 

@@ -11,12 +11,19 @@ namespace dic::kernels {
 /// Score of a shift that is not defined or has no contrast.
 constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
 
-/// covariance / sqrt(va vb), or `undefined` where a variation is zero.
+/// 1 / sqrt(value) to float rounding. Normal values only.
+__device__ inline float inverse_root(float value) {
+  float root;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
+  return root;
+}
+__device__ inline double inverse_root(double value) { return rsqrt(value); }
+
+/// covariance / sqrt(va vb), or `undefined` where vb is zero.
 template <typename Value>
-__device__ float normalized(Value covariance, Value va, Value vb) {
-  if (!(va > 0 && vb > 0)) return undefined;
-  const Value value = covariance * rsqrt(va) * rsqrt(vb);
-  return static_cast<float>(min(max(value, Value{-1}), Value{1}));
+__device__ float normalized(Value covariance, Value inverse_root_of_va, Value vb) {
+  const Value value = covariance * (inverse_root_of_va * inverse_root(vb));
+  return vb > 0 ? static_cast<float>(min(max(value, Value{-1}), Value{1})) : undefined;
 }
 
 /// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
@@ -32,7 +39,7 @@ __device__ float score(Measure measure, std::int64_t n, Sum product, const Momen
   const Real<T> covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<Real<T>>(product);
   const Real<T> va = zero_mean ? a.variation : static_cast<Real<T>>(a.squares);
   const Real<T> vb = zero_mean ? b.variation : static_cast<Real<T>>(b.squares);
-  return normalized(covariance, va, vb);
+  return va > 0 ? normalized(covariance, inverse_root(va), vb) : undefined;
 }
 
 /// What a surface holds for a score.
@@ -83,26 +90,28 @@ __device__ inline bool is_far(int index, int peak, int width) {
   return abs(index % width - peak % width) > 2 || abs(index / width - peak / width) > 2;
 }
 
-/// The Peak of a surface of scores (rows `stride` apart) whose best shifts are known; indices count in nx
-/// columns.
-__device__ inline Peak make_peak(const Frame& frame, Measure measure, const float* surface, int stride,
-                                 const Best& best, const Best& second) {
-  Peak peak;
-  if (best.index < 0) return peak;
+/// Stores the Peak of a surface of scores (rows `stride` apart) whose best shifts are known; indices count in
+/// nx columns. For the first warp of a block.
+__device__ inline void store_peak(const Frame& frame, Measure measure, const float* surface, int stride,
+                                  const Best& best, const Best& second, Peak* out) {
+  const int lane = threadIdx.x;
   const int x = best.index % frame.nx, y = best.index / frame.nx;
-  peak.dx = frame.dx_min + x;
-  peak.dy = frame.dy_min + y;
-  peak.score = value_of(best.score, measure);
-  peak.found = true;
-  peak.at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
-  peak.second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
-  for (int k = 0; k < 9; ++k) {
-    const int nx = x + k % 3 - 1, ny = y + k / 3 - 1;
-    const bool exists = nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
-    const float neighbour = exists ? surface[ny * stride + nx] : undefined;
-    peak.neighbourhood[k] = neighbour > undefined ? value_of(neighbour, measure) : peak.score;
+  const bool found = best.index >= 0;
+  const float score = found ? value_of(best.score, measure) : 0.0f;
+  if (lane == 0) {
+    out->dx = found ? frame.dx_min + x : 0;
+    out->dy = found ? frame.dy_min + y : 0;
+    out->score = score;
+    out->found = found;
+    out->at_border = found && (x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1);
+    out->second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
   }
-  return peak;
+  if (lane < 9) {
+    const int nx = x + lane % 3 - 1, ny = y + lane / 3 - 1;
+    const bool exists = found && nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
+    const float neighbour = exists ? surface[std::int64_t{ny} * stride + nx] : undefined;
+    out->neighbourhood[lane] = neighbour > undefined ? value_of(neighbour, measure) : score;
+  }
 }
 
 }  // namespace dic::kernels

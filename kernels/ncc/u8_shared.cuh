@@ -18,9 +18,9 @@ constexpr int reference_pad = chunk_bytes;
 
 __host__ __device__ constexpr int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
-__device__ inline void copy_chunk(Word* shared, const u8* global) {
-  const auto target = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(global) : "memory");
+/// `shared`: an address in shared memory.
+__device__ inline void copy_chunk(unsigned shared, const u8* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
@@ -34,17 +34,6 @@ struct Cells {
   __device__ int row() const { return threadIdx.x >> shift; }
   __device__ int rows_at_once() const { return blockDim.x >> shift; }
 };
-/// Calls body(column)(row) for every cell of a table.
-template <typename Body>
-__device__ void share_cells(int rows, int columns, Body&& body) {
-  const Cells cells(columns);
-  for (int column = cells.column(); column < columns; column += cells.columns_at_once()) {
-    const auto cell = body(column);
-#pragma unroll 4
-    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) cell(row);
-  }
-}
-
 /// The lowest n bytes of a word.
 __device__ inline Word low_bytes(int n) { return n <= 0 ? 0 : n >= 4 ? 0xffffffffu : (1u << (8 * n)) - 1; }
 
@@ -60,23 +49,24 @@ __device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_
 /// aligned words that hold at least one existing element.
 __device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
                                    Word* shared) {
-  share_cells(rows, words, [=](int word) {
+  const Cells cells(words);
+  for (int word = cells.column(); word < words; word += cells.columns_at_once()) {
     const int column = x + 4 * word;
     const int first = min(max(matrix.x0 - column, 0), 4), end = min(max(matrix.x1 - column, 0), 4);
     const Word mask = low_bytes(end) & ~low_bytes(first);
-    return [=](int row) {
+    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) {
       Word value = 0;
       if (mask != 0 && y + row >= matrix.y0 && y + row < matrix.y1) {
         const auto address = reinterpret_cast<std::uintptr_t>(matrix.row(y + row) + column);
         const int offset = static_cast<int>(address & 3);
         const auto* aligned = reinterpret_cast<const Word*>(address - offset);
-        const Word low = __ldg(aligned + (offset + first) / 4),
-                   high = __ldg(aligned + (offset + end - 1) / 4);
+        const Word low = __ldg(aligned + (offset + first) / 4);
+        const Word high = __ldg(aligned + (offset + end - 1) / 4);
         value = __funnelshift_r(low, high, 8 * offset) & mask;
       }
       shared[row * stride + word] = value;
-    };
-  });
+    }
+  }
 }
 
 /// rows x columns of a window from (y, x) on. Returns the byte of the shared rows where they begin (0..15).
@@ -90,13 +80,21 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
   }
   const u8* first = window.row(y) + x;
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
-  first -= offset;
-  share_cells(rows, (offset + columns + chunk_bytes - 1) / chunk_bytes, [=](int chunk) {
-    return [=](int row) {
-      copy_chunk(shared + row * stride + chunk * (chunk_bytes / 4),
-                 first + row * window.row_bytes + chunk * chunk_bytes);
-    };
-  });
+  const int chunks = (offset + columns + chunk_bytes - 1) / chunk_bytes;
+  const Cells cells(chunks);
+  const std::ptrdiff_t source_step = cells.rows_at_once() * window.row_bytes;
+  const int target_step = cells.rows_at_once() * stride * static_cast<int>(sizeof(Word));
+  for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
+    const u8* source = first - offset + cells.row() * window.row_bytes + chunk * chunk_bytes;
+    auto target =
+        static_cast<unsigned>(__cvta_generic_to_shared(shared + cells.row() * stride)) + chunk * chunk_bytes;
+#pragma unroll 4
+    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) {
+      copy_chunk(target, source);
+      source += source_step;
+      target += target_step;
+    }
+  }
   return offset;
 }
 
@@ -111,25 +109,28 @@ __device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t 
     return 0;
   }
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
-  const u8* first = reference.origin - offset;
-  share_cells(last_row + 1, stride * 4 / chunk_bytes, [=, &batch](int chunk) {
-    const int column = (chunk - 1) * chunk_bytes - offset;  // of the chunk's first byte
-    uint4 mask;
-    mask.x = low_bytes(batch.width - column) & ~low_bytes(-column);
-    mask.y = low_bytes(batch.width - column - 4) & ~low_bytes(-column - 4);
-    mask.z = low_bytes(batch.width - column - 8) & ~low_bytes(-column - 8);
-    mask.w = low_bytes(batch.width - column - 12) & ~low_bytes(-column - 12);
-    const bool some_exist = (mask.x | mask.y | mask.z | mask.w) != 0;
-    const u8* source = first + (chunk - 1) * chunk_bytes;
-    return [=](int row) {
-      uint4 value{};
-      if (some_exist && row >= 1 && row <= batch.height) {
-        value = __ldg(reinterpret_cast<const uint4*>(source + (row - 1) * reference.row_bytes));
-        value.x &= mask.x, value.y &= mask.y, value.z &= mask.z, value.w &= mask.w;
-      }
-      reinterpret_cast<uint4*>(shared + row * stride)[chunk] = value;
+  const int chunks = stride * static_cast<int>(sizeof(Word)) / chunk_bytes;
+  const Cells cells(chunks);
+  const std::ptrdiff_t source_step = cells.rows_at_once() * reference.row_bytes;
+  for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
+    const int column = chunk * chunk_bytes - reference_pad - offset;  // of the chunk's first byte
+    const auto mask = [&](int word) {
+      return low_bytes(batch.width - column - 4 * word) & ~low_bytes(-column - 4 * word);
     };
-  });
+    const uint4 masks{mask(0), mask(1), mask(2), mask(3)};
+    const int rows = column + chunk_bytes > 0 && column < batch.width ? batch.height : 0;
+    const u8* source = reference.origin + column + (cells.row() - 1) * reference.row_bytes;
+    auto* target = reinterpret_cast<uint4*>(shared + cells.row() * stride) + chunk;
+#pragma unroll 4
+    for (int row = cells.row(); row <= last_row; row += cells.rows_at_once()) {
+      uint4 value{};
+      if (static_cast<unsigned>(row - 1) < static_cast<unsigned>(rows))
+        value = __ldg(reinterpret_cast<const uint4*>(source));
+      *target = {value.x & masks.x, value.y & masks.y, value.z & masks.z, value.w & masks.w};
+      source += source_step;
+      target += cells.rows_at_once() * chunks;
+    }
+  }
   return offset;
 }
 

@@ -18,8 +18,8 @@
 // holds there does not count. The byte at which the window begins in its word adds to B.
 //
 // A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
-// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4: a
-// column of 2 tiles + 1 words stays in registers, and a step loads 2 of them.
+// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4:
+// what a product needs stays in registers for the next one, and a step loads 2 words of the window.
 namespace dic::kernels {
 namespace {
 
@@ -38,8 +38,8 @@ enum class Result {
 /// How a block cuts its work: warps_x x warps_y warps, each `tiles` products high, over one stretch of shared
 /// memory.
 struct Cut {
-  int tiles = 0, warps_x = 0, warps_y = 0;
-  int k_rows = 0, k_words = 0;  ///< extent of (p, q), rounded up to whole steps
+  int tiles = 0, warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2
+  int k_rows = 0, k_words = 0;              ///< extent of (p, q), rounded up to whole steps
   int window_rows = 0, window_stride = 0, reference_stride = 0;
   WindowSumsLayout sums = {};  ///< empty where no scores are computed
 
@@ -49,7 +49,8 @@ struct Cut {
   __host__ __device__ int window_words() const {
     return max(window_rows * window_stride, rows() * columns());
   }
-  __host__ __device__ int reference_words() const { return (k_rows + 1) * reference_stride; }
+  /// Rows -1 .. k_rows - 1, and 6 more that a step ahead loads without using them.
+  __host__ __device__ int reference_words() const { return (k_rows + 7) * reference_stride; }
   int shared_bytes() const {
     return static_cast<int>(sizeof(Word)) * (window_words() + reference_words()) + sums.bytes();
   }
@@ -80,7 +81,8 @@ Cut make_cut(const NccJob& job, Result output, int tiles, int warps_x, int warps
   cut.window_stride =
       spread(std::max(cut.k_words + cut.columns() / 4 + 2, round_up(15 + cut.columns() + w - 1, 16) / 4));
   cut.reference_stride = round_up(reference_pad / 4 + 4 + cut.k_words, 4);
-  if (output != Result::sums) cut.sums = WindowSumsLayout(cut.columns(), cut.rows(), w);
+  if (output != Result::sums)
+    cut.sums = WindowSumsLayout(std::min(cut.columns(), job.shifts.nx()), cut.rows(), w);
   return cut;
 }
 
@@ -103,37 +105,78 @@ Cut choose_cut(const NccJob& job, Result output) {
   return make_cut(job, output, std::min(per_warp, 8), 1, 1);
 }
 
-__device__ void multiply(Word (&sums)[4], Word a0, Word a1, Word a2, Word a3, Word b0, Word b1) {
+__device__ void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Word b1) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// The k loop of one warp. `window` and `reference` point at this lane's first words (see the kernel).
+/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4.
+struct WindowColumn {
+  const Word* at;
+  int two_rows;
+  Word last;
+
+  __device__ WindowColumn(const Word* first, int stride) : at(first), two_rows(2 * stride), last(*first) {}
+  __device__ void take(Word (&quad)[4]) {
+    at += two_rows;
+    quad[0] = last;
+    quad[1] = quad[2] = *at;
+    at += two_rows;
+    quad[3] = last = *at;
+  }
+};
+/// Walks down a lane's column of the reference, one step ahead.
+struct ReferenceColumn {
+  const Word* at;
+  int two_rows, byte_shift;
+  Word next[4];
+
+  __device__ ReferenceColumn(const Word* first, int stride, int shift)
+      : at(first), two_rows(2 * stride), byte_shift(shift) {
+    load();
+  }
+  __device__ void take(Word& b0, Word& b1) {
+    b0 = __funnelshift_r(next[0], next[1], byte_shift);
+    b1 = __funnelshift_r(next[2], next[3], byte_shift);
+    load();
+  }
+
+ private:
+  __device__ void load() {
+    next[0] = at[0], next[1] = at[1];
+    at += two_rows;
+    next[2] = at[0], next[3] = at[1];
+    at += two_rows;
+  }
+};
+
+/// The k loop of one warp. `window` and `reference` point at this lane's first words (see the kernel). The
+/// instruction wants its words in neighbouring registers: they stay where they are and the tiles turn.
 template <int tiles>
 __device__ void multiply_window(const Cut& cut, const Word* window, const Word* reference, int byte_shift,
                                 Word (&sums)[tiles][4]) {
-  for (int q = 0; q < cut.k_words; q += 2, window += 2, reference += 2) {
-    const Word* below = window;
-    Word column[2 * tiles + 1];
+  for (int q = 0; q < cut.k_words; q += 2) {
+    WindowColumn column(window + q, cut.window_stride);
+    ReferenceColumn patch(reference + q, cut.reference_stride, byte_shift);
+    Word quads[tiles][4];
 #pragma unroll
-    for (int i = 0; i <= 2 * tiles; ++i, below += 2 * cut.window_stride) column[i] = *below;
-    const Word* patch = reference;
-#pragma unroll 2
-    for (int p = 0; p < cut.k_rows; p += 4) {
-      const Word b0 = __funnelshift_r(patch[0], patch[1], byte_shift);
-      patch += 2 * cut.reference_stride;
-      const Word b1 = __funnelshift_r(patch[0], patch[1], byte_shift);
-      patch += 2 * cut.reference_stride;
+    for (int t = 0; t < tiles; ++t) column.take(quads[t]);
+    int p = 0;
+    const auto turn = [&] {
 #pragma unroll
-      for (int t = 0; t < tiles; ++t)
-        multiply(sums[t], column[2 * t], column[2 * t + 1], column[2 * t + 1], column[2 * t + 2], b0, b1);
+      for (int u = 0; u < tiles; ++u) {
+        Word b0, b1;
+        patch.take(b0, b1);
 #pragma unroll
-      for (int i = 0; i + 2 <= 2 * tiles; ++i) column[i] = column[i + 2];
-      column[2 * tiles - 1] = *below;
-      below += 2 * cut.window_stride;
-      column[2 * tiles] = *below;
-      below += 2 * cut.window_stride;
+        for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
+        p += 4;
+        if (p >= cut.k_rows) return false;
+        column.take(quads[u]);
+      }
+      return true;
+    };
+    while (turn()) {
     }
   }
 }
@@ -142,53 +185,83 @@ __device__ void multiply_window(const Cut& cut, const Word* window, const Word* 
 struct Share {
   std::int64_t pair;
   int x, y, shifts_x, shifts_y;
+
+  __device__ Share(const Frame& frame, const Cut& cut, std::int64_t task, int tiles_x, int tiles_y)
+      : pair(task), x(0), y(0) {
+    if (const int parts = tiles_x * tiles_y; parts > 1) {
+      pair = task / parts;
+      const int part = static_cast<int>(task - pair * parts);
+      x = part % tiles_x * cut.columns();
+      y = part / tiles_x * cut.rows();
+    }
+    shifts_x = min(cut.columns(), frame.nx - x);
+    shifts_y = min(cut.rows(), frame.ny - y);
+  }
 };
 
 /// What scoring needs to know of a job.
 struct Scoring {
   Measure measure;
   ScoreKind kind;
-  const Moments<u8>* references;
   float* scores;
   Peak* peaks;
 };
 
-/// The score of one shift from its sum of products.
+/// A reference of n elements as the scores of its shifts need it.
 template <Measure measure>
-__device__ float score_of(Word product, int n, const Moments<u8>& reference, const WindowSum& window) {
-  if constexpr (measure == Measure::zncc) {
-    // n * sum(a b) - sum(a) sum(b), with the sum of the window about 128.
-    const int sum = static_cast<int>(reference.sum), about_128 = static_cast<int>(product) - 128 * sum;
-    return normalized(static_cast<float>(wide(n, about_128) - wide(sum, window.sum)), reference.variation,
-                      static_cast<float>(wide(n, window.squares) - wide(window.sum, window.sum)));
-  } else {
-    const std::int64_t squares = window.squares + 256ll * window.sum + 16384ll * n;
-    if constexpr (measure == Measure::ncc)
-      return normalized(static_cast<float>(product), static_cast<float>(reference.squares),
-                        static_cast<float>(squares));
-    return -static_cast<float>(reference.squares + squares - 2ll * product);
-  }
-}
+struct Reference {
+  int n;
+  ReferenceSums sums;
+  float scale;  ///< inverse root of its variation; 0 = no contrast
 
-/// Turns this lane's column of the tile (rows first_row .. last_row - 1), which holds sums, into scores, and
-/// finds the best of them. Only the `defined` rows are.
+  __device__ Reference(int elements, const ReferenceSums& of_elements) : n(elements), sums(of_elements) {
+    const auto squares = static_cast<std::int64_t>(sums.squares);
+    const std::int64_t variation =
+        measure == Measure::zncc ? multiply_add_wide(-sums.sum, sums.sum, n * squares) : squares;
+    scale = variation > 0 ? inverse_root(static_cast<float>(variation)) : 0.0f;
+  }
+  __device__ bool can_score() const { return measure == Measure::ssd || scale > 0; }
+
+  __device__ float score(Word product, const WindowSum& window) const {
+    if constexpr (measure == Measure::zncc) {
+      // n sum(a b) - sum(a) sum(b), the window about 128.
+      const int product_about_128 = static_cast<int>(product) - 128 * sums.sum;
+      const std::int64_t covariance =
+          multiply_add_wide(-sums.sum, window.sum, multiply_add_wide(n, product_about_128, 0));
+      const std::int64_t variation =
+          multiply_add_wide(-window.sum, window.sum, multiply_add_wide(n, window.squares, 0));
+      return normalized(static_cast<float>(covariance), scale, static_cast<float>(variation));
+    } else {
+      const std::int64_t squares = window.squares + 256ll * window.sum + 16384ll * n;
+      if constexpr (measure == Measure::ncc)
+        return normalized(static_cast<float>(product), scale, static_cast<float>(squares));
+      return -static_cast<float>(sums.squares + squares - 2ll * product);
+    }
+  }
+};
+
+/// The rows of shifts that a lane scores in its column, of which first_defined .. + defined - 1 are defined.
+struct ColumnRows {
+  int first, end, first_defined, defined;
+};
+/// Turns the lane's column of the tile, which holds sums, into scores, and finds the best of them; its index
+/// is its row. `sum` belongs to the first row.
 template <Measure measure>
-__device__ Best score_column(const Frame& frame, const Moments<u8>& reference, const Cut& cut, int column,
-                             int first_row, int last_row, int first_defined, int defined, WindowSum sum,
-                             const WindowSum* change, float* tile) {
-  const int n = frame.reference.height * frame.reference.width;
+__device__ Best score_column(const Reference<measure>& reference, const ColumnRows& rows, WindowSum sum,
+                             const WindowSum* change, int change_stride, float* tile, int tile_stride) {
   Best best = Best::none();
 #pragma unroll 2
-  for (int row = first_row; row < last_row; ++row, change += cut.sums.stride) {
-    float* const entry = tile + row * cut.columns() + column;
-    const bool is_defined = static_cast<unsigned>(row - first_defined) < static_cast<unsigned>(defined);
-    const float score = score_of<measure>(__float_as_uint(*entry), n, reference, sum);
-    const float result = is_defined ? score : undefined;
-    *entry = result;
+  for (int row = rows.first; row < rows.end; ++row) {
+    const float score = reference.score(__float_as_uint(*tile), sum);
+    const bool defined =
+        static_cast<unsigned>(row - rows.first_defined) < static_cast<unsigned>(rows.defined);
+    const float result = defined ? score : undefined;
+    *tile = result;
     if (result > best.score) best = {result, row};
     sum.add(*change);
+    change += change_stride;
+    tile += tile_stride;
   }
-  if (best.index >= 0) best.index = best.index * frame.nx + column;
   return best;
 }
 
@@ -216,10 +289,10 @@ __device__ void store_scores(const Frame& frame, const Share& share, const Scori
   }
 }
 
-/// Stores the peak of the block's scores, which are all of the pair. Every thread brings the best of its
+/// Finds the peak of the block's scores, which are all of the pair. Every thread brings the best of its
 /// `column`: only the columns close to the peak are searched again for the second one.
-__device__ void store_peak(const Frame& frame, const Share& share, const Scoring& scoring, const Cut& cut,
-                           int column, const Best& of_column, const float* tile) {
+__device__ void find_peak(const Frame& frame, const Share& share, const Scoring& scoring, const Cut& cut,
+                          int column, const Best& of_column, const float* tile) {
   const Best best = best_of_block(of_column);
   const int best_row = best.index / frame.nx, best_column = best.index % frame.nx;
   Best second = abs(column - best_column) > 2 ? of_column : Best::none();
@@ -229,8 +302,8 @@ __device__ void store_peak(const Frame& frame, const Share& share, const Scoring
       second.take({tile[row * cut.columns() + near], row * frame.nx + near});
   }
   second = best_of_block(second);
-  if (threadIdx.x == 0)
-    scoring.peaks[share.pair] = make_peak(frame, scoring.measure, tile, cut.columns(), best, second);
+  if (threadIdx.x < warp_size)
+    store_peak(frame, scoring.measure, tile, cut.columns(), best, second, scoring.peaks + share.pair);
 }
 
 template <int tiles, Result output>
@@ -247,21 +320,21 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
   // member.
   const int group = lane / 4, member = lane % 4;
   const int word = member % 2, parity = member / 2;
-  const int first_column = warp % cut.warps_x * columns_per_warp;
-  const int first_row = warp / cut.warps_x * tiles * rows_per_tile;
+  const int warp_y = cut.warps_x == 1 ? warp : warp / 2, warp_x = warp - warp_y * cut.warps_x;
+  const int first_column = warp_x * columns_per_warp;
+  const int first_row = warp_y * tiles * rows_per_tile;
   const int h = frame.reference.height, w = frame.reference.width;
 
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const std::int64_t pair = tiles_x * tiles_y == 1 ? task : task / (tiles_x * tiles_y);
-    const int part = static_cast<int>(task - pair * (tiles_x * tiles_y));
-    const int x = part % tiles_x * cut.columns(), y = part / tiles_x * cut.rows();
-    const Share share{pair, x, y, min(cut.columns(), frame.nx - x), min(cut.rows(), frame.ny - y)};
+    const Share share(frame, cut, task, tiles_x, tiles_y);
     __syncthreads();  // the last task's readers are done
-    const auto window = load_matrix<u8>(frame.search, frame.window_of(pair));
+    const std::int64_t window_index = frame.window_of(share.pair);
+    const auto window = load_matrix<u8>(frame.search, window_index);
+    const int window_y = frame.dy_min + share.y, window_x = frame.dx_min + share.x;
     const int window_byte =
-        stage_window(frame.search, window, frame.window_of(pair), frame.dy_min + y, frame.dx_min + x,
-                     h + share.shifts_y - 1, w + share.shifts_x - 1, cut.window_stride, window_words);
-    const int reference_byte = stage_reference(frame.reference, frame.reference_of(pair), cut.k_rows,
+        stage_window(frame.search, window, window_index, window_y, window_x, h + share.shifts_y - 1,
+                     w + share.shifts_x - 1, cut.window_stride, window_words);
+    const int reference_byte = stage_reference(frame.reference, frame.reference_of(share.pair), cut.k_rows,
                                                cut.reference_stride, reference_words);
     if constexpr (output != Result::sums) cut.sums.clear(sums_memory);
     wait_for_copies();
@@ -285,7 +358,7 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
     if constexpr (output == Result::sums) {
       visit_sums([&](int row, int column, Word sum) {
         if (column < share.shifts_x && row < share.shifts_y)
-          out[(pair * frame.ny + y + row) * frame.nx + x + column] = sum;
+          out[(share.pair * frame.ny + share.y + row) * frame.nx + share.x + column] = sum;
       });
     } else {
       const Word* const aligned = window_words + window_byte / 4;
@@ -296,25 +369,29 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
       visit_sums(
           [&](int row, int column, Word sum) { tile[row * cut.columns() + column] = __uint_as_float(sum); });
       __syncthreads();
-      const int column = first_column + lane, x_of_column = frame.dx_min + x + column;
-      const bool inside = column < share.shifts_x && x_of_column >= window.x0 && x_of_column + w <= window.x1;
-      const int first_defined = max(window.y0 - frame.dy_min - y, 0);
-      const int last_defined = window.y1 - h - frame.dy_min - y + 1;
-      const WindowSum first = sum_at(cut.sums, column + window_byte % 4, first_row, w, sums_memory);
-      const WindowSum* change =
-          cut.sums.changes(sums_memory) + first_row * cut.sums.stride + column + window_byte % 4;
-      const Moments<u8> reference = scoring.references[frame.reference_of(pair)];
+      const int column = first_column + lane, c = min(column, share.shifts_x - 1) + window_byte % 4;
+      const bool inside =
+          column < share.shifts_x && window_x + column >= window.x0 && window_x + column + w <= window.x1;
+      const int first_defined = max(window.y0 - window_y, 0);
+      const int defined = max(window.y1 - h - window_y + 1 - first_defined, 0);
+      const ReferenceSums of_reference = sum_reference(reinterpret_cast<const uint4*>(reference_words),
+                                                       (cut.k_rows + 1) * cut.reference_stride / 4);
+      const WindowSum of_window = sum_at(cut.sums, c, first_row, w, sums_memory);
       Best best;
       visit_measure(scoring.measure, [&]<Measure measure> {
-        best = score_column<measure>(frame, reference, cut, column, first_row,
-                                     min(first_row + tiles * rows_per_tile, share.shifts_y), first_defined,
-                                     inside ? max(last_defined - first_defined, 0) : 0, first, change, tile);
+        const Reference<measure> reference(h * w, of_reference);
+        best = score_column(reference,
+                            {first_row, min(first_row + tiles * rows_per_tile, share.shifts_y), first_defined,
+                             inside && reference.can_score() ? defined : 0},
+                            of_window, cut.sums.changes(sums_memory) + first_row * cut.sums.stride + c,
+                            cut.sums.stride, tile + first_row * cut.columns() + column, cut.columns());
       });
+      if (best.index >= 0) best.index = best.index * frame.nx + column;
       __syncthreads();
       if constexpr (output == Result::scores)
         store_scores(frame, share, scoring, cut, tile);
       else
-        store_peak(frame, share, scoring, cut, column, best, tile);
+        find_peak(frame, share, scoring, cut, column, best, tile);
     }
   });
 }
@@ -372,18 +449,14 @@ void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {
   launch<Result::sums>(job, static_cast<Word*>(out), {}, stream);
 }
 
-void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* moments,
-                             float* scores, StreamHandle stream) {
-  launch<Result::scores>(job, nullptr,
-                         {measure, kind, static_cast<const Moments<u8>*>(moments), scores, nullptr}, stream);
+void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                             StreamHandle stream) {
+  launch<Result::scores>(job, nullptr, {measure, kind, scores, nullptr}, stream);
   check_launch(describe("cuda-u8-tensor scores", job));
 }
 
-void launch_u8_tensor_peaks(const NccJob& job, Measure measure, const void* moments, Peak* peaks,
-                            StreamHandle stream) {
-  launch<Result::peaks>(job, nullptr,
-                        {measure, ScoreKind::score, static_cast<const Moments<u8>*>(moments), nullptr, peaks},
-                        stream);
+void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream) {
+  launch<Result::peaks>(job, nullptr, {measure, ScoreKind::score, nullptr, peaks}, stream);
   check_launch(describe("cuda-u8-tensor peaks", job));
 }
 

@@ -2,8 +2,8 @@
 
 #include "ncc/u8_shared.cuh"
 
-/// Sums of the window under a reference, for every shift of a block, from the window in shared memory: exact
-/// in 32 bits up to 256 x 256 elements, because elements count as e - 128.
+/// Sums of a reference, and of the window under it for every shift of a block, from shared memory: exact in
+/// 32 bits up to 256 x 256 elements, because those of the window count as e - 128.
 ///
 /// Shifts are counted in columns c from the window's first aligned word. The sums of the first row of shifts
 /// come from column sums; further down a row leaves the reference and a row enters it, and what that changes
@@ -21,13 +21,39 @@ struct alignas(8) WindowSum {
   }
 };
 
-__device__ inline std::int64_t wide(int a, int b) { return std::int64_t{a} * b; }
+/// a * b + c in one instruction; the compiler would widen what stays the same in a loop, and multiply 64
+/// bits.
+__device__ inline std::int64_t multiply_add_wide(int a, int b, std::int64_t c) {
+  std::int64_t sum;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(c));
+  return sum;
+}
 
 /// Four elements of a window as e - 128.
 __device__ inline Word about_128(Word elements) { return elements ^ 0x80808080u; }
 /// sum + the products of signed bytes.
 __device__ inline int dot(Word a, Word b, int sum) {
   return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+}
+
+/// Of a reference.
+struct ReferenceSums {
+  int sum;
+  Word squares;
+};
+/// By every warp on its own; the zeros around the reference do not count. `memory` is all of `chunks`.
+__device__ inline ReferenceSums sum_reference(const uint4* memory, int chunks) {
+  Word sum = 0, squares = 0;
+#pragma unroll 2
+  for (int i = threadIdx.x % warp_size; i < chunks; i += warp_size) {
+    const uint4 words = memory[i];
+    for (const Word word : {words.x, words.y, words.z, words.w}) {
+      sum = __dp4a(word, 0x01010101u, sum);
+      squares = __dp4a(word, word, squares);
+    }
+  }
+  constexpr unsigned all = 0xffffffffu;
+  return {static_cast<int>(__reduce_add_sync(all, sum)), __reduce_add_sync(all, squares)};
 }
 
 /// out[k] = (a[k], b[k], c[k], d[k]).
@@ -87,6 +113,7 @@ __device__ inline void sum_columns(const WindowSumsLayout& layout, const Word* w
       atomicAdd(&out.squares, sums[i].squares);
     }
   }
+  __syncwarp();  // lanes without a word have gone ahead
 }
 
 /// changes[row][c] = the sums over c .. c + width - 1 of row + height, less those of row, for words begin ..

@@ -18,9 +18,8 @@ void launch_warp_per_shift_simple(const NccJob& job, void* out, StreamHandle str
 std::string refuses_u8_tensor(const NccJob& job);
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream);
 bool u8_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* moments,
-                             float* scores, StreamHandle stream);
-void launch_u8_tensor_peaks(const NccJob& job, Measure measure, const void* moments, Peak* peaks,
-                            StreamHandle stream);
+void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                             StreamHandle stream);
+void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -165,26 +165,23 @@ class CudaBackend final : public Backend {
     for_parts(whole, name, bytes_per_pair, [&](const NccJob& part) {
       auto* found = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
       if (fused)
-        variant.fused->launch_peaks(part, job.measure, moments_.data(), found, stream_.handle());
+        variant.fused->launch_peaks(part, job.measure, found, stream_.handle());
       else
         kernels::launch_peaks(part, job.measure,
                               scores(variant, part, job.measure, kernels::ScoreKind::score), found,
-                              stream_.handle());
+                              workspace_.reserve(kernels::peaks_workspace_bytes(part)), stream_.handle());
       download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
     });
   }
 
  private:
-  /// The job with its data on the device, and the moments of its references where they are needed.
+  /// The job with its data on the device.
   NccJob upload(const Job& job) {
     NccJob whole = job_of(job.shape());
     whole.reference = reference_.upload(job.reference, stream_);
     whole.search = search_.upload(job.search, stream_);
     kernel_seconds_ = 0;
     watch_.start(stream_);
-    if (job.measure != Measure::sums)
-      kernels::launch_reference_moments(
-          whole, moments_.reserve(whole.reference.count * kernels::moments_bytes), stream_.handle());
     return whole;
   }
 
@@ -225,11 +222,13 @@ class CudaBackend final : public Backend {
   const float* scores(const NccVariant& variant, const NccJob& part, Measure measure,
                       kernels::ScoreKind kind) {
     auto* out = static_cast<float*>(scores_.reserve(part.outputs() * sizeof(float)));
-    if (variant.fused && variant.fused->fits(part, false))
-      variant.fused->launch_scores(part, measure, kind, moments_.data(), out, stream_.handle());
-    else
-      kernels::launch_scores(part, measure, kind, sums(variant, part), moments_.data(), out,
-                             stream_.handle());
+    if (variant.fused && variant.fused->fits(part, false)) {
+      variant.fused->launch_scores(part, measure, kind, out, stream_.handle());
+      return out;
+    }
+    void* moments = moments_.reserve(part.reference.count * kernels::moments_bytes);
+    if (part.first_pair == 0) kernels::launch_reference_moments(part, moments, stream_.handle());
+    kernels::launch_scores(part, measure, kind, sums(variant, part), moments, out, stream_.handle());
     return out;
   }
 
@@ -239,7 +238,7 @@ class CudaBackend final : public Backend {
   kernels::Stopwatch watch_;
   double kernel_seconds_ = 0;
   DeviceSide reference_, search_;
-  DeviceBuffer moments_, sums_, scores_, peaks_;
+  DeviceBuffer moments_, sums_, scores_, workspace_, peaks_;
 };
 
 std::unique_ptr<Backend> open(int ordinal, int) {

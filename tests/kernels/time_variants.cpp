@@ -118,7 +118,7 @@ void time_shape(const Shape& shape, std::span<char*> wanted) {
     std::printf("%-66s %10.4f ms\n", row.c_str(), 1e3 * median_seconds(stream, launch));
     std::fflush(stdout);
   };
-  DeviceBuffer sums, scores, moments, peaks;
+  DeviceBuffer sums, scores, moments, peaks, workspace;
   sums.reserve(job.outputs() * kernels::size_of(job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
     if (kernels::refusal(variant, job).empty())
@@ -128,25 +128,26 @@ void time_shape(const Shape& shape, std::span<char*> wanted) {
   auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));
   auto* found = static_cast<Peak*>(peaks.reserve(job.pairs * sizeof(Peak)));
   moments.reserve(job.reference.count * kernels::moments_bytes);
+  workspace.reserve(kernels::peaks_workspace_bytes(job));
   report("moments of the references",
          [&] { kernels::launch_reference_moments(job, moments.data(), stream.handle()); });
   report("scores from sums", [&] {
     kernels::launch_scores(job, Measure::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
                            surfaces, stream.handle());
   });
-  report("peaks from scores",
-         [&] { kernels::launch_peaks(job, Measure::zncc, surfaces, found, stream.handle()); });
+  report("peaks from scores", [&] {
+    kernels::launch_peaks(job, Measure::zncc, surfaces, found, workspace.data(), stream.handle());
+  });
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
     if (!variant.fused || !kernels::refusal(variant, job).empty()) continue;
     if (variant.fused->fits(job, false))
       report(std::string(variant.name) + ", fused scores", [&] {
-        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, moments.data(), surfaces,
+        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, surfaces,
                                      stream.handle());
       });
     if (variant.fused->fits(job, true))
-      report(std::string(variant.name) + ", fused peaks", [&] {
-        variant.fused->launch_peaks(job, Measure::zncc, moments.data(), found, stream.handle());
-      });
+      report(std::string(variant.name) + ", fused peaks",
+             [&] { variant.fused->launch_peaks(job, Measure::zncc, found, stream.handle()); });
   }
 }
 

@@ -65,14 +65,13 @@ enum class ScoreKind : std::uint8_t {
   score   ///< larger is better: ssd is negated, undefined shifts and those without contrast are -infinity
 };
 /// Scores and peaks straight from the pictures: sums never leave the chip. Both expect a job that `fits` and
-/// moments from launch_reference_moments; what they write is what launch_scores and launch_peaks would.
+/// write what launch_scores and launch_peaks would.
 struct FusedScores {
   /// peaks: the answer for launch_peaks instead of launch_scores.
   bool (*fits)(const NccJob& job, bool peaks);
-  void (*launch_scores)(const NccJob& job, Measure measure, ScoreKind kind, const void* moments,
-                        float* scores, StreamHandle stream);
-  void (*launch_peaks)(const NccJob& job, Measure measure, const void* moments, Peak* peaks,
-                       StreamHandle stream);
+  void (*launch_scores)(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                        StreamHandle stream);
+  void (*launch_peaks)(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
 };
 
 /// A registered variant. All variants compute the same sums; they differ in how the work is cut.
@@ -99,7 +98,10 @@ void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamH
 /// u8 and u16.
 void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* sums, const void* moments,
                    float* scores, StreamHandle stream);
+/// Bytes of device memory that launch_peaks works in.
+std::size_t peaks_workspace_bytes(const NccJob& job);
 /// Queues the best shift of every pair from its ScoreKind::score surface. `peaks` is device memory.
-void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* peaks, StreamHandle stream);
+void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* peaks, void* workspace,
+                  StreamHandle stream);
 
 }  // namespace dic::kernels
