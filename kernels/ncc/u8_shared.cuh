@@ -18,9 +18,11 @@ constexpr int reference_pad = chunk_bytes;
 
 __host__ __device__ constexpr int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
-/// `shared`: an address in shared memory.
-__device__ inline void copy_chunk(unsigned shared, const u8* global) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+/// Starts a copy of the first `bytes` bytes of a chunk; zeros follow them. `shared`: an address in shared
+/// memory.
+__device__ inline void copy_chunk(unsigned shared, const u8* global, int bytes = chunk_bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes)
+               : "memory");
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
@@ -100,7 +102,8 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
 
 /// A whole reference between zeros: row -1 is row 0 of the shared memory, zeros follow up to row `last_row`;
 /// `reference_pad` zero bytes come first in a row, zeros fill it. Returns the byte after the pad where the
-/// reference begins.
+/// reference begins: the bytes before it are left to clear_before_reference. Call wait_for_copies() before
+/// the block synchronizes.
 __device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t index, int last_row,
                                       int stride, Word* shared) {
   const auto reference = load_matrix<u8>(batch, index);
@@ -112,26 +115,31 @@ __device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t 
   const int chunks = stride * static_cast<int>(sizeof(Word)) / chunk_bytes;
   const Cells cells(chunks);
   const std::ptrdiff_t source_step = cells.rows_at_once() * reference.row_bytes;
+  const int target_step = cells.rows_at_once() * stride * static_cast<int>(sizeof(Word));
   for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
     const int column = chunk * chunk_bytes - reference_pad - offset;  // of the chunk's first byte
-    const auto mask = [&](int word) {
-      return low_bytes(batch.width - column - 4 * word) & ~low_bytes(-column - 4 * word);
-    };
-    const uint4 masks{mask(0), mask(1), mask(2), mask(3)};
-    const int rows = column + chunk_bytes > 0 && column < batch.width ? batch.height : 0;
+    const int bytes = chunk > 0 ? max(min(batch.width - column, chunk_bytes), 0) : 0;
     const u8* source = reference.origin + column + (cells.row() - 1) * reference.row_bytes;
-    auto* target = reinterpret_cast<uint4*>(shared + cells.row() * stride) + chunk;
+    auto target =
+        static_cast<unsigned>(__cvta_generic_to_shared(shared + cells.row() * stride)) + chunk * chunk_bytes;
 #pragma unroll 4
     for (int row = cells.row(); row <= last_row; row += cells.rows_at_once()) {
-      uint4 value{};
-      if (static_cast<unsigned>(row - 1) < static_cast<unsigned>(rows))
-        value = __ldg(reinterpret_cast<const uint4*>(source));
-      *target = {value.x & masks.x, value.y & masks.y, value.z & masks.z, value.w & masks.w};
+      const bool exists = static_cast<unsigned>(row - 1) < static_cast<unsigned>(batch.height);
+      copy_chunk(target, exists ? source : reference.origin - offset, exists ? bytes : 0);
       source += source_step;
-      target += cells.rows_at_once() * chunks;
+      target += target_step;
     }
   }
   return offset;
+}
+
+/// After the copies are there: clears what the picture holds left of the reference.
+__device__ inline void clear_before_reference(int height, int offset, int stride, Word* shared) {
+  const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
+  for (int row = threadIdx.x + 1; row <= height; row += blockDim.x) {
+    uint4& chunk = *reinterpret_cast<uint4*>(shared + row * stride + reference_pad / sizeof(Word));
+    chunk = {chunk.x & mask(0), chunk.y & mask(1), chunk.z & mask(2), chunk.w & mask(3)};
+  }
 }
 
 }  // namespace dic::kernels

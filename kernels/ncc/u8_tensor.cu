@@ -111,43 +111,51 @@ __device__ void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Word b1) 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/// A load that stays what it is. The compiler would keep a word that two registers want once, and move it
+/// between them in every step.
+__device__ Word load(unsigned shared) {
+  Word word;
+  asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared));
+  return word;
+}
+__device__ unsigned shared_address(const Word* word) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(word));
+}
+
 /// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4.
 struct WindowColumn {
-  const Word* at;
-  int two_rows;
-  Word last;
+  unsigned at, two_rows;  ///< in bytes
 
-  __device__ WindowColumn(const Word* first, int stride) : at(first), two_rows(2 * stride), last(*first) {}
+  __device__ WindowColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
   __device__ void take(Word (&quad)[4]) {
-    at += two_rows;
-    quad[0] = last;
-    quad[1] = quad[2] = *at;
-    at += two_rows;
-    quad[3] = last = *at;
+    quad[0] = load(at);
+    quad[1] = load(at + two_rows);
+    quad[2] = load(at + two_rows);
+    at += 2 * two_rows;
+    quad[3] = load(at);
   }
 };
 /// Walks down a lane's column of the reference, one step ahead.
 struct ReferenceColumn {
-  const Word* at;
-  int two_rows, byte_shift;
+  unsigned at, two_rows;  ///< in bytes
+  int byte_shift;
   Word next[4];
 
   __device__ ReferenceColumn(const Word* first, int stride, int shift)
-      : at(first), two_rows(2 * stride), byte_shift(shift) {
-    load();
+      : at(shared_address(first)), two_rows(8 * stride), byte_shift(shift) {
+    load_next();
   }
   __device__ void take(Word& b0, Word& b1) {
     b0 = __funnelshift_r(next[0], next[1], byte_shift);
     b1 = __funnelshift_r(next[2], next[3], byte_shift);
-    load();
+    load_next();
   }
 
  private:
-  __device__ void load() {
-    next[0] = at[0], next[1] = at[1];
-    at += two_rows;
-    next[2] = at[0], next[3] = at[1];
-    at += two_rows;
+  __device__ void load_next() {
+    next[0] = load(at), next[1] = load(at + 4);
+    next[2] = load(at + two_rows), next[3] = load(at + two_rows + 4);
+    at += 2 * two_rows;
   }
 };
 
@@ -338,6 +346,8 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
                                                cut.reference_stride, reference_words);
     if constexpr (output != Result::sums) cut.sums.clear(sums_memory);
     wait_for_copies();
+    __syncthreads();
+    clear_before_reference(h, reference_byte, cut.reference_stride, reference_words);
     __syncthreads();
 
     Word sums[tiles][4] = {};

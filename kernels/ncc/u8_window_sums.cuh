@@ -78,7 +78,7 @@ struct WindowSumsLayout {
       : words((shifts_x + 3 + 3) / 4),
         stride(4 * words + 2),
         rows(shifts_y),
-        column_words((4 * words + width + 3) / 4) {}
+        column_words((shifts_x + 3 + width - 1 + 3) / 4) {}
   int bytes() const { return static_cast<int>(sizeof(WindowSum)) * (rows * stride + 4 * column_words); }
   __device__ WindowSum* changes(WindowSum* memory) const { return memory; }
   __device__ WindowSum* columns(WindowSum* memory) const { return memory + rows * stride; }
@@ -130,7 +130,7 @@ __device__ inline void slide(const Word* leaving, const Word* entering, int widt
     change.squares = dot(in, in, change.squares);
     left = dot(gone, gone, left);
   };
-#pragma unroll 4
+#pragma unroll 2
   for (int i = 0; i < whole; ++i) add(about_128(entering[i]), about_128(leaving[i]));
   Word entering_last = entering[whole], leaving_last = leaving[whole];
   add(about_128(entering_last) & low_bytes(rest), about_128(leaving_last) & low_bytes(rest));

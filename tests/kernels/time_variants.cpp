@@ -28,8 +28,8 @@ struct Shape {
   Shifts shifts;
 };
 
-Shape valid(const char* name, int points, int h, int r) {
-  return {name, Form::one_to_one, ScalarType::u8, points, points, h, h + 2 * r, {0, 2 * r, 0, 2 * r}};
+Shape valid(const char* name, int points, int h, int r, ScalarType type = ScalarType::u8) {
+  return {name, Form::one_to_one, type, points, points, h, h + 2 * r, {0, 2 * r, 0, 2 * r}};
 }
 Shape full(const char* name, Form form, int references, int windows, int h) {
   return {name, form, ScalarType::f32, references, windows, h, h, Shifts::full(h, h, h, h)};
@@ -160,7 +160,14 @@ int main(int argc, char** argv) {
     for (const Shape& shape :
          {valid("valid u8 31,15 x 100000", 100000, 31, 15), valid("valid u8 32,16 x 100000", 100000, 32, 16),
           valid("valid u8 64,16 x 100000", 100000, 64, 16), valid("valid u8 61,31 x 100000", 100000, 61, 31),
-          valid("valid u8 64 in 4096 x 1", 1, 64, 2016), full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
+          valid("valid u8 64 in 4096 x 1", 1, 64, 2016),
+          valid("valid f32 31,15 x 10000", 10000, 31, 15, ScalarType::f32),
+          valid("valid f32 61,31 x 2000", 2000, 61, 31, ScalarType::f32),
+          valid("valid f32 64 in 4096 x 1", 1, 64, 2016, ScalarType::f32),
+          full("full f32 16 50x50", Form::n_to_m, 50, 50, 16),
+          full("full f32 64 1x1", Form::one_to_one, 1, 1, 64),
+          full("full f32 256 1x1", Form::one_to_one, 1, 1, 256),
+          full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
           full("full f32 16 1x1024", Form::one_to_many, 1, 1024, 16),
           full("full f32 32 1x1", Form::one_to_one, 1, 1, 32),
           full("full f32 32 1x64", Form::one_to_many, 1, 64, 32),
