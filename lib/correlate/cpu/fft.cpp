@@ -412,7 +412,8 @@ class FftKernel final : public Kernel<T> {
     transform_.correlate(first, second, ny, half, take);
     // The error spreads over the tile like white noise: this is several times its largest value.
     constexpr double kRounding = 1.0 / (1 << 24);
-    return kRounding * reference_norm_ * std::sqrt(energy(first) + energy(second)) + 0.5;
+    constexpr double kToInteger = std::is_integral_v<T> ? 0.5 : 0;
+    return kRounding * reference_norm_ * std::sqrt(energy(first) + energy(second)) + kToInteger;
   }
 
  private:
