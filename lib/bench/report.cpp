@@ -240,7 +240,7 @@ std::string to_markdown(const Report& report) {
   std::ostringstream out;
   out << "Made by `" << m.command << "` (dic " << m.version << ", " << m.compiler << ") at " << m.date
       << " on " << m.model;
-  if (m.device == "cpu") out << ", " << m.threads << (m.threads == 1 ? " thread, " : " threads, ") << m.simd;
+  if (m.device == "cpu") out << " (" << m.simd << ", " << m.threads << " in use)";
   out << "; inputs from seed " << m.seed << ". Medians in ms.\n";
   std::vector<std::pair<std::string, GroupTable>> tables;
   for (const Row& row : report.rows) {
