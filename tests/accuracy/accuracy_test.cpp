@@ -150,6 +150,31 @@ TEST_P(TranslationBias, StaysBelowThatOfAPrefilteredSpline) {
 INSTANTIATE_TEST_SUITE_P(Blobs, TranslationBias, testing::Values(1.7, 1.0),
                          [](const auto& test) { return test.param > 1.5 ? "sigma17" : "sigma10"; });
 
+TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
+  SynthOptions synth;
+  synth.motion.u = 1;
+  synth.amounts = {0, 0.25, 0.5};
+  const Image reference = synth_frame(synth, 0);
+  Tracker tracker(track_options(), reference);
+  const Grid& grid = tracker.grid();
+  const Scene scene{grid, synth.width, synth.height};
+  const auto outermost = [&](int i, int j) {
+    const int x = grid.x(i), y = grid.y(j);
+    return std::min({x, y, synth.width - 1 - x, synth.height - 1 - y}) < 5;
+  };
+  for (int frame : {1, 2}) {
+    const Field field = tracker.track(synth_frame(synth, frame));
+    Moments error;
+    each_node(scene, outermost, [&](int, int, std::int64_t n) {
+      if (field.status[n] == Status::ok) error.add(field.u[n] - synth.amounts[frame]);
+    });
+    // A spline that mirrors the picture at its edges has -0.012 and 0.010 px at 0.25 px.
+    EXPECT_GT(error.n, 250);
+    EXPECT_NEAR(error.mean(), 0, 0.0025) << synth.amounts[frame];
+    EXPECT_LE(error.sd(), 0.005) << synth.amounts[frame];
+  }
+}
+
 TEST(Uncertainty, PredictsTheScatterOfNoiseWithin10Percent) {
   // Two draws: the points of one picture overlap, so that a single draw leaves a few percent to chance.
   for (int order : {0, 1, 2})
