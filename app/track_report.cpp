@@ -58,6 +58,17 @@ void print_files(const TrackJob& job) {
   std::printf("  run.json       settings, counts by status, noise floor, times\n");
 }
 
+/// ", 52000 points/s, 4 s left" after a frame.
+std::string pace_of(const Progress& progress) {
+  char text[64];
+  const int n = std::snprintf(text, sizeof text, ", %.0f points/s",
+                              static_cast<double>(progress.done) / progress.seconds);
+  if (progress.frames > 0 && progress.frame > 0)
+    std::snprintf(text + n, sizeof text - n, ", %.0f s left",
+                  progress.seconds / progress.frame * (progress.frames - progress.frame));
+  return text;
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
@@ -66,18 +77,14 @@ ProgressLine::~ProgressLine() {
   if (enabled_) std::fprintf(stderr, "\r\033[K");
 }
 
-void ProgressLine::show(const Progress& progress) const {
+void ProgressLine::show(const Progress& progress) {
   if (!enabled_) return;
-  std::fprintf(stderr, "\r\033[K%s", progress.stage.c_str());
-  if (progress.frame > 0) std::fprintf(stderr, ", frame %d", progress.frame);
-  if (progress.frames > 0) std::fprintf(stderr, " of %d", progress.frames);
-  if (progress.done > 0) {
-    std::fprintf(stderr, ", %.0f points/s", static_cast<double>(progress.done) / progress.seconds);
-    // The frame that is being measured does not count as finished; "load" comes after one.
-    const int finished = progress.stage == "load" ? progress.frame : progress.frame - 1;
-    if (progress.frames > 0 && finished > 0)
-      std::fprintf(stderr, ", %.0f s left", progress.seconds / finished * (progress.frames - finished));
-  }
+  // "load" comes after a whole frame: only then do points and seconds belong together.
+  if (progress.stage == "load" && progress.done > 0) pace_ = pace_of(progress);
+  std::fprintf(stderr, "\r\033[K");
+  if (progress.frame > 0) std::fprintf(stderr, "frame %d", progress.frame);
+  if (progress.frame > 0 && progress.frames > 0) std::fprintf(stderr, " of %d", progress.frames);
+  std::fprintf(stderr, "%s%s%s", progress.frame > 0 ? ": " : "", progress.stage.c_str(), pace_.c_str());
   std::fflush(stderr);
 }
 

@@ -14,10 +14,11 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void show(const Progress& progress) const;
+  void show(const Progress& progress);
 
  private:
   bool enabled_;
+  std::string pace_;
 };
 
 /// What was measured and where it is, on stdout. `all_frames`: a line for every frame, not the first few
