@@ -193,7 +193,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 
   const Interruption interruption;
   const TrackSummary summary = [&] {
-    const ProgressLine line(!flags.quiet);
+    ProgressLine line(!flags.quiet);
     return track_files(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }();

@@ -220,9 +220,13 @@ class Panel {
     return factor.empty() && unit.empty() ? "" : "[" + factor + gap + unit + "]";
   }
 
+  /// Smaller where the line would leave the panel.
   void text(const std::string& line, double x, double y, double scale, int weight) {
-    cv::putText(canvas_, line, {px(x), px(y)}, cv::FONT_HERSHEY_SIMPLEX, scale * size_, kInk,
-                std::max(1, cvRound(weight * size_ * 0.9)), cv::LINE_AA);
+    constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
+    const int thickness = std::max(1, cvRound(weight * size_ * 0.9));
+    const int width = cv::getTextSize(line, kFont, scale * size_, thickness, nullptr).width;
+    const double fit = std::min(1.0, static_cast<double>(canvas_.cols - px(x)) / std::max(1, width));
+    cv::putText(canvas_, line, {px(x), px(y)}, kFont, scale * size_ * fit, kInk, thickness, cv::LINE_AA);
   }
 
   /// Row of the canvas where `value` lies on the bar.

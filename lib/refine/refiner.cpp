@@ -169,6 +169,14 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
 }
 
+/// Gradients of the outermost pixels are extrapolated: they would pull at the subset with more error than
+/// information.
+void clear_outermost(PaddedPicture& gradient) {
+  const int w = gradient.width(), h = gradient.height();
+  for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
+  for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
+}
+
 }  // namespace
 
 struct Refiner::Impl {
@@ -380,6 +388,8 @@ void Refiner::set_reference(ImageView reference, std::span<const int> x, std::sp
   r.reference = to_float(reference, r.pool);
   r.reference.reflect_margin();
   spline_gradient(r.reference, r.options.interpolation, r.dx, r.dy, r.pool);
+  clear_outermost(r.dx);
+  clear_outermost(r.dy);
   r.weight = roi.empty() ? PaddedPicture() : to_float(roi, r.pool);
   float largest = 0;
   for (int row = 0; row < r.reference.height(); ++row) {
