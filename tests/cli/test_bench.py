@@ -2,6 +2,8 @@
 
 import csv
 import json
+import signal
+import subprocess
 import unittest
 
 import cv2
@@ -72,6 +74,21 @@ class BenchCorrelateTest(ProgramTest):
         for row in kept:
             self.assertIn(row, self.report()["rows"])
         self.assertEqual(done.stdout.count("(planned)"), 1)  # only the new size was run
+
+    def test_an_interrupted_run_keeps_its_rows(self):
+        (self.folder / "groups.toml").write_text(GROUPS.replace("[7, 12]", str(list(range(3, 43)))))
+        command = ("bench", "correlate", "groups.toml", "--json", "out.json", "--device", "cpu", "--min-time", "0.02")
+        running = subprocess.Popen([dic_program.PROGRAM, *command], cwd=self.folder, stdout=subprocess.PIPE)
+        while b"cpu-naive" not in running.stdout.readline():
+            pass
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 130)
+        kept = self.report()["rows"]
+        self.assertLess(len(kept), 120)
+        self.assertTrue(any(row["variant"] == "cpu-naive" for row in kept))
+        self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", "--resume", *FAST)
+        self.assertEqual(len(self.report()["rows"]), 120)
 
     def test_resume_refuses_another_run(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
