@@ -102,6 +102,13 @@ void print_end(const bench::Report& report) {
               report.rows.size(), static_cast<unsigned long long>(report.machine.seed));
 }
 
+/// Speed-ups, and on the CPU, whose ceilings can be measured, a roofline.
+void draw(const CorrelateCommand& command, const bench::Report& report) {
+  write_plots(
+      command.plots, report,
+      command.options.device == "cpu" ? bench::ceilings(command.options) : std::vector<bench::Ceiling>());
+}
+
 void run_correlate(CorrelateCommand& command) {
   if (command.list) return print_variants();
   if (command.resume && command.json.empty())
@@ -124,7 +131,7 @@ void run_correlate(CorrelateCommand& command) {
       bench::correlate(tasks, options, command_line(), earlier, on_row, interruption.token());
   if (!command.json.empty()) write_text_file(command.json, to_json(report));
   if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
-  if (!command.plots.empty()) write_plots(command.plots, report);
+  if (!command.plots.empty()) draw(command, report);
   print_end(report);
   if (interruption.token().stop_requested()) throw CLI::RuntimeError(interrupted);
 }
@@ -157,6 +164,18 @@ void add_report(CLI::App& bench_command) {
   report.callback([file] { std::cout << to_markdown(bench::from_json(read_text(*file))); });
 }
 
+void add_ceilings(CLI::App& bench_command) {
+  auto options = std::make_shared<bench::Options>();
+  CLI::App& ceilings = *bench_command.add_subcommand("ceilings", "What this processor can do at most");
+  ceilings.add_option("--threads", options->threads, "CPU threads; 0 = one per core")->capture_default_str();
+  ceilings.add_option("--repeats", options->repeats, "Repeats, of which the best counts")
+      ->capture_default_str();
+  ceilings.callback([options] {
+    for (const bench::Ceiling& ceiling : bench::ceilings(*options))
+      std::printf("%-20s %10.1f G%s\n", ceiling.name.c_str(), 1e-9 * ceiling.value, ceiling.unit.c_str());
+  });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -172,6 +191,7 @@ void add_bench(CLI::App& app) {
   add_correlate(command);
   add_bench_track(command);
   add_bench_match(command);
+  add_ceilings(command);
   add_report(command);
   command.callback([&command, is_quick, options] {
     if (*is_quick) return run_quick(*options);

@@ -31,21 +31,18 @@ struct Axis {
   double at(double value) const { return length * std::log(value / min) / std::log(max / min); }
 };
 
-Axis y_axis(const Chart& chart) {
-  double least = 1, most = 1;  // a ratio of 1 is always shown
+/// The range of one coordinate over `shown` and all points, with some air around it.
+Axis axis_of(const Chart& chart, std::vector<double> shown, double std::pair<double, double>::*coordinate,
+             double length) {
   for (const Series& series : chart.series)
-    for (const auto& [x, y] : series.points) least = std::min(least, y), most = std::max(most, y);
-  constexpr double kAir = 1.25;
-  return {least / kAir, most * kAir, kHeight - kTop - kBottom};
+    for (const auto& point : series.points) shown.push_back(point.*coordinate);
+  const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
+  constexpr double kAir = 1.15;
+  return {*least / kAir, *most * kAir, length};
 }
 
-std::vector<double> x_values(const Chart& chart) {
-  std::vector<double> values;
-  for (const Series& series : chart.series)
-    for (const auto& [x, y] : series.points) values.push_back(x);
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
+std::vector<double> marks_of(const Chart& chart) {
+  return chart.y_mark > 0 ? std::vector<double>{chart.y_mark} : std::vector<double>{};
 }
 
 class Drawing {
@@ -53,9 +50,8 @@ class Drawing {
   explicit Drawing(const Chart& chart)
       : chart_(chart),
         canvas_(kHeight * kOversampling, kWidth * kOversampling, CV_8UC3, kPaper),
-        sizes_(x_values(chart)),
-        x_{sizes_.front() / 1.1, sizes_.back() * 1.1, kWidth - kLeft - kRight},
-        y_(y_axis(chart)) {}
+        x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - kRight)),
+        y_(axis_of(chart, marks_of(chart), &std::pair<double, double>::second, kHeight - kTop - kBottom)) {}
 
   cv::Mat draw() {
     draw_x_axis();
@@ -83,13 +79,13 @@ class Drawing {
     return cv::getTextSize(words, cv::FONT_HERSHEY_SIMPLEX, size, 1, &baseline).width;
   }
 
-  /// A mark at every size that was measured; labels that would touch the one before are left out.
+  /// Labels that would touch the one before are left out.
   void draw_x_axis() {
     double free_from = 0;
-    for (const double size : sizes_) {
-      const cv::Point2d foot = place(size, y_.min);
+    for (const double tick : chart_.x_ticks) {
+      const cv::Point2d foot = place(tick, y_.min);
       line(foot, {foot.x, kTop}, kGridLine, 1);
-      const std::string label = short_number(size);
+      const std::string label = short_number(tick);
       const double width = width_of(label, 0.45);
       if (foot.x - width / 2 < free_from) continue;
       text(label, {foot.x - width / 2, foot.y + 20}, 0.45);
@@ -104,7 +100,7 @@ class Drawing {
         const double value = factor * power;
         if (value < y_.min || value > y_.max) continue;
         const cv::Point2d start = place(x_.min, value);
-        line(start, {start.x + x_.length, start.y}, value == 1 ? kInk : kGridLine, 1);
+        line(start, {start.x + x_.length, start.y}, value == chart_.y_mark ? kInk : kGridLine, 1);
         const std::string label = short_number(value);
         text(label, {start.x - 8 - width_of(label, 0.45), start.y + 5}, 0.45);
       }
@@ -116,7 +112,8 @@ class Drawing {
     const Series& series = chart_.series[k];
     for (std::size_t i = 0; i < series.points.size(); ++i) {
       const cv::Point2d here = place(series.points[i].first, series.points[i].second);
-      if (i > 0) line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
+      if (series.line && i > 0)
+        line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
       cv::circle(canvas_, px(here), 4 * kOversampling, colour, cv::FILLED, cv::LINE_AA);
     }
     const double y = kTop + 12 + 22.0 * static_cast<double>(k), x = kWidth - kRight + 16;
@@ -126,7 +123,6 @@ class Drawing {
 
   const Chart& chart_;
   cv::Mat canvas_;
-  std::vector<double> sizes_;
   Axis x_, y_;
 };
 

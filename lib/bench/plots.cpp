@@ -58,17 +58,56 @@ const Row* find(const Family& family, const std::string& variant, int size) {
   return nullptr;
 }
 
+/// The chart's series of that name, added where there is none.
+Series& series_named(Chart& chart, const std::string& name) {
+  const auto is_it = [&](const Series& series) { return series.name == name; };
+  const auto found = std::find_if(chart.series.begin(), chart.series.end(), is_it);
+  if (found != chart.series.end()) return *found;
+  return chart.series.emplace_back(Series{name, {}});
+}
+
 Chart speed_up_over(const std::string& baseline, const Family& family) {
-  Chart chart{family.title, "side of the reference [px]", "times faster than " + baseline, {}};
+  Chart chart{family.title, "side of the reference [px]", "times faster than " + baseline, {}, 1, {}};
   for (const Row* row : family.rows) {
     const Row* slow = find(family, baseline, row->task.shape.ref_h);
     if (!slow || row->task.variant == baseline) continue;
-    const auto is_its = [&](const Series& s) { return s.name == row->task.variant; };
-    auto series = std::find_if(chart.series.begin(), chart.series.end(), is_its);
-    if (series == chart.series.end()) series = chart.series.insert(series, {row->task.variant, {}});
-    series->points.emplace_back(row->task.shape.ref_h, slow->seconds.median / row->seconds.median);
+    series_named(chart, row->task.variant)
+        .points.emplace_back(row->task.shape.ref_h, slow->seconds.median / row->seconds.median);
+    chart.x_ticks.push_back(row->task.shape.ref_h);
   }
+  std::sort(chart.x_ticks.begin(), chart.x_ticks.end());
   for (Series& series : chart.series) std::sort(series.points.begin(), series.points.end());
+  return chart;
+}
+
+double largest(const std::vector<Ceiling>& roofs, const std::string& unit) {
+  double value = 0;
+  for (const Ceiling& roof : roofs)
+    if (roof.unit == unit) value = std::max(value, roof.value);
+  return value;
+}
+
+/// Useful operations against useful traffic, below the roofs: memory rises, arithmetic is level.
+Chart roofline(const Report& report, const std::vector<Ceiling>& roofs) {
+  Chart chart{"Roofline, " + report.machine.model, "useful operations per byte", "Gop/s", {}, 0, {}};
+  for (const Row& row : report.rows) {
+    if (row.outcome != Outcome::ok) continue;
+    const double operations = row.task.shape.operations();
+    Series& dots = series_named(chart, row.ran);
+    dots.line = false;
+    dots.points.emplace_back(operations / row.task.shape.bytes(), 1e-9 * operations / row.seconds.median);
+  }
+  for (double tick = 1; tick <= 1e5; tick *= 10) chart.x_ticks.push_back(tick);
+  const double highest = largest(roofs, "op/s"), bandwidth = largest(roofs, "B/s");
+  for (const Ceiling& roof : roofs) {
+    Series& line = series_named(chart, roof.name);
+    const double first = chart.x_ticks.front(), last = chart.x_ticks.back();
+    if (roof.unit == "op/s") {
+      line.points = {{std::max(first, roof.value / bandwidth), 1e-9 * roof.value}, {last, 1e-9 * roof.value}};
+    } else {
+      line.points = {{first, 1e-9 * first * roof.value}, {highest / bandwidth, 1e-9 * highest}};
+    }
+  }
   return chart;
 }
 
@@ -85,7 +124,8 @@ std::string file_name(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report) {
+std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report,
+                                               const std::vector<Ceiling>& roofs) {
   std::filesystem::create_directories(folder);
   std::vector<std::filesystem::path> files;
   for (const Family& family : families_of(report))
@@ -96,6 +136,10 @@ std::vector<std::filesystem::path> write_plots(const std::filesystem::path& fold
       files.push_back(folder / (file_name(family.title) + "-over-" + baseline + ".png"));
       write_chart(files.back(), chart);
     }
+  if (!roofs.empty()) {
+    files.push_back(folder / "roofline.png");
+    write_chart(files.back(), roofline(report, roofs));
+  }
   return files;
 }
 

@@ -54,8 +54,12 @@ class BenchCorrelateTest(ProgramTest):
             self.assertEqual(line["problem"], row["problem"])
             self.assertAlmostEqual(float(line["median_s"]), row["seconds"]["median"], delta=1e-4 * row["seconds"]["median"])
             self.assertEqual(int(line["ref_h"]), row["case"]["reference"][0])
-        (plot,) = (self.folder / "p").iterdir()
-        self.assertEqual(cv2.imread(str(plot)).shape, (620, 1000, 3))
+        plots = sorted(path.name for path in (self.folder / "p").iterdir())
+        self.assertEqual(plots[0], "roofline.png")
+        self.assertEqual(len(plots), 2)
+        self.assertIn("over-cpu-naive", plots[1])
+        for name in plots:
+            self.assertEqual(cv2.imread(str(self.folder / "p" / name)).shape, (620, 1000, 3))
 
     def test_the_report_as_markdown(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
@@ -123,6 +127,12 @@ class BenchPipelinesTest(ProgramTest):
         out = self.succeed("bench", "match", "--size", "256", "--template", "32", "--device", "cpu").stdout
         self.assertRegex(out, r"Template 32x32 in 256x256, 8 bit, on cpu: [0-9.]+ ms")
         self.refuse(2, ["template"], "bench", "match", "--size", "64", "--template", "64")
+
+    def test_ceilings(self):
+        lines = self.succeed("bench", "ceilings", "--repeats", "1").stdout.splitlines()
+        for name, unit in (("f32 multiply-adds", "Gop/s"), ("memory", "GB/s")):
+            (line,) = [line for line in lines if line.startswith(name)]
+            self.assertRegex(line, rf"[0-9.]+ {unit}$")
 
     def test_quick_names_every_part(self):
         out = self.succeed("bench", "--quick", "--device", "cpu").stdout

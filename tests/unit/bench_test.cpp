@@ -382,9 +382,30 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   ASSERT_EQ(files.size(), 2U);  // calls, and whole
   EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
   EXPECT_EQ(read_image(files[0]).width(), 1000);
+  const auto with_roofs = write_plots(folder, report, {{"adds", "op/s", 1e9}, {"memory", "B/s", 1e8}});
+  ASSERT_EQ(with_roofs.size(), 3U);
+  EXPECT_EQ(with_roofs[2].filename(), "roofline.png");
   const auto one_size = parse("reference = 5\nshifts = 2\nvariant = [\"planner\", \"naive\"]\n");
   EXPECT_TRUE(write_plots(folder, correlate(one_size, quick_options(), "")).empty());
   fs::remove_all(folder);
+}
+
+TEST(BenchCeilings, AreAboveWhatTheNaiveVariantDoes) {
+  Options options = quick_options();
+  options.repeats = 1;
+  const std::vector<Ceiling> roofs = ceilings(options);
+  const auto value = [&](const std::string& name) {
+    const auto is_it = [&](const Ceiling& c) { return c.name == name; };
+    return std::find_if(roofs.begin(), roofs.end(), is_it)->value;
+  };
+  const Report report = correlate(
+      parse("reference = 21\nshifts = 4\nn = 4\ntype = \"f32\"\nvariant = \"naive\"\n"), options, "");
+  const Row& naive = report.rows[0];
+  EXPECT_GT(value("f32 multiply-adds"), naive.task.shape.operations() / naive.seconds.median);
+  EXPECT_GT(value("memory"), 1e8);
+  EXPECT_LT(value("memory"), 1e13);
+  options.device = "cuda";
+  EXPECT_THROW(ceilings(options), UsageError);
 }
 
 // --- pipelines ---

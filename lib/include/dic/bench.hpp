@@ -139,10 +139,22 @@ std::string to_csv(const Report& report);
 /// A table per group: a line per case, a column per variant.
 std::string to_markdown(const Report& report);
 
+/// What a device can do at most.
+struct Ceiling {
+  std::string name;  ///< "f32 multiply-adds", "memory"
+  std::string unit;  ///< "op/s" (a multiply-add is two) or "B/s"
+  double value = 0;
+};
+/// Measures multiply-adds in registers and the bandwidth of memory (STREAM triad), on all threads; the best
+/// of the repeats. CPU only. Throws UsageError.
+std::vector<Ceiling> ceilings(const Options& options);
+
 /// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
-/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Only
-/// rows that are ok. Returns the files. Throws FileError.
-std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
+/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. With
+/// `roofs`, also a roofline: useful operations per second of every row against its operations per byte, below
+/// what the device can do. Only rows that are ok. Returns the files. Throws FileError.
+std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report,
+                                               const std::vector<Ceiling>& roofs = {});
 
 struct TrackCase {
   int size = 1024;   ///< side of the pictures, px
