@@ -102,13 +102,6 @@ void print_end(const bench::Report& report) {
               report.rows.size(), static_cast<unsigned long long>(report.machine.seed));
 }
 
-/// Speed-ups, and on the CPU, whose ceilings can be measured, a roofline.
-void draw(const CorrelateCommand& command, const bench::Report& report) {
-  write_plots(
-      command.plots, report,
-      command.options.device == "cpu" ? bench::ceilings(command.options) : std::vector<bench::Ceiling>());
-}
-
 void run_correlate(CorrelateCommand& command) {
   if (command.list) return print_variants();
   if (command.resume && command.json.empty())
@@ -131,7 +124,7 @@ void run_correlate(CorrelateCommand& command) {
       bench::correlate(tasks, options, command_line(), earlier, on_row, interruption.token());
   if (!command.json.empty()) write_text_file(command.json, to_json(report));
   if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
-  if (!command.plots.empty()) draw(command, report);
+  if (!command.plots.empty()) write_plots(command.plots, report, bench::ceilings(options));
   print_end(report);
   if (interruption.token().stop_requested()) throw CLI::RuntimeError(interrupted);
 }
@@ -165,14 +158,14 @@ void add_report(CLI::App& bench_command) {
 }
 
 void add_ceilings(CLI::App& bench_command) {
-  auto options = std::make_shared<bench::Options>();
-  CLI::App& ceilings = *bench_command.add_subcommand("ceilings", "What this processor can do at most");
-  ceilings.add_option("--threads", options->threads, "CPU threads; 0 = one per core")->capture_default_str();
-  ceilings.add_option("--repeats", options->repeats, "Repeats, of which the best counts")
-      ->capture_default_str();
+  auto options = std::make_shared<bench::Options>(bench::Options{.device = "auto"});
+  CLI::App& ceilings = *bench_command.add_subcommand("ceilings", "What this machine reaches at most");
+  ceilings.option_defaults()->always_capture_default();
+  add_running(ceilings, *options);
   ceilings.callback([options] {
+    options->device = resolve_device(options->device);
     for (const bench::Ceiling& ceiling : bench::ceilings(*options))
-      std::printf("%-20s %10.1f G%s\n", ceiling.name.c_str(), 1e-9 * ceiling.value, ceiling.unit.c_str());
+      std::printf("%-26s %10.1f G%s\n", ceiling.name.c_str(), 1e-9 * ceiling.value, ceiling.unit.c_str());
   });
 }
 

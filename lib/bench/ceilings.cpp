@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <vector>
 
+#include "bench/device_ceilings.hpp"
 #include "bench/timing.hpp"
 #include "core/parallel.hpp"
 #include "core/simd_targets.hpp"  // before Highway
@@ -162,11 +164,17 @@ class Triad {
   std::vector<double> a_, b_, c_;
 };
 
-}  // namespace
+/// The N of "cuda:N"; 0 for "cuda". Throws UsageError for what is neither.
+int cuda_ordinal(const std::string& device) {
+  int ordinal = 0, used = 0;
+  if (device == "cuda") return 0;
+  if (std::sscanf(device.c_str(), "cuda:%d%n", &ordinal, &used) == 1 &&
+      used == static_cast<int>(device.size()) && ordinal >= 0)
+    return ordinal;
+  throw UsageError("There is no device \"" + device + "\": use cpu, cuda or cuda:N.");
+}
 
-std::vector<Ceiling> ceilings(const Options& options) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
-  if (options.device != "cpu") throw UsageError("Ceilings are measured for the CPU only: use --device cpu.");
+std::vector<Ceiling> cpu_ceilings(const Options& options) {
   ThreadPool pool(options.threads);
   const MultiplyAddTable table = HWY_DYNAMIC_DISPATCH(multiply_adds)();
   std::vector<Ceiling> found;
@@ -181,6 +189,14 @@ std::vector<Ceiling> ceilings(const Options& options) {
   Triad triad(pool);
   found.push_back({"memory", "B/s", best_of(options.repeats, [&] { return triad.bytes_per_second(); })});
   return found;
+}
+
+}  // namespace
+
+std::vector<Ceiling> ceilings(const Options& options) {
+  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (options.device == "cpu") return cpu_ceilings(options);
+  return cuda_ceilings(cuda_ordinal(options.device), options.repeats);
 }
 
 }  // namespace dic::bench

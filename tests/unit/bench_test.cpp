@@ -404,8 +404,10 @@ TEST(BenchCeilings, AreAboveWhatTheNaiveVariantDoes) {
   EXPECT_GT(value("f32 multiply-adds"), naive.task.shape.operations() / naive.seconds.median);
   EXPECT_GT(value("memory"), 1e8);
   EXPECT_LT(value("memory"), 1e13);
-  options.device = "cuda";
-  EXPECT_THROW(ceilings(options), UsageError);
+  for (const std::string device : {"toaster", "cuda:", "cuda:1x", "cuda:-1"}) {
+    options.device = device;
+    EXPECT_THROW(ceilings(options), UsageError) << device;
+  }
 }
 
 // --- pipelines ---

@@ -145,8 +145,8 @@ struct Ceiling {
   std::string unit;  ///< "op/s" (a multiply-add is two) or "B/s"
   double value = 0;
 };
-/// Measures multiply-adds in registers and the bandwidth of memory (STREAM triad), on all threads; the best
-/// of the repeats. CPU only. Throws UsageError.
+/// Measures multiply-adds in registers and the bandwidth of memory (CPU: STREAM triad on all threads; GPU:
+/// copies), the best of the repeats. Throws UsageError, DeviceError.
 std::vector<Ceiling> ceilings(const Options& options);
 
 /// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
