@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "ncc/scoring.cuh"
@@ -35,24 +36,39 @@ enum class Result {
   peaks    ///< one Peak per pair; a block covers all shifts
 };
 
-/// How a block cuts its work: warps_x x warps_y warps, each `tiles` products high, over one stretch of shared
-/// memory.
+/// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
+/// 32 rows, for the one column that 2 R + 1 shifts are often too wide.
+struct WarpShape {
+  int tiles = 0;
+  bool tail = false;
+  bool operator==(const WarpShape&) const = default;
+};
+/// Those that are compiled.
+constexpr std::array warp_shapes{WarpShape{1, false}, WarpShape{2, false}, WarpShape{3, false},
+                                 WarpShape{4, false}, WarpShape{5, false}, WarpShape{5, true},
+                                 WarpShape{6, false}, WarpShape{8, false}, WarpShape{9, false}};
+
+/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory.
 struct Cut {
-  int tiles = 0, warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2
-  int k_rows = 0, k_words = 0;              ///< extent of (p, q), rounded up to whole steps
+  WarpShape warp;
+  int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
+  int k_rows = 0, k_words = 0;   ///< extent of (p, q), rounded up to whole steps
   int window_rows = 0, window_stride = 0, reference_stride = 0;
   WindowSumsLayout sums = {};  ///< empty where no scores are computed
 
-  __host__ __device__ int columns() const { return warps_x * columns_per_warp; }
-  __host__ __device__ int rows() const { return warps_y * tiles * rows_per_tile; }
+  __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
+  __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
   /// The scores of the block take the window's place.
   __host__ __device__ int window_words() const {
-    return max(window_rows * window_stride, rows() * columns());
+    return round_up(max(window_rows * window_stride, rows() * columns()), 4);
   }
-  /// Rows -1 .. k_rows - 1, and 6 more that a step ahead loads without using them.
-  __host__ __device__ int reference_words() const { return (k_rows + 7) * reference_stride; }
+  /// Rows -1 .. k_rows - 1, and 6 more that a step ahead loads without using them. The changes of the
+  /// window's sums take the reference's place.
+  __host__ __device__ int reference_words() const {
+    return max((k_rows + 7) * reference_stride, 2 * sums.changes());
+  }
   int shared_bytes() const {
-    return static_cast<int>(sizeof(Word)) * (window_words() + reference_words()) + sums.bytes();
+    return static_cast<int>(sizeof(Word)) * (window_words() + reference_words() + 2 * sums.columns());
   }
   int threads() const { return warps_x * warps_y * warp_size; }
 
@@ -68,12 +84,10 @@ int spread(int words) {
   return stride;
 }
 
-constexpr std::array tile_choices{1, 2, 3, 4, 5, 6, 8, 9};
-
-Cut make_cut(const NccJob& job, Result output, int tiles, int warps_x, int warps_y) {
+Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int warps_y) {
   const int h = job.reference.height, w = job.reference.width;
   Cut cut;
-  cut.tiles = tiles, cut.warps_x = warps_x, cut.warps_y = warps_y;
+  cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
   cut.k_rows = round_up(h + 1, 4);
   cut.k_words = round_up(w + 3 + 3, 8) / 4;
   cut.window_rows = cut.k_rows + cut.rows() + 2;
@@ -86,23 +100,29 @@ Cut make_cut(const NccJob& job, Result output, int tiles, int warps_x, int warps
   return cut;
 }
 
-int tiles_for(int tiles, int warps_y) {
-  return *std::lower_bound(tile_choices.begin(), tile_choices.end(), (tiles + warps_y - 1) / warps_y);
+constexpr int most_tiles = warp_shapes.back().tiles;
+
+/// The lowest shape that covers `tiles` with warps_y warps.
+WarpShape shape_for(int tiles, int warps_y) {
+  return *std::ranges::find_if(
+      warp_shapes, [&](const WarpShape& shape) { return !shape.tail && shape.tiles * warps_y >= tiles; });
 }
 
 /// The cut for a job; shared_bytes() tells whether it fits.
 Cut choose_cut(const NccJob& job, Result output) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
-  const int most = tile_choices.back();
+  constexpr WarpShape with_tail{5, true};
+  if (job.shifts.nx() == columns_per_warp + 1 && tiles <= 2 * with_tail.tiles)
+    return make_cut(job, output, with_tail, 1, tiles <= with_tail.tiles ? 1 : 2);
   const int warps_x = job.shifts.nx() <= columns_per_warp ? 1 : 2;
-  if (tiles <= most) {
-    const Cut cut = make_cut(job, output, tiles_for(tiles, 1), warps_x, 1);
+  if (tiles <= most_tiles) {
+    const Cut cut = make_cut(job, output, shape_for(tiles, 1), warps_x, 1);
     if (cut.shared_bytes() <= crowded_bytes * warps_x) return cut;
   }
-  const int per_warp = tiles <= 2 * most ? tiles_for(tiles, 2) : 8;
-  const Cut cut = make_cut(job, output, per_warp, warps_x, 2);
+  const WarpShape warp = tiles <= 2 * most_tiles ? shape_for(tiles, 2) : WarpShape{8, false};
+  const Cut cut = make_cut(job, output, warp, warps_x, 2);
   if (cut.shared_bytes() <= most_shared_bytes) return cut;
-  return make_cut(job, output, std::min(per_warp, 8), 1, 1);
+  return make_cut(job, output, {std::min(warp.tiles, 8), false}, 1, 1);
 }
 
 __device__ void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Word b1) {
@@ -159,14 +179,28 @@ struct ReferenceColumn {
   }
 };
 
-/// The k loop of one warp. `window` and `reference` point at this lane's first words (see the kernel). The
-/// instruction wants its words in neighbouring registers: they stay where they are and the tiles turn.
-template <int tiles>
-__device__ void multiply_window(const Cut& cut, const Word* window, const Word* reference, int byte_shift,
-                                Word (&sums)[tiles][4]) {
+/// The same for the tail: the lane's rows are 2 apart from the next lane's, and 16 from its own second one.
+struct TailColumn {
+  unsigned at, two_rows;  ///< in bytes
+
+  __device__ TailColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
+  __device__ void take(Word (&quad)[4]) {
+    quad[0] = load(at), quad[1] = load(at + 8 * two_rows);
+    quad[2] = load(at + two_rows), quad[3] = load(at + 9 * two_rows);
+    at += 2 * two_rows;
+  }
+};
+
+/// The k loop of one warp. `window`, `tail` and `reference` point at this lane's first words (see the
+/// kernel). The instruction wants its words in neighbouring registers: they stay where they are and the tiles
+/// turn.
+template <int tiles, bool has_tail>
+__device__ void multiply_window(const Cut& cut, const Word* window, const Word* tail, const Word* reference,
+                                int byte_shift, Word (&sums)[tiles + has_tail][4]) {
   for (int q = 0; q < cut.k_words; q += 2) {
     WindowColumn column(window + q, cut.window_stride);
     ReferenceColumn patch(reference + q, cut.reference_stride, byte_shift);
+    [[maybe_unused]] TailColumn tail_column(tail + q, cut.window_stride);
     Word quads[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);
@@ -178,6 +212,11 @@ __device__ void multiply_window(const Cut& cut, const Word* window, const Word* 
         patch.take(b0, b1);
 #pragma unroll
         for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
+        if constexpr (has_tail) {
+          Word quad[4];
+          tail_column.take(quad);
+          multiply(sums[tiles], quad, b0, b1);
+        }
         p += 4;
         if (p >= cut.k_rows) return false;
         column.take(quads[u]);
@@ -248,7 +287,8 @@ struct Reference {
   }
 };
 
-/// The rows of shifts that a lane scores in its column, of which first_defined .. + defined - 1 are defined.
+/// The rows first .. end - 1 of shifts that a lane scores in its column; of all rows, first_defined ..
+/// first_defined + defined - 1 are defined.
 struct ColumnRows {
   int first, end, first_defined, defined;
 };
@@ -298,12 +338,16 @@ __device__ void store_scores(const Frame& frame, const Share& share, const Scori
 }
 
 /// Finds the peak of the block's scores, which are all of the pair. Every thread brings the best of its
-/// `column`: only the columns close to the peak are searched again for the second one.
+/// `column`, and of what it did of the tail: only the columns close to the peak are searched again for the
+/// second one.
 __device__ void find_peak(const Frame& frame, const Share& share, const Scoring& scoring, const Cut& cut,
-                          int column, const Best& of_column, const float* tile) {
-  const Best best = best_of_block(of_column);
+                          int column, const Best& of_column, const Best& of_tail, const float* tile) {
+  Best best = of_column;
+  best.take(of_tail);
+  best = best_of_block(best);
   const int best_row = best.index / frame.nx, best_column = best.index % frame.nx;
   Best second = abs(column - best_column) > 2 ? of_column : Best::none();
+  if (abs(columns_per_warp - best_column) > 2) second.take(of_tail);
   for (int i = threadIdx.x; i < 5 * frame.ny; i += blockDim.x) {
     const int row = i / 5, near = best_column - 2 + i % 5;
     if (near >= 0 && near < frame.nx && abs(row - best_row) > 2)
@@ -314,14 +358,24 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
     store_peak(frame, scoring.measure, tile, cut.columns(), best, second, scoring.peaks + share.pair);
 }
 
-template <int tiles, Result output>
+/// The shifts of a share at which the reference lies inside the window: a rectangle.
+struct DefinedShifts {
+  int x0, x1, y0, y1;
+
+  __device__ DefinedShifts(const Matrix<u8>& window, int x, int y, int width, int height)
+      : x0(window.x0 - x), x1(window.x1 - width - x), y0(max(window.y0 - y, 0)), y1(window.y1 - height - y) {}
+  __device__ int rows(int column) const { return column >= x0 && column <= x1 ? max(y1 - y0 + 1, 0) : 0; }
+};
+
+template <int tiles, bool tail, Result output>
 __global__ void __launch_bounds__(most_warps* warp_size, 4)
     u8_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut, std::int64_t tasks,
               int tiles_x, int tiles_y, Word* out, const __grid_constant__ Scoring scoring) {
   extern __shared__ uint4 shared[];
   Word* const window_words = reinterpret_cast<Word*>(shared);
   Word* const reference_words = window_words + cut.window_words();
-  auto* const sums_memory = reinterpret_cast<WindowSum*>(reference_words + cut.reference_words());
+  auto* const changes = reinterpret_cast<WindowSum*>(reference_words);
+  auto* const columns = reinterpret_cast<WindowSum*>(reference_words + cut.reference_words());
 
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   // Fragment coordinates of the lane, as the instruction defines them: A (and the column n) = group, k word =
@@ -330,7 +384,7 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
   const int word = member % 2, parity = member / 2;
   const int warp_y = cut.warps_x == 1 ? warp : warp / 2, warp_x = warp - warp_y * cut.warps_x;
   const int first_column = warp_x * columns_per_warp;
-  const int first_row = warp_y * tiles * rows_per_tile;
+  const int first_row = warp_y * tiles * rows_per_tile, end_row = first_row + tiles * rows_per_tile;
   const int h = frame.reference.height, w = frame.reference.width;
 
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
@@ -344,18 +398,18 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
                      w + share.shifts_x - 1, cut.window_stride, window_words);
     const int reference_byte = stage_reference(frame.reference, frame.reference_of(share.pair), cut.k_rows,
                                                cut.reference_stride, reference_words);
-    if constexpr (output != Result::sums) cut.sums.clear(sums_memory);
+    if constexpr (output != Result::sums) clear_columns(cut.sums, columns);
     wait_for_copies();
     __syncthreads();
     clear_before_reference(h, reference_byte, cut.reference_stride, reference_words);
     __syncthreads();
 
-    Word sums[tiles][4] = {};
+    Word sums[tiles + tail][4] = {};
+    const Word* const warp_words =
+        window_words + (first_row + parity) * cut.window_stride + (first_column + window_byte) / 4 + word;
     const int reference_at = reference_pad + reference_byte - group % 4 - window_byte % 4;
-    multiply_window<tiles>(
-        cut,
-        window_words + (first_row + parity) * cut.window_stride + (first_column + window_byte) / 4 + word +
-            group,
+    multiply_window<tiles, tail>(
+        cut, warp_words + group, warp_words + 2 * group * cut.window_stride + columns_per_warp / 4,
         reference_words + (1 + parity - group / 4) * cut.reference_stride + word + reference_at / 4,
         8 * (reference_at % 4), sums);
 
@@ -364,6 +418,11 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
       for (int i = 0; i < 4 * tiles; ++i)
         take(first_row + i / 4 * rows_per_tile + 2 * (i / 2 % 2) + parity,
              first_column + 4 * group + 2 * word + i % 2, sums[i / 4][i % 4]);
+      if constexpr (tail)
+#pragma unroll
+        for (int i = 0; i < 4; i += 2)  // B = 1 lies beyond
+          if (const int row = first_row + 8 * i + 2 * group + parity; word == 0 && row < end_row)
+            take(row, columns_per_warp, sums[tiles][i]);
     };
     if constexpr (output == Result::sums) {
       visit_sums([&](int row, int column, Word sum) {
@@ -372,66 +431,72 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
       });
     } else {
       const Word* const aligned = window_words + window_byte / 4;
-      sum_columns(cut.sums, aligned, cut.window_stride, h, sums_memory);
-      sum_changes(cut.sums, aligned, cut.window_stride, h, w, share.shifts_y - 1, sums_memory);
+      sum_columns(cut.sums, aligned, cut.window_stride, h, columns);
+      const ReferenceSums of_reference = sum_reference(reinterpret_cast<const uint4*>(reference_words),
+                                                       (cut.k_rows + 1) * cut.reference_stride / 4);
+      __syncthreads();  // the changes take the place of the reference
+      sum_changes(cut.sums, aligned, cut.window_stride, h, w, share.shifts_y - 1, changes);
       __syncthreads();  // the tile takes the place of the window
       auto* const tile = reinterpret_cast<float*>(window_words);
       visit_sums(
           [&](int row, int column, Word sum) { tile[row * cut.columns() + column] = __uint_as_float(sum); });
       __syncthreads();
-      const int column = first_column + lane, c = min(column, share.shifts_x - 1) + window_byte % 4;
-      const bool inside =
-          column < share.shifts_x && window_x + column >= window.x0 && window_x + column + w <= window.x1;
-      const int first_defined = max(window.y0 - window_y, 0);
-      const int defined = max(window.y1 - h - window_y + 1 - first_defined, 0);
-      const ReferenceSums of_reference = sum_reference(reinterpret_cast<const uint4*>(reference_words),
-                                                       (cut.k_rows + 1) * cut.reference_stride / 4);
-      const WindowSum of_window = sum_at(cut.sums, c, first_row, w, sums_memory);
-      Best best;
+      const DefinedShifts defined(window, window_x, window_y, w, h);
+      const int column = first_column + lane;
+      Best of_column, of_tail = Best::none();
       visit_measure(scoring.measure, [&]<Measure measure> {
         const Reference<measure> reference(h * w, of_reference);
-        best = score_column(reference,
-                            {first_row, min(first_row + tiles * rows_per_tile, share.shifts_y), first_defined,
-                             inside && reference.can_score() ? defined : 0},
-                            of_window, cut.sums.changes(sums_memory) + first_row * cut.sums.stride + c,
-                            cut.sums.stride, tile + first_row * cut.columns() + column, cut.columns());
+        const auto score = [&](int x, int row, int end) {
+          const int c = min(x, share.shifts_x - 1) + window_byte % 4;
+          const bool can = x < share.shifts_x && reference.can_score();
+          Best best =
+              score_column(reference, {row, min(end, share.shifts_y), defined.y0, can ? defined.rows(x) : 0},
+                           sum_at(cut.sums, c, row, w, columns, changes), changes + row * cut.sums.stride + c,
+                           cut.sums.stride, tile + row * cut.columns() + x, cut.columns());
+          if (best.index >= 0) best.index = best.index * frame.nx + x;
+          return best;
+        };
+        of_column = score(column, first_row, end_row);
+        if constexpr (tail)  // a lane per row
+          if (const int row = first_row + lane; row < min(end_row, share.shifts_y))
+            of_tail = score(columns_per_warp, row, row + 1);
       });
-      if (best.index >= 0) best.index = best.index * frame.nx + column;
       __syncthreads();
       if constexpr (output == Result::scores)
         store_scores(frame, share, scoring, cut, tile);
       else
-        find_peak(frame, share, scoring, cut, column, best, tile);
+        find_peak(frame, share, scoring, cut, column, of_column, of_tail, tile);
     }
   });
 }
 
-template <int tiles, Result output>
-void launch_tiles(const NccJob& job, const Cut& cut, Word* out, const Scoring& scoring, StreamHandle stream) {
+template <int tiles, bool tail, Result output>
+void launch_shape(const NccJob& job, const Cut& cut, Word* out, const Scoring& scoring, StreamHandle stream) {
   const Frame frame = make_frame(job);
   const int tiles_x = (frame.nx + cut.columns() - 1) / cut.columns();
   const int tiles_y = (frame.ny + cut.rows() - 1) / cut.rows();
   const std::int64_t tasks = frame.pairs * tiles_x * tiles_y;
   const int bytes = cut.shared_bytes();
-  const auto kernel = u8_tensor<tiles, output>;
+  const auto kernel = u8_tensor<tiles, tail, output>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         describe("cuda-u8-tensor", job));
   kernel<<<grid_size(tasks, 1), cut.threads(), bytes, stream>>>(frame, cut, tasks, tiles_x, tiles_y, out,
                                                                 scoring);
 }
 
-/// Calls launch_tiles with the cut's number of tiles: what is instantiated is tile_choices itself.
+/// Launches the cut's shape: what is instantiated is warp_shapes itself.
 template <Result output, std::size_t... i>
 void launch_choice(const NccJob& job, Word* out, const Scoring& scoring, StreamHandle stream,
                    std::index_sequence<i...>) {
   const Cut cut = choose_cut(job, output);
-  ((cut.tiles == tile_choices[i] ? launch_tiles<tile_choices[i], output>(job, cut, out, scoring, stream)
-                                 : void()),
+  ((cut.warp == warp_shapes[i]
+        ? launch_shape<warp_shapes[i].tiles, warp_shapes[i].tail, output>(job, cut, out, scoring, stream)
+        : void()),
    ...);
 }
 template <Result output>
 void launch(const NccJob& job, Word* out, const Scoring& scoring, StreamHandle stream) {
-  launch_choice<output>(job, out, scoring, stream, std::make_index_sequence<tile_choices.size()>{});
+  launch_choice<output>(job, out, scoring, stream, std::make_index_sequence<warp_shapes.size()>{});
 }
 
 bool fits(const NccJob& job, Result output) {

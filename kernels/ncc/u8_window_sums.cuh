@@ -66,7 +66,7 @@ __device__ inline void transpose_bytes(Word a, Word b, Word c, Word d, Word (&ou
   out[3] = __byte_perm(ab_high, cd_high, 0x7632);
 }
 
-/// Two tables in shared memory: changes[row][c] for the step from row to row + 1, and column sums.
+/// Sizes of two tables: changes[row][c] for the step from row to row + 1, and column sums.
 struct WindowSumsLayout {
   int words = 0;   ///< of 4 columns c
   int stride = 0;  ///< of a row of changes, in elements; a pair of them is an odd number of 16 bytes away
@@ -79,18 +79,16 @@ struct WindowSumsLayout {
         stride(4 * words + 2),
         rows(shifts_y),
         column_words((shifts_x + 3 + width - 1 + 3) / 4) {}
-  int bytes() const { return static_cast<int>(sizeof(WindowSum)) * (rows * stride + 4 * column_words); }
-  __device__ WindowSum* changes(WindowSum* memory) const { return memory; }
-  __device__ WindowSum* columns(WindowSum* memory) const { return memory + rows * stride; }
-  /// Before sum_columns, which adds.
-  __device__ void clear(WindowSum* memory) const {
-    for (int i = threadIdx.x; i < 4 * column_words; i += blockDim.x) columns(memory)[i] = {0, 0};
-  }
+  __host__ __device__ int changes() const { return rows * stride; }
+  __host__ __device__ int columns() const { return 4 * column_words; }
 };
 
-/// Column sums over the first `height` rows. `window`: its first aligned word.
+__device__ inline void clear_columns(const WindowSumsLayout& layout, WindowSum* columns) {
+  for (int i = threadIdx.x; i < layout.columns(); i += blockDim.x) columns[i] = {0, 0};
+}
+/// Adds to cleared column sums those over the first `height` rows. `window`: its first aligned word.
 __device__ inline void sum_columns(const WindowSumsLayout& layout, const Word* window, int window_stride,
-                                   int height, WindowSum* memory) {
+                                   int height, WindowSum* columns) {
   const Cells cells(layout.column_words);
   for (int word = cells.column(); word < layout.column_words; word += cells.columns_at_once()) {
     WindowSum sums[4] = {};
@@ -108,7 +106,7 @@ __device__ inline void sum_columns(const WindowSumsLayout& layout, const Word* w
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      WindowSum& out = layout.columns(memory)[4 * word + i];
+      WindowSum& out = columns[4 * word + i];
       atomicAdd(&out.sum, sums[i].sum);
       atomicAdd(&out.squares, sums[i].squares);
     }
@@ -160,7 +158,7 @@ __device__ inline void slide(const Word* leaving, const Word* entering, int widt
 
 /// The first `rows` rows of changes. A thread does a row, or a part of it where there are threads to spare.
 __device__ inline void sum_changes(const WindowSumsLayout& layout, const Word* window, int window_stride,
-                                   int height, int width, int rows, WindowSum* memory) {
+                                   int height, int width, int rows, WindowSum* changes) {
   const int threads = static_cast<int>(blockDim.x);
   const int threads_per_part = min(round_up(max(rows, 1), warp_size), threads);
   const int words = (layout.words * threads_per_part + threads - 1) / threads;  // of a part
@@ -168,20 +166,18 @@ __device__ inline void sum_changes(const WindowSumsLayout& layout, const Word* w
   for (int row = threadIdx.x % threads_per_part; row < rows; row += threads_per_part) {
     const Word* leaving = window + row * window_stride;
     slide(leaving, leaving + height * window_stride, width, begin, min(begin + words, layout.words),
-          layout.changes(memory) + row * layout.stride);
+          changes + row * layout.stride);
   }
 }
 
 /// The sums for column c of shift row `row`.
 __device__ inline WindowSum sum_at(const WindowSumsLayout& layout, int c, int row, int width,
-                                   WindowSum* memory) {
+                                   const WindowSum* columns, const WindowSum* changes) {
   WindowSum sum{0, 0};
-  const WindowSum* column = layout.columns(memory) + c;
 #pragma unroll 4
-  for (int i = 0; i < width; ++i) sum.add(column[i]);
-  const WindowSum* change = layout.changes(memory) + c;
+  for (int i = 0; i < width; ++i) sum.add(columns[c + i]);
 #pragma unroll 4
-  for (int i = 0; i < row; ++i, change += layout.stride) sum.add(*change);
+  for (int i = 0; i < row; ++i) sum.add(changes[i * layout.stride + c]);
   return sum;
 }
 
