@@ -77,7 +77,10 @@ CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts&) {
   const NccVariant& tensor = *find("cuda-u8-tensor");
   if (shape.type == ScalarType::u8 && kernels::refusal(tensor, job_of(shape)).empty())
     return {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"};
-  return {"cuda-basic", "the general variant"};
+  constexpr std::int64_t too_few_for_threads = 32768;  // a thread each leaves most of a large GPU idle
+  if (shape.pairs * shape.shifts.count() <= too_few_for_threads)
+    return {"cuda-warp-per-shift", "few shifts: a warp for each"};
+  return {"cuda-basic", "many shifts: a thread for each"};
 }
 
 /// Pictures, their descriptions and the positions of one side of a job, in device memory.
@@ -105,6 +108,8 @@ class DeviceSide {
     std::size_t bytes = 0;
     for (const ImageView& p : pictures) bytes += pitch_of(p) * std::max(p.height, 0);
     auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
+    kernels::fill(target, 0, bytes,
+                  stream.handle());  // kernels read whole words, beyond the ends of rows too
     std::vector<kernels::DevicePicture> descriptions;
     for (const ImageView& p : pictures) {
       const std::size_t pitch = pitch_of(p);

@@ -293,6 +293,31 @@ TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
   EXPECT_GE(correlator.device().compute_capability, 80);
 }
 
+CorrelateShape shape_of(ScalarType type, int points, int h, int r) {
+  return {.type = type,
+          .ref_h = h,
+          .ref_w = h,
+          .search_h = h + 2 * r,
+          .search_w = h + 2 * r,
+          .shifts = Shifts::valid(h, h, h + 2 * r, h + 2 * r),
+          .references = points,
+          .pairs = points};
+}
+
+TEST(CudaPlanner, chooses_by_shape_alone) {
+  const DeviceFacts h100{.backend = "cuda", .threads = 1, .compute_capability = 90};
+  const auto variant = [&](const CorrelateShape& shape) { return plan_correlation(shape, h100).variant; };
+  EXPECT_EQ(variant(shape_of(ScalarType::u8, 10000, 31, 15)), "cuda-u8-tensor");
+  EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 64, 2016)), "cuda-u8-tensor");
+  EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 300, 4)), "cuda-warp-per-shift") << "sums need 64 bits";
+  EXPECT_EQ(variant(shape_of(ScalarType::f32, 1, 32, 32)), "cuda-warp-per-shift");
+  EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-basic");
+  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 31, 15)), "cuda-basic");
+  CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
+  masked.masked = true;
+  EXPECT_THROW(plan_correlation(masked, h100), UsageError);
+}
+
 TEST(CudaDevice, that_does_not_exist_is_named) {
   try {
     Correlator correlator("cuda:97");

@@ -14,6 +14,8 @@ using kernels::NccJob;
 using kernels::NccVariant;
 using kernels::Stream;
 
+constexpr int poison = 0xa5;
+
 /// One side of a case in device memory. Rows are `pad` elements apart, so that they start at every alignment.
 template <typename T>
 struct DeviceSide {
@@ -24,7 +26,9 @@ struct DeviceSide {
     const std::size_t row = side.picture_w * sizeof(T), pitch = row + pad * sizeof(T);
     const std::size_t rows = static_cast<std::size_t>(side.picture_h) * side.pictures;
     // One element further on, so that the first row is not aligned either; 4 bytes that may be read follow.
-    auto* first = static_cast<T*>(pixels.reserve(rows * pitch + sizeof(T) + 4)) + 1;
+    const std::size_t bytes = rows * pitch + sizeof(T) + 4;
+    auto* first = static_cast<T*>(pixels.reserve(bytes)) + 1;
+    kernels::fill(pixels.data(), poison, bytes, stream.handle());
     kernels::upload(first, pitch, values.data(), row, row, rows, stream);
     std::vector<kernels::DevicePicture> descriptions;
     for (int p = 0; p < side.pictures; ++p)
@@ -44,8 +48,6 @@ struct DeviceSide {
     return static_cast<const Row*>(target);
   }
 };
-
-constexpr int poison = 0xa5;
 
 /// Runs a variant over the pairs in parts that end at `cuts`, into poisoned memory.
 template <typename T, typename Sum>
