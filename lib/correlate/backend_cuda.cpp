@@ -169,6 +169,7 @@ class CudaBackend final : public Backend {
     const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes(whole));
     for_parts(whole, name, bytes_per_pair, [&](const NccJob& part) {
       auto* found = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
+      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
       if (fused)
         variant.fused->launch_peaks(part, job.measure, found, stream_.handle());
       else
