@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
@@ -72,10 +73,19 @@ std::string problem(std::string_view name, const CorrelateShape& shape) {
   return kernels::refusal(*find(name), job_of(shape));
 }
 
-CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts&) {
+/// cuda-u8-tensor keeps a block's window and reference in shared memory: 160 KB hold 255x255 elements, the 99
+/// KB of desktop GPUs 128x128.
+bool fits_shared_memory(const CorrelateShape& shape, int compute_capability) {
+  constexpr std::array data_centre{80, 87, 90, 100, 103};
+  return std::max(shape.ref_h, shape.ref_w) <= 128 ||
+         std::ranges::find(data_centre, compute_capability) != data_centre.end();
+}
+
+CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device) {
   if (shape.masked) throw UsageError("The CUDA backend does not take masks: use --device cpu.");
   const NccVariant& tensor = *find("cuda-u8-tensor");
-  if (shape.type == ScalarType::u8 && kernels::refusal(tensor, job_of(shape)).empty())
+  if (shape.type == ScalarType::u8 && kernels::refusal(tensor, job_of(shape)).empty() &&
+      fits_shared_memory(shape, device.compute_capability))
     return {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"};
   constexpr std::int64_t too_few_for_threads = 32768;  // a thread each leaves most of a large GPU idle
   if (shape.pairs * shape.shifts.count() <= too_few_for_threads)

@@ -313,6 +313,9 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_EQ(variant(shape_of(ScalarType::f32, 1, 32, 32)), "cuda-warp-per-shift");
   EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-basic");
   EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 31, 15)), "cuda-basic");
+  const CorrelateShape large = shape_of(ScalarType::u8, 100, 201, 10);
+  EXPECT_EQ(variant(large), "cuda-u8-tensor");
+  EXPECT_EQ(plan_correlation(large, {.backend = "cuda", .compute_capability = 89}).variant, "cuda-basic");
   CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
   masked.masked = true;
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
