@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <memory>
 
@@ -77,17 +78,28 @@ void quick_correlation(const bench::Options& options, std::stop_token stop) {
   std::printf("\n");
 }
 
+/// A part that cannot be done on a device says why; the other parts still count.
+template <typename Part>
+void print_failure_of(const Part& part) {
+  try {
+    part();
+  } catch (const Cancelled&) {
+    throw;
+  } catch (const Error& error) {
+    std::printf("failed: %s\n", error.what());
+  }
+  std::printf("\n");
+}
+
 void quick_pipelines(const bench::Options& options, std::stop_token stop) {
   const bench::MatchCase match;
-  print_match(match, bench::match(match, options, stop), options.device);
-  std::printf("\n");
+  print_failure_of([&] { print_match(match, bench::match(match, options, stop), options.device); });
   bench::TrackCase track;
   track.options.device = options.device;
   track.options.threads = options.threads;
   track.repeats = options.repeats;
   track.seed = options.seed;
-  print_track(track, bench::track(track, stop));
-  std::printf("\n");
+  print_failure_of([&] { print_track(track, bench::track(track, stop)); });
 }
 
 struct MatchCommand {
