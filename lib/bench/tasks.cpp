@@ -39,10 +39,12 @@ constexpr Key kKeys[] = {{"form", "one_to_one"},
   throw UsageError("\"" + value + "\" is not " + what);
 }
 
+constexpr int kMost = 10'000'000;  ///< of any number in a group: sums of a few still are ints
+
 int whole_number(std::string_view text, int least, const std::string& what) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least)
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > kMost)
     refuse(std::string(text), what);
   return value;
 }

@@ -93,6 +93,7 @@ TEST(BenchGroups, MistakesAreNamedWithTheirPlace) {
            {"shifts = 2\n", "\"reference\" is missing"},
            {"reference = 7\nshifts = 2\nsize = 3\n", "no key \"size\""},
            {"reference = -7\nshifts = 2\n", "\"-7\" is not a size"},
+           {"reference = 7\nshifts = 2000000000\n", "\"2000000000\" is not a radius"},
            {"reference = 7\nshifts = \"all\"\n", "\"all\" is not a set of shifts"},
            {"reference = 7\nshifts = 2\nform = \"many\"\n", "one_to_one, one_to_many"},
            {"reference = 7\nshifts = 2\ntype = \"f32:12\"\n", "bits are for u16"},
