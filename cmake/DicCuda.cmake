@@ -18,14 +18,12 @@ if(DIC_CUDA STREQUAL "AUTO" OR DIC_CUDA)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     endif()
 
-    # The CUDA runtime is linked statically, so that one binary also starts where there is no driver.
     add_library(dic_cuda_flags INTERFACE)
     target_compile_options(dic_cuda_flags INTERFACE
       $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
       # Arrays that must stay in registers do: a spill or local memory is a warning.
       $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills,-warn-lmem-usage>
       $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror=all-warnings>)
-    target_link_libraries(dic_cuda_flags INTERFACE CUDA::cudart_static)
   elseif(NOT DIC_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "DIC_CUDA=ON, but no CUDA compiler was found: install the CUDA toolkit (13 or newer) "
                         "and put nvcc on PATH, or configure with -DDIC_CUDA=OFF.")
