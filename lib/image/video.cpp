@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <dic/error.hpp>
 #include <opencv2/videoio.hpp>
+#include <opencv2/videoio/registry.hpp>
 #include <stdexcept>
 
 #include "image/codecs.hpp"
@@ -18,7 +19,7 @@ class VideoSource : public FrameSource {
  public:
   explicit VideoSource(std::filesystem::path path) : path_(std::move(path)) {
     const QuietCerr quiet;
-    if (!video_.open(path_.string()))
+    if (!open())
       throw FileError("'" + path_.string() +
                       "' cannot be opened as a video; convert it to a common format such as AVI or MP4.");
     const double frames = video_.get(cv::CAP_PROP_FRAME_COUNT);
@@ -50,6 +51,14 @@ class VideoSource : public FrameSource {
   }
 
  private:
+  /// OpenCV by itself would ask its camera drivers, too, which search the machine's buses.
+  bool open() {
+    const auto backends = cv::videoio_registry::getStreamBackends();
+    return std::any_of(backends.begin(), backends.end(), [this](cv::VideoCaptureAPIs backend) {
+      return backend != cv::CAP_IMAGES && video_.open(path_.string(), backend);
+    });
+  }
+
   void advance() {
     if (video_.grab())
       ++position_;
