@@ -4,10 +4,36 @@
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <dic/synth.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "bench/timing.hpp"
 
 namespace dic::bench {
+namespace {
+
+cv::Mat as_mat(ImageView picture) {
+  return {picture.height, picture.width, CV_8U, const_cast<std::uint8_t*>(picture.row<std::uint8_t>(0)),
+          static_cast<std::size_t>(picture.row_bytes)};
+}
+
+/// The same search by OpenCV, to whole pixels, on as many threads.
+Timing time_opencv(ImageView cut, ImageView image, const Options& options, const std::stop_token& stop) {
+  const int threads_before = cv::getNumThreads();
+  if (options.threads > 0) cv::setNumThreads(options.threads);
+  cv::Mat scores;
+  double best = 0;
+  const auto search = [&] {
+    cv::matchTemplate(as_mat(image), as_mat(cut), scores, cv::TM_CCOEFF_NORMED);
+    cv::minMaxLoc(scores, nullptr, &best);
+  };
+  const double first = time_of(search);
+  Timing timing = time_repeats([&] { return time_of(search); }, options, stop);
+  timing.first = first;
+  cv::setNumThreads(threads_before);
+  return timing;
+}
+
+}  // namespace
 
 MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
   if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
@@ -42,6 +68,7 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
     throw UsageError("The template was not found where it is: it is too small for so much noise.");
   timing.seconds = time_repeats([&] { return time_of([&] { matcher.find(image, stop); }); }, options, stop);
   timing.seconds.first = first;
+  timing.opencv = time_opencv(cut, image, options, stop);
   timing.operations =
       2 * std::pow(shape.image_size - shape.template_size + 1.0, 2) * std::pow(shape.template_size, 2);
   return timing;

@@ -126,6 +126,7 @@ class BenchPipelinesTest(ProgramTest):
     def test_match(self):
         out = self.succeed("bench", "match", "--size", "256", "--template", "32", "--device", "cpu").stdout
         self.assertRegex(out, r"Template 32x32 in 256x256, 8 bit, on cpu: [0-9.]+ ms")
+        self.assertRegex(out, r"[0-9.]+ times as fast as cv::matchTemplate")
         self.refuse(2, ["template"], "bench", "match", "--size", "64", "--template", "64")
 
     def test_ceilings(self):

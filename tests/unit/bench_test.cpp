@@ -441,6 +441,7 @@ TEST(BenchMatch, TheTemplateIsFound) {
   EXPECT_LT(timing.error, 0.1);
   EXPECT_GT(timing.score, 0.95);
   EXPECT_GT(timing.seconds.median, 0);
+  EXPECT_GT(timing.opencv.median, 0);
   EXPECT_EQ(timing.operations, 2.0 * 169 * 169 * 32 * 32);
   shape.template_size = 101;
   EXPECT_THROW(match(shape, quick_options()), UsageError);

@@ -185,6 +185,7 @@ struct MatchCase {
 };
 struct MatchTiming {
   Timing seconds;         ///< of Matcher::find, the templates being prepared
+  Timing opencv;          ///< of cv::matchTemplate, TM_CCOEFF_NORMED, and its minMaxLoc on the CPU
   double error = 0;       ///< distance to the true position, px
   double score = 0;       ///< of the match
   double operations = 0;  ///< 2 x the multiply-adds of the correlation
