@@ -1,3 +1,7 @@
+#if __has_include(<malloc.h>)
+#include <malloc.h>
+#endif
+
 #include <csignal>
 #include <dic/error.hpp>
 #include <dic/info.hpp>
@@ -79,6 +83,10 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
+#ifdef M_MMAP_THRESHOLD
+  // Large buffers go back to the system when they are freed; left alone, glibc learns to keep them.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {

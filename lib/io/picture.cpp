@@ -86,11 +86,10 @@ cv::Mat as_grey(ImageView picture) {
   return grey;
 }
 
-/// Fills `rgb` with the picture, enlarged or reduced.
-void draw_picture(const cv::Mat& grey, cv::Mat rgb) {
-  cv::Mat resized;
-  cv::resize(grey, resized, rgb.size(), 0, 0, rgb.cols < grey.cols ? cv::INTER_AREA : cv::INTER_NEAREST);
-  cv::cvtColor(resized, rgb, cv::COLOR_GRAY2RGB);
+cv::Mat resized(const cv::Mat& grey, cv::Size size) {
+  cv::Mat out;
+  cv::resize(grey, out, size, 0, 0, size.width < grey.cols ? cv::INTER_AREA : cv::INTER_NEAREST);
+  return out;
 }
 
 double choose_zoom(int width, int height) {
@@ -135,24 +134,33 @@ class Cells {
   const Field& field_;
 };
 
-void draw_cells(cv::Mat& canvas, double zoom, const Grid& grid, const Field& field,
-                std::span<const float> values, const ColourScale& scale) {
+/// Paints the cells over what `canvas` shows, opaque.
+void paint_cells(cv::Mat& canvas, double zoom, const Grid& grid, const Field& field,
+                 std::span<const float> values, const ColourScale& scale) {
   const Cells cells(grid, field);
   const auto to_canvas = [&](cv::Point2d p) {  // pixel centres are integers in both pictures
     const double unit = 1 << kSubpixelBits;
     return cv::Point(cvRound(((p.x + 0.5) * zoom - 0.5) * unit), cvRound(((p.y + 0.5) * zoom - 0.5) * unit));
   };
-  cv::Mat painted = canvas.clone();
   for (int j = 0; j < grid.ny; ++j)
     for (int i = 0; i < grid.nx; ++i) {
       if (!cells.drawn(i, j) || !std::isfinite(values[cells.node(i, j)])) continue;
       const cv::Point quad[] = {to_canvas(cells.corner(i, j)), to_canvas(cells.corner(i + 1, j)),
                                 to_canvas(cells.corner(i + 1, j + 1)), to_canvas(cells.corner(i, j + 1))};
       const cv::Vec3b colour = scale.colour(values[cells.node(i, j)]);
-      cv::fillConvexPoly(painted, quad, 4, cv::Scalar(colour[0], colour[1], colour[2]), cv::LINE_8,
+      cv::fillConvexPoly(canvas, quad, 4, cv::Scalar(colour[0], colour[1], colour[2]), cv::LINE_8,
                          kSubpixelBits);
     }
-  cv::addWeighted(painted, kOpacity, canvas, 1 - kOpacity, 0, canvas);
+}
+
+/// Lets the grey picture shine through what was painted over it.
+void blend(cv::Mat& painted, const cv::Mat& grey) {
+  cv::Mat rgb;
+  for (int y = 0; y < grey.rows; ++y) {  // by rows: without a second picture in memory
+    cv::Mat row = painted.row(y);
+    cv::cvtColor(grey.row(y), rgb, cv::COLOR_GRAY2RGB);
+    cv::addWeighted(row, kOpacity, rgb, 1 - kOpacity, 0, row);
+  }
 }
 
 // --- the panel with the colour bar ---
@@ -282,8 +290,10 @@ void write_field_picture(const std::filesystem::path& path, ImageView current, c
   cv::Mat canvas(height + 2 * gap, size.width + panel.cols + 3 * gap, CV_8UC3, kBackground);
   panel.copyTo(canvas({size.width + 2 * gap, gap, panel.cols, panel.rows}));
   cv::Mat picture = canvas({gap, gap + (height - size.height) / 2, size.width, size.height});
-  draw_picture(as_grey(current), picture);
-  draw_cells(picture, zoom, grid, field, values, scale);
+  const cv::Mat grey = resized(as_grey(current), size);
+  cv::cvtColor(grey, picture, cv::COLOR_GRAY2RGB);
+  paint_cells(picture, zoom, grid, field, values, scale);
+  blend(picture, grey);
   write_image(path, RgbView{canvas.data, canvas.cols, canvas.rows});
 }
 

@@ -116,9 +116,30 @@ bool invert_positive_definite(Square<N>& a) {
   return true;
 }
 
-/// Packed per point: the inverse Hessian, then NormalEquations::sum and ::grey.
-std::size_t values_per_point(int parameters) {
-  return static_cast<std::size_t>(parameters) * parameters + 2 * parameters;
+/// Packed per point: the upper triangle of the inverse Hessian by rows, then NormalEquations::sum and ::grey.
+constexpr std::size_t triangle(int parameters) {
+  return static_cast<std::size_t>(parameters) * (parameters + 1) / 2;
+}
+constexpr std::size_t values_per_point(int parameters) { return triangle(parameters) + 2 * parameters; }
+
+template <int N>
+void pack(const Square<N>& symmetric, float* out) {
+  for (int r = 0; r < N; ++r)
+    for (int c = r; c < N; ++c) *out++ = static_cast<float>(symmetric(r, c));
+}
+
+template <int N>
+Vector<N> multiply(const float* packed, const Vector<N>& b) {
+  Vector<N> out = Vector<N>::Zero();
+  for (int r = 0; r < N; ++r) {
+    out[r] += *packed++ * b[r];
+    for (int c = r + 1; c < N; ++c) {
+      const double value = *packed++;
+      out[r] += value * b[c];
+      out[c] += value * b[r];
+    }
+  }
+  return out;
 }
 
 template <int N>
@@ -262,9 +283,10 @@ struct Refiner::Impl {
     p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
     p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
     float* out = values.data() + index * values_per_point(N);
-    Eigen::Map<Eigen::Matrix<float, N, N>>{out} = inverse.template cast<float>();
-    Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N* N} = equations.sum.template cast<float>();
-    Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N* N + N} = equations.grey.template cast<float>();
+    pack<N>(inverse, out);
+    out += triangle(N);
+    Eigen::Map<Eigen::Matrix<float, N, 1>>{out} = equations.sum.template cast<float>();
+    Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
   }
 
   bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
@@ -294,8 +316,7 @@ struct Refiner::Impl {
                        double gain) const {
     constexpr int m = N / 2;
     const float* v = values.data() + index * values_per_point(N);
-    const Eigen::Map<const Eigen::Matrix<float, N, N>> inverse(v);
-    const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + N * N), grey(v + N * N + N);
+    const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
     Vector<N> b;
     for (int k = 0; k < m; ++k) {
       const Monomial& p = kBasis[k];
@@ -304,7 +325,7 @@ struct Refiner::Impl {
       b[m + k] = p.factor * s.dy[at];
     }
     b -= mean_g * sum.template cast<double>() + covariance * grey.template cast<double>();
-    return shape_from<N>(inverse.template cast<double>() * (gain * b));
+    return shape_from<N>(multiply<N>(v, gain * b));
   }
 
   /// The noise of the reference is in both factors of the Gauss-Newton matrix, but not in its product with

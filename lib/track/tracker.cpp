@@ -314,37 +314,38 @@ struct Tracker::Impl {
             starts[i].score < tried)
           attempts.push_back({i, starts[i].shape});
       tried = least;
-      recover(points, accept(points, attempts, refine_attempts(attempts)));
+      recover(points, refine_attempts(attempts, points));
     }
     return points;
   }
 
-  std::vector<RefinedPoint> refine_attempts(const std::vector<Attempt>& attempts) {
+  /// Makes the attempts, each for another point, and keeps what is better than what is known. Returns the
+  /// points that are measured now.
+  std::vector<std::int64_t> refine_attempts(const std::vector<Attempt>& attempts,
+                                            std::vector<RefinedPoint>& points) {
     check_stop();
-    std::vector<RefinedPoint> results(attempts.size());
+    std::vector<std::uint8_t> accepted(attempts.size());
     pool.parallel_for(static_cast<std::int64_t>(attempts.size()), 32,
                       [&](std::int64_t begin, std::int64_t end, int) {
                         if (stop.stop_requested()) return;
-                        for (std::int64_t k = begin; k < end; ++k)
-                          results[k] = anchor->refiner.refine(attempts[k].point, attempts[k].start);
+                        for (std::int64_t k = begin; k < end; ++k) {
+                          const auto& [point, start] = attempts[k];
+                          accepted[k] = accept(points[point], anchor->refiner.refine(point, start));
+                        }
                       });
     check_stop();
-    return results;
+    std::vector<std::int64_t> fresh;
+    for (std::size_t k = 0; k < attempts.size(); ++k)
+      if (accepted[k]) fresh.push_back(attempts[k].point);
+    return fresh;
   }
 
-  /// Takes over the results that are better than what is known; returns the points that are measured now.
-  static std::vector<std::int64_t> accept(std::vector<RefinedPoint>& points,
-                                          const std::vector<Attempt>& attempts,
-                                          const std::vector<RefinedPoint>& results) {
-    std::vector<std::int64_t> fresh;
-    for (std::size_t k = 0; k < attempts.size(); ++k) {
-      RefinedPoint& known = points[attempts[k].point];
-      if (results[k].status != Status::ok && known.iterations > 0) continue;
-      if (known.status == Status::ok && results[k].zncc <= known.zncc) continue;
-      known = results[k];
-      if (known.status == Status::ok) fresh.push_back(attempts[k].point);
-    }
-    return fresh;
+  /// True where the point is measured by the result.
+  static bool accept(RefinedPoint& known, const RefinedPoint& result) {
+    if (result.status != Status::ok && known.iterations > 0) return false;
+    if (known.status == Status::ok && result.zncc <= known.zncc) return false;
+    known = result;
+    return known.status == Status::ok;
   }
 
   /// Refines lost and contested points again from the shape of a measured neighbour, wave by wave from the
@@ -352,8 +353,7 @@ struct Tracker::Impl {
   /// before.
   void recover(std::vector<RefinedPoint>& points, std::vector<std::int64_t> fresh) {
     for (int round = 0; round < kMaxRounds && !fresh.empty(); ++round) {
-      const std::vector<Attempt> attempts = front(points, fresh);
-      fresh = accept(points, attempts, refine_attempts(attempts));
+      fresh = refine_attempts(front(points, fresh), points);
     }
   }
 
