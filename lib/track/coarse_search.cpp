@@ -12,15 +12,16 @@ namespace {
 
 constexpr int kRadius = 10;        // of a subset in reduced pictures, px
 constexpr int kSpacing = 12;       // of lattice nodes, px
-constexpr int kMaxTopNodes = 100;  // each searches a whole picture
+constexpr int kMaxTopNodes = 100;  // of them where each searches a whole picture
 constexpr int kSmallestSide = 96;  // of the most reduced picture, px
 constexpr int kSmallestRoi = 40;   // of the ROI's box in the most reduced picture, px
 constexpr int kFinerRange = 3;     // px that a finer level may correct in one step
 constexpr int kFinerSteps = 3;
-constexpr float kRecognized = 0.4f;            // zncc of a subset that was found
-constexpr double kConfident = 0.5;             // share of nodes that makes a level trustworthy
-constexpr double kMinCoverage = 0.25;          // of a subset by ROI and picture
-constexpr std::int64_t kLargestTop = 1 << 19;  // px of a picture that may still be searched as a whole
+constexpr float kRecognized = 0.4f;          // zncc of a subset that was found
+constexpr double kConfident = 0.5;           // share of nodes that makes a level trustworthy
+constexpr double kMinCoverage = 0.25;        // of a subset by ROI and picture
+constexpr int kMinTopNodes = 16;             // fewer do not tell a field
+constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the pictures that they search
 
 /// The picture as 8 bit, its range stretched to 0..255.
 Image stretched(ImageView picture) {
@@ -71,6 +72,12 @@ std::vector<Image> pyramid(Image full_size, int levels) {
   out.push_back(std::move(full_size));
   for (int level = 1; level < levels; ++level) out.push_back(halved(out.back()));
   return out;
+}
+
+/// How many nodes may search the whole picture.
+int top_nodes(const Image& picture) {
+  const std::int64_t area = static_cast<std::int64_t>(picture.width()) * picture.height();
+  return static_cast<int>(std::min<std::int64_t>(kMaxTopNodes, kTopWork / area));
 }
 
 struct Box {
@@ -254,7 +261,7 @@ CoarseField CoarseSearch::search_top(Correlator& correlator, const Image& curren
   const Image& reference = reference_[level];
   const ImageView roi = roi_.empty() ? ImageView{} : roi_[level].view();
   const Box box = roi_.empty() ? Box{0, 0, reference.width(), reference.height()} : bounding_box(roi_[level]);
-  CoarseField field = make_lattice(box, level, kMaxTopNodes);
+  CoarseField field = make_lattice(box, level, top_nodes(current));
   const Nodes nodes = nodes_of(field);
   const IntegerSearch search(reference, nodes.x, nodes.y, kRadius, roi);
   finish(field, search.everywhere(correlator, current), usable_nodes(search, nodes.x.size()));
@@ -307,7 +314,7 @@ CoarseField CoarseSearch::run(Correlator& correlator, ImageView current) const {
   // A pattern may have lost its contrast at this reduction: try larger pictures while they can be searched
   // whole.
   for (int finer = level - 1; field.confidence < kConfident && finer >= 0; --finer) {
-    if (static_cast<std::int64_t>(pictures[finer].width()) * pictures[finer].height() > kLargestTop) break;
+    if (top_nodes(pictures[finer]) < kMinTopNodes) break;
     CoarseField candidate = search_top(correlator, pictures[finer], finer);
     if (candidate.confidence <= field.confidence) continue;
     field = std::move(candidate);

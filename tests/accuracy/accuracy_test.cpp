@@ -228,6 +228,49 @@ TEST(Affine, StretchAndRotationAreMeasuredEverywhere) {
   EXPECT_LE(std::max({e.exx.sd(), e.eyy.sd(), e.exy.sd()}), 2e-4);
 }
 
+/// Points within `radius` px of the middle are all found, without a search range, and accurately.
+void expect_found(const SynthOptions& synth, double radius, const Truth& truth) {
+  const Measured m = track_pair(track_options(33, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
+  Moments u, v;
+  std::int64_t lost = 0;
+  each_node(
+      m.scene,
+      [&](int i, int j) { return std::hypot(m.scene.grid.x(i) - 511.5, m.scene.grid.y(j) - 511.5) < radius; },
+      [&](int i, int j, std::int64_t n) {
+        lost += m.field.status[n] != Status::ok;
+        if (m.field.status[n] != Status::ok) return;
+        const auto [du, dv] = truth(m.scene.grid.x(i), m.scene.grid.y(j));
+        u.add(m.field.u[n] - du);
+        v.add(m.field.v[n] - dv);
+      });
+  EXPECT_EQ(lost, 0);
+  EXPECT_GT(u.n, 500);
+  EXPECT_LE(u.rms(), 0.01);
+  EXPECT_LE(v.rms(), 0.01);
+}
+
+TEST(LargeMotions, TranslationsByHundredsOfPixelsAreFound) {
+  SynthOptions synth = synth_1024();
+  synth.noise = 2;
+  synth.motion.u = 300.37;
+  synth.motion.v = -150.2;
+  expect_found(synth, 180, [](double, double) { return Displacement{300.37, -150.2}; });
+}
+
+TEST(LargeMotions, RotationsBy20DegreesInOneStepAreFound) {
+  SynthOptions synth = synth_1024();
+  synth.noise = 2;
+  synth.motion.kind = MotionKind::rotation;
+  synth.motion.angle_deg = 20;
+  const double angle = 20 * std::numbers::pi / 180;
+  const double cosine = std::cos(angle), sine = std::sin(angle);
+  expect_found(synth, 400, [=](double x, double y) {
+    x -= 511.5;
+    y -= 511.5;
+    return Displacement{cosine * x - sine * y - x, sine * x + cosine * y - y};
+  });
+}
+
 // ---- real pictures ----
 
 class RealPictures : public testing::Test {
