@@ -79,7 +79,7 @@ type = "f32"
 reference = [251, 256]
 shifts = "full"
 measure = "sums"
-variant = ["planner", "cpu-direct", "cpu-fft", "cuda-fft"]
+variant = ["planner", "cpu-direct", "cpu-fft"]
 level = LEVELS
 
 [[group]]

@@ -7,7 +7,7 @@
 namespace dic::bench {
 namespace {
 
-constexpr const char* kBaselines[] = {"cpu-naive", "cuda-basic", "cpu-fft", "cuda-fft"};
+constexpr const char* kBaselines[] = {"cpu-naive", "cuda-basic", "cpu-fft"};
 
 /// Cases that differ in the size of the reference alone, and all their rows that can be plotted.
 struct Family {
