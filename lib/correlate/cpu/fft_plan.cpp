@@ -31,12 +31,18 @@ double fft_work(const CorrelateShape& shape, const FftSize& size) {
 FftSize choose_fft_size(const CorrelateShape& shape) {
   FftSize best;
   double least = std::numeric_limits<double>::infinity();
-  for (int ny : kSizes)
+  // What covers all shifts at once needs not be larger.
+  const int whole_y = shape.ref_h + shape.shifts.ny() - 1, whole_x = shape.ref_w + shape.shifts.nx() - 1;
+  for (int ny : kSizes) {
+    if (ny < shape.ref_h) continue;
     for (int nx : kSizes) {
-      if (ny < shape.ref_h || nx < shape.ref_w) continue;
+      if (nx < shape.ref_w) continue;
       const double work = fft_work(shape, {ny, nx});
       if (work < least) least = work, best = {ny, nx};
+      if (nx >= whole_x) break;
     }
+    if (ny >= whole_y) break;
+  }
   return best;
 }
 

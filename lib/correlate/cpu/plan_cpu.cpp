@@ -37,6 +37,9 @@ double direct_work(const CorrelateShape& shape) {
          direct_rate(shape.type);
 }
 
+/// Scores go through transforms of float32; sums through those of float64, which take three times as long.
+double transform_cost(const CorrelateShape& shape) { return shape.measure == Measure::sums ? 3 : 1; }
+
 bool fft_can(const CorrelateShape& shape) { return variant_problem(cpu_backend(), "cpu-fft", shape).empty(); }
 
 }  // namespace
@@ -44,7 +47,7 @@ bool fft_can(const CorrelateShape& shape) { return variant_problem(cpu_backend()
 CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceFacts&) {
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {"cpu-direct", "there is nothing to compute"};
   if (!fft_can(shape)) return {"cpu-direct", "cpu-fft cannot do this type, measure, mask or size"};
-  if (fft_work(shape, choose_fft_size(shape)) < direct_work(shape))
+  if (transform_cost(shape) * fft_work(shape, choose_fft_size(shape)) < direct_work(shape))
     return {"cpu-fft", "so many shifts of so large a reference are cheaper through transforms"};
   return {"cpu-direct", "few enough shifts and elements to multiply them out"};
 }
