@@ -51,11 +51,12 @@ class VideoSource : public FrameSource {
   }
 
  private:
-  /// OpenCV by itself would ask its camera drivers, too, which search the machine's buses.
+  /// OpenCV by itself would ask its camera drivers, too, which search the machine's buses (and leak).
   bool open() {
     const auto backends = cv::videoio_registry::getStreamBackends();
     return std::any_of(backends.begin(), backends.end(), [this](cv::VideoCaptureAPIs backend) {
-      return backend != cv::CAP_IMAGES && video_.open(path_.string(), backend);
+      const bool reads_videos = backend != cv::CAP_IMAGES && backend != cv::CAP_GPHOTO2;
+      return reads_videos && video_.open(path_.string(), backend);
     });
   }
 
