@@ -99,7 +99,7 @@ NormalEquations<N> normal_equations(const ReferenceSums& s) {
 }
 
 /// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
-/// positive definite. Eigen's decompositions take ten times as long at these sizes.
+/// positive definite. Takes half the time of Eigen's LLT for 6 and 12 parameters.
 template <int N>
 bool invert_positive_definite(Square<N>& a) {
   for (int k = 0; k < N; ++k) {
