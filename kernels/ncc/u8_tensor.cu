@@ -2,30 +2,15 @@
 #include <array>
 
 #include "ncc/scoring.cuh"
+#include "ncc/u8_products.cuh"
 #include "ncc/u8_window_sums.cuh"
 #include "ncc/variants.hpp"
 
-// Exact sums of u8 products on tensor cores (mma m16n8k32, u8 x u8 -> s32; sums wrap modulo 2^32 as they
-// should).
-//
-// Write a shift as dx = 4 A + B, dy = 2 a + b with 0 <= B < 4, 0 <= b < 2, and move (b, B) to the reference:
-//
-//     c[dy, dx] = sum over p, q of ref[p - b, q - B] * window[p + 2 a, q + 4 A]
-//
-// That is a matrix product over k = (p, q): its left matrix has the rows m = (A, a) and holds words of the
-// window that are never shifted by less than a word; its right matrix has the columns n = (b, B) and holds
-// the small reference, shifted by bytes with one funnel shift. One product computes 8 A x 4 B = 32 columns by
-// 2 a x 2 b = 4 rows of shifts. Elements beyond the reference are zero in shared memory; whatever the window
-// holds there does not count. The byte at which the window begins in its word adds to B.
-//
-// A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
-// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4:
-// what a product needs stays in registers for the next one, and a step loads 2 words of the window.
+// Exact sums of u8 products on tensor cores (u8_products.cuh says how), and their scores and peaks. A block
+// does the shifts of one pair, or a share of them, out of shared memory.
 namespace dic::kernels {
 namespace {
 
-constexpr int columns_per_warp = 32;  ///< shifts along x
-constexpr int rows_per_tile = 4;      ///< shifts along y of one product
 constexpr int most_warps = 4;
 constexpr int most_shared_bytes = 160 * 1024;
 constexpr int crowded_bytes = 22 * 1024;  ///< more shared memory for one warp leaves the SM too empty
@@ -52,20 +37,20 @@ constexpr std::array warp_shapes{WarpShape{1, false}, WarpShape{2, false}, WarpS
 struct Cut {
   WarpShape warp;
   int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
-  int k_rows = 0, k_words = 0;   ///< extent of (p, q), rounded up to whole steps
-  int window_rows = 0, window_stride = 0, reference_stride = 0;
+  ProductLayout k;
+  int window_rows = 0;
   WindowSumsLayout sums = {};  ///< empty where no scores are computed
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
   /// The scores of the block take the window's place.
   __host__ __device__ int window_words() const {
-    return round_up(max(window_rows * window_stride, rows() * columns()), 4);
+    return round_up(max(window_rows * k.window_stride, rows() * columns()), 4);
   }
   /// Rows -1 .. k_rows - 1, and 6 more that a step ahead loads without using them. The changes of the
   /// window's sums take the reference's place.
   __host__ __device__ int reference_words() const {
-    return max((k_rows + 7) * reference_stride, 2 * sums.changes());
+    return max((k.rows + 7) * k.reference_stride, 2 * sums.changes());
   }
   int shared_bytes() const {
     return static_cast<int>(sizeof(Word)) * (window_words() + reference_words() + 2 * sums.columns());
@@ -88,13 +73,13 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   const int h = job.reference.height, w = job.reference.width;
   Cut cut;
   cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
-  cut.k_rows = round_up(h + 1, 4);
-  cut.k_words = round_up(w + 3 + 3, 8) / 4;
-  cut.window_rows = cut.k_rows + cut.rows() + 2;
+  cut.k.rows = round_up(h + 1, 4);
+  cut.k.words = round_up(w + 3 + 3, 8) / 4;
+  cut.window_rows = cut.k.rows + cut.rows() + 2;
   // The first word of a warp's last step, and what the copy of whole chunks writes.
-  cut.window_stride =
-      spread(std::max(cut.k_words + cut.columns() / 4 + 2, round_up(15 + cut.columns() + w - 1, 16) / 4));
-  cut.reference_stride = round_up(reference_pad / 4 + 4 + cut.k_words, 4);
+  cut.k.window_stride =
+      spread(std::max(cut.k.words + cut.columns() / 4 + 2, round_up(15 + cut.columns() + w - 1, 16) / 4));
+  cut.k.reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words, 4);
   if (output != Result::sums)
     cut.sums = WindowSumsLayout(std::min(cut.columns(), job.shifts.nx()), cut.rows(), w);
   return cut;
@@ -123,109 +108,6 @@ Cut choose_cut(const NccJob& job, Result output) {
   const Cut cut = make_cut(job, output, warp, warps_x, 2);
   if (cut.shared_bytes() <= most_shared_bytes) return cut;
   return make_cut(job, output, {std::min(warp.tiles, 8), false}, 1, 1);
-}
-
-__device__ void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Word b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/// A load that stays what it is. The compiler would keep a word that two registers want once, and move it
-/// between them in every step.
-__device__ Word load(unsigned shared) {
-  Word word;
-  asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared));
-  return word;
-}
-__device__ unsigned shared_address(const Word* word) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(word));
-}
-
-/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4.
-struct WindowColumn {
-  unsigned at, two_rows;  ///< in bytes
-
-  __device__ WindowColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
-  __device__ void take(Word (&quad)[4]) {
-    quad[0] = load(at);
-    quad[1] = load(at + two_rows);
-    quad[2] = load(at + two_rows);
-    at += 2 * two_rows;
-    quad[3] = load(at);
-  }
-};
-/// Walks down a lane's column of the reference, one step ahead.
-struct ReferenceColumn {
-  unsigned at, two_rows;  ///< in bytes
-  int byte_shift;
-  Word next[4];
-
-  __device__ ReferenceColumn(const Word* first, int stride, int shift)
-      : at(shared_address(first)), two_rows(8 * stride), byte_shift(shift) {
-    load_next();
-  }
-  __device__ void take(Word& b0, Word& b1) {
-    b0 = __funnelshift_r(next[0], next[1], byte_shift);
-    b1 = __funnelshift_r(next[2], next[3], byte_shift);
-    load_next();
-  }
-
- private:
-  __device__ void load_next() {
-    next[0] = load(at), next[1] = load(at + 4);
-    next[2] = load(at + two_rows), next[3] = load(at + two_rows + 4);
-    at += 2 * two_rows;
-  }
-};
-
-/// The same for the tail: the lane's rows are 2 apart from the next lane's, and 16 from its own second one.
-struct TailColumn {
-  unsigned at, two_rows;  ///< in bytes
-
-  __device__ TailColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
-  __device__ void take(Word (&quad)[4]) {
-    quad[0] = load(at), quad[1] = load(at + 8 * two_rows);
-    quad[2] = load(at + two_rows), quad[3] = load(at + 9 * two_rows);
-    at += 2 * two_rows;
-  }
-};
-
-/// The k loop of one warp. `window`, `tail` and `reference` point at this lane's first words (see the
-/// kernel). The instruction wants its words in neighbouring registers: they stay where they are and the tiles
-/// turn.
-template <int tiles, bool has_tail>
-__device__ void multiply_window(const Cut& cut, const Word* window, const Word* tail, const Word* reference,
-                                int byte_shift, Word (&sums)[tiles + has_tail][4]) {
-  for (int q = 0; q < cut.k_words; q += 2) {
-    WindowColumn column(window + q, cut.window_stride);
-    ReferenceColumn patch(reference + q, cut.reference_stride, byte_shift);
-    [[maybe_unused]] TailColumn tail_column(tail + q, cut.window_stride);
-    Word quads[tiles][4];
-#pragma unroll
-    for (int t = 0; t < tiles; ++t) column.take(quads[t]);
-    int p = 0;
-    const auto turn = [&] {
-#pragma unroll
-      for (int u = 0; u < tiles; ++u) {
-        Word b0, b1;
-        patch.take(b0, b1);
-#pragma unroll
-        for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
-        if constexpr (has_tail) {
-          Word quad[4];
-          tail_column.take(quad);
-          multiply(sums[tiles], quad, b0, b1);
-        }
-        p += 4;
-        if (p >= cut.k_rows) return false;
-        column.take(quads[u]);
-      }
-      return true;
-    };
-    while (turn()) {
-    }
-  }
 }
 
 /// A block's share of a job: the shifts from (y, x) of the rectangle on.
@@ -378,10 +260,7 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
   auto* const columns = reinterpret_cast<WindowSum*>(reference_words + cut.reference_words());
 
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  // Fragment coordinates of the lane, as the instruction defines them: A (and the column n) = group, k word =
-  // member.
-  const int group = lane / 4, member = lane % 4;
-  const int word = member % 2, parity = member / 2;
+  const auto [group, word, parity] = FragmentLane(lane);
   const int warp_y = cut.warps_x == 1 ? warp : warp / 2, warp_x = warp - warp_y * cut.warps_x;
   const int first_column = warp_x * columns_per_warp;
   const int first_row = warp_y * tiles * rows_per_tile, end_row = first_row + tiles * rows_per_tile;
@@ -395,22 +274,22 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
     const int window_y = frame.dy_min + share.y, window_x = frame.dx_min + share.x;
     const int window_byte =
         stage_window(frame.search, window, window_index, window_y, window_x, h + share.shifts_y - 1,
-                     w + share.shifts_x - 1, cut.window_stride, window_words);
-    const int reference_byte = stage_reference(frame.reference, frame.reference_of(share.pair), cut.k_rows,
-                                               cut.reference_stride, reference_words);
+                     w + share.shifts_x - 1, cut.k.window_stride, window_words);
+    const int reference_byte = stage_reference(frame.reference, frame.reference_of(share.pair), cut.k.rows,
+                                               cut.k.reference_stride, reference_words);
     if constexpr (output != Result::sums) clear_columns(cut.sums, columns);
     wait_for_copies();
     __syncthreads();
-    clear_before_reference(h, reference_byte, cut.reference_stride, reference_words);
+    clear_before_reference(h, reference_byte, cut.k.reference_stride, reference_words);
     __syncthreads();
 
     Word sums[tiles + tail][4] = {};
     const Word* const warp_words =
-        window_words + (first_row + parity) * cut.window_stride + (first_column + window_byte) / 4 + word;
+        window_words + (first_row + parity) * cut.k.window_stride + (first_column + window_byte) / 4 + word;
     const int reference_at = reference_pad + reference_byte - group % 4 - window_byte % 4;
     multiply_window<tiles, tail>(
-        cut, warp_words + group, warp_words + 2 * group * cut.window_stride + columns_per_warp / 4,
-        reference_words + (1 + parity - group / 4) * cut.reference_stride + word + reference_at / 4,
+        cut.k, warp_words + group, warp_words + 2 * group * cut.k.window_stride + columns_per_warp / 4,
+        reference_words + (1 + parity - group / 4) * cut.k.reference_stride + word + reference_at / 4,
         8 * (reference_at % 4), sums);
 
     const auto visit_sums = [&](auto&& take) {
@@ -431,11 +310,11 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
       });
     } else {
       const Word* const aligned = window_words + window_byte / 4;
-      sum_columns(cut.sums, aligned, cut.window_stride, h, columns);
+      sum_columns(cut.sums, aligned, cut.k.window_stride, h, columns);
       const ReferenceSums of_reference = sum_reference(reinterpret_cast<const uint4*>(reference_words),
-                                                       (cut.k_rows + 1) * cut.reference_stride / 4);
+                                                       (cut.k.rows + 1) * cut.k.reference_stride / 4);
       __syncthreads();  // the changes take the place of the reference
-      sum_changes(cut.sums, aligned, cut.window_stride, h, w, share.shifts_y - 1, changes);
+      sum_changes(cut.sums, aligned, cut.k.window_stride, h, w, share.shifts_y - 1, changes);
       __syncthreads();  // the tile takes the place of the window
       auto* const tile = reinterpret_cast<float*>(window_words);
       visit_sums(
