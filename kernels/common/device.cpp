@@ -60,11 +60,15 @@ std::vector<Device> devices(std::string* why) {
   return found;
 }
 
-Device find_device(int index) {
+std::vector<Device> find_devices() {
   std::string why;
   const std::vector<Device> all = devices(&why);
   if (all.empty()) throw DeviceError("There is no GPU to use: " + why + "; use --device cpu.");
-  for (const Device& device : all)
+  return all;
+}
+
+Device find_device(int index) {
+  for (const Device& device : find_devices())
     if (device.index == index) return device;
   throw DeviceError("There is no usable device cuda:" + std::to_string(index) +
                     "; `dic info` lists those there are.");

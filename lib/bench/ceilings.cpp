@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <vector>
 
 #include "bench/device_ceilings.hpp"
 #include "bench/timing.hpp"
+#include "core/device_name.hpp"
 #include "core/parallel.hpp"
 #include "core/simd_targets.hpp"  // before Highway
 
@@ -164,14 +164,12 @@ class Triad {
   std::vector<double> a_, b_, c_;
 };
 
-/// The N of "cuda:N"; 0 for "cuda". Throws UsageError for what is neither.
+/// The one GPU that a device string names.
 int cuda_ordinal(const std::string& device) {
-  int ordinal = 0, used = 0;
-  if (device == "cuda") return 0;
-  if (std::sscanf(device.c_str(), "cuda:%d%n", &ordinal, &used) == 1 &&
-      used == static_cast<int>(device.size()) && ordinal >= 0)
-    return ordinal;
-  throw UsageError("There is no device \"" + device + "\": use cpu, cuda or cuda:N.");
+  const std::vector<int> ordinals = parse_device(device).ordinals;
+  if (ordinals.size() != 1)
+    throw UsageError("Ceilings are those of one device: \"" + device + "\" names several.");
+  return ordinals.front();
 }
 
 std::vector<Ceiling> cpu_ceilings(const Options& options) {

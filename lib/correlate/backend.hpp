@@ -63,12 +63,13 @@ struct BackendEntry {
   std::string (*problem)(std::string_view variant, const CorrelateShape& shape);
   /// Chooses among `variants()`; pure. The shape can be done by at least one of them.
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceFacts& device);
-  /// Opens device number `ordinal`; threads: 0 = one per core. Throws DeviceError.
-  std::unique_ptr<Backend> (*open)(int ordinal, int threads);
+  /// Opens the devices of these numbers, all where there is none; CPU threads: 0 = one per core. Throws
+  /// DeviceError.
+  std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, int threads);
 };
 
 BackendEntry cpu_backend();
-/// Defined by exactly one file of the build: backend_cuda.cpp or backend_cuda_stub.cpp.
+/// Defined by exactly one file of the build: cuda/backend_cuda.cpp or cuda/backend_cuda_stub.cpp.
 BackendEntry cuda_backend();
 
 /// All backends; a name that is none of them throws UsageError.

@@ -1,6 +1,6 @@
-#include <charconv>
 #include <dic/error.hpp>
 
+#include "core/device_name.hpp"
 #include "correlate/backend.hpp"
 
 namespace dic {
@@ -38,18 +38,6 @@ std::string_view to_string(Measure measure) {
 }
 
 namespace {
-
-// "cuda:2" -> {"cuda", 2}; no number means device 0.
-std::pair<std::string, int> parse_device(const std::string& device) {
-  const std::size_t colon = device.find(':');
-  if (colon == std::string::npos) return {device, 0};
-  int ordinal = -1;
-  const char* end = device.data() + device.size();
-  const auto [stop, error] = std::from_chars(device.data() + colon + 1, end, ordinal);
-  if (error != std::errc() || stop != end || ordinal < 0 || device.substr(0, colon) == "cpu")
-    throw UsageError("\"" + device + "\" is not a device: use cpu, cuda or cuda:N.");
-  return {device.substr(0, colon), ordinal};
-}
 
 Surfaces::Type surface_type(ScalarType type, Measure measure) {
   if (measure != Measure::sums) return Surfaces::Type::f32;
@@ -94,9 +82,9 @@ struct Correlator::Impl {
 };
 
 Correlator::Correlator(const std::string& device, int threads) {
-  const auto [name, ordinal] = parse_device(device);
-  const BackendEntry& entry = correlate::backend_named(name);
-  impl_.reset(new Impl{entry, entry.open(ordinal, threads), {}});
+  const DeviceName name = parse_device(device);
+  const BackendEntry& entry = correlate::backend_named(name.backend);
+  impl_.reset(new Impl{entry, entry.open(name.ordinals, threads), {}});
 }
 Correlator::~Correlator() = default;
 Correlator::Correlator(Correlator&&) noexcept = default;

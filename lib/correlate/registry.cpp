@@ -23,7 +23,7 @@ std::span<const BackendEntry> backends() {
 const BackendEntry& backend_named(std::string_view name) {
   for (const BackendEntry& backend : backends())
     if (backend.name == name) return backend;
-  throw UsageError("There is no device \"" + std::string(name) + "\": use cpu, cuda or cuda:N.");
+  throw UsageError("There is no device \"" + std::string(name) + "\": use cpu or cuda.");
 }
 
 std::string variant_problem(const BackendEntry& backend, std::string_view variant,

@@ -281,6 +281,33 @@ TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
   EXPECT_EQ(peaks[0].dy, 0);
 }
 
+template <typename T>
+void expect_same_on(const std::string& devices, Case c) {
+  SCOPED_TRACE(c.name + " on " + devices);
+  Problem<T> problem(std::move(c));
+  const CorrelateRequest request = problem.request(Measure::zncc);
+  Correlator one("cuda:0"), several(devices);
+  Surfaces want, got;
+  one.surfaces(request, want);
+  several.surfaces(request, got);
+  EXPECT_EQ(got.bytes, want.bytes);
+  std::vector<Peak> want_peaks, got_peaks;
+  one.peaks(request, want_peaks);
+  several.peaks(request, got_peaks);
+  ASSERT_EQ(got_peaks.size(), want_peaks.size());
+  EXPECT_EQ(std::memcmp(got_peaks.data(), want_peaks.data(), want_peaks.size() * sizeof(Peak)), 0);
+}
+
+TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
+  // One GPU stands for several where there is only one; five share three pairs.
+  for (const std::string devices : {"cuda:all", "cuda:0,0", "cuda:0,0,0,0,0"}) {
+    const Shifts valid = Shifts::valid(15, 17, 31, 40);
+    expect_same_on<std::uint8_t>(devices, make_case("u8", Form::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));
+    expect_same_on<float>(devices, make_case("f32", Form::n_to_m, 3, 7, 15, 17, 31, 40, valid));
+    expect_same_on<std::uint16_t>(devices, make_case("u16", Form::one_to_many, 1, 3, 15, 17, 31, 40, valid));
+  }
+}
+
 TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(

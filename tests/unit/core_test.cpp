@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/device_name.hpp"
 #include "core/parallel.hpp"
 
 namespace dic {
@@ -46,6 +47,18 @@ TEST(Image, RowsAreContiguousAndZero) {
   EXPECT_EQ(image.view().row<std::uint16_t>(2)[4], 7);
   EXPECT_EQ(image.view().row<std::uint16_t>(1)[4], 0);
   EXPECT_THROW(Image(-1, 3, ScalarType::u8), UsageError);
+}
+
+TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
+  using Ordinals = std::vector<int>;
+  EXPECT_EQ(parse_device("cpu").backend, "cpu");
+  EXPECT_EQ(parse_device("cuda").backend, "cuda");
+  EXPECT_EQ(parse_device("cuda").ordinals, Ordinals{0});
+  EXPECT_EQ(parse_device("cuda:12").ordinals, Ordinals{12});
+  EXPECT_EQ(parse_device("cuda:0,2,1").ordinals, (Ordinals{0, 2, 1}));
+  EXPECT_TRUE(parse_device("cuda:all").ordinals.empty());
+  for (const char* wrong : {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1"})
+    EXPECT_THROW(parse_device(wrong), UsageError) << wrong;
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class CpuBackend final : public Backend {
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 
-std::unique_ptr<Backend> open(int, int threads) { return std::make_unique<CpuBackend>(threads); }
+std::unique_ptr<Backend> open(std::span<const int>, int threads) { return std::make_unique<CpuBackend>(threads); }
 
 }  // namespace
 

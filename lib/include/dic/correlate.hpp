@@ -168,7 +168,9 @@ CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& d
 /// One call at a time per object; objects are independent of each other.
 class Correlator {
  public:
-  /// device: "cpu", "cuda" or "cuda:N". threads: 0 = one per core. Throws DeviceError where there is none.
+  /// device: "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M" or "cuda:all": several GPUs share the pairs
+  /// of a job, and the result is that of one. threads: 0 = one per core. Throws DeviceError where there is
+  /// none.
   explicit Correlator(const std::string& device = "cpu", int threads = 0);
   ~Correlator();
   Correlator(Correlator&&) noexcept;

@@ -26,6 +26,8 @@ struct Device {
 /// Where there are none the list is empty and `why` (if given) receives one sentence.
 std::vector<Device> devices(std::string* why = nullptr);
 
+/// The same; throws DeviceError where there are none.
+std::vector<Device> find_devices();
 /// Device "cuda:<index>". Throws DeviceError where it does not exist or cannot be used.
 Device find_device(int index);
 

@@ -16,7 +16,7 @@ const std::vector<VariantInfo>& no_variants() {
 }
 std::string problem(std::string_view, const CorrelateShape&) { return kMessage; }
 CorrelatePlan plan(const CorrelateShape&, const DeviceFacts&) { throw DeviceError(kMessage); }
-std::unique_ptr<Backend> open(int, int) { throw DeviceError(kMessage); }
+std::unique_ptr<Backend> open(std::span<const int>, int) { throw DeviceError(kMessage); }
 
 }  // namespace
 

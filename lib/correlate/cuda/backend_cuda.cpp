@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <dic/kernels/device.hpp>
+
+#include "core/parallel.hpp"
+#include "correlate/cuda/gpu_worker.hpp"
+#include "correlate/cuda/plan_cuda.hpp"
+
+// The CUDA backend: shares the pairs of a job out to GPUs, which write into one result.
+namespace dic::correlate {
+namespace {
+
+using cuda::GpuWorker;
+using cuda::PairRange;
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const std::vector<kernels::Device>& devices) : threads_(std::ssize(devices)) {
+    for (const kernels::Device& device : devices) {
+      const kernels::DeviceScope scope(device.index);
+      workers_.push_back(std::make_unique<GpuWorker>(device));
+    }
+    const auto oldest = std::ranges::min(devices, {}, &kernels::Device::compute_capability);
+    facts_ = {.backend = "cuda", .threads = 1, .compute_capability = oldest.compute_capability};
+  }
+
+  const DeviceFacts& facts() const override { return facts_; }
+  double kernel_seconds() const override { return kernel_seconds_; }
+
+  void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
+    share(job, [&](GpuWorker& worker, PairRange pairs) { worker.surfaces(job, pairs, variant, out); });
+  }
+  void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
+    share(job, [&](GpuWorker& worker, PairRange pairs) { worker.peaks(job, pairs, variant, out); });
+  }
+
+ private:
+  /// Calls run(worker, pairs) for all GPUs at once, with equal shares.
+  template <typename Run>
+  void share(const Job& job, Run&& run) {
+    const std::int64_t count = std::ssize(workers_);
+    std::vector<double> seconds(count);
+    threads_.parallel_for(count, 1, [&](std::int64_t i, std::int64_t, int) {
+      const PairRange pairs{job.pairs * i / count, job.pairs * (i + 1) / count};
+      if (pairs.begin == pairs.end) return;
+      run(*workers_[i], pairs);
+      seconds[i] = workers_[i]->kernel_seconds();
+    });
+    kernel_seconds_ = std::ranges::max(seconds);
+  }
+
+  std::vector<std::unique_ptr<GpuWorker>> workers_;
+  ThreadPool threads_;  ///< one waits for each GPU
+  DeviceFacts facts_;
+  double kernel_seconds_ = 0;
+};
+
+std::unique_ptr<Backend> open(std::span<const int> ordinals, int) {
+  std::vector<kernels::Device> devices;
+  for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
+  if (ordinals.empty()) devices = kernels::find_devices();
+  return std::make_unique<CudaBackend>(devices);
+}
+
+}  // namespace
+
+BackendEntry cuda_backend() { return {"cuda", cuda::variants, cuda::problem, cuda::plan, open}; }
+
+}  // namespace dic::correlate

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/ncc.hpp>
+#include <span>
+#include <string>
+
+#include "correlate/backend.hpp"
+
+namespace dic::correlate::cuda {
+
+/// Pairs begin .. end - 1 of a job.
+struct PairRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Pictures, their descriptions and the positions of one side of a job, in device memory.
+class DeviceSide {
+ public:
+  kernels::DeviceMatrices upload(const Matrices& matrices, const kernels::Stream& stream);
+
+ private:
+  void upload_pictures(std::span<const ImageView> pictures, const kernels::Stream& stream);
+
+  kernels::DeviceBuffer pixels_, descriptions_, positions_;
+};
+
+/// Runs a share of a job on one GPU, with memory that is kept from job to job. Surfaces that do not fit are
+/// done in parts; the result is the same.
+class GpuWorker {
+ public:
+  /// Expects `device` to be current; the calls select it.
+  explicit GpuWorker(const kernels::Device& device) : device_(device.index) {}
+
+  /// Both write the elements of their pairs and return when these are there. `out` is that of the whole job.
+  void surfaces(const Job& job, PairRange pairs, const std::string& variant, Surfaces& out);
+  void peaks(const Job& job, PairRange pairs, const std::string& variant, std::span<Peak> out);
+
+  /// Of the last call, by the device's clock.
+  double kernel_seconds() const { return kernel_seconds_; }
+
+ private:
+  kernels::NccJob upload(const Job& job);
+  template <typename Body>
+  void for_parts(const kernels::NccJob& whole, PairRange pairs, const std::string& variant,
+                 std::size_t bytes_per_pair, Body&& body);
+  void download(void* host, const void* device, std::size_t bytes);
+  const void* sums(const kernels::NccVariant& variant, const kernels::NccJob& part);
+  const float* scores(const kernels::NccVariant& variant, const kernels::NccJob& part, Measure measure,
+                      kernels::ScoreKind kind);
+
+  int device_;
+  kernels::Stream stream_;
+  kernels::Stopwatch watch_;
+  double kernel_seconds_ = 0;
+  DeviceSide reference_, search_;
+  kernels::DeviceBuffer moments_, sums_, scores_, workspace_, peaks_;
+};
+
+}  // namespace dic::correlate::cuda
