@@ -120,13 +120,16 @@ void run_correlate(CorrelateCommand& command) {
     print_last(report);
     if (!command.json.empty()) write_text_file(command.json, to_json(report));
   };
-  const bench::Report report =
+  bench::Report report =
       bench::correlate(tasks, options, command_line(), earlier, on_row, interruption.token());
+  const bool stopped = interruption.token().stop_requested();
+  if (!stopped && (!command.json.empty() || !command.plots.empty()))
+    report.ceilings = bench::ceilings(options);
   if (!command.json.empty()) write_text_file(command.json, to_json(report));
   if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
-  if (!command.plots.empty()) write_plots(command.plots, report, bench::ceilings(options));
+  if (!command.plots.empty()) write_plots(command.plots, report);
   print_end(report);
-  if (interruption.token().stop_requested()) throw CLI::RuntimeError(interrupted);
+  if (stopped) throw CLI::RuntimeError(interrupted);
 }
 
 void add_correlate(CLI::App& bench_command) {
@@ -150,11 +153,35 @@ void add_correlate(CLI::App& bench_command) {
   correlate.callback([command] { run_correlate(*command); });
 }
 
+struct ReportCommand {
+  std::vector<std::string> files;
+  std::string document;
+};
+
+void run_report(const ReportCommand& command) {
+  std::string document = command.document.empty() ? "" : read_text(command.document);
+  for (const std::string& file : command.files) {
+    const std::string text = to_markdown(bench::from_json(read_text(file)));
+    if (command.document.empty())
+      std::cout << text;
+    else
+      document = bench::insert_report(document, fs::path(file).stem().string(), text);
+  }
+  if (!command.document.empty()) write_text_file(command.document, document);
+}
+
 void add_report(CLI::App& bench_command) {
-  auto file = std::make_shared<std::string>();
-  CLI::App& report = *bench_command.add_subcommand("report", "Prints a report as Markdown tables");
-  report.add_option("FILE", *file, "What `dic bench correlate --json FILE` wrote")->type_name("")->required();
-  report.callback([file] { std::cout << to_markdown(bench::from_json(read_text(*file))); });
+  auto command = std::make_shared<ReportCommand>();
+  CLI::App& report = *bench_command.add_subcommand("report", "Prints reports as Markdown tables");
+  report.add_option("FILE", command->files, "What `dic bench correlate --json FILE` wrote")
+      ->type_name("")
+      ->required();
+  report
+      .add_option(
+          "--into", command->document,
+          "Write NAME.json between the lines <!-- report: NAME --> and <!-- end of report --> of this file")
+      ->type_name("FILE");
+  report.callback([command] { run_report(*command); });
 }
 
 void add_ceilings(CLI::App& bench_command) {

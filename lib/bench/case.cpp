@@ -83,6 +83,43 @@ double Case::bytes() const {
   return side(references, ref_h, ref_w, 1) + side(windows, search_h, search_w, frames) + out;
 }
 
+namespace {
+
+/// The highest ceiling whose name begins with `what`; 0 where there is none.
+double fastest(const std::vector<Ceiling>& ceilings, std::string_view what) {
+  double value = 0;
+  for (const Ceiling& ceiling : ceilings)
+    if (ceiling.name.starts_with(what)) value = std::max(value, ceiling.value);
+  return value;
+}
+
+/// Operations per second of products that are exact for the elements of a case.
+double fastest_products(const Case& c, const std::vector<Ceiling>& ceilings) {
+  switch (c.type) {
+    case ScalarType::u8:
+      return std::max(fastest(ceilings, "u8"), fastest(ceilings, "dp4a"));
+    case ScalarType::u16: {
+      const bool fits_half = c.bit_depth > 0 && c.bit_depth <= 12;
+      const double tensor = fits_half ? fastest(ceilings, "f16 tensor") : fastest(ceilings, "u8 tensor") / 4;
+      return std::max(fastest(ceilings, "i16"), tensor);
+    }
+    case ScalarType::f32:
+      return fastest(ceilings, "f32");
+    case ScalarType::i32:
+    case ScalarType::f64:
+      break;
+  }
+  return fastest(ceilings, "f64");
+}
+
+}  // namespace
+
+double floor_seconds(const Case& shape, const std::vector<Ceiling>& ceilings) {
+  const double products = fastest_products(shape, ceilings), memory = fastest(ceilings, "memory");
+  if (products == 0 || memory == 0) return 0;
+  return std::max(shape.operations() / products, shape.bytes() / memory);
+}
+
 std::string describe(const Case& c) {
   std::ostringstream text;
   text << to_string(c.form) << ' ' << to_string(c.type);

@@ -183,7 +183,7 @@ Report correlate(const std::vector<Task>& tasks, const Options& options, const s
                  const Report& earlier, const std::function<void(const Report&)>& on_row,
                  std::stop_token stop) {
   if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
-  Report report{.machine = describe_machine(options, command), .rows = earlier.rows};
+  Report report{.machine = describe_machine(options, command), .ceilings = {}, .rows = earlier.rows};
   if (!earlier.rows.empty()) require_same_machine(report.machine, earlier.machine);
   std::erase_if(report.rows, has_failed);
   const std::vector<Row> done = report.rows;

@@ -7,7 +7,7 @@
 namespace dic::bench {
 namespace {
 
-constexpr const char* kBaselines[] = {"cpu-naive", "cuda-basic", "cpu-fft"};
+constexpr const char* kBaselines[] = {"cpu-naive", "cpu-fft", "cuda-basic", "cuda-fft"};
 
 /// Cases that differ in the size of the reference alone, and all their rows that can be plotted.
 struct Family {
@@ -88,7 +88,8 @@ double largest(const std::vector<Ceiling>& roofs, const std::string& unit) {
 }
 
 /// Useful operations against useful traffic, below the roofs: memory rises, arithmetic is level.
-Chart roofline(const Report& report, const std::vector<Ceiling>& roofs) {
+Chart roofline(const Report& report) {
+  const std::vector<Ceiling>& roofs = report.ceilings;
   Chart chart{"Roofline, " + report.machine.model, "useful operations per byte", "Gop/s", {}, 0, {}};
   for (const Row& row : report.rows) {
     if (row.outcome != Outcome::ok) continue;
@@ -124,8 +125,7 @@ std::string file_name(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report,
-                                               const std::vector<Ceiling>& roofs) {
+std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report) {
   std::filesystem::create_directories(folder);
   std::vector<std::filesystem::path> files;
   for (const Family& family : families_of(report))
@@ -136,9 +136,9 @@ std::vector<std::filesystem::path> write_plots(const std::filesystem::path& fold
       files.push_back(folder / (file_name(family.title) + "-over-" + baseline + ".png"));
       write_chart(files.back(), chart);
     }
-  if (!roofs.empty()) {
+  if (!report.ceilings.empty()) {
     files.push_back(folder / "roofline.png");
-    write_chart(files.back(), roofline(report, roofs));
+    write_chart(files.back(), roofline(report));
   }
   return files;
 }

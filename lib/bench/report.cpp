@@ -54,6 +54,16 @@ Machine machine_from(const Json& json) {
   return m;
 }
 
+Json json_of(const Ceiling& c) { return {{"name", c.name}, {"unit", c.unit}, {"value", c.value}}; }
+
+Ceiling ceiling_from(const Json& json) {
+  Ceiling c;
+  json.at("name").get_to(c.name);
+  json.at("unit").get_to(c.unit);
+  json.at("value").get_to(c.value);
+  return c;
+}
+
 Json json_of(const Timing& t) {
   return {{"first", t.first}, {"median", t.median},   {"least", t.least},
           {"most", t.most},   {"repeats", t.repeats}, {"iterations", t.iterations}};
@@ -151,23 +161,28 @@ std::string formatted(const char* format, double value) {
 /// Lines of a Markdown table: cases in the order of their first rows, columns by variant.
 class GroupTable {
  public:
+  explicit GroupTable(const std::vector<Ceiling>& ceilings) : ceilings_(ceilings) {}
+
   void add(const Row& row) {
     std::string name = describe(row.task.shape);
     if (row.task.level != Level::call) name.append(", ").append(to_string(row.task.level));
     at(columns_, row.task.variant);
     const std::size_t line = at(lines_, name);
     cells_.resize(lines_.size());
+    floors_.resize(lines_.size(), floor_seconds(row.task.shape, ceilings_));
     cells_[line].resize(std::max(cells_[line].size(), columns_.size()));
     cells_[line][at(columns_, row.task.variant)] = cell(row);
   }
 
   void print(std::ostream& out) const {
-    out << "| case |";
+    const bool has_floors = !ceilings_.empty();
+    out << (has_floors ? "| case | floor |" : "| case |");
     for (const std::string& column : columns_) out << ' ' << column << " |";
-    out << "\n|---|";
+    out << (has_floors ? "\n|---|---:|" : "\n|---|");
     for (std::size_t k = 0; k < columns_.size(); ++k) out << "---:|";
     for (std::size_t line = 0; line < lines_.size(); ++line) {
       out << "\n| " << lines_[line] << " |";
+      if (has_floors) out << ' ' << (floors_[line] > 0 ? milliseconds(floors_[line]) : "") << " |";
       for (std::size_t k = 0; k < columns_.size(); ++k)
         out << ' ' << (k < cells_[line].size() ? cells_[line][k] : "") << " |";
     }
@@ -183,20 +198,25 @@ class GroupTable {
     return list.size() - 1;
   }
 
+  static std::string milliseconds(double seconds) { return formatted("%.4g", 1e3 * seconds); }
+
   static std::string cell(const Row& row) {
     if (row.outcome != Outcome::ok) return std::string(to_string(row.outcome));
-    const std::string time = formatted("%.4g", 1e3 * row.seconds.median);
+    const std::string time = milliseconds(row.seconds.median);
     return row.task.variant == "planner" ? time + " (" + row.ran + ")" : time;
   }
 
+  std::vector<Ceiling> ceilings_;
   std::vector<std::string> lines_, columns_;
+  std::vector<double> floors_;  ///< of the lines, s
   std::vector<std::vector<std::string>> cells_;
 };
 
 }  // namespace
 
 std::string to_json(const Report& report) {
-  Json json = {{"machine", json_of(report.machine)}, {"rows", Json::array()}};
+  Json json = {{"machine", json_of(report.machine)}, {"ceilings", Json::array()}, {"rows", Json::array()}};
+  for (const Ceiling& ceiling : report.ceilings) json["ceilings"].push_back(json_of(ceiling));
   for (const Row& row : report.rows) json["rows"].push_back(json_of(row));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
@@ -206,6 +226,7 @@ Report from_json(const std::string& text) {
     const Json json = Json::parse(text);
     Report report;
     report.machine = machine_from(json.at("machine"));
+    for (const Json& ceiling : json.at("ceilings")) report.ceilings.push_back(ceiling_from(ceiling));
     for (const Json& row : json.at("rows")) report.rows.push_back(row_from(row));
     return report;
   } catch (const Json::exception& error) {
@@ -242,11 +263,18 @@ std::string to_markdown(const Report& report) {
       << " on " << m.model;
   if (m.device == "cpu") out << " (" << m.simd << ", " << m.threads << " in use)";
   out << "; inputs from seed " << m.seed << ". Medians in ms.\n";
+  if (!report.ceilings.empty()) {
+    out << "Floor: a direct computation at the ceilings of this device (";
+    for (const Ceiling& c : report.ceilings)
+      out << (&c == &report.ceilings.front() ? "" : ", ") << c.name << formatted(" %.4g G", 1e-9 * c.value)
+          << c.unit;
+    out << ").\n";
+  }
   std::vector<std::pair<std::string, GroupTable>> tables;
   for (const Row& row : report.rows) {
     const std::string& group = row.task.shape.group;
     auto table = std::find_if(tables.begin(), tables.end(), [&](const auto& t) { return t.first == group; });
-    if (table == tables.end()) table = tables.insert(table, {group, {}});
+    if (table == tables.end()) table = tables.insert(table, {group, GroupTable(report.ceilings)});
     table->second.add(row);
   }
   for (const auto& [group, table] : tables) {
@@ -254,6 +282,15 @@ std::string to_markdown(const Report& report) {
     table.print(out);
   }
   return out.str();
+}
+
+std::string insert_report(const std::string& document, const std::string& name, const std::string& text) {
+  const std::string begin = "<!-- report: " + name + " -->\n", end = "<!-- end of report -->";
+  const std::size_t first = document.find(begin), last = document.find(end, first);
+  if (first == std::string::npos || last == std::string::npos)
+    throw UsageError("The document has no lines \"<!-- report: " + name + " -->\" and \"" + end +
+                     "\": add them where the tables belong.");
+  return document.substr(0, first + begin.size()) + text + document.substr(last);
 }
 
 }  // namespace bench

@@ -64,9 +64,21 @@ class BenchCorrelateTest(ProgramTest):
     def test_the_report_as_markdown(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
         lines = self.succeed("bench", "report", "out.json").stdout.splitlines()
-        self.assertIn("| case | planner | cpu-naive | cpu-none |", lines)
+        self.assertIn("| case | floor | planner | cpu-naive | cpu-none |", lines)
         (line,) = [line for line in lines if "12x12" in line]
-        self.assertRegex(line, r"\| [0-9.e-]+ \(cpu-\w+\) \| [0-9.e-]+ \| failed \|$")
+        self.assertRegex(line, r"\| [0-9.e-]+ \| [0-9.e-]+ \(cpu-\w+\) \| [0-9.e-]+ \| failed \|$")
+
+    def test_the_report_in_a_document(self):
+        self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
+        document = self.folder / "doc.md"
+        document.write_text("before\n<!-- report: out -->\nold\n<!-- end of report -->\nafter\n")
+        self.succeed("bench", "report", "out.json", "--into", "doc.md")
+        tables = self.succeed("bench", "report", "out.json").stdout
+        self.assertEqual(
+            document.read_text(), f"before\n<!-- report: out -->\n{tables}<!-- end of report -->\nafter\n"
+        )
+        (self.folder / "other.json").write_text((self.folder / "out.json").read_text())
+        self.refuse(2, ["<!-- report: other -->"], "bench", "report", "other.json", "--into", "doc.md")
 
     def test_resume_keeps_what_is_done(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)

@@ -339,8 +339,13 @@ TEST(BenchCorrelate, RefusesOptionsThatMakeNoSense) {
 }
 
 TEST(BenchReport, JsonKeepsEverything) {
-  const Report report = correlate(parse(kGroups), quick_options(), "dic bench \"x\"");
+  Report report = correlate(parse(kGroups), quick_options(), "dic bench \"x\"");
+  report.ceilings = {{"f32 multiply-adds", "op/s", 2e9}};
   const Report read = from_json(to_json(report));
+  ASSERT_EQ(read.ceilings.size(), 1U);
+  EXPECT_EQ(read.ceilings[0].name, "f32 multiply-adds");
+  EXPECT_EQ(read.ceilings[0].unit, "op/s");
+  EXPECT_EQ(read.ceilings[0].value, 2e9);
   EXPECT_EQ(read.machine.command, report.machine.command);
   EXPECT_EQ(read.machine.model, report.machine.model);
   ASSERT_EQ(read.rows.size(), report.rows.size());
@@ -378,17 +383,47 @@ TEST(BenchReport, TablesHaveALinePerRowOrCase) {
 TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   const fs::path folder = fs::path(testing::TempDir()) / "dic_bench_plots";
   fs::remove_all(folder);
-  const Report report = correlate(parse(kGroups), quick_options(), "");
+  Report report = correlate(parse(kGroups), quick_options(), "");
   const auto files = write_plots(folder, report);
   ASSERT_EQ(files.size(), 2U);  // calls, and whole
   EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
   EXPECT_EQ(read_image(files[0]).width(), 1000);
-  const auto with_roofs = write_plots(folder, report, {{"adds", "op/s", 1e9}, {"memory", "B/s", 1e8}});
+  report.ceilings = {{"adds", "op/s", 1e9}, {"memory", "B/s", 1e8}};
+  const auto with_roofs = write_plots(folder, report);
   ASSERT_EQ(with_roofs.size(), 3U);
   EXPECT_EQ(with_roofs[2].filename(), "roofline.png");
   const auto one_size = parse("reference = 5\nshifts = 2\nvariant = [\"planner\", \"naive\"]\n");
   EXPECT_TRUE(write_plots(folder, correlate(one_size, quick_options(), "")).empty());
   fs::remove_all(folder);
+}
+
+TEST(BenchFloor, IsTheSlowerOfArithmeticAndMemory) {
+  Case c;
+  c.ref_h = 10, c.ref_w = 20, c.search_h = 12, c.search_w = 22;
+  c.shifts = Shifts::valid(10, 20, 12, 22);
+  const double operations = 2.0 * 9 * 200, bytes = 200 + 264 + sizeof(Peak);
+  const std::vector<Ceiling> fast_memory = {
+      {"dp4a multiply-adds", "op/s", 10}, {"u8 tensor multiply-adds", "op/s", 100}, {"memory", "B/s", 1e9}};
+  EXPECT_DOUBLE_EQ(floor_seconds(c, fast_memory), operations / 100);
+  const std::vector<Ceiling> slow_memory = {{"u8 multiply-adds", "op/s", 1e9}, {"memory", "B/s", 7}};
+  EXPECT_DOUBLE_EQ(floor_seconds(c, slow_memory), bytes / 7);
+  c.type = ScalarType::u16;
+  EXPECT_DOUBLE_EQ(floor_seconds(c, fast_memory), operations / 25) << "four products of bytes";
+  c.type = ScalarType::f64;
+  EXPECT_EQ(floor_seconds(c, fast_memory), 0) << "no ceiling for it";
+}
+
+TEST(BenchReport, GoesBetweenTheLinesOfItsName) {
+  const std::string document =
+      "a\n<!-- report: one -->\nold\n<!-- end of report -->\nb\n<!-- report: two -->\n<!-- end of report "
+      "-->\n";
+  const std::string want =
+      "a\n<!-- report: one -->\nold\n<!-- end of report -->\nb\n<!-- report: two -->\nnew\n<!-- end of "
+      "report -->\n";
+  EXPECT_EQ(insert_report(document, "two", "new\n"), want);
+  EXPECT_EQ(insert_report(want, "two", "new\n"), want);
+  EXPECT_THROW(insert_report(document, "three", ""), UsageError);
+  EXPECT_THROW(insert_report("<!-- report: one -->\n", "one", ""), UsageError);
 }
 
 TEST(BenchCeilings, AreAboveWhatTheNaiveVariantDoes) {

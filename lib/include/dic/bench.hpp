@@ -118,8 +118,21 @@ struct Machine {
   std::uint64_t seed = 1;
 };
 
+/// What a device can do at most.
+struct Ceiling {
+  std::string name;  ///< "f32 multiply-adds", "memory"
+  std::string unit;  ///< "op/s" (a multiply-add is two) or "B/s"
+  double value = 0;
+};
+/// The least time in s that a direct computation of the case takes below these ceilings: its useful
+/// operations at the fastest multiply-adds that are exact for its type (16 bits on tensor cores: four
+/// products of bytes, or f16 up to 12 bits), or its useful traffic at the bandwidth of memory. Transforms do
+/// fewer operations. 0 where the ceilings do not say.
+double floor_seconds(const Case& shape, const std::vector<Ceiling>& ceilings);
+
 struct Report {
   Machine machine;
+  std::vector<Ceiling> ceilings;  ///< of the device; may be empty
   std::vector<Row> rows;
 };
 
@@ -136,25 +149,21 @@ std::string to_json(const Report& report);
 Report from_json(const std::string& text);
 /// A header and a line per row.
 std::string to_csv(const Report& report);
-/// A table per group: a line per case, a column per variant.
+/// A table per group: a line per case, a column per variant and, where there are ceilings, one for the floor.
 std::string to_markdown(const Report& report);
+/// The document with `text` between its lines "<!-- report: NAME -->" and "<!-- end of report -->". Throws
+/// UsageError where it has no such lines.
+std::string insert_report(const std::string& document, const std::string& name, const std::string& text);
 
-/// What a device can do at most.
-struct Ceiling {
-  std::string name;  ///< "f32 multiply-adds", "memory"
-  std::string unit;  ///< "op/s" (a multiply-add is two) or "B/s"
-  double value = 0;
-};
 /// Measures multiply-adds in registers and the bandwidth of memory (CPU: STREAM triad on all threads; GPU:
 /// copies), the best of the repeats. Throws UsageError, DeviceError.
 std::vector<Ceiling> ceilings(const Options& options);
 
 /// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
-/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. With
-/// `roofs`, also a roofline: useful operations per second of every row against its operations per byte, below
-/// what the device can do. Only rows that are ok. Returns the files. Throws FileError.
-std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report,
-                                               const std::vector<Ceiling>& roofs = {});
+/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Where
+/// the report has ceilings, also a roofline: useful operations per second of every row against its operations
+/// per byte, below what the device can do. Only rows that are ok. Returns the files. Throws FileError.
+std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
 
 struct TrackCase {
   int size = 1024;   ///< side of the pictures, px
