@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <dic/error.hpp>
 #include <dic/kernels/ncc.hpp>
@@ -7,6 +6,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "kernels/device_timing.hpp"
 
 // Times every registered variant on the device, kernels only: medians over repeats, warm, data in device
 // memory.
@@ -18,6 +19,7 @@ using namespace dic;
 using kernels::DeviceBuffer;
 using kernels::NccJob;
 using kernels::Stream;
+using test::median_seconds;
 
 struct Shape {
   const char* name;
@@ -79,24 +81,6 @@ class Side {
   int count_, size_;
   DeviceBuffer pixels_, picture_, positions_;
 };
-
-/// Median seconds of one launch: launches are queued in groups that take at least a millisecond.
-template <typename Launch>
-double median_seconds(const Stream& stream, Launch&& launch) {
-  using Clock = std::chrono::steady_clock;
-  const auto timed = [&](int launches) {
-    const auto start = Clock::now();
-    for (int i = 0; i < launches; ++i) launch();
-    stream.synchronize("timing");
-    return std::chrono::duration<double>(Clock::now() - start).count() / launches;
-  };
-  timed(1);
-  const int launches = std::clamp(static_cast<int>(2e-3 / timed(1)), 1, 1000);
-  std::vector<double> seconds;
-  for (int repeat = 0; repeat < 5; ++repeat) seconds.push_back(timed(launches));
-  std::nth_element(seconds.begin(), seconds.begin() + 2, seconds.end());
-  return seconds[2];
-}
 
 void time_shape(const Shape& shape, std::span<char*> wanted) {
   const Stream stream;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <dic/correlate.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/picture.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,15 +12,6 @@
 /// The correlation family on the GPU: the job, the registry of variants, and the kernels that turn sums into
 /// scores and peaks. Definition, forms, measures and types are those of <dic/correlate.hpp>.
 namespace dic::kernels {
-
-/// A picture in device memory. `data` and `row_bytes` are multiples of the element size; nothing more is
-/// asked of alignment.
-struct DevicePicture {
-  const void* data = nullptr;
-  std::ptrdiff_t row_bytes = 0;
-  int width = 0;
-  int height = 0;
-};
 
 /// `count` matrices of one size (at least 1x1), read in place from pictures. Both pointers are device memory.
 /// References lie inside their pictures; of windows, what lies outside counts as zero.

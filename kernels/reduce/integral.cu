@@ -1,0 +1,172 @@
+#include "common/launch.cuh"
+#include "dic/kernels/reduce.hpp"
+
+// The picture is cut into bands. First the columns of every band are summed, then these sums are added up
+// down the picture; now a block can turn any band into rows of the table, with one more row that holds the
+// sums of what lies above. The picture is read twice and the table written once.
+namespace dic::kernels {
+namespace {
+
+constexpr int threads = 256;
+constexpr int rows_of_band = 15;  ///< with the row of what lies above, one per warp
+constexpr int band_warps = rows_of_band + 1;
+constexpr int band_threads = band_warps * warp_size;
+constexpr int columns_of_lane = 4;
+constexpr int chunk = columns_of_lane * warp_size;  ///< columns that a block works on at a time
+
+template <typename Sum, Power power, typename T>
+__device__ Sum raised(T value) {
+  const Sum sum = static_cast<Sum>(value);
+  return power == Power::one ? sum : sum * sum;
+}
+
+template <typename T>
+__device__ const T* row_of(const DevicePicture& picture, int y) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(picture.data) + y * picture.row_bytes);
+}
+
+/// above[band, x] = sum of column x of the band.
+template <typename T, Power power>
+__global__ void __launch_bounds__(threads)
+    sum_bands(const __grid_constant__ DevicePicture in, int bands, IntegralOf<T, power>* above) {
+  using Sum = IntegralOf<T, power>;
+  for_each_task(std::int64_t{bands} * in.width, threads, threadIdx.x, [&](std::int64_t task) {
+    const auto x = static_cast<int>(task % in.width);
+    const auto y0 = static_cast<int>(task / in.width) * rows_of_band;
+    Sum sum = 0;
+#pragma unroll
+    for (int y = y0; y < y0 + rows_of_band; ++y)
+      if (y < in.height) sum += raised<Sum, power>(row_of<T>(in, y)[x]);
+    above[task] = sum;
+  });
+}
+
+/// above[band, x] becomes the sum of all bands above.
+template <typename Sum>
+__global__ void __launch_bounds__(threads) add_bands(int width, int bands, Sum* above) {
+  constexpr int at_once = 16;  // loads in flight
+  for_each_task(width, threads, threadIdx.x, [&](std::int64_t x) {
+    Sum total = 0;
+    for (int band = 0; band < bands; band += at_once) {
+      Sum sums[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i)
+        sums[i] = band + i < bands ? above[std::int64_t{band + i} * width + x] : Sum{0};
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        if (band + i < bands) above[std::int64_t{band + i} * width + x] = total;
+        total += sums[i];
+      }
+    }
+  });
+}
+
+template <typename Sum>
+struct alignas(sizeof(Sum) * columns_of_lane) LaneColumns {
+  Sum sum[columns_of_lane];
+};
+
+/// Turns the values of neighbouring columns into their running sums across the warp, after `before`.
+template <typename Sum>
+__device__ void add_along(LaneColumns<Sum>& values, Sum before) {
+  const int lane = threadIdx.x % warp_size;
+#pragma unroll
+  for (int i = 1; i < columns_of_lane; ++i) values.sum[i] += values.sum[i - 1];
+  const Sum own = values.sum[columns_of_lane - 1];
+  Sum running = own;
+#pragma unroll
+  for (int offset = 1; offset < warp_size; offset *= 2) {
+    const Sum left = __shfl_up_sync(0xffffffffu, running, offset);
+    if (lane >= offset) running += left;
+  }
+  const Sum of_left = __shfl_up_sync(0xffffffffu, running, 1);
+#pragma unroll
+  for (int i = 0; i < columns_of_lane; ++i) values.sum[i] += before + (lane > 0 ? of_left : Sum{0});
+}
+
+/// A block makes the table's rows of one band, from left to right. Warp 0 has the row of what lies above, the
+/// others a row of the picture each: sums along the rows, then down the columns.
+template <typename T, Power power>
+__global__ void __launch_bounds__(band_threads)
+    integrate_bands(const __grid_constant__ DevicePicture in, int bands, const IntegralOf<T, power>* above,
+                    IntegralOf<T, power>* table) {
+  using Sum = IntegralOf<T, power>;
+  __shared__ LaneColumns<Sum> along[2][band_warps][warp_size];
+  const int lane = threadIdx.x % warp_size, row = threadIdx.x / warp_size;
+  const std::int64_t pitch = std::int64_t{in.width} + 1;
+  for_each_task(bands, 1, 0, [&](std::int64_t band) {
+    const auto y0 = static_cast<int>(band) * rows_of_band;
+    const int y = y0 + row - 1;
+    const int rows = min(rows_of_band, in.height - y0) + 1;
+    const auto value_at = [&](int x) {
+      if (x >= in.width || row >= rows) return Sum{0};
+      return row == 0 ? above[band * in.width + x] : raised<Sum, power>(row_of<T>(in, y)[x]);
+    };
+    const int first_row = band == 0 ? 0 : 1;  // the row above the band belongs to its predecessor
+    if (lane == 0 && row >= first_row && row < rows) table[(y + 1) * pitch] = 0;
+    Sum before = 0;
+    for (int x0 = 0, buffer = 0; x0 < in.width; x0 += chunk, buffer = 1 - buffer) {
+      LaneColumns<Sum> values;
+#pragma unroll
+      for (int i = 0; i < columns_of_lane; ++i) values.sum[i] = value_at(x0 + lane * columns_of_lane + i);
+      add_along(values, before);
+      before = __shfl_sync(0xffffffffu, values.sum[columns_of_lane - 1], warp_size - 1);
+      along[buffer][row][lane] = values;
+      __syncthreads();  // one barrier per chunk: the other buffer is still read
+      // A thread goes down a quarter of the rows of one column.
+      const int column = threadIdx.x % chunk, first = threadIdx.x / chunk * columns_of_lane;
+      const auto at = [&](int r) {
+        return along[buffer][r][column / columns_of_lane].sum[column % columns_of_lane];
+      };
+      Sum sum = 0;
+      for (int r = 0; r < first; ++r) sum += at(r);
+#pragma unroll
+      for (int r = first; r < first + columns_of_lane; ++r) {
+        sum += at(r);
+        if (r >= first_row && r < rows && x0 + column < in.width)
+          table[(y0 + r) * pitch + x0 + column + 1] = sum;
+      }
+    }
+    __syncthreads();  // the buffers are used again for the next band
+  });
+}
+static_assert(band_warps == columns_of_lane * (band_threads / chunk));
+
+int bands_of(const DevicePicture& in) { return (in.height + rows_of_band - 1) / rows_of_band; }
+
+}  // namespace
+
+template <typename T, Power power>
+std::size_t integral_workspace_bytes(const DevicePicture& in) {
+  return sizeof(IntegralOf<T, power>) * static_cast<std::size_t>(bands_of(in)) * in.width;
+}
+
+template <typename T, Power power>
+void launch_integral(const DevicePicture& in, IntegralOf<T, power>* table, void* workspace,
+                     StreamHandle stream) {
+  using Sum = IntegralOf<T, power>;
+  const int bands = bands_of(in);
+  if (bands == 0 || in.width == 0) {
+    const std::size_t entries = (in.width + std::size_t{1}) * (in.height + std::size_t{1});
+    return fill(table, 0, entries * sizeof(Sum), stream);
+  }
+  auto* above = static_cast<Sum*>(workspace);
+  sum_bands<T, power>
+      <<<grid_size(std::int64_t{bands} * in.width, threads), threads, 0, stream>>>(in, bands, above);
+  add_bands<<<grid_size(in.width, threads), threads, 0, stream>>>(in.width, bands, above);
+  integrate_bands<T, power><<<grid_size(bands, 1), band_threads, 0, stream>>>(in, bands, above, table);
+  check_launch("integral image (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
+}
+
+#define DIC_INSTANTIATE(T, power)                                                \
+  template std::size_t integral_workspace_bytes<T, power>(const DevicePicture&); \
+  template void launch_integral<T, power>(const DevicePicture&, IntegralOf<T, power>*, void*, StreamHandle);
+DIC_INSTANTIATE(std::uint8_t, Power::one)
+DIC_INSTANTIATE(std::uint8_t, Power::two)
+DIC_INSTANTIATE(std::uint16_t, Power::one)
+DIC_INSTANTIATE(std::uint16_t, Power::two)
+DIC_INSTANTIATE(float, Power::one)
+DIC_INSTANTIATE(float, Power::two)
+#undef DIC_INSTANTIATE
+
+}  // namespace dic::kernels

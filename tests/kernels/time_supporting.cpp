@@ -1,0 +1,148 @@
+#include <cstdio>
+#include <dic/error.hpp>
+#include <dic/kernels/filter.hpp>
+#include <dic/kernels/reduce.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/device_timing.hpp"
+
+// Times the supporting kernels on pictures of 4096 x 4096 in device memory: medians over repeats, warm; the
+// floor is what must be read and written, at 3.0 TB/s.
+//
+//     kernels_time_supporting
+namespace {
+
+using namespace dic;
+using kernels::Border;
+using kernels::DeviceBuffer;
+using kernels::GradientOf;
+using kernels::Power;
+using kernels::Segments;
+using kernels::Stream;
+
+constexpr int size = 4096;
+constexpr double pixels = double{size} * size;
+
+template <typename Launch>
+void report(const Stream& stream, const std::string& name, double bytes, Launch&& launch) {
+  const double seconds = test::median_seconds(stream, launch), floor = bytes / 3.0e12;
+  std::printf("%-44s %8.1f us   floor %6.1f us   %3.0f %%\n", name.c_str(), 1e6 * seconds, 1e6 * floor,
+              100 * floor / seconds);
+  std::fflush(stdout);
+}
+
+/// A random picture and memory for the results.
+template <typename T>
+struct Setup {
+  Stream stream;
+  DeviceBuffer memory, table, other, workspace;
+  kernels::DevicePicture picture;
+  std::string type;
+
+  explicit Setup(std::string name) : type(std::move(name)) {
+    std::mt19937 random(1);
+    std::vector<T> values(static_cast<std::size_t>(pixels));
+    for (T& value : values) value = static_cast<T>(random() % 65536);
+    kernels::upload(memory.reserve(values.size() * sizeof(T)), values.data(), values.size() * sizeof(T),
+                    stream);
+    stream.synchronize("upload");
+    picture = {memory.data(), size * sizeof(T), size, size};
+    table.reserve(static_cast<std::size_t>(8 * (size + 1.0) * (size + 1)));
+    other.reserve(static_cast<std::size_t>(4 * pixels));
+    workspace.reserve(64 << 20);
+  }
+  kernels::DevicePlane<float> plane(const DeviceBuffer& buffer) const {
+    return {static_cast<float*>(buffer.data()), size * sizeof(float)};
+  }
+};
+
+template <typename T>
+void time_filters(const Setup<T>& s, ScalarType type) {
+  for (const int taps : {3, 7, 15, 31, 63}) {
+    const std::vector<float> weights(taps, 1.0F / static_cast<float>(taps));
+    report(s.stream, s.type + " convolution " + std::to_string(taps) + " x " + std::to_string(taps),
+           pixels * (sizeof(T) + 4), [&] {
+             kernels::launch_convolution(s.picture, type, weights, weights, Border::mirror, s.plane(s.table),
+                                         s.stream.handle());
+           });
+  }
+  const auto gradient = [&](GradientOf of, const char* name) {
+    report(s.stream, s.type + " gradient of " + name, pixels * (sizeof(T) + 8), [&] {
+      kernels::launch_gradient(s.picture, type, of, s.plane(s.table), s.plane(s.other), s.stream.handle());
+    });
+  };
+  gradient(GradientOf::picture, "a picture");
+  if constexpr (std::is_same_v<T, float>) {
+    gradient(GradientOf::cubic_spline, "a cubic spline");
+    gradient(GradientOf::quintic_spline, "a quintic spline");
+  }
+}
+
+template <typename T, Power power>
+void time_integral(const Setup<T>& s, const char* name) {
+  using Sum = kernels::IntegralOf<T, power>;
+  report(s.stream, s.type + " integral image of " + name, pixels * (sizeof(T) + sizeof(Sum)), [&] {
+    kernels::launch_integral<T, power>(s.picture, static_cast<Sum*>(s.table.data()), s.workspace.data(),
+                                       s.stream.handle());
+  });
+}
+
+template <typename T>
+void time_reductions(const Setup<T>& s) {
+  for (const int length : {81, 1024, size * size}) {
+    const auto count = static_cast<std::int64_t>(pixels) / length;
+    const Segments<T> in{static_cast<const T*>(s.memory.data()), count, length, length};
+    const std::string of = " of " + std::to_string(count) + " x " + std::to_string(length);
+    report(s.stream, s.type + " sums" + of, pixels * sizeof(T), [&] {
+      kernels::launch_sums(in, static_cast<kernels::SumOf<T>*>(s.table.data()), s.workspace.data(),
+                           s.stream.handle());
+    });
+    report(s.stream, s.type + " maxima" + of, pixels * sizeof(T), [&] {
+      kernels::launch_maxima(in, static_cast<kernels::Element<T>*>(s.table.data()), s.workspace.data(),
+                             s.stream.handle());
+    });
+  }
+}
+
+void time_largest(const Setup<float>& s) {
+  for (const int length : {1024, size * size}) {
+    for (const int k : {1, 16, 1024}) {
+      const auto count = static_cast<std::int64_t>(pixels) / length;
+      if (double(count) * k > pixels / 4) continue;  // more results than input
+      const Segments<float> in{static_cast<const float*>(s.memory.data()), count, length, length};
+      report(s.stream,
+             "f32 largest " + std::to_string(k) + " of " + std::to_string(count) + " x " +
+                 std::to_string(length),
+             pixels * sizeof(float), [&] {
+               kernels::launch_largest(in, k, static_cast<kernels::Element<float>*>(s.table.data()),
+                                       s.workspace.data(), s.stream.handle());
+             });
+    }
+  }
+}
+
+template <typename T>
+void time_all(const char* name, ScalarType type) {
+  const Setup<T> setup(name);
+  time_filters(setup, type);
+  time_integral<T, Power::one>(setup, "values");
+  time_integral<T, Power::two>(setup, "squares");
+  time_reductions(setup);
+  if constexpr (std::is_same_v<T, float>) time_largest(setup);
+}
+
+}  // namespace
+
+int main() {
+  try {
+    std::printf("%s\n", kernels::find_device(0).model.c_str());
+    time_all<std::uint8_t>("u8", ScalarType::u8);
+    time_all<std::uint16_t>("u16", ScalarType::u16);
+    time_all<float>("f32", ScalarType::f32);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
