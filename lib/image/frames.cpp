@@ -86,6 +86,7 @@ class FileSource : public FrameSource {
   std::int64_t count() const override { return static_cast<std::int64_t>(files_.size()); }
   std::string name(std::int64_t i) const override { return files_.at(i).filename().string(); }
   Image read(std::int64_t i) override { return read_image(files_.at(i)); }
+  bool reads_in_parallel() const override { return true; }
 
  private:
   std::vector<fs::path> files_;

@@ -6,13 +6,12 @@
 #include <dic/info.hpp>
 #include <dic/track.hpp>
 #include <exception>
-#include <future>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "track/read_ahead.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 
@@ -28,47 +27,6 @@ class Stopwatch {
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-struct Frame {
-  std::int64_t index = 0;
-  std::string name;
-  Image image;
-  std::string error;  // why it could not be read
-};
-
-// Frames of a source in order, from `index` on; the next one is read while the caller works on the current.
-class ReadAhead {
- public:
-  ReadAhead(FrameSource& source, std::int64_t index) : source_(source) { request(index); }
-
-  // Nothing at the end.
-  std::optional<Frame> next() {
-    std::optional<Frame> frame = pending_.get();
-    if (frame) request(frame->index + 1);
-    return frame;
-  }
-
- private:
-  void request(std::int64_t index) {
-    pending_ = std::async(std::launch::async, [this, index] { return read(index); });
-  }
-
-  std::optional<Frame> read(std::int64_t index) {
-    if (source_.count() >= 0 && index >= source_.count()) return std::nullopt;
-    Frame frame{index, source_.name(index), {}, {}};
-    try {
-      frame.image = source_.read(index);
-    } catch (const FileError& e) {
-      frame.error = e.what();
-    } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is
-      return std::nullopt;
-    }
-    return frame;
-  }
-
-  FrameSource& source_;
-  std::future<std::optional<Frame>> pending_;
 };
 
 std::string describe(ImageView picture) {
@@ -162,7 +120,7 @@ class Run {
   }
 
   void track_all() {
-    ReadAhead frames(*source_, first_current_);
+    ReadAhead frames(*source_, first_current_, frames_ahead(*source_));
     for (;;) {
       if (stop_.stop_requested()) {
         summary_.interrupted = true;

@@ -1,0 +1,48 @@
+#include "track/read_ahead.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <stdexcept>
+#include <thread>
+
+namespace dic {
+namespace {
+
+std::optional<Frame> read(FrameSource& source, std::int64_t index) {
+  if (source.count() >= 0 && index >= source.count()) return std::nullopt;
+  Frame frame{index, source.name(index), {}, {}};
+  try {
+    frame.image = source.read(index);
+  } catch (const FileError& e) {
+    frame.error = e.what();
+  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is
+    return std::nullopt;
+  }
+  return frame;
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(FrameSource& source, std::int64_t first, int frames)
+    : source_(source), next_request_(first) {
+  for (int i = 0; i < frames; ++i) request();
+}
+
+std::optional<Frame> ReadAhead::next() {
+  std::optional<Frame> frame = pending_.front().get();
+  pending_.pop_front();
+  request();
+  return frame;
+}
+
+void ReadAhead::request() {
+  pending_.push_back(
+      std::async(std::launch::async, [this, index = next_request_++] { return read(source_, index); }));
+}
+
+int frames_ahead(const FrameSource& source) {
+  if (!source.reads_in_parallel()) return 1;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 8);
+}
+
+}  // namespace dic

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <dic/image_io.hpp>
+#include <future>
+#include <optional>
+#include <string>
+
+namespace dic {
+
+/// One frame of a source, or why it could not be read.
+struct Frame {
+  std::int64_t index = 0;
+  std::string name;
+  Image image;
+  std::string error;  ///< one sentence; empty where there is a picture
+};
+
+/// The frames of a source in order, from one on. The next ones are read while the caller works: one, or
+/// several at once where the source allows it.
+class ReadAhead {
+ public:
+  /// frames: how many are being read or wait to be taken, at least 1. The source must outlive this object.
+  ReadAhead(FrameSource& source, std::int64_t first, int frames);
+
+  /// Waits for the next frame; nothing at the end.
+  std::optional<Frame> next();
+
+ private:
+  void request();
+
+  FrameSource& source_;
+  std::int64_t next_request_;
+  std::deque<std::future<std::optional<Frame>>> pending_;
+};
+
+/// Frames to read ahead on this machine: a quarter of its cores decodes, at most 8 pictures wait.
+int frames_ahead(const FrameSource& source);
+
+}  // namespace dic
