@@ -13,12 +13,20 @@ constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32,
                                ScalarType::f64};
 
 constexpr std::array u8_only{ScalarType::u8};
+constexpr std::array u16_only{ScalarType::u16};
+
+constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
+constexpr std::array zncc_only{Measure::zncc};
 
 constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
+constexpr FusedScores u16_tensor_fused{u16_tensor_scores_fit, launch_u16_tensor_scores,
+                                       launch_u16_tensor_peaks};
+constexpr FusedScores f16_tensor_fused{f16_tensor_scores_fit, launch_f16_tensor_scores,
+                                       launch_f16_tensor_peaks};
 
 constexpr NccVariant general(std::string_view name, std::string_view idea, bool repeatable,
                              void (*launch)(const NccJob&, void*, StreamHandle)) {
-  return {name, idea, all_forms, all_types, repeatable, nullptr, launch, nullptr};
+  return {name, idea, all_forms, all_types, all_measures, repeatable, nullptr, launch};
 }
 
 constexpr std::array variants{
@@ -43,7 +51,19 @@ constexpr std::array variants{
             launch_warp_per_shift_simple),
     NccVariant{"cuda-u8-tensor",
                "8-bit products on tensor cores, exact; for shifts that lie inside the window", all_forms,
-               u8_only, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},
+               u8_only, all_measures, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},
+    NccVariant{
+        "cuda-u16-tensor",
+        "16-bit products as four products of bytes on tensor cores, exact; for shifts that lie inside the "
+        "window",
+        all_forms, u16_only, all_measures, true, refuses_u16_tensor, launch_u16_tensor, &u16_tensor_fused,
+        u16_tensor_shared_bytes},
+    NccVariant{
+        "cuda-f16-tensor",
+        "scores of pictures of up to 12 bit from half floats on tensor cores; for shifts that lie inside "
+        "the window",
+        all_forms, u16_only, zncc_only, true, refuses_f16_tensor, nullptr, &f16_tensor_fused,
+        f16_tensor_shared_bytes},
 };
 
 std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
@@ -95,6 +115,7 @@ std::string refusal(const NccVariant& variant, const NccJob& job) {
 
 void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream) {
   if (const std::string reason = refusal(variant, job); !reason.empty()) throw UsageError(reason);
+  if (!variant.launch) throw UsageError(std::string(variant.name) + " computes scores only.");
   if (job.outputs() == 0) return;
   variant.launch(job, out, stream);
   check_launch(describe(variant.name, job));

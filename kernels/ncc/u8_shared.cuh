@@ -47,6 +47,18 @@ __device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_
          0;
 }
 
+/// The matrix with its bytes as elements.
+template <typename T>
+__device__ Matrix<u8> bytes_of(const Matrix<T>& matrix) {
+  constexpr int bytes = sizeof(T);
+  return {reinterpret_cast<const u8*>(matrix.origin),
+          matrix.row_bytes,
+          bytes * matrix.x0,
+          bytes * matrix.x1,
+          matrix.y0,
+          matrix.y1};
+}
+
 /// rows x words of a matrix from (y, x) on; elements that do not exist are zero. Global memory is read in
 /// aligned words that hold at least one existing element.
 __device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
@@ -104,9 +116,8 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
 /// `reference_pad` zero bytes come first in a row, zeros fill it. Returns the byte after the pad where the
 /// reference begins: the bytes before it are left to clear_before_reference. Call wait_for_copies() before
 /// the block synchronizes.
-__device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t index, int last_row,
-                                      int stride, Word* shared) {
-  const auto reference = load_matrix<u8>(batch, index);
+__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
+                                      std::int64_t index, int last_row, int stride, Word* shared) {
   if (!has_whole_chunks(batch, index)) {
     stage_words(reference, -1, -reference_pad, last_row + 1, stride, stride, shared);
     return 0;
@@ -118,13 +129,13 @@ __device__ inline int stage_reference(const DeviceMatrices& batch, std::int64_t 
   const int target_step = cells.rows_at_once() * stride * static_cast<int>(sizeof(Word));
   for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
     const int column = chunk * chunk_bytes - reference_pad - offset;  // of the chunk's first byte
-    const int bytes = chunk > 0 ? max(min(batch.width - column, chunk_bytes), 0) : 0;
+    const int bytes = chunk > 0 ? max(min(reference.x1 - column, chunk_bytes), 0) : 0;
     const u8* source = reference.origin + column + (cells.row() - 1) * reference.row_bytes;
     auto target =
         static_cast<unsigned>(__cvta_generic_to_shared(shared + cells.row() * stride)) + chunk * chunk_bytes;
 #pragma unroll 4
     for (int row = cells.row(); row <= last_row; row += cells.rows_at_once()) {
-      const bool exists = static_cast<unsigned>(row - 1) < static_cast<unsigned>(batch.height);
+      const bool exists = static_cast<unsigned>(row - 1) < static_cast<unsigned>(reference.y1);
       copy_chunk(target, exists ? source : reference.origin - offset, exists ? bytes : 0);
       source += source_step;
       target += target_step;

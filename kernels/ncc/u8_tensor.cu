@@ -275,8 +275,10 @@ __global__ void __launch_bounds__(most_warps* warp_size, 4)
     const int window_byte =
         stage_window(frame.search, window, window_index, window_y, window_x, h + share.shifts_y - 1,
                      w + share.shifts_x - 1, cut.k.window_stride, window_words);
-    const int reference_byte = stage_reference(frame.reference, frame.reference_of(share.pair), cut.k.rows,
-                                               cut.k.reference_stride, reference_words);
+    const std::int64_t reference_index = frame.reference_of(share.pair);
+    const int reference_byte =
+        stage_reference(frame.reference, load_matrix<u8>(frame.reference, reference_index), reference_index,
+                        cut.k.rows, cut.k.reference_stride, reference_words);
     if constexpr (output != Result::sums) clear_columns(cut.sums, columns);
     wait_for_copies();
     __syncthreads();

@@ -22,4 +22,19 @@ void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind,
                              StreamHandle stream);
 void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
 
+std::string refuses_u16_tensor(const NccJob& job);
+void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream);
+int u16_tensor_shared_bytes(const NccJob& job);
+bool u16_tensor_scores_fit(const NccJob& job, bool peaks);
+void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                              StreamHandle stream);
+void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
+
+std::string refuses_f16_tensor(const NccJob& job);
+int f16_tensor_shared_bytes(const NccJob& job);
+bool f16_tensor_scores_fit(const NccJob& job, bool peaks);
+void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                              StreamHandle stream);
+void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
+
 }  // namespace dic::kernels

@@ -31,6 +31,7 @@ struct Job {
   Measure measure = Measure::zncc;
   std::span<const ImageView> mask;  ///< empty, or one u8 picture per reference picture
   ScalarType type = ScalarType::u8;
+  int bit_depth = 0;  ///< see CorrelateShape
   std::int64_t references = 0;
   std::int64_t windows = 0;
   std::int64_t pairs = 0;

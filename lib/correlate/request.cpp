@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <dic/error.hpp>
 #include <type_traits>
@@ -93,6 +94,17 @@ std::int64_t count_pairs(const Job& job) {
   return n * m;
 }
 
+/// Significant bits of the pictures of both sides; 0 where one may use all of its type.
+int common_bit_depth(const Job& job) {
+  int depth = 0;
+  for (const std::span<const ImageView> pictures : {job.reference.pictures, job.search.pictures})
+    for (const ImageView& picture : pictures) {
+      if (picture.bit_depth == 0) return 0;
+      depth = std::max(depth, picture.bit_depth);
+    }
+  return depth;
+}
+
 }  // namespace
 
 Pair Job::pair(std::int64_t k) const {
@@ -113,6 +125,7 @@ CorrelateShape Job::shape() const {
   return {.form = form,
           .type = type,
           .measure = measure,
+          .bit_depth = bit_depth,
           .ref_h = reference.height,
           .ref_w = reference.width,
           .search_h = search.height,
@@ -138,6 +151,7 @@ Job check_request(const CorrelateRequest& request) {
   job.windows = ssize(job.search);
   check_pictures(job.reference, job.type, "reference");
   check_pictures(job.search, job.type, "search");
+  job.bit_depth = common_bit_depth(job);
   check_shifts(job.shifts);
   check_mask(job.mask, job.reference);
   job.pairs = count_pairs(job);

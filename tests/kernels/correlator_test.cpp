@@ -17,12 +17,12 @@ constexpr ScalarType scalar_type = std::is_same_v<T, std::uint8_t>    ? ScalarTy
                                                                       : ScalarType::f64;
 
 template <typename T>
-std::vector<ImageView> views(const Side& side, const std::vector<T>& values) {
+std::vector<ImageView> views(const Side& side, const std::vector<T>& values, int bit_depth) {
   std::vector<ImageView> all;
   for (int p = 0; p < side.pictures; ++p)
     all.push_back({values.data() + static_cast<std::size_t>(p) * side.picture_h * side.picture_w,
                    scalar_type<T>, side.picture_w, side.picture_h,
-                   static_cast<std::ptrdiff_t>(side.picture_w * sizeof(T))});
+                   static_cast<std::ptrdiff_t>(side.picture_w * sizeof(T)), bit_depth});
   return all;
 }
 
@@ -38,10 +38,12 @@ struct Problem {
     search = random_pixels<T>(c.search, 4);
   }
   std::string variant;  ///< empty: the planner's choice
+  int bit_depth = 0;
+  double slack = 0;  ///< what a score may be off beyond float rounding
 
   CorrelateRequest request(Measure measure) {
-    reference_views = views(c.reference, reference);
-    search_views = views(c.search, search);
+    reference_views = views(c.reference, reference, bit_depth);
+    search_views = views(c.search, search, bit_depth);
     CorrelateRequest request;
     request.form = c.form;
     request.reference = {reference_views, c.reference.positions, c.reference.h, c.reference.w};
@@ -83,8 +85,8 @@ struct Problem {
   }
 };
 
-double tolerance(Measure measure, double want) {
-  return measure == Measure::ssd ? 1e-6 * std::abs(want) : 2e-6;
+double tolerance(Measure measure, double want, double slack) {
+  return slack + (measure == Measure::ssd ? 1e-6 * std::abs(want) : 2e-6);
 }
 
 double value_of(double score, Measure measure) {
@@ -104,7 +106,7 @@ void check_surfaces(Correlator& correlator, Problem<T>& problem, Measure measure
     const std::vector<double> want = problem.scores(measure, k);
     for (std::size_t i = 0; i < want.size(); ++i) {
       const double value = value_of(want[i], measure);
-      ASSERT_NEAR(got.surface<float>(k)[i], value, tolerance(measure, value))
+      ASSERT_NEAR(got.surface<float>(k)[i], value, tolerance(measure, value, problem.slack))
           << "pair " << k << " shift " << i;
     }
   }
@@ -139,17 +141,18 @@ void check_peaks(Correlator& correlator, Problem<T>& problem, Measure measure) {
       ASSERT_EQ(peak.score, 0.0f);
       continue;
     }
-    const double value = value_of(best, measure), slack = tolerance(measure, value);
+    const double value = value_of(best, measure), slack = tolerance(measure, value, problem.slack);
     ASSERT_NEAR(peak.score, value, slack);
     ASSERT_NEAR(at(peak.dx, peak.dy), best, 2 * slack) << "not the best shift";
     ASSERT_NEAR(peak.second, std::isnan(second) ? 0.0 : value_of(second, measure),
-                tolerance(measure, value_of(second, measure)));
+                tolerance(measure, value_of(second, measure), problem.slack));
     ASSERT_EQ(peak.at_border, peak.dx == shifts.dx_min || peak.dx == shifts.dx_max ||
                                   peak.dy == shifts.dy_min || peak.dy == shifts.dy_max);
     for (int i = 0; i < 9; ++i) {
       const double neighbour = at(peak.dx + i % 3 - 1, peak.dy + i / 3 - 1);
       const double shown = std::isnan(neighbour) ? peak.score : value_of(neighbour, measure);
-      ASSERT_NEAR(peak.neighbourhood[i], shown, tolerance(measure, shown)) << "neighbour " << i;
+      ASSERT_NEAR(peak.neighbourhood[i], shown, tolerance(measure, shown, problem.slack))
+          << "neighbour " << i;
     }
   }
 }
@@ -179,7 +182,8 @@ TEST_F(CudaCorrelator, u8) {
 }
 TEST_F(CudaCorrelator, u16) {
   Correlator c("cuda");
-  check_all_measures<std::uint16_t>(c);
+  check_all_measures<std::uint16_t>(c, "cuda-u16-tensor");
+  check_all_measures<std::uint16_t>(c, "cuda-basic");
 }
 TEST_F(CudaCorrelator, i32) {
   Correlator c("cuda");
@@ -192,6 +196,89 @@ TEST_F(CudaCorrelator, f32) {
 TEST_F(CudaCorrelator, f64) {
   Correlator c("cuda");
   check_all_measures<double>(c);
+}
+
+/// What cuda-f16-tensor may be off: every step rounds by at most 2^-20 of what it adds up, and that is at
+/// most sqrt(1 + (offset / deviation)^2) of the score's norm, for a window whose mean lies `offset` from the
+/// middle of the range.
+double half_bound(const Side& reference, double offset, double deviation) {
+  const double steps = ((reference.h + 4) / 4) * ((reference.w + 7) / 4);
+  return std::ldexp(steps, -20) * std::hypot(1, offset / deviation);
+}
+
+TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
+  Correlator correlator("cuda");
+  for (const int bits : {12, 10}) {
+    for (const Case& c : ncc_cases()) {
+      if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
+      if (c.reference.h * c.reference.w < 30) continue;  // deviations of a few elements may be anything
+      Problem<std::uint16_t> problem(c);
+      for (std::uint16_t& p : problem.reference) p >>= 16 - bits;
+      for (std::uint16_t& p : problem.search) p >>= 16 - bits;
+      problem.variant = "cuda-f16-tensor";
+      problem.bit_depth = bits;
+      problem.slack = half_bound(c.reference, 1, 1);
+      check_surfaces(correlator, problem, Measure::zncc);
+      check_peaks(correlator, problem, Measure::zncc);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
+  Correlator correlator("cuda");
+  struct Content {
+    int base, contrast;
+  };
+  for (const Content& content : {Content{0, 40}, Content{150, 60}, Content{4055, 40}, Content{0, 4095}}) {
+    for (const int h : {31, 64, 129}) {
+      Problem<std::uint16_t> problem(make_case("base " + std::to_string(content.base), Form::one_to_one, 4, 4,
+                                               h, h, h + 6, h + 9, Shifts::valid(h, h, h + 6, h + 9)));
+      problem.variant = "cuda-f16-tensor";
+      problem.bit_depth = 12;
+      for (auto* pixels : {&problem.reference, &problem.search})
+        for (std::uint16_t& p : *pixels)
+          p = static_cast<std::uint16_t>(content.base + p % (content.contrast + 1));
+      // An outlier at the other end of the range: a mean far from the middle of what occurs.
+      problem.reference[problem.reference.size() / 2] = content.base < 2048 ? 4095 : 0;
+      const double mean = content.base + content.contrast / 2.0;
+      problem.slack = 2 * half_bound(problem.c.reference, mean - 2048, content.contrast / std::sqrt(12.0));
+      check_surfaces(correlator, problem, Measure::zncc);
+      check_peaks(correlator, problem, Measure::zncc);
+    }
+  }
+}
+
+TEST_F(CudaCorrelator, halves_find_flat_windows) {
+  Correlator correlator("cuda");
+  Problem<std::uint16_t> problem(
+      make_case("flat", Form::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+  problem.bit_depth = 12;
+  for (std::uint16_t& p : problem.reference) p >>= 4;
+  std::fill(problem.search.begin(), problem.search.end(), 4095);
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::zncc), peaks);
+  EXPECT_EQ(correlator.last_plan().variant, "cuda-f16-tensor");
+  for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
+}
+
+TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
+  Correlator correlator("cuda");
+  for (const int h : {31, 181}) {
+    Problem<std::uint16_t> problem(
+        make_case("65535", Form::one_to_one, 2, 2, h, h, h + 5, h + 3, Shifts::valid(h, h, h + 5, h + 3)));
+    problem.variant = "cuda-u16-tensor";
+    for (auto* pixels : {&problem.reference, &problem.search})
+      for (std::uint16_t& p : *pixels) p = p % 97 == 0 ? 65534 : 65535;
+    for (const Measure measure : scored) check_surfaces(correlator, problem, measure);
+    std::fill(problem.search.begin(), problem.search.end(), 65535);
+    for (const Measure measure : scored) check_peaks(correlator, problem, measure);
+    std::fill(problem.reference.begin(), problem.reference.end(), 65535);
+    Surfaces sums;
+    correlator.surfaces(problem.request(Measure::sums), sums);
+    for (std::int64_t i = 0; i < sums.pairs * sums.nx * sums.ny; ++i)
+      ASSERT_EQ(sums.surface<std::uint64_t>(0)[i], std::uint64_t{65535} * 65535 * h * h);
+  }
 }
 
 TEST_F(CudaCorrelator, finds_planted_peaks) {
@@ -246,17 +333,21 @@ TEST_F(CudaCorrelator, large_references_do_not_wrap) {
   check_peaks(correlator, problem, Measure::ssd);
 }
 
+template <typename T>
+void check_many_shifts(Correlator& correlator, const char* variant) {
+  Problem<T> problem(
+      make_case("wide", Form::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
+  problem.variant = variant;
+  for (const Measure measure : scored) {
+    check_surfaces(correlator, problem, measure);
+    check_peaks(correlator, problem, measure);
+  }
+}
 TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
   Correlator correlator("cuda");
-  Problem<std::uint8_t> problem(
-      make_case("wide", Form::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
-  for (const char* variant : {"cuda-u8-tensor", "cuda-basic"}) {
-    problem.variant = variant;
-    for (const Measure measure : scored) {
-      check_surfaces(correlator, problem, measure);
-      check_peaks(correlator, problem, measure);
-    }
-  }
+  check_many_shifts<std::uint8_t>(correlator, "cuda-u8-tensor");
+  check_many_shifts<std::uint8_t>(correlator, "cuda-basic");
+  check_many_shifts<std::uint16_t>(correlator, "cuda-u16-tensor");
 }
 
 TEST_F(CudaCorrelator, largest_subsets) {
@@ -339,13 +430,32 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 300, 4)), "cuda-warp-per-shift") << "sums need 64 bits";
   EXPECT_EQ(variant(shape_of(ScalarType::f32, 1, 32, 32)), "cuda-warp-per-shift");
   EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-basic");
-  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 31, 15)), "cuda-basic");
   const CorrelateShape large = shape_of(ScalarType::u8, 100, 201, 10);
   EXPECT_EQ(variant(large), "cuda-u8-tensor");
   EXPECT_EQ(plan_correlation(large, {.backend = "cuda", .compute_capability = 89}).variant, "cuda-basic");
   CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
   masked.masked = true;
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
+}
+
+TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
+  const auto variant = [](CorrelateShape shape, int bit_depth, Measure measure, int compute_capability) {
+    shape.bit_depth = bit_depth;
+    shape.measure = measure;
+    return plan_correlation(shape, {.backend = "cuda", .compute_capability = compute_capability}).variant;
+  };
+  const CorrelateShape usual = shape_of(ScalarType::u16, 10000, 31, 15);
+  EXPECT_EQ(variant(usual, 12, Measure::zncc, 90), "cuda-f16-tensor");
+  EXPECT_EQ(variant(usual, 10, Measure::zncc, 80), "cuda-f16-tensor");
+  EXPECT_EQ(variant(usual, 13, Measure::zncc, 90), "cuda-u16-tensor");
+  EXPECT_EQ(variant(usual, 0, Measure::zncc, 90), "cuda-u16-tensor") << "nothing said: all 16 bits";
+  EXPECT_EQ(variant(usual, 12, Measure::sums, 90), "cuda-u16-tensor") << "sums are exact";
+  EXPECT_EQ(variant(usual, 12, Measure::ssd, 90), "cuda-u16-tensor") << "ssd cancels";
+  const CorrelateShape large = shape_of(ScalarType::u16, 10000, 129, 15);
+  EXPECT_EQ(variant(large, 0, Measure::zncc, 90), "cuda-u16-tensor");
+  EXPECT_EQ(variant(large, 0, Measure::zncc, 89), "cuda-basic") << "99 KB of shared memory";
+  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 190, 5), 0, Measure::zncc, 90), "cuda-basic")
+      << "sums need more than 32 bits";
 }
 
 TEST(CudaDevice, that_does_not_exist_is_named) {

@@ -144,7 +144,9 @@ struct Parameter {
   Surfaces::Type sums;
   std::string name;
 
-  bool can_do(const Case& c) const { return kernels::refusal(*variant, shape_of(c, type, sums)).empty(); }
+  bool can_do(const Case& c) const {
+    return variant->launch && kernels::refusal(*variant, shape_of(c, type, sums)).empty();
+  }
 };
 void PrintTo(const Parameter& p, std::ostream* out) { *out << p.name; }
 
@@ -208,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(parameters())
 TEST(Registry, every_variant_takes_some_case) {
   const std::vector<Parameter> all = parameters();
   for (const NccVariant& variant : kernels::ncc_variants())
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
+    EXPECT_TRUE(!variant.launch || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
       return p.variant == &variant;
     })) << variant.name;
 }

@@ -25,16 +25,17 @@ struct Shape {
   const char* name;
   Form form;
   ScalarType type;
+  int bit_depth;
   int references, windows;
   int ref_size, window_size;
   Shifts shifts;
 };
 
-Shape valid(const char* name, int points, int h, int r, ScalarType type = ScalarType::u8) {
-  return {name, Form::one_to_one, type, points, points, h, h + 2 * r, {0, 2 * r, 0, 2 * r}};
+Shape valid(const char* name, int points, int h, int r, ScalarType type = ScalarType::u8, int bit_depth = 0) {
+  return {name, Form::one_to_one, type, bit_depth, points, points, h, h + 2 * r, {0, 2 * r, 0, 2 * r}};
 }
 Shape full(const char* name, Form form, int references, int windows, int h) {
-  return {name, form, ScalarType::f32, references, windows, h, h, Shifts::full(h, h, h, h)};
+  return {name, form, ScalarType::f32, 0, references, windows, h, h, Shifts::full(h, h, h, h)};
 }
 
 constexpr int picture_size = 4096;
@@ -42,16 +43,22 @@ constexpr int picture_size = 4096;
 /// One random picture and random positions in it.
 class Side {
  public:
-  Side(ScalarType type, int count, int size, unsigned seed, const Stream& stream)
+  Side(ScalarType type, int bit_depth, int count, int size, unsigned seed, const Stream& stream)
       : count_(count), size_(size) {
     std::mt19937 random(seed);
     const std::size_t pixels = std::size_t{picture_size} * picture_size;
     std::vector<std::uint8_t> bytes;
+    std::vector<std::uint16_t> words;
     std::vector<float> floats;
     const void* data = nullptr;
     if (type == ScalarType::u8) {
       for (std::size_t i = 0; i < pixels; ++i) bytes.push_back(static_cast<std::uint8_t>(random()));
       data = bytes.data();
+    } else if (type == ScalarType::u16) {
+      const int unused_bits = bit_depth == 0 ? 0 : 16 - bit_depth;
+      for (std::size_t i = 0; i < pixels; ++i)
+        words.push_back(static_cast<std::uint16_t>((random() & 0xffff) >> unused_bits));
+      data = words.data();
     } else {
       for (std::size_t i = 0; i < pixels; ++i)
         floats.push_back(static_cast<float>(random() % 1000) / 1000.0F);
@@ -87,9 +94,12 @@ void time_shape(const Shape& shape, std::span<char*> wanted) {
   NccJob job;
   job.form = shape.form;
   job.type = shape.type;
-  job.sums = shape.type == ScalarType::u8 ? Surfaces::Type::u32 : Surfaces::Type::f32;
-  const Side reference(shape.type, shape.references, shape.ref_size, 1, stream);
-  const Side search(shape.type, shape.windows, shape.window_size, 2, stream);
+  job.bit_depth = shape.bit_depth;
+  job.sums = shape.type == ScalarType::f32
+                 ? Surfaces::Type::f32
+                 : kernels::sums_for_scores(shape.type, shape.ref_size, shape.ref_size);
+  const Side reference(shape.type, shape.bit_depth, shape.references, shape.ref_size, 1, stream);
+  const Side search(shape.type, shape.bit_depth, shape.windows, shape.window_size, 2, stream);
   job.reference = reference.matrices();
   job.search = search.matrices();
   job.shifts = shape.shifts;
@@ -105,9 +115,9 @@ void time_shape(const Shape& shape, std::span<char*> wanted) {
   DeviceBuffer sums, scores, moments, peaks, workspace;
   sums.reserve(job.outputs() * kernels::size_of(job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
-    if (kernels::refusal(variant, job).empty())
+    if (variant.launch && kernels::refusal(variant, job).empty())
       report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), stream.handle()); });
-  if (shape.type != ScalarType::u8) return;
+  if (shape.type == ScalarType::f32) return;
 
   auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));
   auto* found = static_cast<Peak*>(peaks.reserve(job.pairs * sizeof(Peak)));
@@ -141,22 +151,31 @@ int main(int argc, char** argv) {
   try {
     const kernels::Device device = kernels::find_device(0);
     std::printf("%s\n", device.model.c_str());
-    for (const Shape& shape :
-         {valid("valid u8 31,15 x 100000", 100000, 31, 15), valid("valid u8 32,16 x 100000", 100000, 32, 16),
-          valid("valid u8 64,16 x 100000", 100000, 64, 16), valid("valid u8 61,31 x 100000", 100000, 61, 31),
-          valid("valid u8 64 in 4096 x 1", 1, 64, 2016),
-          valid("valid f32 31,15 x 10000", 10000, 31, 15, ScalarType::f32),
-          valid("valid f32 61,31 x 2000", 2000, 61, 31, ScalarType::f32),
-          valid("valid f32 64 in 4096 x 1", 1, 64, 2016, ScalarType::f32),
-          full("full f32 16 50x50", Form::n_to_m, 50, 50, 16),
-          full("full f32 64 1x1", Form::one_to_one, 1, 1, 64),
-          full("full f32 256 1x1", Form::one_to_one, 1, 1, 256),
-          full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
-          full("full f32 16 1x1024", Form::one_to_many, 1, 1024, 16),
-          full("full f32 32 1x1", Form::one_to_one, 1, 1, 32),
-          full("full f32 32 1x64", Form::one_to_many, 1, 64, 32),
-          full("full f32 32 100x1000", Form::n_to_mn, 100, 1000, 32),
-          full("full f32 64 1x64", Form::one_to_many, 1, 64, 64)})
+    for (const Shape& shape : {valid("valid u8 31,15 x 100000", 100000, 31, 15),
+                               valid("valid u8 32,16 x 100000", 100000, 32, 16),
+                               valid("valid u8 64,16 x 100000", 100000, 64, 16),
+                               valid("valid u8 61,31 x 100000", 100000, 61, 31),
+                               valid("valid u8 64 in 4096 x 1", 1, 64, 2016),
+                               valid("valid u16 31,15 x 100000", 100000, 31, 15, ScalarType::u16),
+                               valid("valid u16 32,16 x 100000", 100000, 32, 16, ScalarType::u16),
+                               valid("valid u16 64,16 x 100000", 100000, 64, 16, ScalarType::u16),
+                               valid("valid u16 61,31 x 100000", 100000, 61, 31, ScalarType::u16),
+                               valid("valid 12 bit 31,15 x 100000", 100000, 31, 15, ScalarType::u16, 12),
+                               valid("valid 12 bit 32,16 x 100000", 100000, 32, 16, ScalarType::u16, 12),
+                               valid("valid 12 bit 64,16 x 100000", 100000, 64, 16, ScalarType::u16, 12),
+                               valid("valid 12 bit 61,31 x 100000", 100000, 61, 31, ScalarType::u16, 12),
+                               valid("valid f32 31,15 x 10000", 10000, 31, 15, ScalarType::f32),
+                               valid("valid f32 61,31 x 2000", 2000, 61, 31, ScalarType::f32),
+                               valid("valid f32 64 in 4096 x 1", 1, 64, 2016, ScalarType::f32),
+                               full("full f32 16 50x50", Form::n_to_m, 50, 50, 16),
+                               full("full f32 64 1x1", Form::one_to_one, 1, 1, 64),
+                               full("full f32 256 1x1", Form::one_to_one, 1, 1, 256),
+                               full("full f32 16 1x1", Form::one_to_one, 1, 1, 16),
+                               full("full f32 16 1x1024", Form::one_to_many, 1, 1024, 16),
+                               full("full f32 32 1x1", Form::one_to_one, 1, 1, 32),
+                               full("full f32 32 1x64", Form::one_to_many, 1, 64, 32),
+                               full("full f32 32 100x1000", Form::n_to_mn, 100, 1000, 32),
+                               full("full f32 64 1x64", Form::one_to_many, 1, 64, 64)})
       time_shape(shape, {argv + 1, argv + argc});
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());

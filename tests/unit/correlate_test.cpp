@@ -9,6 +9,8 @@
 #include <ostream>
 #include <random>
 
+#include "correlate/backend.hpp"
+
 namespace {
 
 using dic::CorrelateRequest;
@@ -673,6 +675,22 @@ TEST(Planner, ChoosesByShape) {
     EXPECT_EQ(plan.variant, row.variant) << to_string(row.type) << " " << row.ref << " " << row.shifts;
     EXPECT_FALSE(plan.reason.empty());
   }
+}
+
+TEST(Planner, SeesTheLargestBitDepth) {
+  Picture reference = noise(20, 20, ScalarType::u16, 1), search = noise(20, 20, ScalarType::u16, 2);
+  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
+  c.references = c.windows = {{0, 0, 0}};
+  const auto depth = [&](int of_reference, int of_search) {
+    reference.view.bit_depth = of_reference;
+    search.view.bit_depth = of_search;
+    const auto request = request_of(c, reference.view, search.view, Measure::zncc, "");
+    return dic::correlate::check_request(request).shape().bit_depth;
+  };
+  EXPECT_EQ(depth(10, 12), 12);
+  EXPECT_EQ(depth(12, 10), 12);
+  EXPECT_EQ(depth(0, 12), 0) << "0 = all 16 bits";
+  EXPECT_EQ(depth(12, 0), 0);
 }
 
 TEST(Planner, SaysWhatRan) {

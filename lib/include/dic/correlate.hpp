@@ -146,6 +146,7 @@ struct CorrelateShape {
   Form form = Form::one_to_one;
   ScalarType type = ScalarType::u8;
   Measure measure = Measure::zncc;
+  int bit_depth = 0;  ///< of u16: the largest of all pictures (ImageView::bit_depth); 0 = all of the type
   int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
   Shifts shifts;
   std::int64_t references = 0, pairs = 0;

@@ -23,7 +23,7 @@ struct ImageView {
   int width = 0;                 ///< px
   int height = 0;                ///< px
   std::ptrdiff_t row_bytes = 0;  ///< distance between the starts of two rows, in bytes
-  int bit_depth = 0;             ///< significant bits of integer types (10, 12); 0 = all of the type
+  int bit_depth = 0;             ///< integer types: elements are below 2^bit_depth (10, 12); 0 = any value
 
   template <typename T>
   const T* row(int y) const {

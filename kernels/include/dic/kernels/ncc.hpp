@@ -27,6 +27,7 @@ struct DeviceMatrices {
 struct NccJob {
   Form form = Form::one_to_one;
   ScalarType type = ScalarType::u8;
+  int bit_depth = 0;  ///< of u16: all elements are below 2^bit_depth; 0 = all of the type
   /// Type of the sums: the one that Surfaces gives for `type`, or the wider u64 for u8 and f64 for f32.
   Surfaces::Type sums = Surfaces::Type::u32;
   DeviceMatrices reference;
@@ -72,12 +73,16 @@ struct NccVariant {
   std::string_view idea;  ///< one line
   std::span<const Form> forms;
   std::span<const ScalarType> types;
+  std::span<const Measure> measures;
   bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
   /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
   std::string (*refuses)(const NccJob& job) = nullptr;
-  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums).
+  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums). Null
+  /// where `measures` lacks sums: such a variant's fused scores fit every job that it does not refuse.
   void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
   const FusedScores* fused = nullptr;  ///< null: sums only
+  /// Shared memory of a block, in bytes; null: no more than every device has.
+  int (*shared_bytes)(const NccJob& job) = nullptr;
 };
 std::span<const NccVariant> ncc_variants();
 /// Why `variant` cannot do `job`: one sentence, empty where it can.

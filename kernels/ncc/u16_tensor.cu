@@ -1,0 +1,111 @@
+#include "ncc/u16_tensor.cuh"
+#include "ncc/variants.hpp"
+
+namespace dic::kernels {
+namespace {
+
+/// Any 16-bit elements, exact. What a score is made of is computed modulo 2^64: for up to 92,681 elements
+/// n sum(a b) - sum(a) sum(b) stays below 2^63.
+struct ExactMethod {
+  static constexpr std::string_view name = "cuda-u16-tensor";
+  using Products = ExactProducts;
+  using Square = std::int64_t;
+  static constexpr std::array shapes{WarpShape16{3, true}, WarpShape16{1, false}, WarpShape16{2, false},
+                                     WarpShape16{3, false}, WarpShape16{4, false}};
+  static constexpr int parts_of_lone_warp = 1;
+  static constexpr int tile_element_bytes = sizeof(Products::Product) + sizeof(float);
+
+  struct ReferenceSums {
+    Word sum;
+    std::uint64_t squares;
+  };
+
+  static int origin(const NccJob&) { return 0; }
+  __device__ static Products products(int) { return {}; }
+  __device__ static float* scores(Products::Product* products, int count) {
+    return reinterpret_cast<float*>(products + count);
+  }
+
+  /// By the first warp; the sums are there after the next barrier.
+  __device__ static void prepare(const StagedReference& reference, ReferenceSums& out) {
+    if (threadIdx.x >= warp_size) return;
+    ReferenceSums sums{0, 0};
+    reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word) {
+      for (const Word e : {elements & 0xffffu, elements >> 16}) {
+        sums.sum += e;
+        sums.squares += e * e;
+      }
+    });
+    sums = {warp_sum(sums.sum), warp_sum(sums.squares)};
+    if (threadIdx.x == 0) out = sums;
+  }
+
+  template <typename Body>
+  __device__ static void visit_measure(Measure measure, Body&& body) {
+    switch (measure) {
+      case Measure::zncc:
+        return body.template operator()<Measure::zncc>();
+      case Measure::ncc:
+        return body.template operator()<Measure::ncc>();
+      default:
+        return body.template operator()<Measure::ssd>();
+    }
+  }
+
+  template <Measure measure>
+  struct Reference {
+    std::uint64_t n;
+    ReferenceSums sums;
+    float scale;  ///< inverse root of its variation; 0 = no contrast
+
+    __device__ Reference(int elements, const ReferenceSums& of_elements) : n(elements), sums(of_elements) {
+      const float variation = measure == Measure::zncc ? centred(sums.squares, sums.sum, sums.sum)
+                                                       : static_cast<float>(sums.squares);
+      scale = variation > 0 ? inverse_root(variation) : 0.0f;
+    }
+    __device__ bool can_score() const { return measure == Measure::ssd || scale > 0; }
+
+    __device__ float score(std::uint64_t product, const WindowSum16& window) const {
+      const auto squares = static_cast<std::uint64_t>(window.squares);
+      if constexpr (measure == Measure::zncc)
+        return normalized(centred(product, sums.sum, window.sum), scale,
+                          centred(squares, window.sum, window.sum));
+      if constexpr (measure == Measure::ncc)
+        return normalized(static_cast<float>(product), scale, static_cast<float>(squares));
+      return -static_cast<float>(sums.squares + squares - 2 * product);
+    }
+
+   private:
+    __device__ float centred(std::uint64_t product, Word sum_a, Word sum_b) const {
+      return static_cast<float>(static_cast<std::int64_t>(n * product - std::uint64_t{sum_a} * sum_b));
+    }
+  };
+};
+
+}  // namespace
+
+std::string refuses_u16_tensor(const NccJob& job) {
+  const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
+  if (!exact || (job.shifts.count() > 0 && !scores_fit16<ExactMethod>(job, false)))
+    return "cuda-u16-tensor does references up to about 181x181.";
+  return {};
+}
+
+int u16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<ExactMethod>(job, true).shared_bytes(); }
+
+bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<ExactMethod>(job, peaks); }
+
+void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
+  launch_tensor16<ExactMethod, false>(job, {.sums = static_cast<std::uint64_t*>(out)}, stream);
+}
+
+void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                              StreamHandle stream) {
+  launch_tensor16<ExactMethod, true>(job, {.measure = measure, .kind = kind, .scores = scores}, stream);
+}
+
+void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream) {
+  launch_tensor16<ExactMethod, true>(job, {.measure = measure, .peaks = peaks}, stream);
+}
+
+}  // namespace dic::kernels

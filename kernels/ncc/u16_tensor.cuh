@@ -1,0 +1,376 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ncc/scoring.cuh"
+#include "ncc/u16_products.cuh"
+#include "ncc/u16_window_sums.cuh"
+
+/// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair, or as many of its shifts as a
+/// Cut covers: it copies window and reference to shared memory as they lie in the picture, multiplies them on
+/// tensor cores, and turns the sums into scores and the peak there.
+///
+/// A Method says how elements become products and what a score is:
+///     Products, Square         see u16_products.cuh, u16_window_sums.cuh
+///     WarpShape shapes[]       what is compiled
+///     origin(job)              what elements of the window are summed relative to
+///     prepare(...)             the sums of the reference; what lies in shared memory becomes operands
+///     Reference<measure>       scores
+namespace dic::kernels {
+
+/// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
+/// 32 rows, for the one column that 2 R + 1 shifts are often too wide.
+struct WarpShape16 {
+  int tiles = 0;
+  bool tail = false;
+  bool operator==(const WarpShape16&) const = default;
+};
+
+constexpr int most_warps16 = 8;
+constexpr int most_shared_bytes16 = 224 * 1024;
+
+/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory, `parts` times, each
+/// with its share of the steps along q.
+template <typename Method>
+struct Cut16 {
+  WarpShape16 warp;
+  int warps_x = 0, warps_y = 0, parts = 1;  ///< with a tail warps_x is 1
+  ProductLayout k;
+  int window_rows = 0;
+  WindowTables<typename Method::Square> sums = {};  ///< empty where no scores are computed
+
+  __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
+  __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
+  /// Of the tile of products, in elements: odd, for threads along y.
+  __host__ __device__ int tile_stride() const { return columns() | 1; }
+  __host__ __device__ int tile_bytes() const { return rows() * tile_stride() * Method::tile_element_bytes; }
+  /// The products of the block take the window's place.
+  __host__ __device__ int window_words() const {
+    const int staged = window_rows * k.window_stride, tile = tile_bytes() / static_cast<int>(sizeof(Word));
+    return round_up(staged > tile ? staged : tile, 4);
+  }
+  /// Rows -1 .. k.rows - 1, and 6 more that a step ahead loads without using them. The tables of the window's
+  /// sums take the reference's place.
+  __host__ __device__ int reference_words() const {
+    const int staged = (k.rows + 7) * k.reference_stride, tables = sums.words();
+    return staged > tables ? staged : tables;
+  }
+  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (window_words() + reference_words()); }
+  int warps() const { return warps_x * warps_y * parts; }
+};
+
+/// Rows of whole chunks that begin 12 or 20 banks apart.
+inline int spread16(int words) {
+  int stride = round_up(words, 4);
+  while (stride % 32 != 12 && stride % 32 != 20) stride += 4;
+  return stride;
+}
+
+template <typename Method>
+Cut16<Method> make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y,
+                         int parts) {
+  using Products = typename Method::Products;
+  const int h = job.reference.height, w = job.reference.width;
+  Cut16<Method> cut;
+  cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y, cut.parts = parts;
+  cut.k.rows = round_up(h + 1, 4);
+  cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
+  cut.window_rows = cut.k.rows + cut.rows() + 2;
+  // The last elements of a warp's last step, and what the copy of whole chunks writes.
+  const int elements = round_up(cut.columns(), 4) + 2 * cut.k.words + 4;
+  const int copied = round_up(7 + cut.columns() + w - 1, 8);
+  cut.k.window_stride = spread16(std::max(elements, copied) / 2);
+  cut.k.reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words + 2, 4);
+  if (scored) cut.sums = {std::min(cut.columns(), job.shifts.nx()), std::min(cut.rows(), job.shifts.ny()), h};
+  return cut;
+}
+
+/// With as many warps along y as it takes, the lowest shape that covers `tiles`; else as much as there is.
+template <typename Method>
+Cut16<Method> cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
+  const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
+  WarpShape16 warp{0, tail};
+  int warps_y = 0;
+  while (warps_y * warps_x < most_warps16 && warp.tiles * warps_y < tiles) {
+    ++warps_y;
+    for (const WarpShape16& shape : Method::shapes)
+      if (shape.tail == tail && warp.tiles * warps_y < tiles) warp.tiles = shape.tiles;
+  }
+  const int parts = warps_x * warps_y == 1 ? Method::parts_of_lone_warp : 1;
+  return make_cut16<Method>(job, scored, warp, warps_x, warps_y, parts);
+}
+
+/// The cut for a job; shared_bytes() tells whether it fits.
+template <typename Method>
+Cut16<Method> choose_cut16(const NccJob& job, bool scored) {
+  const int nx = job.shifts.nx();
+  if (nx == columns_per_warp + 1)
+    if (const auto cut = cut_for<Method>(job, scored, true, 1); cut.rows() >= job.shifts.ny()) return cut;
+  const auto cut = cut_for<Method>(job, scored, false, nx <= columns_per_warp ? 1 : 2);
+  if (cut.shared_bytes() <= most_shared_bytes16) return cut;
+  return make_cut16<Method>(job, scored, Method::shapes.back(), 1, 1, Method::parts_of_lone_warp);
+}
+
+/// A block's share of a job: the shifts from (y, x) of the rectangle on.
+struct Share16 {
+  std::int64_t pair;
+  int x = 0, y = 0, shifts_x, shifts_y;
+
+  template <typename Cut>
+  __device__ Share16(const Frame& frame, const Cut& cut, std::int64_t task, int tiles_x, int tiles_y)
+      : pair(task) {
+    if (const int parts = tiles_x * tiles_y; parts > 1) {
+      pair = task / parts;
+      const int part = static_cast<int>(task - pair * parts);
+      x = part % tiles_x * cut.columns();
+      y = part / tiles_x * cut.rows();
+    }
+    shifts_x = min(cut.columns(), frame.nx - x);
+    shifts_y = min(cut.rows(), frame.ny - y);
+  }
+};
+
+/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
+struct Outputs16 {
+  std::uint64_t* sums = nullptr;
+  Measure measure = Measure::zncc;
+  ScoreKind kind = ScoreKind::score;
+  float* scores = nullptr;
+  Peak* peaks = nullptr;
+};
+
+/// The shifts of a share at which the reference lies inside the window: a rectangle.
+struct DefinedShifts16 {
+  int x0, x1, y0, y1;
+
+  __device__ DefinedShifts16(const Frame& frame, const Share16& share) {
+    const auto window = load_matrix<u16>(frame.search, frame.window_of(share.pair));
+    const int x = frame.dx_min + share.x, y = frame.dy_min + share.y;
+    x0 = window.x0 - x, x1 = window.x1 - frame.reference.width - x;
+    y0 = window.y0 - y, y1 = window.y1 - frame.reference.height - y;
+  }
+  __device__ bool contain(int x, int y) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
+};
+
+/// Turns the products of the shifts (begin .. end - 1, y) into scores, and finds the best of them; its index
+/// is its column.
+template <typename Reference, typename Product, typename Square>
+__device__ Best score_row(const Reference& reference, const WindowSums16<Square>& sums,
+                          const DefinedShifts16& defined, int y, int begin, int end, const Product* products,
+                          float* scores) {
+  Best best = Best::none();
+  WindowSum16 sum = sums.at(begin, y);
+#pragma unroll 2
+  for (int x = begin; x < end; ++x) {
+    const float score = reference.score(products[x], sum);
+    const float result = defined.contain(x, y) && reference.can_score() ? score : undefined;
+    scores[x] = result;
+    if (result > best.score) best = {result, x};
+    if (x + 1 < end) sums.step(sum, x, y);
+  }
+  return best;
+}
+
+/// Writes a block's scores to the surfaces of the job.
+__device__ inline void store_scores16(const Frame& frame, const Share16& share, const Outputs16& out,
+                                      const float* tile, int stride) {
+  for (int row = threadIdx.x / warp_size; row < share.shifts_y; row += blockDim.x / warp_size) {
+    float* of_row = out.scores + ((share.pair * frame.ny + share.y + row) * frame.nx + share.x);
+    for (int x = threadIdx.x % warp_size; x < share.shifts_x; x += warp_size) {
+      const float value = tile[row * stride + x];
+      of_row[x] = out.kind == ScoreKind::value ? value_of(value, out.measure) : value;
+    }
+  }
+}
+
+/// Finds the peak of the block's scores, which are all of the pair. Every thread brings the best of what it
+/// did in row y: only the rows close to the peak are searched again for the second one.
+__device__ inline void find_peak16(const Frame& frame, const Share16& share, const Outputs16& out, int y,
+                                   const Best& of_row, const float* tile, int stride) {
+  const Best best = best_of_block(of_row);
+  const int best_y = best.index / frame.nx, best_x = best.index % frame.nx;
+  Best second = abs(y - best_y) > 2 ? of_row : Best::none();
+  for (int x = threadIdx.x; x < frame.nx; x += blockDim.x) {
+    if (abs(x - best_x) <= 2) continue;
+    for (int row = max(best_y - 2, 0); row <= min(best_y + 2, frame.ny - 1); ++row)
+      second.take({tile[row * stride + x], row * frame.nx + x});
+  }
+  second = best_of_block(second);
+  if (threadIdx.x < warp_size)
+    store_peak(frame, out.measure, tile, stride, best, second, out.peaks + share.pair);
+}
+
+/// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it.
+struct StagedReference {
+  Word* words;
+  int stride;  ///< of rows, in words
+  int first, height, width;
+
+  /// Calls body(word, mask) for the words that hold the elements, shared out among `threads` threads; the
+  /// mask has the bits of existing elements.
+  template <typename Body>
+  __device__ void for_each_word(int thread, int threads, Body&& body) const {
+    const int begin = first / 2, per_row = (first + width + 1) / 2 - begin;
+    const int shift = min(32 - __clz(per_row), 5), rows_at_once = threads >> shift;
+    for (int i = thread & ((1 << shift) - 1); i < per_row; i += 1 << shift) {
+      Word mask = ~0u;
+      if (i == 0 && first % 2 == 1) mask &= 0xffff0000u;
+      if (i == per_row - 1 && (first + width) % 2 == 1) mask &= 0x0000ffffu;
+      Word* at = words + begin + i;
+      for (int row = (thread >> shift) + 1; row <= height; row += rows_at_once) body(at[row * stride], mask);
+    }
+  }
+};
+
+template <typename Method, int tiles, bool tail, bool scored>
+__global__ void __launch_bounds__(most_warps16* warp_size, 2)
+    u16_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16<Method> cut,
+               std::int64_t tasks, int tiles_x, int tiles_y, int origin,
+               const __grid_constant__ Outputs16 out) {
+  using Products = typename Method::Products;
+  extern __shared__ uint4 shared[];
+  __shared__ typename Method::ReferenceSums of_reference;
+  Word* const window_words = reinterpret_cast<Word*>(shared);
+  Word* const reference_words = window_words + cut.window_words();
+  auto* const products = reinterpret_cast<typename Products::Product*>(window_words);
+
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  const FragmentLane at(lane);
+  const int place = warp / cut.parts, part = warp - place * cut.parts;
+  const int warp_y = cut.warps_x == 1 ? place : place / 2, warp_x = place - warp_y * cut.warps_x;
+  const int first_column = warp_x * columns_per_warp, first_row = warp_y * tiles * rows_per_tile;
+  const int h = frame.reference.height, w = frame.reference.width;
+  const Products operands = Method::products(origin);
+
+  for_each_task(tasks, 1, 0, [&](std::int64_t task) {
+    const Share16 share(frame, cut, task, tiles_x, tiles_y);
+    __syncthreads();  // the last task's readers are done
+    const std::int64_t window_index = frame.window_of(share.pair);
+    const auto window = load_matrix<u16>(frame.search, window_index);
+    const int window_y = frame.dy_min + share.y, window_x = frame.dx_min + share.x;
+    const int window_at = stage_window(frame.search, bytes_of(window), window_index, window_y, 2 * window_x,
+                                       h + share.shifts_y - 1, 2 * (w + share.shifts_x - 1),
+                                       cut.k.window_stride, window_words) /
+                          2;
+    const std::int64_t reference_index = frame.reference_of(share.pair);
+    const int reference_byte =
+        stage_reference(frame.reference, bytes_of(load_matrix<u16>(frame.reference, reference_index)),
+                        reference_index, cut.k.rows, cut.k.reference_stride, reference_words);
+    wait_for_copies();
+    __syncthreads();
+    clear_before_reference(h, reference_byte, cut.k.reference_stride, reference_words);
+    __syncthreads();
+    if constexpr (scored)
+      Method::prepare({reference_words, cut.k.reference_stride, (reference_pad + reference_byte) / 2, h, w},
+                      of_reference);
+
+    typename Products::Sums sums[tiles + tail];
+    const int reference_at =
+        (reference_pad + reference_byte) / 2 - at.group % 4 - window_at % Products::alignment;
+    const int member_word = at.word * Products::elements_per_member / 2;
+    const Word* const first = window_words + (first_row + at.parity) * cut.k.window_stride + member_word +
+                              (first_column + window_at / Products::alignment * Products::alignment) / 2;
+    multiply_window16<Products, tiles, tail>(
+        operands, cut.k,
+        {first + 2 * at.group, first + 2 * at.group * cut.k.window_stride + columns_per_warp / 2,
+         reference_words + (1 + at.parity - at.group / 4) * cut.k.reference_stride + member_word +
+             reference_at / 2,
+         16 * (reference_at % 2)},
+        part, cut.parts, sums);
+
+    const auto visit_products = [&](auto&& take) {
+#pragma unroll
+      for (int i = 0; i < 4 * tiles; ++i)
+        take(first_row + i / 4 * rows_per_tile + 2 * (i / 2 % 2) + at.parity,
+             first_column + 4 * at.group + 2 * at.word + i % 2, sums[i / 4].product(i % 4));
+      if constexpr (tail)
+#pragma unroll
+        for (int i = 0; i < 4; i += 2)  // B = 1 lies beyond
+          if (const int row = first_row + 8 * i + 2 * at.group + at.parity;
+              at.word == 0 && row < first_row + tiles * rows_per_tile)
+            take(row, columns_per_warp, sums[tiles].product(i));
+    };
+    if constexpr (!scored) {
+      visit_products([&](int row, int column, std::uint64_t sum) {
+        if (column < share.shifts_x && row < share.shifts_y)
+          out.sums[(share.pair * frame.ny + share.y + row) * frame.nx + share.x + column] = sum;
+      });
+    } else {
+      __syncthreads();  // the tables take the place of the reference
+      const WindowSums16<typename Method::Square> window_sums(
+          cut.sums, reference_words, reinterpret_cast<const u16*>(window_words) + window_at,
+          2 * cut.k.window_stride, h, w, origin);
+      window_sums.fill(share.shifts_x, share.shifts_y);
+      __syncthreads();  // the products take the place of the window
+      const int stride = cut.tile_stride();
+      for (int i = 0; i < cut.parts; ++i) {
+        if (i == part)
+          visit_products([&](int row, int column, typename Products::Product product) {
+            auto& in_tile = products[row * stride + column];
+            in_tile = i == 0 ? product : in_tile + product;
+          });
+        __syncthreads();
+      }
+      float* const tile = Method::scores(products, cut.rows() * stride);
+      const DefinedShifts16 defined(frame, share);
+      // A thread scores a row, or a part of it where there are threads to spare.
+      const int threads_per_row = max(static_cast<int>(blockDim.x) / share.shifts_y, 1);
+      const int columns = (share.shifts_x + threads_per_row - 1) / threads_per_row;
+      Best of_row = Best::none();
+      int y = threadIdx.x % share.shifts_y;
+      const int begin = threadIdx.x / share.shifts_y * columns;
+      Method::visit_measure(out.measure, [&]<Measure measure> {
+        const typename Method::template Reference<measure> reference(h * w, of_reference);
+        if (begin < share.shifts_x)
+          of_row = score_row(reference, window_sums, defined, y, begin, min(begin + columns, share.shifts_x),
+                             products + y * stride, tile + y * stride);
+        if (of_row.index >= 0) of_row.index += y * frame.nx;
+      });
+      __syncthreads();
+      if (out.peaks)
+        find_peak16(frame, share, out, y, of_row, tile, stride);
+      else
+        store_scores16(frame, share, out, tile, stride);
+    }
+  });
+}
+
+template <typename Method, bool scored, int tiles, bool tail>
+void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const Outputs16& out, StreamHandle stream) {
+  const Frame frame = make_frame(job);
+  const int tiles_x = (frame.nx + cut.columns() - 1) / cut.columns();
+  const int tiles_y = (frame.ny + cut.rows() - 1) / cut.rows();
+  const std::int64_t tasks = frame.pairs * tiles_x * tiles_y;
+  const int bytes = cut.shared_bytes();
+  const auto kernel = u16_tensor<Method, tiles, tail, scored>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        describe(Method::name, job));
+  kernel<<<grid_size(tasks, 1), cut.warps() * warp_size, bytes, stream>>>(frame, cut, tasks, tiles_x, tiles_y,
+                                                                          Method::origin(job), out);
+  check_launch(describe(Method::name, job));
+}
+
+/// Launches the cut's shape: what is instantiated is Method::shapes itself.
+template <typename Method, bool scored>
+void launch_tensor16(const NccJob& job, const Outputs16& out, StreamHandle stream) {
+  const auto cut = choose_cut16<Method>(job, scored);
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    constexpr auto& shapes = Method::shapes;
+    ((cut.warp == shapes[i]
+          ? launch_shape16<Method, scored, shapes[i].tiles, shapes[i].tail>(job, cut, out, stream)
+          : void()),
+     ...);
+  }
+  (std::make_index_sequence<Method::shapes.size()>{});
+}
+
+template <typename Method>
+bool scores_fit16(const NccJob& job, bool peaks) {
+  const auto cut = choose_cut16<Method>(job, true);
+  const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
+  return cut.shared_bytes() <= most_shared_bytes16 && (!peaks || one_block_per_pair);
+}
+
+}  // namespace dic::kernels
