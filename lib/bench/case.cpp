@@ -11,10 +11,14 @@ std::string_view to_string(Level level) {
       return "whole";
     case Level::call:
       return "call";
+    case Level::upload:
+      return "upload";
     case Level::kernel:
+      return "kernel";
+    case Level::download:
       break;
   }
-  return "kernel";
+  return "download";
 }
 std::string_view to_string(Outcome outcome) {
   switch (outcome) {

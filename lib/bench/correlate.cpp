@@ -34,6 +34,15 @@ struct Result {
   }
 };
 
+bool is_step(Level level) { return level != Level::whole && level != Level::call; }
+
+/// Of the last call.
+double step_seconds(const Correlator& correlator, Level step) {
+  const DeviceSeconds seconds = correlator.device_seconds();
+  if (step == Level::upload) return seconds.upload;
+  return step == Level::kernel ? seconds.kernels : seconds.download;
+}
+
 /// Runs tasks one after the other; keeps the data of a case for the tasks that share it.
 class Runner {
  public:
@@ -74,8 +83,8 @@ class Runner {
     check(row, *correlator, request, result);
     if (row.outcome != Outcome::ok) return;
 
-    if (row.task.level == Level::kernel && correlator->kernel_seconds() <= 0)
-      throw UsageError("Kernels are timed on a GPU only: use the level \"call\" on " + options_.device + ".");
+    if (is_step(row.task.level) && step_seconds(*correlator, row.task.level) <= 0)
+      throw UsageError("Steps are timed on a GPU only: use the level \"call\" on " + options_.device + ".");
 
     if (row.task.level == Level::whole) {
       correlator.reset();
@@ -95,7 +104,7 @@ class Runner {
       Correlator fresh(options_.device, options_.threads);
       Result().compute(fresh, request, output);
     });
-    return task.level == Level::kernel ? kept->kernel_seconds() : seconds;
+    return is_step(task.level) ? step_seconds(*kept, task.level) : seconds;
   }
 
   /// Makes the data of a case, or keeps them.

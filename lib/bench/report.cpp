@@ -25,8 +25,11 @@ NLOHMANN_JSON_SERIALIZE_ENUM(
 namespace bench {
 
 NLOHMANN_JSON_SERIALIZE_ENUM(Output, {{Output::surfaces, "surfaces"}, {Output::peaks, "peaks"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(Level,
-                             {{Level::whole, "whole"}, {Level::call, "call"}, {Level::kernel, "kernel"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Level, {{Level::whole, "whole"},
+                                     {Level::call, "call"},
+                                     {Level::upload, "upload"},
+                                     {Level::kernel, "kernel"},
+                                     {Level::download, "download"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(Outcome,
                              {{Outcome::ok, "ok"}, {Outcome::wrong, "wrong"}, {Outcome::failed, "failed"}})
 

@@ -199,7 +199,9 @@ void add_group(const toml::table& group, const std::string& backend, std::vector
   Choice choice;
   for_each_choice(group, 0, choice, [&](const Choice& one) {
     const Case c = make_case(name, one);
-    const Level level = parse_name(one.at("level"), {Level::whole, Level::call, Level::kernel}, "a level");
+    const Level level =
+        parse_name(one.at("level"),
+                   {Level::whole, Level::call, Level::upload, Level::kernel, Level::download}, "a level");
     for (const std::string& variant : variants_of(one.at("variant"), c, backend)) {
       const Task task{c, variant, level};
       if (!holds(tasks, task)) tasks.push_back(task);

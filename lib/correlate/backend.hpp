@@ -48,8 +48,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const DeviceFacts& facts() const = 0;
-  /// See Correlator::kernel_seconds.
-  virtual double kernel_seconds() const { return 0; }
+  /// See Correlator::device_seconds.
+  virtual DeviceSeconds device_seconds() const { return {}; }
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
   /// `out` has job.pairs elements, each a fresh Peak{}. job.measure is not `sums`.

@@ -110,6 +110,6 @@ void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) 
 
 const DeviceFacts& Correlator::device() const { return impl_->backend->facts(); }
 const CorrelatePlan& Correlator::last_plan() const { return impl_->plan; }
-double Correlator::kernel_seconds() const { return impl_->backend->kernel_seconds(); }
+DeviceSeconds Correlator::device_seconds() const { return impl_->backend->device_seconds(); }
 
 }  // namespace dic

@@ -24,7 +24,7 @@ class CudaBackend final : public Backend {
   }
 
   const DeviceFacts& facts() const override { return facts_; }
-  double kernel_seconds() const override { return kernel_seconds_; }
+  DeviceSeconds device_seconds() const override { return seconds_; }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
     share(job, [&](GpuWorker& worker, PairRange pairs) { worker.surfaces(job, pairs, variant, out); });
@@ -38,20 +38,20 @@ class CudaBackend final : public Backend {
   template <typename Run>
   void share(const Job& job, Run&& run) {
     const std::int64_t count = std::ssize(workers_);
-    std::vector<double> seconds(count);
+    std::vector<DeviceSeconds> seconds(count);
     threads_.parallel_for(count, 1, [&](std::int64_t i, std::int64_t, int) {
       const PairRange pairs{job.pairs * i / count, job.pairs * (i + 1) / count};
       if (pairs.begin == pairs.end) return;
       run(*workers_[i], pairs);
-      seconds[i] = workers_[i]->kernel_seconds();
+      seconds[i] = workers_[i]->device_seconds();
     });
-    kernel_seconds_ = std::ranges::max(seconds);
+    seconds_ = std::ranges::max(seconds, {}, &DeviceSeconds::kernels);
   }
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
   ThreadPool threads_;  ///< one waits for each GPU
   DeviceFacts facts_;
-  double kernel_seconds_ = 0;
+  DeviceSeconds seconds_;
 };
 
 std::unique_ptr<Backend> open(std::span<const int> ordinals, int) {

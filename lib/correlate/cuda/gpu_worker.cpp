@@ -104,10 +104,11 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
 /// The job with its data on the device.
 NccJob GpuWorker::upload(const Job& job) {
   NccJob whole = job_of(job.shape());
+  uploading_.start(stream_);
   whole.reference = reference_.upload(job.reference, stream_);
   whole.search = search_.upload(job.search, stream_);
-  kernel_seconds_ = 0;
-  watch_.start(stream_);
+  uploading_.stop(stream_);
+  seconds_ = {};
   return whole;
 }
 
@@ -122,17 +123,21 @@ void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::strin
     NccJob part = whole;
     part.first_pair = first;
     part.pairs = std::min(pairs_at_once, pairs.end - first);
+    computing_.start(stream_);
     body(part);
     stream_.synchronize(kernels::describe(name, part));
-    kernel_seconds_ += watch_.seconds();
-    watch_.start(stream_);
+    seconds_.kernels += computing_.seconds();
+    seconds_.download += downloading_.seconds();
   }
+  seconds_.upload = uploading_.seconds();
 }
 
 /// Fetches what the kernels of a part have computed.
 void GpuWorker::download(void* host, const void* device, std::size_t bytes) {
-  watch_.stop(stream_);
+  computing_.stop(stream_);
+  downloading_.start(stream_);
   kernels::download(host, device, bytes, stream_);
+  downloading_.stop(stream_);
 }
 
 const void* GpuWorker::sums(const NccVariant& variant, const NccJob& part) {

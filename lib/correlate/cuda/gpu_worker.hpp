@@ -37,8 +37,8 @@ class GpuWorker {
   void surfaces(const Job& job, PairRange pairs, const std::string& variant, Surfaces& out);
   void peaks(const Job& job, PairRange pairs, const std::string& variant, std::span<Peak> out);
 
-  /// Of the last call, by the device's clock.
-  double kernel_seconds() const { return kernel_seconds_; }
+  /// Of the last call.
+  const DeviceSeconds& device_seconds() const { return seconds_; }
 
  private:
   kernels::NccJob upload(const Job& job);
@@ -52,8 +52,8 @@ class GpuWorker {
 
   int device_;
   kernels::Stream stream_;
-  kernels::Stopwatch watch_;
-  double kernel_seconds_ = 0;
+  kernels::Stopwatch uploading_, computing_, downloading_;
+  DeviceSeconds seconds_;
   DeviceSide reference_, search_;
   kernels::DeviceBuffer moments_, sums_, scores_, workspace_, peaks_;
 };

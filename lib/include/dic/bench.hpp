@@ -20,9 +20,12 @@ std::string_view to_string(Output output);
 
 /// How much of a computation one timed iteration takes in.
 enum class Level : std::uint8_t {
-  whole,  ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
-  call,   ///< one call of a Correlator that is kept: transfer, run, copy back
-  kernel  ///< the kernels of such a call alone, by the device's clock (GPU only)
+  whole,    ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
+  call,     ///< one call of a Correlator that is kept: transfer, run, copy back
+  upload,   ///< the steps of such a call, by the device's clock (GPU only): pictures and positions to the
+            ///< device
+  kernel,   ///< the kernels
+  download  ///< results to the host
 };
 std::string_view to_string(Level level);
 

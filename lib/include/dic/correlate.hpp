@@ -165,6 +165,12 @@ struct CorrelatePlan {
 /// Chooses a variant: a pure function of shape and device, no hardware is touched.
 CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& device);
 
+/// Seconds that the steps of a call took, by the device's clock; those of the slowest where several share the
+/// work. 0 where they are not measured (CPU, nothing to do).
+struct DeviceSeconds {
+  double upload = 0, kernels = 0, download = 0;
+};
+
 /// Runs correlations on one device; keeps threads, FFT plans and buffers between calls.
 /// One call at a time per object; objects are independent of each other.
 class Correlator {
@@ -186,9 +192,8 @@ class Correlator {
   const DeviceFacts& device() const;
   /// What the last call ran.
   const CorrelatePlan& last_plan() const;
-  /// Seconds that the kernels of the last call took on the device, without transfers, by the device's clock;
-  /// 0 where that is not measured (CPU, nothing to do).
-  double kernel_seconds() const;
+  /// Of the last call.
+  DeviceSeconds device_seconds() const;
 
  private:
   struct Impl;
