@@ -14,6 +14,9 @@
 /// table that `backends()` returns, so that they cannot disagree.
 namespace dic::correlate {
 
+/// Type of the sums of products: see Surfaces.
+Surfaces::Type sum_type(ScalarType type);
+
 /// Pair k of a job: which reference meets which window.
 struct Pair {
   std::int64_t reference = 0;

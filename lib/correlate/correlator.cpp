@@ -39,23 +39,6 @@ std::string_view to_string(Measure measure) {
 
 namespace {
 
-Surfaces::Type surface_type(ScalarType type, Measure measure) {
-  if (measure != Measure::sums) return Surfaces::Type::f32;
-  switch (type) {
-    case ScalarType::u8:
-      return Surfaces::Type::u32;
-    case ScalarType::u16:
-      return Surfaces::Type::u64;
-    case ScalarType::i32:
-      return Surfaces::Type::i64;
-    case ScalarType::f32:
-      return Surfaces::Type::f32;
-    case ScalarType::f64:
-      break;
-  }
-  return Surfaces::Type::f64;
-}
-
 std::size_t element_bytes(Surfaces::Type type) {
   return type == Surfaces::Type::u32 || type == Surfaces::Type::f32 ? 4 : 8;
 }
@@ -92,7 +75,7 @@ Correlator& Correlator::operator=(Correlator&&) noexcept = default;
 
 void Correlator::surfaces(const CorrelateRequest& request, Surfaces& out) {
   const Job job = impl_->prepare(request);
-  out.type = surface_type(job.type, job.measure);
+  out.type = job.measure == Measure::sums ? correlate::sum_type(job.type) : Surfaces::Type::f32;
   out.pairs = job.pairs;
   out.ny = job.shifts.count() > 0 ? job.shifts.ny() : 0;
   out.nx = job.shifts.count() > 0 ? job.shifts.nx() : 0;

@@ -107,6 +107,22 @@ int common_bit_depth(const Job& job) {
 
 }  // namespace
 
+Surfaces::Type sum_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::u8:
+      return Surfaces::Type::u32;
+    case ScalarType::u16:
+      return Surfaces::Type::u64;
+    case ScalarType::i32:
+      return Surfaces::Type::i64;
+    case ScalarType::f32:
+      return Surfaces::Type::f32;
+    case ScalarType::f64:
+      break;
+  }
+  return Surfaces::Type::f64;
+}
+
 Pair Job::pair(std::int64_t k) const {
   switch (form) {
     case Form::one_to_one:

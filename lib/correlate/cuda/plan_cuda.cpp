@@ -8,20 +8,7 @@ namespace dic::correlate::cuda {
 namespace {
 
 Surfaces::Type sums_of(ScalarType type, Measure measure, int ref_h, int ref_w) {
-  if (measure != Measure::sums) return kernels::sums_for_scores(type, ref_h, ref_w);
-  switch (type) {
-    case ScalarType::u8:
-      return Surfaces::Type::u32;
-    case ScalarType::u16:
-      return Surfaces::Type::u64;
-    case ScalarType::i32:
-      return Surfaces::Type::i64;
-    case ScalarType::f32:
-      return Surfaces::Type::f32;
-    case ScalarType::f64:
-      break;
-  }
-  return Surfaces::Type::f64;
+  return measure == Measure::sums ? sum_type(type) : kernels::sums_for_scores(type, ref_h, ref_w);
 }
 
 constexpr std::array data_centre{80, 87, 90, 100, 103};  ///< compute capabilities
