@@ -10,86 +10,87 @@ constexpr int tile_size = 64;
 constexpr int run = 8;  ///< neighbouring outputs that a thread computes: each element read serves all of them
 constexpr int runs = tile_size / run;
 
-/// Taps in the order in which they meet the elements, between zeros: output o of a run meets element k with
-/// tap k - o.
+/// The taps in the order in which they meet the elements, in the middle of zeros. As a kernel's parameter
+/// they are constants of its multiplications.
+template <int radius>
 struct Taps {
-  int count;
-  float padded[run - 1 + most_taps + run - 1] = {};
+  float x[2 * radius + 1] = {}, y[2 * radius + 1] = {};
 
-  explicit Taps(std::span<const float> taps) : count(static_cast<int>(taps.size())) {
-    std::ranges::reverse_copy(taps, padded + run - 1);
+  Taps(std::span<const float> taps_x, std::span<const float> taps_y) {
+    std::ranges::reverse_copy(taps_x, x + radius - taps_x.size() / 2);
+    std::ranges::reverse_copy(taps_y, y + radius - taps_y.size() / 2);
   }
-  __host__ __device__ int radius() const { return count / 2; }
-  __device__ float at(int k) const { return padded[run - 1 + k]; }
+};
+
+/// A tile with its halo, and behind it the tile's rows once they are filtered. Pitches are odd: lanes read
+/// down columns.
+template <int radius>
+struct Layout : TileSize<tile_size + 2 * radius, tile_size + 2 * radius, tile_size + 2 * radius + 1> {
+  static constexpr int filtered_pitch = tile_size + 1;
+  static constexpr int filtered = Layout::rows * Layout::pitch;
+  static constexpr int bytes = sizeof(float) * (filtered + Layout::rows * filtered_pitch);
 };
 
 /// sums[o] = sum_k taps[k] line[(o + k) * stride].
-__device__ void filter_run(const float* line, int stride, const Taps& taps, float (&sums)[run]) {
+template <int stride, int count>
+__device__ void filter_run(const float* line, const float (&taps)[count], float (&sums)[run]) {
 #pragma unroll
   for (float& sum : sums) sum = 0;
-#pragma unroll 8
-  for (int k = 0; k < taps.count + run - 1; ++k) {
+#pragma unroll
+  for (int k = 0; k < count + run - 1; ++k) {
     const float element = line[k * stride];
 #pragma unroll
-    for (int o = 0; o < run; ++o) sums[o] += taps.at(k - o) * element;
+    for (int o = 0; o < run; ++o)
+      if (k - o >= 0 && k - o < count) sums[o] += taps[k - o] * element;
   }
 }
 
-/// Shared memory of a block: the tile with its halo, and behind it the tile's rows once they are filtered.
-/// Odd pitches: lanes read down columns.
-struct Layout {
-  int columns, rows, pitch;
-  static constexpr int filtered_pitch = tile_size + 1;
-
-  __host__ __device__ Layout(const Taps& taps_x, const Taps& taps_y)
-      : columns(tile_size + 2 * taps_x.radius()), rows(tile_size + 2 * taps_y.radius()), pitch(columns | 1) {}
-  std::size_t bytes() const { return sizeof(float) * rows * (pitch + filtered_pitch); }
-};
-
 /// A warp filters eight neighbouring columns, a row per lane.
-__device__ void filter_rows(const float* pixels, const Layout& layout, const Taps& taps, float* filtered) {
+template <int radius>
+__device__ void filter_rows(const float* pixels, const Taps<radius>& taps, float* filtered) {
   static_assert(threads / warp_size == runs);
+  using L = Layout<radius>;
   const int first = threadIdx.x / warp_size * run;
-  for (int y = threadIdx.x % warp_size; y < layout.rows; y += warp_size) {
+  for (int y = threadIdx.x % warp_size; y < L::rows; y += warp_size) {
     float sums[run];
-    filter_run(pixels + y * layout.pitch + first, 1, taps, sums);
+    filter_run<1>(pixels + y * L::pitch + first, taps.x, sums);
 #pragma unroll
-    for (int o = 0; o < run; ++o) filtered[y * Layout::filtered_pitch + first + o] = sums[o];
+    for (int o = 0; o < run; ++o) filtered[y * L::filtered_pitch + first + o] = sums[o];
   }
 }
 
 /// A thread filters eight neighbouring rows of one column.
-__device__ void filter_columns(const float* filtered, const Taps& taps, int width, int height,
+template <int radius>
+__device__ void filter_columns(const float* filtered, const Taps<radius>& taps, int width, int height,
                                const DevicePlane<float>& out, int x0, int y0) {
+  constexpr int pitch = Layout<radius>::filtered_pitch;
   const int x = threadIdx.x % tile_size;
   if (x0 + x >= width) return;
+#pragma unroll 1
   for (int first = threadIdx.x / tile_size * run; first < tile_size; first += threads / tile_size * run) {
     float sums[run];
-    filter_run(filtered + first * Layout::filtered_pitch + x, Layout::filtered_pitch, taps, sums);
+    filter_run<pitch>(filtered + first * pitch + x, taps.y, sums);
 #pragma unroll
     for (int o = 0; o < run; ++o)
       if (y0 + first + o < height) row_of(out, y0 + first + o)[x0 + x] = sums[o];
   }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(threads)
-    convolution(const __grid_constant__ DevicePicture in, const __grid_constant__ Taps taps_x,
-                const __grid_constant__ Taps taps_y, Border border,
-                const __grid_constant__ DevicePlane<float> out, const __grid_constant__ TileGrid tiles) {
+template <typename T, int radius>
+__global__ void __launch_bounds__(threads, 2)
+    convolution(const __grid_constant__ DevicePicture in, const __grid_constant__ Taps<radius> taps,
+                Border border, const __grid_constant__ DevicePlane<float> out,
+                const __grid_constant__ TileGrid tiles) {
   extern __shared__ float pixels[];
-  const Layout layout(taps_x, taps_y);
-  float* filtered = pixels + layout.rows * layout.pitch;
+  float* filtered = pixels + Layout<radius>::filtered;
   for_each_task(tiles.count, 1, 0, [&](std::int64_t task) {
     const int x0 = tiles.column(task) * tile_size;
     const int y0 = tiles.row(task) * tile_size;
-    load_tile<T, threads>(
-        in, {x0 - taps_x.radius(), y0 - taps_y.radius(), layout.columns, layout.rows, layout.pitch}, border,
-        pixels);
+    load_tile<T, Layout<radius>, threads>(in, x0 - radius, y0 - radius, border, pixels);
     __syncthreads();
-    filter_rows(pixels, layout, taps_x, filtered);
+    filter_rows(pixels, taps, filtered);
     __syncthreads();  // the next tile's pixels are loaded while its predecessor's columns are filtered
-    filter_columns(filtered, taps_y, in.width, in.height, out, x0, y0);
+    filter_columns(filtered, taps, in.width, in.height, out, x0, y0);
   });
 }
 
@@ -99,6 +100,26 @@ void check_taps(std::span<const float> taps) {
                      " per direction, not " + std::to_string(taps.size()) + ".");
 }
 
+/// Launches the kernel of the smallest radius that holds the taps: one of radius, 2 radius + 1, ...
+template <int radius = 3>
+void launch_radius(const DevicePicture& in, ScalarType type, std::span<const float> taps_x,
+                   std::span<const float> taps_y, Border border, DevicePlane<float> out,
+                   StreamHandle stream) {
+  if constexpr (2 * radius + 1 < most_taps) {
+    if (std::max(taps_x.size(), taps_y.size()) > 2 * radius + 1)
+      return launch_radius<2 * radius + 1>(in, type, taps_x, taps_y, border, out, stream);
+  }
+  const TileGrid tiles(in, tile_size, tile_size);
+  if (tiles.count == 0) return;
+  visit_pixel(type, [&]<typename T>(T) {
+    constexpr int shared = Layout<radius>::bytes;
+    check(cudaFuncSetAttribute(convolution<T, radius>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+          "Reserving shared memory for a convolution");
+    convolution<T, radius><<<grid_size(tiles.count, 1), threads, shared, stream>>>(
+        in, Taps<radius>(taps_x, taps_y), border, out, tiles);
+  });
+}
+
 }  // namespace
 
 void launch_convolution(const DevicePicture& in, ScalarType type, std::span<const float> taps_x,
@@ -106,16 +127,7 @@ void launch_convolution(const DevicePicture& in, ScalarType type, std::span<cons
                         StreamHandle stream) {
   check_taps(taps_x);
   check_taps(taps_y);
-  const Taps x(taps_x), y(taps_y);
-  const TileGrid tiles(in, tile_size, tile_size);
-  if (tiles.count == 0) return;
-  const std::size_t shared = Layout(x, y).bytes();
-  visit_pixel(type, [&]<typename T>(T) {
-    check(cudaFuncSetAttribute(convolution<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared)),
-          "Reserving shared memory for a convolution");
-    convolution<T><<<grid_size(tiles.count, 1), threads, shared, stream>>>(in, x, y, border, out, tiles);
-  });
+  launch_radius(in, type, taps_x, taps_y, border, out, stream);
   check_launch("convolution (" + std::to_string(taps_x.size()) + " x " + std::to_string(taps_y.size()) +
                " taps, picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
 }

@@ -39,13 +39,13 @@ __global__ void __launch_bounds__(threads, 4)
   constexpr Stencil stencil = stencil_of(of);
   constexpr int radius = stencil.radius;
   constexpr int columns = tile_columns + 2 * radius, rows = tile_rows + 2 * radius;
+  using Size = TileSize<columns, rows, columns>;
   __shared__ float pixels[rows * columns];
   const int x = threadIdx.x % tile_columns, first = threadIdx.x / tile_columns * run;
   for_each_task(tiles.count, 1, 0, [&](std::int64_t task) {
     const int x0 = tiles.column(task) * tile_columns;
     const int y0 = tiles.row(task) * tile_rows;
-    load_tile<T, threads>(in, {x0 - radius, y0 - radius, columns, rows, columns}, Border::point_reflection,
-                          pixels);
+    load_tile<T, Size, threads>(in, x0 - radius, y0 - radius, Border::point_reflection, pixels);
     __syncthreads();
     float slope[run + 2 * radius], level[run + 2 * radius];
 #pragma unroll

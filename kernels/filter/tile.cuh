@@ -41,31 +41,36 @@ struct TileGrid {
   }
 };
 
-/// Where a tile of `columns` x `rows` begins in its picture and lies in shared memory.
-struct Tile {
-  int x0, y0;
-  int columns, rows;
-  int pitch;  ///< floats between the starts of two rows
+/// The size of a tile, and how its rows lie in shared memory: `pitch` floats apart.
+template <int of_columns, int of_rows, int of_pitch>
+struct TileSize {
+  static constexpr int columns = of_columns, rows = of_rows, pitch = of_pitch;
 };
 
-/// Fills `pixels` by all threads of the block; the caller synchronizes.
-template <typename T, int threads>
-__device__ void load_tile(const DevicePicture& picture, const Tile& tile, Border border, float* pixels) {
-  constexpr int warps = threads / warp_size;
-  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  const bool inside = tile.x0 >= 0 && tile.y0 >= 0 && tile.x0 + tile.columns <= picture.width &&
-                      tile.y0 + tile.rows <= picture.height;
+/// Fills `pixels` with the tile that begins at (x0, y0), by all threads of the block; the caller
+/// synchronizes.
+template <typename T, typename Size, int threads>
+__device__ void load_tile(const DevicePicture& picture, int x0, int y0, Border border, float* pixels) {
+  constexpr int count = Size::columns * Size::rows, at_once = 8;  // loads in flight
+  const bool inside =
+      x0 >= 0 && y0 >= 0 && x0 + Size::columns <= picture.width && y0 + Size::rows <= picture.height;
   if (inside) {
-#pragma unroll 4
-    for (int y = warp; y < tile.rows; y += warps)
-      for (int x = lane; x < tile.columns; x += warp_size)
-        pixels[y * tile.pitch + x] = static_cast<float>(row_of<T>(picture, tile.y0 + y)[tile.x0 + x]);
+    for (int first = threadIdx.x; first < count; first += at_once * threads) {
+      float values[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+        if (const int i = first + k * threads; i < count)
+          values[k] = static_cast<float>(row_of<T>(picture, y0 + i / Size::columns)[x0 + i % Size::columns]);
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+        if (const int i = first + k * threads; i < count)
+          pixels[i / Size::columns * Size::pitch + i % Size::columns] = values[k];
+    }
   } else {
 #pragma unroll 1
-    for (int y = warp; y < tile.rows; y += warps)
-#pragma unroll 1
-      for (int x = lane; x < tile.columns; x += warp_size)
-        pixels[y * tile.pitch + x] = continued_pixel<T>(picture, tile.x0 + x, tile.y0 + y, border);
+    for (int i = threadIdx.x; i < count; i += threads)
+      pixels[i / Size::columns * Size::pitch + i % Size::columns] =
+          continued_pixel<T>(picture, x0 + i % Size::columns, y0 + i / Size::columns, border);
   }
 }
 

@@ -98,20 +98,26 @@ __global__ void __launch_bounds__(band_threads)
     const auto y0 = static_cast<int>(band) * rows_of_band;
     const int y = y0 + row - 1;
     const int rows = min(rows_of_band, in.height - y0) + 1;
-    const auto value_at = [&](int x) {
-      if (x >= in.width || row >= rows) return Sum{0};
-      return row == 0 ? above[band * in.width + x] : raised<Sum, power>(row_of<T>(in, y)[x]);
+    const auto load = [&](int x0) {
+      LaneColumns<Sum> values;
+#pragma unroll
+      for (int i = 0; i < columns_of_lane; ++i) {
+        const int x = x0 + lane * columns_of_lane + i;
+        values.sum[i] = x >= in.width || row >= rows ? Sum{0}
+                        : row == 0                   ? above[band * in.width + x]
+                                                     : raised<Sum, power>(row_of<T>(in, y)[x]);
+      }
+      return values;
     };
     const int first_row = band == 0 ? 0 : 1;  // the row above the band belongs to its predecessor
     if (lane == 0 && row >= first_row && row < rows) table[(y + 1) * pitch] = 0;
     Sum before = 0;
+    LaneColumns<Sum> values = load(0);
     for (int x0 = 0, buffer = 0; x0 < in.width; x0 += chunk, buffer = 1 - buffer) {
-      LaneColumns<Sum> values;
-#pragma unroll
-      for (int i = 0; i < columns_of_lane; ++i) values.sum[i] = value_at(x0 + lane * columns_of_lane + i);
       add_along(values, before);
       before = __shfl_sync(0xffffffffu, values.sum[columns_of_lane - 1], warp_size - 1);
       along[buffer][row][lane] = values;
+      values = load(x0 + chunk);
       __syncthreads();  // one barrier per chunk: the other buffer is still read
       // A thread goes down a quarter of the rows of one column.
       const int column = threadIdx.x % chunk, first = threadIdx.x / chunk * columns_of_lane;

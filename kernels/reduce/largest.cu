@@ -1,21 +1,23 @@
+#include <bit>
 #include <dic/error.hpp>
 #include <utility>
 
 #include "reduce/segments.cuh"
 
 // Elements become 64-bit keys, the value above the complement of the index, so that one comparison ranks them
-// as the interface says and no two are equal. A block goes through a part of a segment and keeps its k best,
-// sorted; pairs of such runs are merged until one is left.
+// as the interface says and no two are equal. A block goes through a part of a segment and keeps its best as
+// a sorted run; pairs of runs are merged until one is left. Runs have a power of two of keys, at least k.
 namespace dic::kernels {
 namespace {
 
 using Key = unsigned long long;
 
 constexpr int threads = 256;
+constexpr int stretch = 8;                         ///< keys that a thread sorts or merges
+constexpr int capacity = threads * stretch;        ///< candidates, sorted together
 constexpr int elements_per_step = 4;               ///< of a thread
 constexpr int step = threads * elements_per_step;  ///< elements that a block looks at between two barriers
-constexpr int capacity = 2 * step;                 ///< candidates, sorted together
-static_assert(most_largest <= capacity);
+static_assert(step <= capacity && most_largest <= capacity);
 
 constexpr Key no_key = 0;  ///< below the key of every element
 
@@ -31,26 +33,22 @@ __device__ Key key_of(float value, std::int64_t index) {
   return Key{ordered(value == 0 ? 0.0F : value)} << 32 | ~static_cast<unsigned>(index);
 }
 
-/// Bitonic sort of `capacity` keys in shared memory, largest first, by the whole block.
-__device__ void sort_descending(Key* keys) {
-  for (int size = 2; size <= capacity; size *= 2) {
-    for (int distance = size / 2; distance > 0; distance /= 2) {
-      __syncthreads();
-      for (int i = threadIdx.x; i < capacity / 2; i += threads) {
-        const int low = 2 * i - i % distance, high = low + distance;
-        const bool descending = (low & size) == 0;
-        const Key a = keys[low], b = keys[high];
-        if ((a < b) == descending) keys[low] = b, keys[high] = a;
-      }
+/// Sorts a thread's keys, largest first, by exchanging neighbours.
+__device__ void sort_own(Key (&keys)[stretch]) {
+#pragma unroll
+  for (int round = 0; round < stretch; ++round) {
+#pragma unroll
+    for (int i = round % 2; i + 1 < stretch; i += 2) {
+      const Key larger = max(keys[i], keys[i + 1]), smaller = min(keys[i], keys[i + 1]);
+      keys[i] = larger, keys[i + 1] = smaller;
     }
   }
-  __syncthreads();
 }
 
-/// How many of the first `rank` keys of two merged descending runs of k keys come from `a` (Green, Odeh &
-/// Birk 2012): the smallest i such that a[i] does not belong before b[rank - i - 1].
-__device__ int co_rank(int rank, const Key* a, const Key* b, int k) {
-  int low = max(0, rank - k), high = min(rank, k);
+/// How many of the first `rank` keys of two merged runs come from `a` (Green, Odeh & Birk 2012): the smallest
+/// i such that a[i] does not belong before b[rank - i - 1].
+__device__ int co_rank(int rank, const Key* a, const Key* b, int length) {
+  int low = max(0, rank - length), high = min(rank, length);
   while (low < high) {
     const int i = (low + high) / 2;
     if (a[i] >= b[rank - i - 1])
@@ -61,49 +59,69 @@ __device__ int co_rank(int rank, const Key* a, const Key* b, int k) {
   return low;
 }
 
-/// The k best of two descending runs of k keys; each thread merges its stretch of the result.
-__device__ void merge_runs(const Key* a, const Key* b, int k, Key* out) {
-  const int stretch = (k + threads - 1) / threads;
-  const int begin = min(k, static_cast<int>(threadIdx.x) * stretch), end = min(k, begin + stretch);
-  int i = co_rank(begin, a, b, k), j = begin - i;
-  for (int rank = begin; rank < end; ++rank) {
-    // At most `rank` < k keys are gone of either run.
-    out[rank] = a[i] >= b[j] ? a[i++] : b[j++];
-  }
+/// Keys rank .. rank + stretch - 1 of two merged runs of `length` keys.
+__device__ void merge_stretch(const Key* a, const Key* b, int length, int rank, Key (&merged)[stretch]) {
+  int i = co_rank(rank, a, b, length), j = rank - i;
+#pragma unroll
+  for (Key& key : merged) key = i < length && (j == length || a[i] >= b[j]) ? a[i++] : b[j++];
 }
 
-/// The best keys of one block: `best` is sorted, `candidates` wait for being merged with it.
+__device__ void store(const Key (&keys)[stretch], Key* target) {
+#pragma unroll
+  for (int k = 0; k < stretch; ++k) target[k] = keys[k];
+}
+
+/// The best keys of one block, a sorted run, and the candidates that wait for being merged with it.
 struct Selection {
-  Key best[2][most_largest];
+  Key best[most_largest];
   Key candidates[capacity];
   int waiting;
 };
 
-/// Merges the waiting candidates into best[current]; returns the new `current`. All threads call it.
-__device__ int absorb(Selection& s, int k, int current) {
-  for (int i = s.waiting + static_cast<int>(threadIdx.x); i < capacity; i += threads)
-    s.candidates[i] = no_key;
-  sort_descending(s.candidates);
-  merge_runs(s.best[current], s.candidates, k, s.best[1 - current]);
+/// Merges the waiting candidates into the best `kept`. All threads call it.
+__device__ void absorb(Selection& s, int kept) {
+  const int first = threadIdx.x * stretch;
+  Key keys[stretch];
+#pragma unroll
+  for (int k = 0; k < stretch; ++k) {
+    const int i = k * threads + threadIdx.x;
+    keys[k] = i < s.waiting ? s.candidates[i] : no_key;
+  }
+  sort_own(keys);
+  __syncthreads();
+  store(keys, s.candidates + first);
+  for (int runs = threads, length = stretch; runs > 1; runs /= 2) {
+    // Merging two runs doubles the length, or drops the worse half.
+    const int merged_length = min(2 * length, kept), pair = first / merged_length;
+    const bool mine = pair < runs / 2;
+    const Key* a = s.candidates + 2 * pair * length;
+    __syncthreads();
+    if (mine) merge_stretch(a, a + length, length, first % merged_length, keys);
+    __syncthreads();
+    if (mine) store(keys, s.candidates + first);
+    length = merged_length;
+  }
+  __syncthreads();
+  if (first < kept) merge_stretch(s.best, s.candidates, kept, first, keys);
+  __syncthreads();
+  if (first < kept) store(keys, s.best + first);
   if (threadIdx.x == 0) s.waiting = 0;
   __syncthreads();
-  return 1 - current;
 }
 
 __global__ void __launch_bounds__(threads)
     largest_of_parts(const __grid_constant__ Segments<float> in, const __grid_constant__ Parts parts, int k,
-                     Key* runs) {
+                     int kept, Key* runs) {
   __shared__ Selection s;
   for_each_task(in.count * parts.count, 1, 0, [&](std::int64_t task) {
     const float* segment = in.data + task / parts.count * in.stride;
     const auto part = static_cast<int>(task % parts.count);
     const std::int64_t end = parts.end(part, in.length);
-    for (int i = threadIdx.x; i < k; i += threads) s.best[0][i] = no_key;
+    for (int i = threadIdx.x; i < kept; i += threads) s.best[i] = no_key;
     if (threadIdx.x == 0) s.waiting = 0;
-    int current = 0;
     __syncthreads();
     for (std::int64_t first = parts.begin(part, in.length); first < end; first += step) {
-      const Key worst = s.best[current][k - 1];
+      const Key worst = s.best[k - 1];
 #pragma unroll
       for (int e = 0; e < elements_per_step; ++e) {
         const std::int64_t i = first + e * threads + threadIdx.x;
@@ -113,33 +131,36 @@ __global__ void __launch_bounds__(threads)
       __syncthreads();
       const bool full = s.waiting > capacity - step;
       __syncthreads();  // all have read the count before it grows again
-      if (full) current = absorb(s, k, current);
+      if (full) absorb(s, kept);
     }
-    current = absorb(s, k, current);
-    for (int i = threadIdx.x; i < k; i += threads) runs[task * k + i] = s.best[current][i];
+    absorb(s, kept);
+    for (int i = threadIdx.x; i < kept; i += threads) runs[task * kept + i] = s.best[i];
     __syncthreads();  // the selection is used again for the next task
   });
 }
 
-/// A block merges the runs 2 i and 2 i + 1 of a segment; the last of an odd number stays alone.
+/// Merges the runs 2 i and 2 i + 1 of every segment; the last of an odd number stays as it is.
 __global__ void __launch_bounds__(threads)
-    merge_pairs(std::int64_t segments, int runs, int k, const Key* in, Key* out) {
-  const int pairs = (runs + 1) / 2;
-  for_each_task(segments * pairs, 1, 0, [&](std::int64_t task) {
-    const auto pair = static_cast<int>(task % pairs);
-    const Key* a = in + (task / pairs * runs + 2 * pair) * k;
-    Key* merged = out + task * k;
+    merge_pairs(std::int64_t segments, int runs, int kept, const Key* in, Key* out) {
+  const int pairs = (runs + 1) / 2, stretches = kept / stretch;
+  for_each_task(segments * pairs * stretches, threads, threadIdx.x, [&](std::int64_t task) {
+    const auto rank = static_cast<int>(task % stretches) * stretch;
+    const std::int64_t pair_of_all = task / stretches;
+    const auto pair = static_cast<int>(pair_of_all % pairs);
+    const Key* a = in + (pair_of_all / pairs * runs + 2 * pair) * kept;
+    Key keys[stretch];
     if (2 * pair + 1 < runs)
-      merge_runs(a, a + k, k, merged);
+      merge_stretch(a, a + kept, kept, rank, keys);
     else
-      for (int i = threadIdx.x; i < k; i += threads) merged[i] = a[i];
+      for (int k = 0; k < stretch; ++k) keys[k] = a[rank + k];
+    store(keys, out + pair_of_all * kept + rank);
   });
 }
 
 __global__ void __launch_bounds__(threads)
-    elements_of_keys(std::int64_t count, const Key* keys, Element<float>* out) {
+    elements_of_keys(std::int64_t count, int k, int kept, const Key* runs, Element<float>* out) {
   for_each_task(count, threads, threadIdx.x, [&](std::int64_t i) {
-    const Key key = keys[i];
+    const Key key = runs[i / k * kept + i % k];
     out[i] = key == no_key ? Element<float>{0, -1}
                            : Element<float>{unordered(static_cast<unsigned>(key >> 32)),
                                             static_cast<std::int64_t>(~static_cast<unsigned>(key))};
@@ -147,11 +168,14 @@ __global__ void __launch_bounds__(threads)
 }
 
 Parts parts_of(std::int64_t length) { return {length, 8 * step, 512}; }
+int length_of_runs(int k) {
+  return std::max(stretch, static_cast<int>(std::bit_ceil(static_cast<unsigned>(k))));
+}
 
 }  // namespace
 
 std::size_t largest_workspace_bytes(const Segments<float>& in, int k) {
-  return 2 * sizeof(Key) * static_cast<std::size_t>(in.count) * parts_of(in.length).count * k;
+  return 2 * sizeof(Key) * static_cast<std::size_t>(in.count) * parts_of(in.length).count * length_of_runs(k);
 }
 
 void launch_largest(const Segments<float>& in, int k, Element<float>* out, void* workspace,
@@ -164,15 +188,17 @@ void launch_largest(const Segments<float>& in, int k, Element<float>* out, void*
                      std::to_string(in.length) + "; cut them into parts.");
   if (in.count == 0) return;
   const Parts parts = parts_of(in.length);
+  const int kept = length_of_runs(k);
   auto* runs = static_cast<Key*>(workspace);
-  auto* merged = runs + in.count * parts.count * k;
-  largest_of_parts<<<grid_size(in.count * parts.count, 1), threads, 0, stream>>>(in, parts, k, runs);
+  auto* merged = runs + in.count * parts.count * kept;
+  largest_of_parts<<<grid_size(in.count * parts.count, 1), threads, 0, stream>>>(in, parts, k, kept, runs);
   for (int left = parts.count; left > 1; left = (left + 1) / 2) {
-    merge_pairs<<<grid_size(in.count * ((left + 1) / 2), 1), threads, 0, stream>>>(in.count, left, k, runs,
-                                                                                   merged);
+    const std::int64_t stretches = in.count * ((left + 1) / 2) * (kept / stretch);
+    merge_pairs<<<grid_size(stretches, threads), threads, 0, stream>>>(in.count, left, kept, runs, merged);
     std::swap(runs, merged);
   }
-  elements_of_keys<<<grid_size(in.count * k, threads), threads, 0, stream>>>(in.count * k, runs, out);
+  elements_of_keys<<<grid_size(in.count * k, threads), threads, 0, stream>>>(in.count * k, k, kept, runs,
+                                                                             out);
   check_launch("largest elements (" + std::to_string(k) + " of " + std::to_string(in.count) +
                " segments of " + std::to_string(in.length) + ")");
 }

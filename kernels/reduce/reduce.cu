@@ -7,14 +7,15 @@ constexpr int threads = 256;
 
 Parts parts_of(std::int64_t length) { return {length, 8192, 1024}; }
 
-// A reduction: the value of no elements, of one element, and of two values together.
+// A reduction: the value of nothing, of a value and a later element, and of two values.
 
 template <typename T>
 struct Add {
   using Value = SumOf<T>;
   __device__ static Value none() { return 0; }
-  __device__ static Value of(T element, std::int64_t) { return static_cast<Value>(element); }
+  __device__ static void take(Value& sum, T element, int) { sum += static_cast<Value>(element); }
   __device__ static Value both(Value a, Value b) { return a + b; }
+  __device__ static Value moved(Value sum, std::int64_t) { return sum; }
 };
 
 /// The extreme element; of equal ones the first.
@@ -22,36 +23,41 @@ template <typename T, bool largest>
 struct Pick {
   using Value = Element<T>;
   __device__ static Value none() { return {T{0}, -1}; }
-  __device__ static Value of(T element, std::int64_t index) {
-    return element == element ? Value{element, index} : none();
+  __device__ static void take(Value& best, T element, int index) {
+    const bool better = largest ? element > best.value : element < best.value;
+    if (best.index < 0 ? element == element : better) best = {element, index};
   }
   __device__ static Value both(Value a, Value b) {
-    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
-    if (a.value == b.value) return a.index < b.index ? a : b;
-    return (a.value > b.value) == largest ? a : b;
+    const bool a_is_better = a.value == b.value ? a.index < b.index : (a.value > b.value) == largest;
+    return b.index < 0 || (a.index >= 0 && a_is_better) ? a : b;
+  }
+  /// The same with an index that counts from `begin` elements earlier.
+  __device__ static Value moved(Value best, std::int64_t begin) {
+    return best.index < 0 ? best : Value{best.value, best.index + begin};
   }
 };
 
-__device__ inline double shuffled(double value, int offset) {
-  return __shfl_xor_sync(0xffffffffu, value, offset);
+template <typename T>
+__device__ T shuffled(T value, int offset, unsigned lanes) {
+  return static_cast<T>(__shfl_xor_sync(lanes, value, offset));
 }
-__device__ inline std::int64_t shuffled(std::int64_t value, int offset) {
-  return __shfl_xor_sync(0xffffffffu, value, offset);
-}
-__device__ inline std::uint64_t shuffled(std::uint64_t value, int offset) {
-  return __shfl_xor_sync(0xffffffffu, value, offset);
+__device__ inline std::int64_t shuffled(std::int64_t value, int offset, unsigned lanes) {
+  return __shfl_xor_sync(lanes, static_cast<long long>(value), offset);
 }
 template <typename T>
-__device__ Element<T> shuffled(Element<T> value, int offset) {
-  return {static_cast<T>(__shfl_xor_sync(0xffffffffu, value.value, offset)), shuffled(value.index, offset)};
+__device__ Element<T> shuffled(Element<T> value, int offset, unsigned lanes) {
+  return {shuffled(value.value, offset, lanes), shuffled(value.index, offset, lanes)};
 }
 
-/// The result of a team's values, in its first thread.
+/// The value of a team's values, in its first thread. A team is a part of a warp, a warp or a block.
 template <typename Reduction, int team>
 __device__ typename Reduction::Value over_team(typename Reduction::Value value) {
+  constexpr int lanes_of_team = team < warp_size ? team : warp_size;
+  const int first_lane = threadIdx.x % warp_size / lanes_of_team * lanes_of_team;
+  const unsigned lanes = (0xffffffffu >> (warp_size - lanes_of_team)) << first_lane;
 #pragma unroll
-  for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    value = Reduction::both(value, shuffled(value, offset));
+  for (int offset = lanes_of_team / 2; offset > 0; offset /= 2)
+    value = Reduction::both(value, shuffled(value, offset, lanes));
   if constexpr (team > warp_size) {
     __shared__ typename Reduction::Value of_warp[team / warp_size];
     if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = value;
@@ -63,28 +69,21 @@ __device__ typename Reduction::Value over_team(typename Reduction::Value value) 
   return value;
 }
 
-/// value(begin) .. value(end - 1), taken in turn by the threads of a team, in its first thread.
-template <typename Reduction, int team, typename ValueAt>
-__device__ typename Reduction::Value over_range(std::int64_t begin, std::int64_t end,
-                                                const ValueAt& value_at) {
-  auto value = Reduction::none();
-#pragma unroll 8
-  for (std::int64_t i = begin + threadIdx.x % team; i < end; i += team)
-    value = Reduction::both(value, value_at(i));
-  return over_team<Reduction, team>(value);
-}
-
 /// A team reduces a part of a segment.
 template <typename Reduction, int team, typename T>
 __global__ void __launch_bounds__(threads)
     reduce_parts(const __grid_constant__ Segments<T> in, const __grid_constant__ Parts parts,
                  typename Reduction::Value* out) {
   for_each_task(in.count * parts.count, threads / team, threadIdx.x / team, [&](std::int64_t task) {
-    const T* segment = in.data + task / parts.count * in.stride;
-    const auto part = static_cast<int>(task % parts.count);
-    const auto value =
-        over_range<Reduction, team>(parts.begin(part, in.length), parts.end(part, in.length),
-                                    [&](std::int64_t i) { return Reduction::of(segment[i], i); });
+    const std::int64_t segment = parts.count == 1 ? task : task / parts.count;
+    const auto part = static_cast<int>(task - segment * parts.count);
+    const std::int64_t begin = parts.begin(part, in.length);
+    const auto length = static_cast<int>(parts.end(part, in.length) - begin);
+    const T* first = in.data + segment * in.stride + begin;
+    auto value = Reduction::none();
+#pragma unroll 8
+    for (int i = threadIdx.x % team; i < length; i += team) Reduction::take(value, first[i], i);
+    value = over_team<Reduction, team>(Reduction::moved(value, begin));
     if (threadIdx.x % team == 0) out[task] = value;
   });
 }
@@ -95,10 +94,19 @@ __global__ void __launch_bounds__(threads)
     combine_parts(std::int64_t segments, int parts, const typename Reduction::Value* of_part,
                   typename Reduction::Value* out) {
   for_each_task(segments, 1, 0, [&](std::int64_t task) {
-    const auto value =
-        over_range<Reduction, threads>(0, parts, [&](std::int64_t i) { return of_part[task * parts + i]; });
+    auto value = Reduction::none();
+    for (int i = threadIdx.x; i < parts; i += threads)
+      value = Reduction::both(value, of_part[task * parts + i]);
+    value = over_team<Reduction, threads>(value);
     if (threadIdx.x == 0) out[task] = value;
   });
+}
+
+template <typename Reduction, int team, typename T>
+void launch_parts(const Segments<T>& in, const Parts& parts, typename Reduction::Value* out,
+                  StreamHandle stream) {
+  const unsigned blocks = grid_size(in.count * parts.count, threads / team);
+  reduce_parts<Reduction, team><<<blocks, threads, 0, stream>>>(in, parts, out);
 }
 
 template <typename Reduction, typename T>
@@ -108,12 +116,12 @@ void reduce(const Segments<T>& in, typename Reduction::Value* out, void* workspa
   const std::int64_t tasks = in.count * parts.count;
   const bool whole = parts.count == 1;
   auto* const found = whole ? out : static_cast<typename Reduction::Value*>(workspace);
-  constexpr std::int64_t longest_for_a_warp = 2048;
-  if (in.length <= longest_for_a_warp)
-    reduce_parts<Reduction, warp_size>
-        <<<grid_size(tasks, threads / warp_size), threads, 0, stream>>>(in, parts, found);
+  if (in.length <= 256)
+    launch_parts<Reduction, 8>(in, parts, found, stream);
+  else if (in.length <= 2048)
+    launch_parts<Reduction, warp_size>(in, parts, found, stream);
   else
-    reduce_parts<Reduction, threads><<<grid_size(tasks, 1), threads, 0, stream>>>(in, parts, found);
+    launch_parts<Reduction, threads>(in, parts, found, stream);
   if (!whole)
     combine_parts<Reduction>
         <<<grid_size(in.count, 1), threads, 0, stream>>>(in.count, parts.count, found, out);
