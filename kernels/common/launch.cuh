@@ -27,6 +27,12 @@ __device__ void for_each_task(std::int64_t tasks, int workers, int first, Body&&
     body(task);
 }
 
+/// Number of this warp in its block. The shuffle tells the compiler that it is the same in all lanes; else
+/// every shuffle in a loop that depends on it is preceded by a test for divergence.
+__device__ inline int warp_index() {
+  return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warp_size, 0);
+}
+
 template <typename Sum>
 __device__ Sum warp_sum(Sum value) {
 #pragma unroll

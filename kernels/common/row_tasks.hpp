@@ -7,35 +7,58 @@
 
 namespace dic::kernels {
 
-/// How the rows of the overlaps are cut into tasks.
-enum class RowSplit {
-  none,       ///< one task per shift: all rows of its overlap
-  rectangle,  ///< as many tasks for every shift as the largest overlap needs; the superfluous ones end at
-              ///< once
-  triangle    ///< exactly as many tasks as there are groups of rows
-};
-
 /// The rows [begin, end) of one task, and the vertical shift it belongs to.
 struct RowTask {
-  int shift;  ///< index of the vertical shift, 0-based
+  int shift;  ///< index of the vertical shift (of the first, where a task has several), 0-based
   int begin, end;
 };
 
-/// Cuts the overlaps of two matrices (heights `moving_h`, `fixed_h`), of which the first is displaced by
-/// s = shift_min .. shift_min + shifts - 1, into groups of at most `rows_per_task` rows of `fixed`. Row y of
-/// `fixed` meets row y + s of `moving`.
+/// The overlaps of two matrices (heights `moving_h`, `fixed_h`), of which the first is displaced by
+/// s = shift_min .. shift_min + shifts - 1: row y of `fixed` meets row y + s of `moving`. A task has all rows
+/// of `shifts_per_task` neighbouring overlaps; they count as the first of these shifts sees them.
+class OverlapTasks {
+ public:
+  OverlapTasks(int moving_h, int fixed_h, int shift_min, int shifts, int shifts_per_task)
+      : moving_h_(moving_h),
+        fixed_h_(fixed_h),
+        shift_min_(shift_min),
+        count_((shifts + shifts_per_task - 1) / shifts_per_task),
+        shifts_per_task_(shifts_per_task) {}
+
+  DIC_HOST_DEVICE std::int64_t count() const { return count_; }
+  /// Task number `id` of count(); begin >= end where there is no overlap.
+  DIC_HOST_DEVICE RowTask task(std::int64_t id) const {
+    const int shift = static_cast<int>(id) * shifts_per_task_, s = shift_min_ + shift;
+    const int last_fixed = fixed_h_ + shifts_per_task_ - 1, last_moving = moving_h_ - s;
+    return {shift, s < 0 ? -s : 0, last_fixed < last_moving ? last_fixed : last_moving};
+  }
+
+ private:
+  int moving_h_, fixed_h_, shift_min_, count_, shifts_per_task_;
+};
+
+/// How overlaps are cut into groups of rows.
+enum class RowSplit {
+  rectangle,  ///< as many for every shift as the largest overlap needs; the superfluous ones end at once
+  triangle    ///< exactly as many tasks as there are groups of rows
+};
+
+/// The same overlaps, cut into tasks of one shift and at most `rows_per_task` rows of `fixed`.
 class RowTasks {
  public:
   RowTasks(RowSplit split, int rows_per_task, int moving_h, int fixed_h, int shift_min, int shifts)
-      : split_(split), moving_h_(moving_h), fixed_h_(fixed_h), shift_min_(shift_min), shifts_(shifts) {
-    const int most_rows = std::min(moving_h, fixed_h);
-    rows_per_task_ = split == RowSplit::none ? most_rows : rows_per_task;
-    most_tasks_ = groups(most_rows);
+      : split_(split),
+        rows_per_task_(rows_per_task),
+        moving_h_(moving_h),
+        fixed_h_(fixed_h),
+        shift_min_(shift_min),
+        shifts_(shifts) {
+    skipped_ = groups_below(shift_min);
+    count_ = split == RowSplit::triangle ? groups_before(shifts)
+                                         : std::int64_t{groups(std::min(moving_h, fixed_h))} * shifts;
   }
 
-  DIC_HOST_DEVICE std::int64_t count() const {
-    return split_ == RowSplit::triangle ? groups_before(shifts_) : std::int64_t{most_tasks_} * shifts_;
-  }
+  DIC_HOST_DEVICE std::int64_t count() const { return count_; }
 
   /// Task number `id` of count(); begin >= end where there is nothing to do.
   DIC_HOST_DEVICE RowTask task(std::int64_t id) const {
@@ -53,25 +76,24 @@ class RowTasks {
   DIC_HOST_DEVICE static int smaller(int a, int b) { return a < b ? a : b; }
   DIC_HOST_DEVICE int groups(int rows) const { return (rows + rows_per_task_ - 1) / rows_per_task_; }
 
-  /// Sum of groups(1) + ... + groups(rows).
-  DIC_HOST_DEVICE std::int64_t groups_up_to(std::int64_t rows) const {
-    const std::int64_t whole = rows / rows_per_task_;
-    return whole * (whole + 1) / 2 * rows_per_task_ + (rows - whole * rows_per_task_) * (whole + 1);
+  /// Sum of groups(1) + ... + groups(rows). Divisions are of 32 bits: those of 64 are slow on a GPU.
+  DIC_HOST_DEVICE std::int64_t groups_up_to(int rows) const {
+    const int whole = rows / rows_per_task_;
+    return std::int64_t{whole} * (whole + 1) / 2 * rows_per_task_ +
+           std::int64_t{rows - whole * rows_per_task_} * (whole + 1);
   }
 
-  /// Groups of all shifts before number `shift`. The height of the overlap is a trapezoid over the shift:
-  /// 1, 2, ... up to the smaller height, level, and down again.
+  /// Groups of all shifts before number `shift`.
   DIC_HOST_DEVICE std::int64_t groups_before(int shift) const {
-    return trapezoid(shift_min_ + shift) - trapezoid(shift_min_);
+    return groups_below(shift_min_ + shift) - skipped_;
   }
-  /// Groups of all shifts below s.
-  DIC_HOST_DEVICE std::int64_t trapezoid(int s) const {
-    const std::int64_t top = smaller(moving_h_, fixed_h_);
-    const std::int64_t length = moving_h_ + fixed_h_ - 1;
-    std::int64_t n = std::int64_t{s} + fixed_h_ - 1;
-    n = n < 0 ? 0 : (n > length ? length : n);
-    const std::int64_t level = groups(static_cast<int>(top));
+  /// Groups of all shifts below s. The height of the overlap is a trapezoid over the shift: 1, 2, ... up to
+  /// the smaller height, level, and down again.
+  DIC_HOST_DEVICE std::int64_t groups_below(int s) const {
+    const int top = smaller(moving_h_, fixed_h_), length = moving_h_ + fixed_h_ - 1;
+    const int n = s + fixed_h_ - 1 < 0 ? 0 : smaller(s + fixed_h_ - 1, length);
     if (n <= top) return groups_up_to(n);
+    const std::int64_t level = groups(top);
     if (n <= length - top) return groups_up_to(top) + (n - top) * level;
     return 2 * groups_up_to(top) + (length - 2 * top) * level - groups_up_to(length - n);
   }
@@ -87,8 +109,9 @@ class RowTasks {
 
   RowSplit split_;
   int rows_per_task_;
-  int most_tasks_;
   int moving_h_, fixed_h_, shift_min_, shifts_;
+  std::int64_t skipped_;  ///< groups of all shifts below shift_min
+  std::int64_t count_;
 };
 
 }  // namespace dic::kernels

@@ -4,6 +4,7 @@
 #include <dic/kernels/ncc.hpp>
 
 #include "common/launch.cuh"
+#include "ncc/types.hpp"
 
 /// The frame that all variants share: which matrices meet, where they lie, what is inside them, which types
 /// there are. A variant supplies its own loop.
@@ -93,28 +94,10 @@ __device__ void multiply_add(Sum& sum, T a, T b) {
   sum += static_cast<Sum>(a) * static_cast<Sum>(b);
 }
 
-/// The one list of (element, sum) types: instantiation, dispatch and validation follow from it.
-template <typename T, typename Sum>
-struct TypePair {
-  using Element = T;
-  using SumType = Sum;
-};
+/// Calls visitor(TypePair<T, Sum>) with the job's types.
 template <typename Visitor>
 void visit_types(const NccJob& job, Visitor&& visitor) {
-  switch (job.type) {
-    case ScalarType::u8:
-      if (job.sums == Surfaces::Type::u32) return visitor(TypePair<std::uint8_t, std::uint32_t>{});
-      return visitor(TypePair<std::uint8_t, std::uint64_t>{});
-    case ScalarType::u16:
-      return visitor(TypePair<std::uint16_t, std::uint64_t>{});
-    case ScalarType::i32:
-      return visitor(TypePair<std::int32_t, std::int64_t>{});
-    case ScalarType::f32:
-      if (job.sums == Surfaces::Type::f32) return visitor(TypePair<float, float>{});
-      return visitor(TypePair<float, double>{});
-    case ScalarType::f64:
-      return visitor(TypePair<double, double>{});
-  }
+  AllTypes::visit(job, visitor);
 }
 
 }  // namespace dic::kernels

@@ -3,12 +3,14 @@
 #include <dic/error.hpp>
 
 #include "common/check.hpp"
+#include "ncc/types.hpp"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {
 namespace {
 
 constexpr std::array all_forms{Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
+constexpr std::array n_to_m_only{Form::n_to_m};
 constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
                                ScalarType::f64};
 
@@ -16,6 +18,7 @@ constexpr std::array u8_only{ScalarType::u8};
 constexpr std::array u16_only{ScalarType::u16};
 
 constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
+constexpr std::array sums_only{Measure::sums};
 constexpr std::array zncc_only{Measure::zncc};
 
 constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
@@ -27,6 +30,16 @@ constexpr FusedScores f16_tensor_fused{f16_tensor_scores_fit, launch_f16_tensor_
 constexpr NccVariant general(std::string_view name, std::string_view idea, bool repeatable,
                              void (*launch)(const NccJob&, void*, StreamHandle)) {
   return {name, idea, all_forms, all_types, all_measures, repeatable, nullptr, launch};
+}
+
+std::string refuses_wide_sums(const NccJob& job) {
+  return PictureTypes::holds(job) ? "" : "The sums that this variant gives are u32 for u8, f32 for f32.";
+}
+
+/// A variant of PictureTypes alone, for sums.
+constexpr NccVariant special(std::string_view name, std::string_view idea, std::span<const Form> forms,
+                             bool repeatable, void (*launch)(const NccJob&, void*, StreamHandle)) {
+  return {name, idea, forms, PictureTypes::elements, sums_only, repeatable, refuses_wide_sums, launch};
 }
 
 constexpr std::array variants{
@@ -43,12 +56,52 @@ constexpr std::array variants{
             launch_warp_shuffle_triangle),
     general("cuda-multimat-right", "a reference row turns through the lanes for up to 8 windows at once",
             true, launch_multimat_right),
+    general("cuda-multimat-right-rectangle",
+            "cuda-multimat-right, overlaps cut into groups of 8 rows, equally many groups for every shift",
+            false, launch_multimat_right_rectangle),
     general("cuda-multimat-right-triangle", "cuda-multimat-right, overlaps cut into groups of 8 rows", false,
             launch_multimat_right_triangle),
+    special("cuda-multimat-both", "rows of 4 references turn through the lanes for 4 windows at once",
+            n_to_m_only, true, launch_multimat_both),
+    special("cuda-multimat-both-rectangle",
+            "cuda-multimat-both, overlaps cut into groups of 8 rows, equally many groups for every shift",
+            n_to_m_only, false, launch_multimat_both_rectangle),
+    special("cuda-multimat-both-triangle", "cuda-multimat-both, overlaps cut into groups of 8 rows",
+            n_to_m_only, false, launch_multimat_both_triangle),
+    special("cuda-multirow-right", "a reference row turns through the lanes for 8 rows of shifts at once",
+            all_forms, true, launch_multirow_right),
+    special("cuda-multirow-right-multimat-right",
+            "a reference row turns through the lanes for 2 rows of shifts of 4 windows", all_forms, true,
+            launch_multirow_right_multimat_right),
+    special("cuda-multirow-both", "4 reference rows turn through the lanes for 8 rows of shifts", all_forms,
+            true, launch_multirow_both),
+    special("cuda-multirow-both-multimat-right",
+            "4 reference rows turn through the lanes for 4 rows of shifts of 4 windows", all_forms, true,
+            launch_multirow_both_multimat_right),
+    special("cuda-multirow-both-multimat-both",
+            "4 rows of 2 references turn through the lanes for 8 rows of shifts of 2 windows", n_to_m_only,
+            true, launch_multirow_both_multimat_both),
     general("cuda-block-per-shift", "a block of 128 threads sums one overlap", true, launch_block_per_shift),
     general("cuda-warp-per-shift", "a warp sums one overlap, across row ends", true, launch_warp_per_shift),
     general("cuda-warp-per-shift-simple", "a warp sums one overlap, row by row", true,
             launch_warp_per_shift_simple),
+    special("cuda-warp-per-shift-rectangle",
+            "cuda-warp-per-shift, overlaps cut into groups of 8 rows, equally many groups for every shift",
+            all_forms, false, launch_warp_per_shift_rectangle),
+    special("cuda-warp-per-shift-triangle", "cuda-warp-per-shift, overlaps cut into groups of 8 rows",
+            all_forms, false, launch_warp_per_shift_triangle),
+    special("cuda-warp-per-shift-shared",
+            "a warp sums one overlap, 8 neighbouring ones from the same rows in shared memory", all_forms,
+            true, launch_warp_per_shift_shared),
+    special("cuda-warp-per-shift-shared-continuous",
+            "cuda-warp-per-shift-shared, a warp loads a stretch of rows instead of every 8th", all_forms,
+            true, launch_warp_per_shift_shared_continuous),
+    special("cuda-warp-per-shift-shared-multimat-right",
+            "cuda-warp-per-shift-shared, the reference's rows serve 4 windows", all_forms, true,
+            launch_warp_per_shift_shared_multimat_right),
+    special("cuda-warp-per-shift-shared-columns",
+            "cuda-warp-per-shift-shared, a block per 64 columns of an overlap", all_forms, false,
+            launch_warp_per_shift_shared_columns),
     NccVariant{"cuda-u8-tensor",
                "8-bit products on tensor cores, exact; for shifts that lie inside the window", all_forms,
                u8_only, all_measures, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},
@@ -67,23 +120,6 @@ constexpr std::array variants{
 };
 
 std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
-
-bool sums_fit(ScalarType type, Surfaces::Type sums) {
-  using Sum = Surfaces::Type;
-  switch (type) {
-    case ScalarType::u8:
-      return sums == Sum::u32 || sums == Sum::u64;
-    case ScalarType::u16:
-      return sums == Sum::u64;
-    case ScalarType::i32:
-      return sums == Sum::i64;
-    case ScalarType::f32:
-      return sums == Sum::f32 || sums == Sum::f64;
-    case ScalarType::f64:
-      break;
-  }
-  return sums == Sum::f64;
-}
 
 }  // namespace
 
@@ -107,8 +143,7 @@ std::string refusal(const NccVariant& variant, const NccJob& job) {
     return name + " does not take " + std::string(to_string(job.type)) + " pictures.";
   if (std::ranges::find(variant.forms, job.form) == variant.forms.end())
     return name + " does not do this form.";
-  if (!sums_fit(job.type, job.sums))
-    return name + " cannot sum " + std::string(to_string(job.type)) + " that way.";
+  if (!AllTypes::holds(job)) return name + " cannot sum " + std::string(to_string(job.type)) + " that way.";
   if (job.shifts.count() > 0x7fffffff) return name + " does at most 2^31 - 1 shifts per pair.";
   return variant.refuses ? variant.refuses(job) : std::string();
 }

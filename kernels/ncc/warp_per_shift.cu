@@ -1,3 +1,4 @@
+#include "common/row_tasks.hpp"
 #include "ncc/frame.cuh"
 #include "ncc/variants.hpp"
 
@@ -5,6 +6,7 @@ namespace dic::kernels {
 namespace {
 
 constexpr int warps = 8;
+constexpr int rows_per_task = 8;
 
 /// How a warp walks through an overlap.
 enum class Indexing {
@@ -55,6 +57,40 @@ void launch(const NccJob& job, void* out, StreamHandle stream) {
   });
 }
 
+/// A warp sums a group of rows of an overlap.
+template <typename T, typename Sum>
+__global__ void __launch_bounds__(warps* warp_size)
+    warp_per_rows(const __grid_constant__ Frame frame, const __grid_constant__ RowTasks rows,
+                  std::int64_t tasks, Sum* out) {
+  const int lane = threadIdx.x % warp_size;
+  for_each_task(tasks, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
+    const auto column = static_cast<int>(task % frame.nx);
+    const RowTask part = rows.task(task / frame.nx % rows.count());
+    if (part.begin >= part.end) return;
+    const std::int64_t pair = task / frame.nx / rows.count();
+    const auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
+    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const int dx = frame.dx_min + column, dy = frame.dy_min + part.shift;
+    Overlap o = overlap(reference, window, dx, dy);
+    o.y0 = max(o.y0, part.begin);
+    o.y1 = min(o.y1, part.end);
+    const Sum sum = sum_overlap<T, Sum, Indexing::linear>(reference, window, o, dx, dy, lane);
+    if (lane == 0) atomic_add(out + (pair * frame.ny + part.shift) * frame.nx + column, sum);
+  });
+}
+
+void launch_split(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
+  const RowTasks rows(split, rows_per_task, job.search.height, job.reference.height, job.shifts.dy_min,
+                      job.shifts.ny());
+  const std::int64_t tasks = job.pairs * rows.count() * job.shifts.nx();
+  fill(out, 0, job.outputs() * size_of(job.sums), stream);
+  if (tasks == 0) return;  // no overlap anywhere
+  PictureTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    warp_per_rows<T, Sum><<<grid_size(tasks, warps), warps * warp_size, 0, stream>>>(
+        make_frame(job), rows, tasks, static_cast<Sum*>(out));
+  });
+}
+
 }  // namespace
 
 void launch_warp_per_shift(const NccJob& job, void* out, StreamHandle stream) {
@@ -62,6 +98,12 @@ void launch_warp_per_shift(const NccJob& job, void* out, StreamHandle stream) {
 }
 void launch_warp_per_shift_simple(const NccJob& job, void* out, StreamHandle stream) {
   launch<Indexing::by_row>(job, out, stream);
+}
+void launch_warp_per_shift_rectangle(const NccJob& job, void* out, StreamHandle stream) {
+  launch_split(RowSplit::rectangle, job, out, stream);
+}
+void launch_warp_per_shift_triangle(const NccJob& job, void* out, StreamHandle stream) {
+  launch_split(RowSplit::triangle, job, out, stream);
 }
 
 }  // namespace dic::kernels

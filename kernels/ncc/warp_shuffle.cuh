@@ -4,10 +4,22 @@
 #include "ncc/frame.cuh"
 
 /// The loop of the warp-shuffle family. A warp computes 32 horizontally neighbouring shifts, one per lane. Of
-/// the `moving` matrix 64 elements of a row lie in the lanes' registers as a ring that turns by one lane per
-/// step; of the `fixed` matrix one element per step is broadcast. Per step: two shuffles for the ring, one
-/// per fixed matrix.
+/// the `moving` matrices 64 elements of a row lie in the lanes' registers as a ring that turns by one lane
+/// per step; of the `fixed` matrices one element per row and step is broadcast.
 namespace dic::kernels {
+
+/// What meets in the registers of a lane; a variant's tile overrides some of it. Per step: 2 moving * rows
+/// shuffles for the rings, fixed * (rows + shifts - 1) broadcasts, and moving * fixed * shifts * rows
+/// products.
+struct ShuffleTile {
+  static constexpr int moving = 1;  ///< moving matrices
+  static constexpr int fixed = 1;   ///< fixed matrices
+  static constexpr int shifts = 1;  ///< vertically neighbouring shifts
+  static constexpr int rows = 1;    ///< rows of the moving matrices at a time
+};
+
+template <typename Tile, typename Sum>
+using TileSums = Sum[Tile::moving][Tile::fixed][Tile::shifts];
 
 /// Elements are shuffled in registers of at least 32 bits.
 template <typename T>
@@ -18,27 +30,57 @@ __device__ Register<T> load_or_zero(const Matrix<T>& matrix, int y, int x) {
   return y >= matrix.y0 && y < matrix.y1 ? matrix.at_or_zero(matrix.row(y), x) : T{0};
 }
 
-/// sums[k] += sum over rows y of [begin, end) and all x of moving[y + sy, x + sx + lane] * fixed[k][y, x].
-/// All lanes of the warp must call it. `width`, `moving_width`: widths of the whole matrices.
-template <typename T, typename Sum, int count>
-__device__ void shuffle_rows(const Matrix<T>& moving, const Matrix<T>* fixed, int moving_width, int width,
-                             int sx, int sy, int begin, int end, int lane, Sum (&sums)[count]) {
+/// sums[p][k][s] += sum over rows y of [begin, end) and all x of
+/// moving[p][y + sy, x + sx + lane] * fixed[k][y - s, x]. All lanes of the warp must call it. `width`,
+/// `moving_width`: widths of the whole matrices.
+template <typename Tile, typename T, typename Sum>
+__device__ void shuffle_rows(const Matrix<T>* moving, const Matrix<T>* fixed, int moving_width, int width,
+                             int sx, int sy, int begin, int end, int lane, TileSums<Tile, Sum>& sums) {
   constexpr unsigned all = 0xffffffffu;
+  constexpr int fixed_rows = Tile::rows + Tile::shifts - 1;
+  constexpr int unrolled = Tile::moving * Tile::fixed * Tile::shifts * Tile::rows > 32 ? 4 : 8;
   const int x_begin = max(0, -(sx + warp_size - 1));
   const int x_end = min(width, moving_width - sx);
-  for (int y = begin; y < end; ++y) {
-    auto low = load_or_zero(moving, y + sy, x_begin + sx + lane);
-    for (int x = x_begin; x < x_end; x += warp_size) {
-      auto high = load_or_zero(moving, y + sy, x + warp_size + sx + lane);
-      Register<T> broadcast[count];
+  for (int y = begin; y < end; y += Tile::rows) {
+    Register<T> low[Tile::moving][Tile::rows], high[Tile::moving][Tile::rows];
+    const auto load = [&](auto& ring, int x) {
 #pragma unroll
-      for (int k = 0; k < count; ++k) broadcast[k] = load_or_zero(fixed[k], y, x + lane);
-#pragma unroll 8
+      for (int p = 0; p < Tile::moving; ++p)
+#pragma unroll
+        for (int i = 0; i < Tile::rows; ++i) ring[p][i] = load_or_zero(moving[p], y + i + sy, x + sx + lane);
+    };
+    load(low, x_begin);
+    for (int x = x_begin; x < x_end; x += warp_size) {
+      load(high, x + warp_size);
+      Register<T> broadcast[Tile::fixed][fixed_rows];
+#pragma unroll
+      for (int k = 0; k < Tile::fixed; ++k)
+#pragma unroll
+        for (int j = 0; j < fixed_rows; ++j)
+          broadcast[k][j] = load_or_zero(fixed[k], y + j - (Tile::shifts - 1), x + lane);
+#pragma unroll unrolled
       for (int step = 0; step < warp_size; ++step) {
 #pragma unroll
-        for (int k = 0; k < count; ++k) multiply_add(sums[k], low, __shfl_sync(all, broadcast[k], step));
-        low = __shfl_sync(all, lane == 0 ? high : low, lane + 1);
-        high = __shfl_down_sync(all, high, 1);
+        for (int k = 0; k < Tile::fixed; ++k) {
+#pragma unroll
+          for (int j = 0; j < fixed_rows; ++j) {
+            const Register<T> element = __shfl_sync(all, broadcast[k][j], step);
+            // Rows y + i and y + j - (shifts - 1) meet under shift s = i - j + shifts - 1.
+#pragma unroll
+            for (int i = max(0, j - (Tile::shifts - 1)); i < min(Tile::rows, j + 1); ++i)
+#pragma unroll
+              for (int p = 0; p < Tile::moving; ++p)
+                multiply_add(sums[p][k][i - j + Tile::shifts - 1], low[p][i], element);
+          }
+        }
+#pragma unroll
+        for (int p = 0; p < Tile::moving; ++p) {
+#pragma unroll
+          for (int i = 0; i < Tile::rows; ++i) {
+            low[p][i] = __shfl_sync(all, lane == 0 ? high[p][i] : low[p][i], lane + 1);
+            high[p][i] = __shfl_down_sync(all, high[p][i], 1);
+          }
+        }
       }
     }
   }

@@ -135,6 +135,8 @@ inline std::vector<Case> ncc_cases() {
       make_case("valid_33_3", Form::one_to_many, 1, 3, 33, 33, 39, 39, valid(33, 33, 39, 39)),
       make_case("valid_not_square", Form::n_to_m, 2, 3, 9, 41, 23, 57, valid(9, 41, 23, 57)),
       make_case("tall", Form::one_to_one, 2, 2, 101, 3, 130, 5, full(101, 3, 130, 5)),
+      make_case("wide", Form::one_to_many, 1, 3, 5, 150, 7, 170, full(5, 150, 7, 170)),
+      make_case("groups_of_both_sides", Form::n_to_m, 9, 6, 10, 12, 14, 9, full(10, 12, 14, 9)),
       make_case("any_rectangle", Form::n_to_mn, 2, 4, 5, 40, 33, 17, {-50, 20, -9, 35}),
       make_case("part_of_the_valid_shifts", Form::one_to_one, 3, 3, 21, 21, 63, 63, {11, 30, 20, 22}),
       make_case("no_overlap", Form::one_to_one, 2, 2, 4, 4, 4, 4, {10, 12, -3, 3}),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 namespace dic::kernels {
 namespace {
@@ -18,33 +19,56 @@ Visits overlaps(int moving_h, int fixed_h, int shift_min, int shifts) {
   return visits;
 }
 
+struct Heights {
+  int moving, fixed, shift_min, shifts;
+};
+std::vector<Heights> heights() {
+  std::vector<Heights> all;
+  for (const int moving : {1, 2, 7, 16, 33})
+    for (const int fixed : {1, 5, 8, 31})
+      for (const auto& [shift_min, shifts] : {std::pair{-(fixed - 1), moving + fixed - 1}, std::pair{0, 1},
+                                              std::pair{-50, 120}, std::pair{2, 9}, std::pair{-70, 20}})
+        all.push_back({moving, fixed, shift_min, shifts});
+  return all;
+}
+
 class Split : public testing::TestWithParam<RowSplit> {};
 
 TEST_P(Split, visits_every_row_of_every_overlap_once) {
-  for (const int moving_h : {1, 2, 7, 16, 33}) {
-    for (const int fixed_h : {1, 5, 8, 31}) {
-      for (const int rows : {1, 3, 8, 40}) {
-        for (const auto& [shift_min, shifts] :
-             {std::pair{-(fixed_h - 1), moving_h + fixed_h - 1}, std::pair{0, 1}, std::pair{-50, 120},
-              std::pair{2, 9}, std::pair{-70, 20}}) {
-          const RowTasks tasks(GetParam(), rows, moving_h, fixed_h, shift_min, shifts);
-          Visits visits;
-          for (std::int64_t id = 0; id < tasks.count(); ++id) {
-            const RowTask task = tasks.task(id);
-            EXPECT_TRUE(GetParam() != RowSplit::triangle || task.begin < task.end) << "an idle task";
-            EXPECT_TRUE(GetParam() == RowSplit::none || task.end - task.begin <= rows);
-            for (int y = task.begin; y < task.end; ++y) ++visits[{task.shift, y}];
-          }
-          EXPECT_EQ(visits, overlaps(moving_h, fixed_h, shift_min, shifts))
-              << moving_h << " " << fixed_h << " " << rows << " " << shift_min << " " << shifts;
-        }
+  for (const auto& [moving, fixed, shift_min, shifts] : heights()) {
+    for (const int rows : {1, 3, 8, 40}) {
+      const RowTasks tasks(GetParam(), rows, moving, fixed, shift_min, shifts);
+      Visits visits;
+      for (std::int64_t id = 0; id < tasks.count(); ++id) {
+        const RowTask task = tasks.task(id);
+        EXPECT_TRUE(GetParam() != RowSplit::triangle || task.begin < task.end) << "an idle task";
+        EXPECT_TRUE(task.end - task.begin <= rows);
+        for (int y = task.begin; y < task.end; ++y) ++visits[{task.shift, y}];
       }
+      EXPECT_EQ(visits, overlaps(moving, fixed, shift_min, shifts))
+          << moving << " " << fixed << " " << rows << " " << shift_min << " " << shifts;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Split,
-                         testing::Values(RowSplit::none, RowSplit::rectangle, RowSplit::triangle));
+INSTANTIATE_TEST_SUITE_P(All, Split, testing::Values(RowSplit::rectangle, RowSplit::triangle));
+
+TEST(OverlapTasks, hold_all_rows_of_their_overlaps) {
+  for (const auto& [moving, fixed, shift_min, shifts] : heights()) {
+    for (const int per_task : {1, 3, 8}) {
+      const OverlapTasks tasks(moving, fixed, shift_min, shifts, per_task);
+      Visits visits;
+      for (std::int64_t id = 0; id < tasks.count(); ++id) {
+        const RowTask task = tasks.task(id);
+        for (int k = 0; k < per_task && task.shift + k < shifts; ++k)
+          for (int y = task.begin - k; y < task.end - k; ++y)
+            if (y >= 0 && y < fixed && y + shift_min + task.shift + k < moving) ++visits[{task.shift + k, y}];
+      }
+      EXPECT_EQ(visits, overlaps(moving, fixed, shift_min, shifts))
+          << moving << " " << fixed << " " << per_task << " " << shift_min << " " << shifts;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace dic::kernels

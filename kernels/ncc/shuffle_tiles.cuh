@@ -1,0 +1,97 @@
+#pragma once
+
+#include "ncc/pair_groups.cuh"
+#include "ncc/warp_shuffle.cuh"
+
+/// The variants of the warp-shuffle family that share elements between matrices and between rows: references
+/// move, windows are broadcast, and a lane computes the sums of a ShuffleTile. A variant is a tile and a way
+/// to cut the overlaps.
+namespace dic::kernels {
+
+constexpr int shuffle_tile_warps = 4;
+/// Blocks per multiprocessor for which registers are kept free.
+template <typename Sum>
+constexpr int shuffle_tile_blocks = sizeof(Sum) == 8 ? 2 : 3;
+
+/// Lane l of strip t has the shift dx = dx_max - 32 t - l, and dy falls from task to task: displacing the
+/// reference by s is displacing the window by -s.
+template <typename T, typename Sum, typename Tile, typename Tasks>
+__global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_blocks<Sum>)
+    shuffle_tiles(const __grid_constant__ Frame frame, const __grid_constant__ Tasks rows,
+                  const __grid_constant__ PairGroups groups, std::int64_t tasks, int strips, Sum* out) {
+  constexpr bool whole_overlaps = std::is_same_v<Tasks, OverlapTasks>;
+  static_assert(whole_overlaps || (Tile::shifts == 1 && Tile::rows == 1), "a part ends at any row");
+  // The matrices' descriptions would take half of the registers: they wait in shared memory.
+  __shared__ Matrix<T> of_warp[shuffle_tile_warps][Tile::moving + Tile::fixed];
+  const int lane = threadIdx.x % warp_size, warp = warp_index();
+  Matrix<T>* references = of_warp[warp];
+  Matrix<T>* windows = references + Tile::moving;
+  for_each_task(tasks, shuffle_tile_warps, warp, [&](std::int64_t task) {
+    const auto strip = static_cast<int>(task % strips);
+    const RowTask part = rows.task(task / strips % rows.count());
+    if (!whole_overlaps && part.begin >= part.end) return;
+    const PairGroup group = groups.group(task / strips / rows.count());
+    __syncwarp();
+    if (lane < Tile::moving) references[lane] = groups.reference<T>(frame, group, lane);
+    if (lane < Tile::fixed) windows[lane] = groups.window<T>(frame, group, lane);
+    __syncwarp();
+
+    const int dx = frame.dx_min + frame.nx - 1 - strip * warp_size;
+    const int dy = frame.dy_min + frame.ny - 1 - part.shift;
+    TileSums<Tile, Sum> sums = {};
+    shuffle_rows<Tile, T, Sum>(references, windows, frame.reference.width, frame.search.width, -dx, -dy,
+                               part.begin, part.end, lane, sums);
+    const int column = dx - lane - frame.dx_min, row = dy - frame.dy_min;
+    if (column < 0) return;
+#pragma unroll
+    for (int p = 0; p < Tile::moving; ++p) {
+#pragma unroll
+      for (int k = 0; k < Tile::fixed; ++k) {
+        if (!groups.holds(frame, group, p, k)) continue;
+        Sum* target = out + (groups.pair(frame, group, p, k) * frame.ny + row) * frame.nx + column;
+#pragma unroll
+        for (int s = 0; s < Tile::shifts; ++s) {
+          if (s > row) break;
+          if constexpr (whole_overlaps)
+            target[-s * frame.nx] = sums[p][k][s];
+          else
+            atomic_add(target, sums[p][k][s]);
+        }
+      }
+    }
+  });
+}
+
+template <typename Tile, typename Types, typename Tasks>
+void launch_tiles(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream) {
+  const Frame frame = make_frame(job);
+  const PairGroups groups(frame, Tile::moving, Tile::fixed);
+  const int strips = (frame.nx + warp_size - 1) / warp_size;
+  const std::int64_t tasks = groups.count() * rows.count() * strips;
+  if (tasks == 0) return;  // no overlap anywhere
+  Types::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    shuffle_tiles<T, Sum, Tile>
+        <<<grid_size(tasks, shuffle_tile_warps), shuffle_tile_warps * warp_size, 0, stream>>>(
+            frame, rows, groups, tasks, strips, static_cast<Sum*>(out));
+  });
+}
+
+/// A task has all rows of the overlaps of its Tile::
+template <typename Tile, typename Types>
+void launch_whole_tiles(const NccJob& job, void* out, StreamHandle stream) {
+  const OverlapTasks rows(job.reference.height, job.search.height, -job.shifts.dy_max, job.shifts.ny(),
+                          Tile::shifts);
+  launch_tiles<Tile, Types>(job, rows, out, stream);
+}
+
+/// A task has up to 8 rows of the overlaps of its tile, and adds its sums to those of the others.
+template <typename Tile, typename Types>
+void launch_split_tiles(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
+  constexpr int rows_per_task = 8;
+  const RowTasks rows(split, rows_per_task, job.reference.height, job.search.height, -job.shifts.dy_max,
+                      job.shifts.ny());
+  fill(out, 0, job.outputs() * size_of(job.sums), stream);
+  launch_tiles<Tile, Types>(job, rows, out, stream);
+}
+
+}  // namespace dic::kernels
