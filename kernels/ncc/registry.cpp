@@ -16,6 +16,8 @@ constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32,
 
 constexpr std::array u8_only{ScalarType::u8};
 constexpr std::array u16_only{ScalarType::u16};
+constexpr std::array f32_only{ScalarType::f32};
+constexpr std::array fft_types{ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64};
 
 constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
 constexpr std::array sums_only{Measure::sums};
@@ -117,6 +119,23 @@ constexpr std::array variants{
         "the window",
         all_forms, u16_only, zncc_only, true, refuses_f16_tensor, nullptr, &f16_tensor_fused,
         f16_tensor_shared_bytes},
+    NccVariant{.name = "cuda-fft-fused",
+               .idea = "transforms of up to 128x128 in shared memory, from pixels to sums",
+               .forms = all_forms,
+               .types = f32_only,
+               .measures = sums_only,
+               .refuses = refuses_fft_fused,
+               .error = SumError::norms,
+               .launch_in = launch_fft_fused},
+    NccVariant{.name = "cuda-fft",
+               .idea = "pads, transforms by cuFFT, multiplies, crops; integers exactly, through f64",
+               .forms = all_forms,
+               .types = fft_types,
+               .measures = all_measures,
+               .refuses = refuses_fft,
+               .error = SumError::norms,
+               .launch_in = launch_fft,
+               .lacks = cufft_problem},
 };
 
 std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
@@ -148,11 +167,18 @@ std::string refusal(const NccVariant& variant, const NccJob& job) {
   return variant.refuses ? variant.refuses(job) : std::string();
 }
 
-void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream) {
+std::string obstacle(const NccVariant& variant) { return variant.lacks ? variant.lacks() : std::string(); }
+
+void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, Workspace& workspace,
+                StreamHandle stream) {
+  if (const std::string reason = obstacle(variant); !reason.empty()) throw UsageError(reason);
   if (const std::string reason = refusal(variant, job); !reason.empty()) throw UsageError(reason);
-  if (!variant.launch) throw UsageError(std::string(variant.name) + " computes scores only.");
+  if (!variant.sums()) throw UsageError(std::string(variant.name) + " computes scores only.");
   if (job.outputs() == 0) return;
-  variant.launch(job, out, stream);
+  if (variant.launch_in)
+    variant.launch_in(job, out, workspace, stream);
+  else
+    variant.launch(job, out, stream);
   check_launch(describe(variant.name, job));
 }
 

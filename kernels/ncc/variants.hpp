@@ -30,6 +30,11 @@ void launch_warp_per_shift_shared_continuous(const NccJob& job, void* out, Strea
 void launch_warp_per_shift_shared_multimat_right(const NccJob& job, void* out, StreamHandle stream);
 void launch_warp_per_shift_shared_columns(const NccJob& job, void* out, StreamHandle stream);
 
+std::string refuses_fft(const NccJob& job);
+void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+std::string refuses_fft_fused(const NccJob& job);
+void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+
 std::string refuses_u8_tensor(const NccJob& job);
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream);
 bool u8_tensor_scores_fit(const NccJob& job, bool peaks);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <dic/kernels/device.hpp>
+#include <string>
 
 namespace dic::test {
 
@@ -14,9 +15,14 @@ class GpuTest : public testing::Test {
   void SetUp() override {
     std::string why;
     if (!kernels::devices(&why).empty()) return;
+    miss("GPU", why);
+  }
+  /// Skips the test, or fails it, for want of `what`.
+  static void miss(const std::string& what, const std::string& why) {
     const char* required = std::getenv("DIC_REQUIRE_GPU");
-    if (required && std::string(required) == "1") FAIL() << "no GPU, but DIC_REQUIRE_GPU=1: " << why;
-    GTEST_SKIP() << "no GPU: " << why;
+    if (required && std::string(required) == "1")
+      FAIL() << "no " << what << ", but DIC_REQUIRE_GPU=1: " << why;
+    GTEST_SKIP() << "no " << what << ": " << why;
   }
 };
 

@@ -78,12 +78,24 @@ struct Pixels {
   }
 };
 
-/// Sum of products, and of their absolute values, at one shift.
+/// Sum of products, and of their absolute values, at one shift; norm of the reference times norm of the
+/// window.
 template <typename Sum>
 struct NaiveSum {
   Sum sum = 0;
   double magnitude = 0;
+  double norms = 0;
 };
+template <typename T>
+double norm(const Pixels<T>& side, std::int64_t index) {
+  double squares = 0;
+  for (int y = 0; y < side.side.h; ++y)
+    for (int x = 0; x < side.side.w; ++x) {
+      const auto value = static_cast<double>(side.at(index, y, x));
+      squares += value * value;
+    }
+  return std::sqrt(squares);
+}
 template <typename Sum, typename T>
 NaiveSum<Sum> naive_sum(const Pixels<T>& reference, std::int64_t r, const Pixels<T>& search, std::int64_t s,
                         int dy, int dx) {
@@ -130,6 +142,7 @@ inline std::vector<Case> ncc_cases() {
       make_case("full_31_one_to_many", Form::one_to_many, 1, 11, 31, 31, 31, 31, full(31, 31, 31, 31)),
       make_case("full_32_n_to_m", Form::n_to_m, 3, 5, 32, 32, 32, 32, full(32, 32, 32, 32)),
       make_case("full_33", Form::n_to_mn, 2, 6, 33, 33, 33, 33, full(33, 33, 33, 33)),
+      make_case("full_64", Form::one_to_many, 1, 2, 64, 64, 64, 64, full(64, 64, 64, 64)),
       make_case("valid_31_15", Form::n_to_mn, 3, 15, 31, 31, 61, 61, valid(31, 31, 61, 61)),
       make_case("valid_32_16", Form::one_to_one, 40, 40, 32, 32, 64, 64, valid(32, 32, 64, 64)),
       make_case("valid_33_3", Form::one_to_many, 1, 3, 33, 33, 39, 39, valid(33, 33, 39, 39)),

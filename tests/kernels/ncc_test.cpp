@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/kernels/ncc.hpp>
 #include <map>
+#include <thread>
 
 #include "kernels/gpu.hpp"
 #include "kernels/ncc_cases.hpp"
@@ -13,6 +14,8 @@ using kernels::DeviceBuffer;
 using kernels::NccJob;
 using kernels::NccVariant;
 using kernels::Stream;
+using kernels::SumError;
+using kernels::Workspace;
 
 constexpr int poison = 0xa5;
 
@@ -53,7 +56,7 @@ struct DeviceSide {
 template <typename T, typename Sum>
 std::vector<Sum> run(const NccVariant& variant, const Case& c, Surfaces::Type sums,
                      const std::vector<T>& reference, const std::vector<T>& search,
-                     const std::vector<std::int64_t>& cuts) {
+                     const std::vector<std::int64_t>& cuts, Workspace& workspace) {
   const Stream stream;
   DeviceSide<T> reference_side, search_side;
   NccJob job;
@@ -76,11 +79,28 @@ std::vector<Sum> run(const NccVariant& variant, const Case& c, Surfaces::Type su
     job.first_pair += job.pairs;
     job.pairs = end - job.first_pair;
     kernels::launch_ncc(variant, job, static_cast<Sum*>(out.data()) + job.first_pair * c.shifts.count(),
-                        stream.handle());
+                        workspace, stream.handle());
   }
   if (!result.empty()) kernels::download(result.data(), out.data(), result.size() * sizeof(Sum), stream);
   stream.synchronize(kernels::describe(variant.name, job));
   return result;
+}
+
+template <typename T, typename Sum>
+std::vector<NaiveSum<Sum>> answers(const Case& c, const std::vector<T>& reference,
+                                   const std::vector<T>& search) {
+  std::vector<NaiveSum<Sum>> all;
+  const Pixels<T> a{c.reference, reference}, b{c.search, search};
+  for (std::int64_t k = 0; k < c.pairs; ++k) {
+    const auto [r, s] = pair_at(c, k);
+    const double norms = norm(a, r) * norm(b, s);
+    for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
+      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx) {
+        all.push_back(naive_sum<Sum>(a, r, b, s, dy, dx));
+        all.back().norms = norms;
+      }
+  }
+  return all;
 }
 
 /// The naive answers of one case, computed once for all variants.
@@ -88,27 +108,27 @@ template <typename T, typename Sum>
 const std::vector<NaiveSum<Sum>>& expected(const Case& c, const std::vector<T>& reference,
                                            const std::vector<T>& search) {
   static std::map<std::string, std::vector<NaiveSum<Sum>>> known;
-  std::vector<NaiveSum<Sum>>& answers = known[c.name];
-  if (!answers.empty()) return answers;
-  const Pixels<T> a{c.reference, reference}, b{c.search, search};
-  for (std::int64_t k = 0; k < c.pairs; ++k) {
-    const auto [r, s] = pair_at(c, k);
-    for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
-      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx)
-        answers.push_back(naive_sum<Sum>(a, r, b, s, dy, dx));
-  }
-  return answers;
+  std::vector<NaiveSum<Sum>>& of_case = known[c.name];
+  if (of_case.empty()) of_case = answers<T, Sum>(c, reference, search);
+  return of_case;
+}
+
+/// Largest rounding error that a variant promises.
+template <typename Sum>
+double tolerance(SumError error, const NaiveSum<Sum>& want, double elements) {
+  return std::numeric_limits<Sum>::epsilon() *
+         (error == SumError::norms ? 8 * want.norms : elements * want.magnitude);
 }
 
 template <typename Sum>
-void compare(const std::vector<Sum>& got, const std::vector<NaiveSum<Sum>>& want, double elements) {
+void compare(const std::vector<Sum>& got, const std::vector<NaiveSum<Sum>>& want, double elements,
+             SumError error) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     if constexpr (std::is_integral_v<Sum>)
       ASSERT_EQ(got[i], want[i].sum) << "output " << i;
     else
-      ASSERT_NEAR(got[i], want[i].sum, elements * std::numeric_limits<Sum>::epsilon() * want[i].magnitude)
-          << "output " << i;
+      ASSERT_NEAR(got[i], want[i].sum, tolerance(error, want[i], elements)) << "output " << i;
   }
 }
 
@@ -118,11 +138,13 @@ void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
   const std::vector<T> reference = random_pixels<T>(c.reference, 1), search = random_pixels<T>(c.search, 2);
   const auto& want = expected<T, Sum>(c, reference, search);
   const double elements = static_cast<double>(c.reference.h) * c.reference.w;
-  compare(run<T, Sum>(variant, c, sums, reference, search, {c.pairs}), want, elements);
+  Workspace workspace;
+  compare(run<T, Sum>(variant, c, sums, reference, search, {c.pairs}, workspace), want, elements,
+          variant.error);
   // Cut into parts, in the middle of a reference's windows too: the same answers.
   compare(run<T, Sum>(variant, c, sums, reference, search,
-                      {c.pairs / 3, c.pairs / 2 + 1 - (c.pairs < 2), c.pairs}),
-          want, elements);
+                      {c.pairs / 3, c.pairs / 2 + 1 - (c.pairs < 2), c.pairs}, workspace),
+          want, elements, variant.error);
 }
 
 NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
@@ -145,13 +167,20 @@ struct Parameter {
   std::string name;
 
   bool can_do(const Case& c) const {
-    return variant->launch && kernels::refusal(*variant, shape_of(c, type, sums)).empty();
+    return variant->sums() && kernels::refusal(*variant, shape_of(c, type, sums)).empty();
   }
 };
 void PrintTo(const Parameter& p, std::ostream* out) { *out << p.name; }
 
 class EveryVariant : public GpuTest, public testing::WithParamInterface<Parameter> {
  protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const std::string obstacle = kernels::obstacle(*GetParam().variant);
+    if (!obstacle.empty()) miss("library", obstacle);
+  }
+
   template <typename T, typename Sum>
   void check_all() {
     for (const Case& c : ncc_cases()) {
@@ -207,10 +236,101 @@ std::vector<Parameter> parameters() {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(parameters()),
                          [](const auto& parameter) { return parameter.param.name; });
 
+/// The variants that transform, beyond the cases of all.
+class Fft : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!IsSkipped() && !kernels::cufft_problem().empty()) miss("cuFFT", kernels::cufft_problem());
+  }
+
+  static const NccVariant& variant(std::string_view name) {
+    return *std::ranges::find(kernels::ncc_variants(), name, &NccVariant::name);
+  }
+  template <typename T, typename Sum>
+  static void check_in(Workspace& workspace, const Case& c, Surfaces::Type sums,
+                       std::string_view name = "cuda-fft") {
+    SCOPED_TRACE(c.name);
+    const std::vector<T> reference = random_pixels<T>(c.reference, 5), search = random_pixels<T>(c.search, 6);
+    const double elements = static_cast<double>(c.reference.h) * c.reference.w;
+    compare(run<T, Sum>(variant(name), c, sums, reference, search, {c.pairs}, workspace),
+            answers<T, Sum>(c, reference, search), elements, SumError::norms);
+  }
+};
+
+TEST_F(Fft, takes_odd_and_prime_sizes) {
+  Workspace workspace;
+  const auto primes = make_case("primes", Form::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full(23, 37, 31, 41));
+  check_in<float, float>(workspace, primes, Surfaces::Type::f32);
+  check_in<std::uint16_t, std::uint64_t>(workspace, primes, Surfaces::Type::u64);
+  check_in<double, double>(workspace,
+                           make_case("row", Form::one_to_one, 5, 5, 1, 131, 1, 257, {-9, 90, 0, 0}),
+                           Surfaces::Type::f64);
+}
+
+TEST_F(Fft, fused_takes_every_length) {
+  Workspace workspace;
+  for (const int h : {11, 16, 24, 33, 48, 64}) {
+    const auto n = std::to_string(h);
+    check_in<float, float>(workspace,
+                           make_case("full_" + n, Form::n_to_mn, 2, 4, h, h, h, h, Shifts::full(h, h, h, h)),
+                           Surfaces::Type::f32, "cuda-fft-fused");
+    check_in<float, float>(workspace,
+                           make_case("valid_" + n, Form::one_to_one, 2, 2, h, h, 2 * h, 2 * h,
+                                     Shifts::valid(h, h, 2 * h, 2 * h)),
+                           Surfaces::Type::f32, "cuda-fft-fused");
+  }
+}
+
+TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
+  Workspace workspace(40000);
+  for (const Case& c :
+       {make_case("own", Form::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)),
+        make_case("pairs", Form::one_to_one, 50, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("many", Form::one_to_many, 1, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("shared", Form::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("wide", Form::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("one", Form::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid(60, 60, 90, 90))})
+    check_in<std::uint8_t, std::uint32_t>(workspace, c, Surfaces::Type::u32);
+}
+
+TEST_F(Fft, keeps_its_memory) {
+  Workspace workspace;
+  const auto c = make_case("c", Form::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17));
+  check_in<float, float>(workspace, c, Surfaces::Type::f32);
+  const void* const memory = workspace.memory().data();
+  const std::size_t size = workspace.memory().size();
+  check_in<float, float>(workspace, c, Surfaces::Type::f32);
+  EXPECT_EQ(workspace.memory().data(), memory);
+  EXPECT_EQ(workspace.memory().size(), size);
+}
+
+TEST_F(Fft, serves_many_shapes_in_many_threads) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      Workspace workspace;
+      for (int round = 0; round < 2; ++round)
+        for (int h = 3 + t; h < 20; ++h)  // more plans than are kept
+          check_in<float, float>(workspace,
+                                 make_case("c", Form::one_to_one, h, h, h, h, h, h, Shifts::full(h, h, h, h)),
+                                 Surfaces::Type::f32);
+    });
+}
+
+TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
+  NccJob job =
+      shape_of(make_case("c", Form::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid(300, 300, 400, 400)),
+               ScalarType::u16, Surfaces::Type::u64);
+  EXPECT_NE(kernels::refusal(variant("cuda-fft"), job), "");
+  job.type = ScalarType::u8;
+  EXPECT_EQ(kernels::refusal(variant("cuda-fft"), job), "");
+}
+
 TEST(Registry, every_variant_takes_some_case) {
   const std::vector<Parameter> all = parameters();
   for (const NccVariant& variant : kernels::ncc_variants())
-    EXPECT_TRUE(!variant.launch || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
+    EXPECT_TRUE(!variant.sums() || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
       return p.variant == &variant;
     })) << variant.name;
 }

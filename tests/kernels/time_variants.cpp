@@ -113,10 +113,11 @@ void time_shape(const Shape& shape, std::span<char*> wanted) {
     std::fflush(stdout);
   };
   DeviceBuffer sums, scores, moments, peaks, workspace;
+  kernels::Workspace kept;
   sums.reserve(job.outputs() * kernels::size_of(job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
-    if (variant.launch && kernels::refusal(variant, job).empty())
-      report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), stream.handle()); });
+    if (variant.sums() && kernels::obstacle(variant).empty() && kernels::refusal(variant, job).empty())
+      report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), kept, stream.handle()); });
   if (shape.type == ScalarType::f32) return;
 
   auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));

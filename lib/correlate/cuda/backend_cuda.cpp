@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/workspace.hpp>
 
 #include "core/parallel.hpp"
 #include "correlate/cuda/gpu_worker.hpp"
@@ -20,7 +21,10 @@ class CudaBackend final : public Backend {
       workers_.push_back(std::make_unique<GpuWorker>(device));
     }
     const auto oldest = std::ranges::min(devices, {}, &kernels::Device::compute_capability);
-    facts_ = {.backend = "cuda", .threads = 1, .compute_capability = oldest.compute_capability};
+    facts_ = {.backend = "cuda",
+              .threads = 1,
+              .compute_capability = oldest.compute_capability,
+              .cufft = kernels::cufft_problem().empty()};
   }
 
   const DeviceFacts& facts() const override { return facts_; }

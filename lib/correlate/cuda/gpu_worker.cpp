@@ -95,7 +95,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
       variant.fused->launch_peaks(part, job.measure, found, stream_.handle());
     else
       kernels::launch_peaks(part, job.measure, scores(variant, part, job.measure, kernels::ScoreKind::score),
-                            found, workspace_.reserve(kernels::peaks_workspace_bytes(part)),
+                            found, workspace_.memory().reserve(kernels::peaks_workspace_bytes(part)),
                             stream_.handle());
     download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
   });
@@ -142,7 +142,7 @@ void GpuWorker::download(void* host, const void* device, std::size_t bytes) {
 
 const void* GpuWorker::sums(const NccVariant& variant, const NccJob& part) {
   void* out = sums_.reserve(part.outputs() * kernels::size_of(part.sums));
-  kernels::launch_ncc(variant, part, out, stream_.handle());
+  kernels::launch_ncc(variant, part, out, workspace_, stream_.handle());
   return out;
 }
 

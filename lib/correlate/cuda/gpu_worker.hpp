@@ -55,7 +55,8 @@ class GpuWorker {
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;
   DeviceSide reference_, search_;
-  kernels::DeviceBuffer moments_, sums_, scores_, workspace_, peaks_;
+  kernels::Workspace workspace_;
+  kernels::DeviceBuffer moments_, sums_, scores_, peaks_;
 };
 
 }  // namespace dic::correlate::cuda

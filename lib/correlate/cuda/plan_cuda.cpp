@@ -67,7 +67,9 @@ const std::vector<VariantInfo>& variants() {
 }
 
 std::string problem(std::string_view name, const CorrelateShape& shape) {
-  return kernels::refusal(variant_named(name), job_of(shape));
+  const kernels::NccVariant& variant = variant_named(name);
+  const std::string obstacle = kernels::obstacle(variant);
+  return obstacle.empty() ? kernels::refusal(variant, job_of(shape)) : obstacle;
 }
 
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device) {

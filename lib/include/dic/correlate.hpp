@@ -157,6 +157,7 @@ struct DeviceFacts {
   std::string backend = "cpu";
   int threads = 1;
   int compute_capability = 0;  ///< 90 for 9.0; 0 for the CPU
+  bool cufft = false;          ///< NVIDIA's library of transforms can be loaded
 };
 struct CorrelatePlan {
   std::string variant;

@@ -5,6 +5,7 @@
 #include <dic/correlate.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/picture.hpp>
+#include <dic/kernels/workspace.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +68,12 @@ struct FusedScores {
   void (*launch_peaks)(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
 };
 
+/// What bounds the rounding errors of a variant's float sums; integer sums have none.
+enum class SumError : std::uint8_t {
+  products,  ///< elements * epsilon * (sum of |ref * search| at that shift)
+  norms      ///< 8 * epsilon * norm(reference) * norm(window): transforms spread errors over all shifts
+};
+
 /// A registered variant. All variants compute the same sums; they differ in how the work is cut.
 struct NccVariant {
   std::string_view name;  ///< "cuda-basic"
@@ -78,17 +85,28 @@ struct NccVariant {
   /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
   std::string (*refuses)(const NccJob& job) = nullptr;
   /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums). Null
-  /// where `measures` lacks sums: such a variant's fused scores fit every job that it does not refuse.
+  /// where `measures` lacks sums: such a variant's fused scores fit every job that it does not refuse. Null
+  /// too where there is launch_in.
   void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
   const FusedScores* fused = nullptr;  ///< null: sums only
   /// Shared memory of a block, in bytes; null: no more than every device has.
   int (*shared_bytes)(const NccJob& job) = nullptr;
+  SumError error = SumError::products;
+  /// In place of `launch`, for variants that need memory or plans.
+  void (*launch_in)(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) = nullptr;
+  /// What this machine lacks to run it: an empty text, or one sentence. Null: nothing.
+  std::string (*lacks)() = nullptr;
+
+  bool sums() const { return launch || launch_in; }
 };
 std::span<const NccVariant> ncc_variants();
-/// Why `variant` cannot do `job`: one sentence, empty where it can.
+/// Why `variant` cannot do `job`: one sentence, empty where it can. A pure function of the job.
 std::string refusal(const NccVariant& variant, const NccJob& job);
+/// Why `variant` cannot run on this machine: one sentence, empty where it can.
+std::string obstacle(const NccVariant& variant);
 /// Launches `variant`, or throws UsageError where it cannot do the job. An empty job is done at once.
-void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, StreamHandle stream);
+void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, Workspace& workspace,
+                StreamHandle stream);
 
 /// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
 /// job.sums is sums_for_scores(). The windows' own moments come from running sums over the picture, exact for
