@@ -43,6 +43,14 @@ enum class RowSplit {
   triangle    ///< exactly as many tasks as there are groups of rows
 };
 
+/// Rows per task, 1 to 8: so few that tasks fill a large GPU, where there are enough rows. `overlaps`: how
+/// many overlaps of the two heights are cut; in the mean they have half the rows of the lower matrix.
+inline int rows_to_fill_gpu(std::int64_t overlaps, int moving_h, int fixed_h) {
+  constexpr std::int64_t enough_tasks = 8192;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(overlaps * std::min(moving_h, fixed_h) / 2 / enough_tasks, 1, 8));
+}
+
 /// The same overlaps, cut into tasks of one shift and at most `rows_per_task` rows of `fixed`.
 class RowTasks {
  public:

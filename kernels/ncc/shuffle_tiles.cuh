@@ -62,36 +62,48 @@ __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_bl
   });
 }
 
-template <typename Tile, typename Types, typename Tasks>
-void launch_tiles(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream) {
-  const Frame frame = make_frame(job);
-  const PairGroups groups(frame, Tile::moving, Tile::fixed);
-  const int strips = (frame.nx + warp_size - 1) / warp_size;
-  const std::int64_t tasks = groups.count() * rows.count() * strips;
-  if (tasks == 0) return;  // no overlap anywhere
-  Types::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
-    shuffle_tiles<T, Sum, Tile>
-        <<<grid_size(tasks, shuffle_tile_warps), shuffle_tile_warps * warp_size, 0, stream>>>(
-            frame, rows, groups, tasks, strips, static_cast<Sum*>(out));
-  });
-}
+/// A job cut into groups of pairs and strips of 32 columns of shifts.
+template <typename Tile>
+struct TiledJob {
+  Frame frame;
+  PairGroups groups;
+  int strips;
 
-/// A task has all rows of the overlaps of its Tile::
+  explicit TiledJob(const NccJob& job)
+      : frame(make_frame(job)),
+        groups(frame, Tile::moving, Tile::fixed),
+        strips((frame.nx + warp_size - 1) / warp_size) {}
+
+  template <typename Types, typename Tasks>
+  void launch(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream) const {
+    const std::int64_t tasks = groups.count() * strips * rows.count();
+    if (tasks == 0) return;  // no overlap anywhere
+    Types::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+      shuffle_tiles<T, Sum, Tile>
+          <<<grid_size(tasks, shuffle_tile_warps), shuffle_tile_warps * warp_size, 0, stream>>>(
+              frame, rows, groups, tasks, strips, static_cast<Sum*>(out));
+    });
+  }
+};
+
+/// A task has all rows of the overlaps of its tile.
 template <typename Tile, typename Types>
 void launch_whole_tiles(const NccJob& job, void* out, StreamHandle stream) {
   const OverlapTasks rows(job.reference.height, job.search.height, -job.shifts.dy_max, job.shifts.ny(),
                           Tile::shifts);
-  launch_tiles<Tile, Types>(job, rows, out, stream);
+  TiledJob<Tile>(job).template launch<Types>(job, rows, out, stream);
 }
 
-/// A task has up to 8 rows of the overlaps of its tile, and adds its sums to those of the others.
+/// A task has a few rows of the overlaps of its tile, and adds its sums to those of the others.
 template <typename Tile, typename Types>
 void launch_split_tiles(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
-  constexpr int rows_per_task = 8;
-  const RowTasks rows(split, rows_per_task, job.reference.height, job.search.height, -job.shifts.dy_max,
-                      job.shifts.ny());
+  const TiledJob<Tile> tiled(job);
+  const int moving_h = job.reference.height, fixed_h = job.search.height;
+  const std::int64_t overlaps = tiled.groups.count() * tiled.strips * job.shifts.ny();
+  const RowTasks rows(split, rows_to_fill_gpu(overlaps, moving_h, fixed_h), moving_h, fixed_h,
+                      -job.shifts.dy_max, job.shifts.ny());
   fill(out, 0, job.outputs() * size_of(job.sums), stream);
-  launch_tiles<Tile, Types>(job, rows, out, stream);
+  tiled.template launch<Types>(job, rows, out, stream);
 }
 
 }  // namespace dic::kernels

@@ -6,7 +6,6 @@ namespace dic::kernels {
 namespace {
 
 constexpr int warps = 8;
-constexpr int rows_per_task = 8;
 
 /// How a warp walks through an overlap.
 enum class Indexing {
@@ -80,8 +79,9 @@ __global__ void __launch_bounds__(warps* warp_size)
 }
 
 void launch_split(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
-  const RowTasks rows(split, rows_per_task, job.search.height, job.reference.height, job.shifts.dy_min,
-                      job.shifts.ny());
+  const int moving_h = job.search.height, fixed_h = job.reference.height;
+  const RowTasks rows(split, rows_to_fill_gpu(job.outputs(), moving_h, fixed_h), moving_h, fixed_h,
+                      job.shifts.dy_min, job.shifts.ny());
   const std::int64_t tasks = job.pairs * rows.count() * job.shifts.nx();
   fill(out, 0, job.outputs() * size_of(job.sums), stream);
   if (tasks == 0) return;  // no overlap anywhere

@@ -5,7 +5,6 @@ namespace dic::kernels {
 namespace {
 
 constexpr int warps = 8;
-constexpr int rows_per_task = 8;
 
 /// The window moves (its elements wander through the lanes), the reference is broadcast: then no step is idle
 /// in the valid form, where the reference is the smaller one.
@@ -37,24 +36,26 @@ __global__ void __launch_bounds__(warps* warp_size, 2)
   });
 }
 
+int strips_of(const NccJob& job) { return (job.shifts.nx() + warp_size - 1) / warp_size; }
+
 template <typename Tasks>
 void launch(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream) {
-  const Frame frame = make_frame(job);
-  const int strips = (frame.nx + warp_size - 1) / warp_size;
-  const std::int64_t tasks = frame.pairs * rows.count() * strips;
+  const int strips = strips_of(job);
+  const std::int64_t tasks = job.pairs * rows.count() * strips;
   if (tasks == 0) return;  // no overlap anywhere
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     warp_shuffle<T, Sum><<<grid_size(tasks, warps), warps * warp_size, 0, stream>>>(
-        frame, rows, tasks, strips, static_cast<Sum*>(out));
+        make_frame(job), rows, tasks, strips, static_cast<Sum*>(out));
   });
 }
 
 void launch_split(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
+  const int moving_h = job.search.height, fixed_h = job.reference.height;
+  const std::int64_t overlaps = job.pairs * strips_of(job) * job.shifts.ny();
+  const RowTasks rows(split, rows_to_fill_gpu(overlaps, moving_h, fixed_h), moving_h, fixed_h,
+                      job.shifts.dy_min, job.shifts.ny());
   fill(out, 0, job.outputs() * size_of(job.sums), stream);
-  launch(job,
-         RowTasks(split, rows_per_task, job.search.height, job.reference.height, job.shifts.dy_min,
-                  job.shifts.ny()),
-         out, stream);
+  launch(job, rows, out, stream);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
 /// A block makes the table's rows of one band, from left to right. Warp 0 has the row of what lies above, the
 /// others a row of the picture each: sums along the rows, then down the columns.
 template <typename T, Power power>
-__global__ void __launch_bounds__(band_threads)
+__global__ void __launch_bounds__(band_threads, 3)
     integrate_bands(const __grid_constant__ DevicePicture in, int bands, const IntegralOf<T, power>* above,
                     IntegralOf<T, power>* table) {
   using Sum = IntegralOf<T, power>;
@@ -125,7 +125,9 @@ __global__ void __launch_bounds__(band_threads)
         return along[buffer][r][column / columns_of_lane].sum[column % columns_of_lane];
       };
       Sum sum = 0;
-      for (int r = 0; r < first; ++r) sum += at(r);
+#pragma unroll
+      for (int r = 0; r < band_warps - columns_of_lane; ++r)
+        if (r < first) sum += at(r);
 #pragma unroll
       for (int r = first; r < first + columns_of_lane; ++r) {
         sum += at(r);

@@ -81,16 +81,20 @@ struct Selection {
 /// Merges the waiting candidates into the best `kept`. All threads call it.
 __device__ void absorb(Selection& s, int kept) {
   const int first = threadIdx.x * stretch;
+  int runs = kept / stretch;  // at least; a power of two that holds all candidates
+  while (runs * stretch < s.waiting) runs *= 2;
   Key keys[stretch];
 #pragma unroll
   for (int k = 0; k < stretch; ++k) {
-    const int i = k * threads + threadIdx.x;
-    keys[k] = i < s.waiting ? s.candidates[i] : no_key;
+    const int i = k * runs + threadIdx.x;
+    keys[k] = threadIdx.x < runs && i < s.waiting ? s.candidates[i] : no_key;
   }
-  sort_own(keys);
   __syncthreads();
-  store(keys, s.candidates + first);
-  for (int runs = threads, length = stretch; runs > 1; runs /= 2) {
+  if (threadIdx.x < runs) {
+    sort_own(keys);
+    store(keys, s.candidates + first);
+  }
+  for (int length = stretch; runs > 1; runs /= 2) {
     // Merging two runs doubles the length, or drops the worse half.
     const int merged_length = min(2 * length, kept), pair = first / merged_length;
     const bool mine = pair < runs / 2;
@@ -109,6 +113,31 @@ __device__ void absorb(Selection& s, int kept) {
   __syncthreads();
 }
 
+__device__ void wait_for_merging(Selection& s, Key key) { s.candidates[atomicAdd(&s.waiting, 1)] = key; }
+
+/// The keys of a thread's elements in [begin, end).
+__device__ void load_keys(const float* segment, std::int64_t begin, std::int64_t end,
+                          Key (&keys)[elements_per_step]) {
+#pragma unroll
+  for (int e = 0; e < elements_per_step; ++e) {
+    const std::int64_t i = begin + e * threads + threadIdx.x;
+    keys[e] = i < end ? key_of(segment[i], i) : no_key;
+  }
+}
+
+/// The best of one key per thread come first: they tell most of the others that they need not wait.
+__device__ void start_with_largest(Selection& s, int kept, Key (&keys)[elements_per_step]) {
+  Key largest = no_key;
+#pragma unroll
+  for (const Key key : keys) largest = max(largest, key);
+#pragma unroll
+  for (Key& key : keys)
+    if (key == largest) key = no_key;
+  if (largest > no_key) wait_for_merging(s, largest);
+  __syncthreads();
+  absorb(s, kept);
+}
+
 __global__ void __launch_bounds__(threads)
     largest_of_parts(const __grid_constant__ Segments<float> in, const __grid_constant__ Parts parts, int k,
                      int kept, Key* runs) {
@@ -116,18 +145,19 @@ __global__ void __launch_bounds__(threads)
   for_each_task(in.count * parts.count, 1, 0, [&](std::int64_t task) {
     const float* segment = in.data + task / parts.count * in.stride;
     const auto part = static_cast<int>(task % parts.count);
-    const std::int64_t end = parts.end(part, in.length);
+    const std::int64_t begin = parts.begin(part, in.length), end = parts.end(part, in.length);
     for (int i = threadIdx.x; i < kept; i += threads) s.best[i] = no_key;
     if (threadIdx.x == 0) s.waiting = 0;
+    Key keys[elements_per_step];
+    load_keys(segment, begin, end, keys);
     __syncthreads();
-    for (std::int64_t first = parts.begin(part, in.length); first < end; first += step) {
+    start_with_largest(s, kept, keys);
+    for (std::int64_t first = begin; first < end; first += step) {
       const Key worst = s.best[k - 1];
 #pragma unroll
-      for (int e = 0; e < elements_per_step; ++e) {
-        const std::int64_t i = first + e * threads + threadIdx.x;
-        const Key key = i < end ? key_of(segment[i], i) : no_key;
-        if (key > worst) s.candidates[atomicAdd(&s.waiting, 1)] = key;
-      }
+      for (const Key key : keys)
+        if (key > worst) wait_for_merging(s, key);
+      load_keys(segment, first + step, end, keys);
       __syncthreads();
       const bool full = s.waiting > capacity - step;
       __syncthreads();  // all have read the count before it grows again
