@@ -1,8 +1,3 @@
 #pragma once
 
-/// Marks functions that kernels and host code (tests, planners) both call.
-#ifdef __CUDACC__
-#define DIC_HOST_DEVICE __host__ __device__
-#else
-#define DIC_HOST_DEVICE
-#endif
+#include <dic/shared/host_device.hpp>  // where the CPU path finds it too

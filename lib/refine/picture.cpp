@@ -1,6 +1,7 @@
 #include "refine/picture.hpp"
 
 #include <algorithm>
+#include <dic/shared/reflect.hpp>
 
 namespace dic {
 

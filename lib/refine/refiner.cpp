@@ -1,399 +1,43 @@
-#include <Eigen/Dense>
-#include <algorithm>
-#include <cmath>
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
-#include <optional>
-#include <type_traits>
-#include <vector>
 
-#include "core/mask_counts.hpp"
-#include "core/parallel.hpp"
-#include "refine/picture.hpp"
-#include "refine/shape.hpp"
-#include "refine/subset_kernels.hpp"
+#include "core/device_name.hpp"
+#include "refine/backend.hpp"
 
 namespace dic {
-namespace {
+namespace refine {
 
-/// A warped pixel may lie this far outside the current picture's pixel centres: the outermost pixel's own
-/// area.
-constexpr double kBorder = 0.5;
-/// A subset whose grey values vary less than this (standard deviation, of the largest value in the subset's
-/// neighbourhood of 0..255; scaled for 16 bit by the data itself) carries no pattern: rounding noise only.
-constexpr double kFlatSd = 1e-3;
-
-/// Noise gain of a spline's derivative at its knots: mean of |frequency response|^2.
-double gradient_noise_gain(Interpolation interpolation) {
-  return interpolation == Interpolation::cubic ? 1.392 : 1.894;
-}
-/// Longest over-relaxation: noise takes at most this share of the Gauss-Newton matrix.
-constexpr double kMaxNoiseShare = 0.3;
-
-struct Monomial {
-  int a, b;
-  double factor;
-};
-/// The shape function's basis in the order of ShapeParameters.
-constexpr Monomial kBasis[] = {{0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {2, 0, 0.5}, {1, 1, 1}, {0, 2, 0.5}};
-
-/// Calls visitor with the number of parameters of the order as a compile-time constant.
-template <typename Visitor>
-decltype(auto) visit_order(int order, Visitor&& visitor) {
-  if (order == 0) return visitor(std::integral_constant<int, 2>{});
-  if (order == 1) return visitor(std::integral_constant<int, 6>{});
-  return visitor(std::integral_constant<int, 12>{});
-}
-
-int terms_of(int order) { return monomial_count(order); }
-
-/// What one subset keeps of its reference, besides `values` of the pool below.
-struct PreparedPoint {
-  int x = 0, y = 0;
-  SubsetRect rect;
-  Status status = Status::ok;
-  bool weighted = false;  // some pixels are outside the ROI
-  float unit_sigma_u = 0, unit_sigma_v = 0;
-  double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
-  /// Share of noise in the Gauss-Newton matrix for each unit of 1 - zncc.
-  double noise_share = 0;
-};
-
-template <int N>
-using Vector = Eigen::Matrix<double, N, 1>;
-template <int N>
-using Square = Eigen::Matrix<double, N, N>;
-
-/// Gauss-Newton matrix over the N shape parameters, and the sums that project mean and gain out of it.
-template <int N>
-struct NormalEquations {
-  Square<N> hessian;  // sum SD SD^T, SD made orthogonal to 1 and f
-  Vector<N> sum;      // sum SD
-  Vector<N> grey;     // sum SD (f - mean) / energy
-};
-
-template <int N>
-NormalEquations<N> normal_equations(const ReferenceSums& s) {
-  constexpr int m = N / 2;
-  NormalEquations<N> n;
-  Vector<N> grey;
-  for (int k = 0; k < m; ++k) {
-    const Monomial& p = kBasis[k];
-    const int pk = monomial_index(p.a, p.b);
-    n.sum[k] = p.factor * s.dx[pk];
-    n.sum[m + k] = p.factor * s.dy[pk];
-    grey[k] = p.factor * s.grey_dx[pk];
-    grey[m + k] = p.factor * s.grey_dy[pk];
-    for (int l = 0; l < m; ++l) {
-      const Monomial& q = kBasis[l];
-      const int pq = monomial_index(p.a + q.a, p.b + q.b);
-      const double factor = p.factor * q.factor;
-      n.hessian(k, l) = factor * s.dx_dx[pq];
-      n.hessian(k, m + l) = n.hessian(m + l, k) = factor * s.dx_dy[pq];
-      n.hessian(m + k, m + l) = factor * s.dy_dy[pq];
-    }
-  }
-  n.grey = grey / s.grey_grey;
-  n.hessian -= n.sum * n.sum.transpose() / s.count + grey * n.grey.transpose();
-  return n;
-}
-
-/// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
-/// positive definite. Takes half the time of Eigen's LLT for 6 and 12 parameters.
-template <int N>
-bool invert_positive_definite(Square<N>& a) {
-  for (int k = 0; k < N; ++k) {
-    const Vector<N> column = a.col(k);
-    const double pivot = column[k];
-    if (!(pivot > 1e-12)) return false;
-    const Vector<N> scaled = column / pivot;
-    a.noalias() -= column * scaled.transpose();
-    a.col(k) = scaled;
-    a.row(k) = scaled.transpose();
-    a(k, k) = -1 / pivot;
-  }
-  a = -a;
-  return true;
-}
-
-/// Packed per point: the upper triangle of the inverse Hessian by rows, then NormalEquations::sum and ::grey.
-constexpr std::size_t triangle(int parameters) {
-  return static_cast<std::size_t>(parameters) * (parameters + 1) / 2;
-}
-constexpr std::size_t values_per_point(int parameters) { return triangle(parameters) + 2 * parameters; }
-
-template <int N>
-void pack(const Square<N>& symmetric, float* out) {
-  for (int r = 0; r < N; ++r)
-    for (int c = r; c < N; ++c) *out++ = static_cast<float>(symmetric(r, c));
-}
-
-template <int N>
-Vector<N> multiply(const float* packed, const Vector<N>& b) {
-  Vector<N> out = Vector<N>::Zero();
-  for (int r = 0; r < N; ++r) {
-    out[r] += *packed++ * b[r];
-    for (int c = r + 1; c < N; ++c) {
-      const double value = *packed++;
-      out[r] += value * b[c];
-      out[c] += value * b[r];
-    }
-  }
-  return out;
-}
-
-template <int N>
-ShapeParameters shape_from(const Vector<N>& p) {
-  ShapeParameters s;
-  double* u[] = {&s.u, &s.ux, &s.uy, &s.uxx, &s.uxy, &s.uyy};
-  double* v[] = {&s.v, &s.vx, &s.vy, &s.vxx, &s.vxy, &s.vyy};
-  constexpr int m = N / 2;
-  for (int k = 0; k < m; ++k) {
-    *u[k] = p[k];
-    *v[k] = p[m + k];
-  }
-  return s;
-}
-
-/// Drops the terms that the order does not have.
 ShapeParameters truncated(ShapeParameters s, int order) {
   if (order < 2) s.uxx = s.uxy = s.uyy = s.vxx = s.vxy = s.vyy = 0;
   if (order < 1) s.ux = s.uy = s.vx = s.vy = 0;
   return s;
 }
 
-bool is_finite(const ShapeParameters& s) {
-  return std::isfinite(s.u + s.ux + s.uy + s.uxx + s.uxy + s.uyy + s.v + s.vx + s.vy + s.vxx + s.vxy + s.vyy);
-}
+namespace {
 
-struct Box {
-  double x_min, x_max, y_min, y_max;
-};
-
-/// Bounding box of the warped subset: displacement over its pixels.
-Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
-  const bool curved = s.uxx != 0 || s.uxy != 0 || s.uyy != 0 || s.vxx != 0 || s.vxy != 0 || s.vyy != 0;
-  Box box{1e30, -1e30, 1e30, -1e30};
-  const auto include = [&](int i, int j) {
-    const double x = i + s.u_at(i, j), y = j + s.v_at(i, j);
-    box = {std::min(box.x_min, x), std::max(box.x_max, x), std::min(box.y_min, y), std::max(box.y_max, y)};
-  };
-  for (int j : {r.top, r.bottom})
-    for (int i : {r.left, r.right}) include(i, j);
-  if (!curved) return box;
-  // A curved edge bulges beyond its corners by at most this.
-  const double h = r.bottom - r.top, w = r.right - r.left;
-  const double bulge_x =
-      0.125 * (std::abs(s.uxx) * w * w + std::abs(s.uyy) * h * h) + 0.25 * std::abs(s.uxy) * w * h;
-  const double bulge_y =
-      0.125 * (std::abs(s.vxx) * w * w + std::abs(s.vyy) * h * h) + 0.25 * std::abs(s.vxy) * w * h;
-  return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
-}
-
-/// Gradients of the outermost pixels are extrapolated: they would pull at the subset with more error than
-/// information.
-void clear_outermost(PaddedPicture& gradient) {
-  const int w = gradient.width(), h = gradient.height();
-  for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
-  for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
+std::unique_ptr<Backend> open(const RefineOptions& options, int threads, const std::string& device) {
+  const DeviceName name = parse_device(device);
+  if (name.backend == "cpu") return open_cpu(options, threads);
+  if (name.ordinals.size() != 1) throw UsageError("The refinement runs on one GPU: use cuda or cuda:N.");
+  return open_cuda(options, name.ordinals.front());
 }
 
 }  // namespace
+}  // namespace refine
 
 struct Refiner::Impl {
   RefineOptions options;
-  ThreadPool pool;
-  PaddedPicture reference, dx, dy, weight, current;
-  double grey_scale = 1;  // largest grey value of the reference over 255
-  std::vector<PreparedPoint> points;
-  std::vector<float> values;
-
-  Impl(const RefineOptions& o, int threads) : options(o), pool(threads) {}
-
-  int parameters() const { return 2 * terms_of(options.order); }
-  int radius() const { return options.subset / 2; }
-
-  ReferencePatch patch(const PreparedPoint& p) const {
-    ReferencePatch out;
-    out.grey = reference.at(p.x, p.y);
-    out.dx = dx.at(p.x, p.y);
-    out.dy = dy.at(p.x, p.y);
-    out.weight = p.weighted ? weight.at(p.x, p.y) : nullptr;
-    out.stride = reference.stride();
-    out.rect = p.rect;
-    return out;
-  }
-
-  /// The part of the subset inside the picture; status out_of_image where that is less than half of it.
-  void place(PreparedPoint& p) const {
-    const int r = radius();
-    p.rect = {-std::min(r, p.x), std::min(r, reference.width() - 1 - p.x), -std::min(r, p.y),
-              std::min(r, reference.height() - 1 - p.y)};
-    const double inside =
-        static_cast<double>(p.rect.right - p.rect.left + 1) * (p.rect.bottom - p.rect.top + 1);
-    const bool outside = p.rect.left > 0 || p.rect.right < 0 || p.rect.top > 0 || p.rect.bottom < 0;
-    if (outside || 2 * inside < static_cast<double>(options.subset) * options.subset)
-      p.status = Status::out_of_image;
-  }
-
-  /// roi: null where every pixel counts.
-  void prepare(std::size_t index, const MaskCounts* roi) {
-    PreparedPoint& p = points[index];
-    place(p);
-    if (p.status != Status::ok) return;
-    const int width = p.rect.right - p.rect.left + 1, height = p.rect.bottom - p.rect.top + 1;
-    const std::int64_t inside =
-        roi ? roi->inside(p.x + p.rect.left, p.y + p.rect.top, width, height) : std::int64_t{width} * height;
-    p.weighted = inside < std::int64_t{width} * height;
-    if (2 * inside < std::int64_t{options.subset} * options.subset) {
-      p.status = Status::masked;
-      return;
-    }
-    ReferenceSums sums;
-    reference_sums(patch(p), options.order, sums);
-    p.count = sums.count;
-    p.mean = sums.mean;
-    p.energy = sums.grey_grey;
-    const double flat = kFlatSd * grey_scale;
-    if (!(sums.grey_grey > flat * flat * sums.count)) {
-      p.status = Status::flat;
-      return;
-    }
-    p.noise_share =
-        2 * gradient_noise_gain(options.interpolation) * sums.grey_grey / (sums.dx_dx[0] + sums.dy_dy[0]);
-    visit_order(options.order, [&](auto n) { invert<n>(index, normal_equations<n>(sums)); });
-  }
-
-  template <int N>
-  void invert(std::size_t index, const NormalEquations<N>& equations) {
-    PreparedPoint& p = points[index];
-    // Scaled to a unit diagonal, so that the test for a missing direction does not depend on units.
-    const Vector<N> diagonal = equations.hessian.diagonal();
-    if (!(diagonal.minCoeff() > 0)) {
-      p.status = Status::flat;
-      return;
-    }
-    const Vector<N> scale = diagonal.cwiseSqrt().cwiseInverse();
-    Square<N> scaled = scale.asDiagonal() * equations.hessian * scale.asDiagonal();
-    if (!invert_positive_definite(scaled) || !(scaled.diagonal().maxCoeff() < 1e6)) {
-      p.status = Status::flat;  // contrast in one direction only: an edge, a stripe
-      return;
-    }
-    const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
-    p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
-    p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
-    float* out = values.data() + index * values_per_point(N);
-    pack<N>(inverse, out);
-    out += triangle(N);
-    Eigen::Map<Eigen::Matrix<float, N, 1>>{out} = equations.sum.template cast<float>();
-    Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
-  }
-
-  bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
-    const Box box = displaced_box(p.rect, s);
-    return p.x + box.x_min >= -kBorder && p.x + box.x_max <= current.width() - 1 + kBorder &&
-           p.y + box.y_min >= -kBorder && p.y + box.y_max <= current.height() - 1 + kBorder;
-  }
-
-  /// Sums of the current subset at `s` around the mean `offset`.
-  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, double offset) const {
-    const double ru = std::nearbyint(s.u), rv = std::nearbyint(s.v);
-    CurrentPatch c;
-    c.coefficients = current.at(p.x + static_cast<int>(ru), p.y + static_cast<int>(rv));
-    c.stride = current.stride();
-    c.shape = s;
-    c.shape.u -= ru;
-    c.shape.v -= rv;
-    c.offset = offset;
-    CurrentSums sums;
-    current_sums(patch(p), c, options.order, options.interpolation, sums);
-    return sums;
-  }
-
-  /// Gauss-Newton step from the sums; gain: standard deviation of f over that of g.
-  template <int N>
-  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean_g, double covariance,
-                       double gain) const {
-    constexpr int m = N / 2;
-    const float* v = values.data() + index * values_per_point(N);
-    const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
-    Vector<N> b;
-    for (int k = 0; k < m; ++k) {
-      const Monomial& p = kBasis[k];
-      const int at = monomial_index(p.a, p.b);
-      b[k] = p.factor * s.dx[at];
-      b[m + k] = p.factor * s.dy[at];
-    }
-    b -= mean_g * sum.template cast<double>() + covariance * grey.template cast<double>();
-    return shape_from<N>(multiply<N>(v, gain * b));
-  }
-
-  /// The noise of the reference is in both factors of the Gauss-Newton matrix, but not in its product with
-  /// the current picture: steps come out too short by the noise's share, which 1 - zncc tells. Longer steps
-  /// save one to two iterations of about five and change no optimum.
-  double relaxation(const PreparedPoint& p, double zncc) const {
-    return 1 / (1 - std::min(kMaxNoiseShare, p.noise_share * (1 - zncc)));
-  }
-
-  RefinedPoint failed(const PreparedPoint& p, Status status, int iterations, float zncc = 0) const {
-    RefinedPoint out;
-    out.status = status;
-    out.iterations = static_cast<std::int16_t>(iterations);
-    out.zncc = zncc;
-    out.unit_sigma_u = p.unit_sigma_u;
-    out.unit_sigma_v = p.unit_sigma_v;
-    return out;
-  }
-
-  RefinedPoint refine(std::size_t index, const ShapeParameters& start) const {
-    const PreparedPoint& p = points[index];
-    if (p.status != Status::ok) return failed(p, p.status, 0);
-    ShapeParameters shape = truncated(start, options.order);
-    double offset = p.mean;
-    float zncc = 0;
-    for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
-      if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
-          std::abs(shape.v - start.v) > radius())
-        return failed(p, Status::diverged, iteration - 1, zncc);
-      if (!inside_current(p, shape)) return failed(p, Status::out_of_image, iteration - 1, zncc);
-      const CurrentSums s = sums_at(p, shape, offset);
-      const double mean_g = s.grey / p.count;
-      const double energy_g = s.grey_grey - mean_g * s.grey;
-      const double covariance = s.reference_grey - p.mean * s.grey;
-      if (!(energy_g > 1e-12 * p.energy)) return failed(p, Status::low_correlation, iteration);
-      zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
-      const double gain = std::sqrt(p.energy / energy_g) * relaxation(p, zncc);
-      const ShapeParameters delta =
-          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean_g, covariance, gain); });
-      const Warp change = warp_of(delta);
-      if (!(change.x.x * change.y.y - change.x.y * change.y.x > 0.05))
-        return failed(p, Status::diverged, iteration, zncc);
-      shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
-      offset += mean_g;
-      if (largest_displacement(delta, radius()) < options.tolerance)
-        return finished(p, shape, iteration, zncc);
-    }
-    return failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
-                  options.max_iterations, zncc);
-  }
-
-  RefinedPoint finished(const PreparedPoint& p, const ShapeParameters& shape, int iterations,
-                        float zncc) const {
-    RefinedPoint out =
-        failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
-    if (out.status == Status::ok && !inside_current(p, shape)) out.status = Status::out_of_image;
-    out.shape = shape;
-    // ZNSSD 2 (1 - zncc) spread over the pixels less the parameters, mean and gain that were fitted.
-    const double freedom = std::max(1.0, p.count - parameters() - 2);
-    out.residual_sd = static_cast<float>(std::sqrt(std::max(0.0, 2 * (1.0 - zncc)) * p.energy / freedom));
-    return out;
-  }
+  std::unique_ptr<refine::Backend> backend;
+  int width = 0, height = 0;  // of the reference
+  std::int64_t points = 0;
 };
 
-Refiner::Refiner(const RefineOptions& options, int threads)
-    : impl_(std::make_unique<Impl>(options, threads)) {
+Refiner::Refiner(const RefineOptions& options, int threads, const std::string& device)
+    : impl_(std::make_unique<Impl>()) {
   const auto problems = options.problems();
   if (!problems.empty()) throw UsageError(problems.front());
+  impl_->options = options;
+  impl_->backend = refine::open(options, threads, device);
 }
 Refiner::~Refiner() = default;
 Refiner::Refiner(Refiner&&) noexcept = default;
@@ -401,55 +45,41 @@ Refiner& Refiner::operator=(Refiner&&) noexcept = default;
 
 void Refiner::set_reference(ImageView reference, std::span<const int> x, std::span<const int> y,
                             ImageView roi) {
-  Impl& r = *impl_;
   if (reference.empty()) throw UsageError("The reference picture is empty.");
   if (x.size() != y.size()) throw UsageError("The points need as many x as y coordinates.");
   if (!roi.empty() && (roi.width != reference.width || roi.height != reference.height))
     throw UsageError("The ROI mask must have the size of the reference picture.");
-  r.reference = to_float(reference, r.pool);
-  r.reference.reflect_margin();
-  spline_gradient(r.reference, r.options.interpolation, r.dx, r.dy, r.pool);
-  clear_outermost(r.dx);
-  clear_outermost(r.dy);
-  r.weight = roi.empty() ? PaddedPicture() : to_float(roi, r.pool);
-  float largest = 0;
-  for (int row = 0; row < r.reference.height(); ++row) {
-    const float* grey = r.reference.at(0, row);
-    largest = std::max(largest, *std::max_element(grey, grey + r.reference.width()));
-    if (!roi.empty())
-      for (int i = 0; i < r.weight.width(); ++i)
-        *r.weight.at(i, row) = *r.weight.at(i, row) != 0 ? 1.0f : 0.0f;
-  }
-  r.grey_scale = std::max(largest / 255.0f, 1e-20f);
-  r.points.assign(x.size(), {});
-  r.values.resize(x.size() * values_per_point(r.parameters()));
-  std::optional<MaskCounts> counts;
-  if (!roi.empty()) counts.emplace(roi);
-  r.pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
-                      [&](std::int64_t begin, std::int64_t end, int) {
-                        for (std::int64_t i = begin; i < end; ++i) {
-                          r.points[i].x = x[i];
-                          r.points[i].y = y[i];
-                          r.prepare(i, counts ? &*counts : nullptr);
-                        }
-                      });
+  impl_->backend->set_reference(reference, x, y, roi);
+  impl_->width = reference.width;
+  impl_->height = reference.height;
+  impl_->points = static_cast<std::int64_t>(x.size());
 }
 
 void Refiner::set_current(ImageView current) {
-  Impl& r = *impl_;
-  if (current.width != r.reference.width() || current.height != r.reference.height())
+  if (current.width != impl_->width || current.height != impl_->height)
     throw UsageError("The current picture must have the size of the reference picture.");
-  spline_coefficients(current, r.options.interpolation, r.current, r.pool);
+  impl_->backend->set_current(current);
 }
 
-Status Refiner::reference_status(std::int64_t i) const { return impl_->points[i].status; }
+Status Refiner::reference_status(std::int64_t i) const { return impl_->backend->reference_status(i); }
+
+void Refiner::refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
+                     std::span<RefinedPoint> results, const std::stop_token& stop) const {
+  if (starts.size() != points.size() || results.size() != points.size())
+    throw UsageError("Every point to be refined needs one start and one result.");
+  for (const std::int64_t point : points)
+    if (point < 0 || point >= impl_->points)
+      throw UsageError("The reference has no point " + std::to_string(point) + ".");
+  impl_->backend->refine({points, starts, results}, stop);
+}
 
 RefinedPoint Refiner::refine(std::int64_t i, const ShapeParameters& start) const {
-  return impl_->refine(static_cast<std::size_t>(i), start);
+  RefinedPoint out;
+  refine({&i, 1}, {&start, 1}, {&out, 1});
+  return out;
 }
 
 const RefineOptions& Refiner::options() const { return impl_->options; }
-
-std::string_view Refiner::simd_target() { return simd_target_name(); }
+std::string Refiner::kernel() const { return impl_->backend->kernel(); }
 
 }  // namespace dic

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <dic/shared/reflect.hpp>
 #include <vector>
 
 #include "core/simd_targets.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <dic/shared/icgn.hpp>
 
 #include "core/simd_targets.hpp"
 
@@ -53,7 +54,7 @@ struct RowMoments {
     for (int b = 0; b < kPowers; ++b) {
       auto value = power[b];
       for (int a = 0; a + b < kPowers; ++a) {
-        out[monomial_index(a, b)] += hn::GetLane(hn::SumOfLanes(d, value));
+        out[icgn::monomial_index(a, b)] += hn::GetLane(hn::SumOfLanes(d, value));
         value = hn::Mul(value, i);
       }
     }

@@ -22,11 +22,8 @@ struct ReferencePatch {
   SubsetRect rect;
 };
 
-/// Monomials i^a j^b, a + b <= degree, in the order 1, i, j, i^2, ij, j^2, i^3, ...
-constexpr int monomial_count(int degree) { return (degree + 1) * (degree + 2) / 2; }
-constexpr int monomial_index(int a, int b) { return (a + b) * (a + b + 1) / 2 + b; }
-
-/// Sums over a reference subset; i, j are px from its centre, grey values relative to the subset's mean.
+/// Sums over a reference subset; i, j are px from its centre, grey values relative to the subset's mean;
+/// monomials as icgn::monomial_index orders them.
 struct ReferenceSums {
   double count = 0, mean = 0;
   double grey_grey = 0;           ///< sum f^2

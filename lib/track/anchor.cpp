@@ -27,13 +27,13 @@ void place(std::vector<int>& x, std::vector<int>& y, std::vector<MaterialPoint>&
 
 Anchor::Anchor(ImageView reference, Image region, const std::vector<int>& node_x,
                const std::vector<int>& node_y, std::vector<MaterialPoint> moved, const RefineOptions& options,
-               int threads)
+               int threads, const std::string& device)
     : picture(copy_of(reference)),
       roi(std::move(region)),
       material(moved.empty() ? std::vector<MaterialPoint>(node_x.size()) : std::move(moved)),
       x(node_x),
       y(node_y),
-      refiner(options, threads) {
+      refiner(options, threads, device) {
   place(x, y, material, picture.width(), picture.height());
   const ImageView mask = roi.empty() ? ImageView{} : roi.view();
   refiner.set_reference(picture, x, y, mask);

@@ -6,6 +6,7 @@
 #include <dic/refine.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "track/coarse_search.hpp"
@@ -28,7 +29,8 @@ class Anchor {
   /// roi: 0 or 255, the picture's size; empty = all. x, y: nodes in the original reference; material: how far
   /// they have moved since (empty = not at all).
   Anchor(ImageView picture, Image roi, const std::vector<int>& x, const std::vector<int>& y,
-         std::vector<MaterialPoint> material, const RefineOptions& options, int threads);
+         std::vector<MaterialPoint> material, const RefineOptions& options, int threads,
+         const std::string& device);
 
   std::int64_t size() const { return static_cast<std::int64_t>(x.size()); }
   const CoarseSearch& coarse();

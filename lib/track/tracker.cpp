@@ -8,9 +8,9 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
-#include "core/parallel.hpp"
 #include "track/anchor.hpp"
 #include "track/noise.hpp"
 
@@ -29,6 +29,7 @@ constexpr double kReanchor = 0.9;   // share of the anchor's points that must su
 constexpr float kCertain = 0.9f;    // zncc of a point that needs no neighbour to be believed
 constexpr std::size_t kSmallIsland = 12;  // points that agree only among themselves
 constexpr double kAgreement = 2.0;        // px between a point and what a neighbour's shape says of it
+constexpr std::size_t kBatch = 1 << 18;   // refinements at once: fills a GPU, and 30 MB of results
 constexpr int kMaxRounds = 1000;          // of recovery; each passes the front on by one point
 
 class Stopwatch {
@@ -49,10 +50,15 @@ struct Start {
   float score = -1;
 };
 
-/// A refinement to be done.
-struct Attempt {
-  std::int64_t point;
-  ShapeParameters start;
+/// Refinements to be done, each of another point.
+struct Attempts {
+  std::vector<std::int64_t> points;
+  std::vector<ShapeParameters> starts;
+
+  void add(std::int64_t point, const ShapeParameters& start) {
+    points.push_back(point);
+    starts.push_back(start);
+  }
 };
 
 /// The shape function of a neighbour, continued to a point (dx, dy) px away from it.
@@ -71,11 +77,11 @@ Prediction rounded(double u, double v) {
   return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
 }
 
-std::string correlation_device(const std::string& device) {
+std::string chosen_device(const std::string& device) {
   if (device == "cuda:all")
     throw DeviceError(
         "Tracking on several GPUs at once is not supported yet; choose --device cuda or cuda:N.");
-  // The refinement runs on the CPU, and so does `auto` until the whole pipeline can stay on the GPU.
+  // `auto` stays on the CPU until the whole pipeline can stay on the GPU.
   return device == "auto" ? "cpu" : device;
 }
 
@@ -118,7 +124,7 @@ struct Tracker::Impl {
   Grid grid;
   int width, height;
   ScalarType type;
-  ThreadPool pool;
+  std::string device;  ///< of search and refinement
   Correlator correlator;
   std::vector<std::int64_t> node_of;   // grid node of every point
   std::vector<std::int64_t> point_at;  // point of every grid node; -1 outside the ROI
@@ -137,15 +143,15 @@ struct Tracker::Impl {
         width(reference.width),
         height(reference.height),
         type(reference.type),
-        pool(o.threads),
-        correlator(correlation_device(o.device), o.threads) {
+        device(chosen_device(o.device)),
+        correlator(device, o.threads) {
     Stopwatch watch;
     roi = rasterize(region, width, height);
     grid = make_grid(roi, options.step);
     if (everywhere(roi)) roi = {};
     collect_points();
     anchor = std::make_unique<Anchor>(reference, roi.empty() ? Image() : copy_of(roi), node_x, node_y,
-                                      std::vector<MaterialPoint>{}, options.refine, options.threads);
+                                      std::vector<MaterialPoint>{}, options.refine, options.threads, device);
     seconds.prepare += watch.lap();
   }
 
@@ -308,35 +314,33 @@ struct Tracker::Impl {
     for (std::int64_t i = 0; i < anchor->size(); ++i) points[i] = unrefined(i, starts[i]);
     float tried = std::numeric_limits<float>::infinity();
     for (const float least : kScoreLadder) {
-      std::vector<Attempt> attempts;
+      Attempts attempts;
       for (std::int64_t i = 0; i < anchor->size(); ++i)
         if (points[i].status != Status::ok && anchor->trackable(i) && starts[i].score >= least &&
             starts[i].score < tried)
-          attempts.push_back({i, starts[i].shape});
+          attempts.add(i, starts[i].shape);
       tried = least;
       recover(points, refine_attempts(attempts, points));
     }
     return points;
   }
 
-  /// Makes the attempts, each for another point, and keeps what is better than what is known. Returns the
-  /// points that are measured now.
-  std::vector<std::int64_t> refine_attempts(const std::vector<Attempt>& attempts,
-                                            std::vector<RefinedPoint>& points) {
-    check_stop();
-    std::vector<std::uint8_t> accepted(attempts.size());
-    pool.parallel_for(static_cast<std::int64_t>(attempts.size()), 32,
-                      [&](std::int64_t begin, std::int64_t end, int) {
-                        if (stop.stop_requested()) return;
-                        for (std::int64_t k = begin; k < end; ++k) {
-                          const auto& [point, start] = attempts[k];
-                          accepted[k] = accept(points[point], anchor->refiner.refine(point, start));
-                        }
-                      });
-    check_stop();
+  /// Makes the attempts and keeps what is better than what is known. Returns the points that are measured
+  /// now.
+  std::vector<std::int64_t> refine_attempts(const Attempts& attempts, std::vector<RefinedPoint>& points) {
     std::vector<std::int64_t> fresh;
-    for (std::size_t k = 0; k < attempts.size(); ++k)
-      if (accepted[k]) fresh.push_back(attempts[k].point);
+    std::vector<RefinedPoint> results;
+    const std::span which(attempts.points);
+    const std::span starts(attempts.starts);
+    for (std::size_t first = 0; first < which.size(); first += kBatch) {
+      const std::size_t count = std::min(kBatch, which.size() - first);
+      check_stop();
+      results.resize(count);
+      anchor->refiner.refine(which.subspan(first, count), starts.subspan(first, count), results, stop);
+      check_stop();
+      for (std::size_t k = 0; k < count; ++k)
+        if (accept(points[which[first + k]], results[k])) fresh.push_back(which[first + k]);
+    }
     return fresh;
   }
 
@@ -359,8 +363,7 @@ struct Tracker::Impl {
 
   /// Points beside `fresh` ones that are lost or contradict a better one, each with the shape of its best
   /// measured neighbour.
-  std::vector<Attempt> front(const std::vector<RefinedPoint>& points,
-                             const std::vector<std::int64_t>& fresh) const {
+  Attempts front(const std::vector<RefinedPoint>& points, const std::vector<std::int64_t>& fresh) const {
     std::set<std::int64_t> wanted;
     for (std::int64_t i : fresh)
       visit_neighbours(i, [&](std::int64_t n) {
@@ -368,13 +371,13 @@ struct Tracker::Impl {
         const bool doubtful = points[n].zncc < std::min(kCertain, points[i].zncc);
         if (points[n].status != Status::ok || (doubtful && !agree(points, i, n))) wanted.insert(n);
       });
-    std::vector<Attempt> out;
+    Attempts out;
     for (std::int64_t i : wanted) {
       std::int64_t best = -1;
       visit_neighbours(i, [&](std::int64_t n) {
         if (points[n].status == Status::ok && (best < 0 || points[n].zncc > points[best].zncc)) best = n;
       });
-      out.push_back({i, between(points[best].shape, best, i)});
+      out.add(i, between(points[best].shape, best, i));
     }
     return out;
   }
@@ -507,8 +510,9 @@ struct Tracker::Impl {
       m.variance_u = field.sigma_u[node] * field.sigma_u[node];
       m.variance_v = field.sigma_v[node] * field.sigma_v[node];
     }
-    auto next = std::make_unique<Anchor>(picture, roi.empty() ? Image() : moved_roi(roi, grid, field), node_x,
-                                         node_y, std::move(material), options.refine, options.threads);
+    auto next =
+        std::make_unique<Anchor>(picture, roi.empty() ? Image() : moved_roi(roi, grid, field), node_x, node_y,
+                                 std::move(material), options.refine, options.threads, device);
     seconds.prepare += watch.lap();
     return next;
   }
@@ -585,7 +589,7 @@ const StageSeconds& Tracker::seconds() const { return impl_->seconds; }
 
 std::vector<std::string> Tracker::kernels() const {
   std::vector<std::string> out(impl_->variants.begin(), impl_->variants.end());
-  out.push_back("cpu-icgn-" + std::string(Refiner::simd_target()));
+  out.push_back(impl_->anchor->refiner.kernel());
   return out;
 }
 

@@ -6,13 +6,14 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
+#include <dic/shared/icgn.hpp>
+#include <dic/shared/shape.hpp>
 #include <limits>
 #include <numbers>
 #include <random>
 #include <vector>
 
 #include "refine/picture.hpp"
-#include "refine/shape.hpp"
 #include "refine/subset_kernels.hpp"
 #include "support/speckle.hpp"
 
@@ -292,7 +293,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
   template <typename Term>
   void expect_moments(const SubsetCase& c, const double* sums, int degree, const Term& term) const {
     for (int q = 0; q <= degree; ++q)
-      for (int p = 0; p + q <= degree; ++p) expect_moment(c, sums[monomial_index(p, q)], p, q, term);
+      for (int p = 0; p + q <= degree; ++p) expect_moment(c, sums[icgn::monomial_index(p, q)], p, q, term);
   }
 
   void check_reference(const SubsetCase& c, int order) const {

@@ -6,6 +6,7 @@
 #include <dic/image.hpp>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,12 +60,13 @@ struct RefinedPoint {
 /// one reference picture, with the zero-normalized criterion and a prefiltered B-spline of the current
 /// picture (Unser, Aldroubi & Eden 1993). All reference-side work is done once, in `prepare`.
 ///
-/// Pictures of any ScalarType; sizes of reference and current must agree. The work on points may be split
-/// over threads by the caller: `refine` is const and thread-safe.
+/// Pictures of any ScalarType; sizes of reference and current must agree. One call at a time per object;
+/// objects are independent of each other.
 class Refiner {
  public:
-  /// threads: for `set_reference` and `set_current`; 0 = one per core. Throws UsageError.
-  explicit Refiner(const RefineOptions& options, int threads = 0);
+  /// device: "cpu", "cuda" or "cuda:N". threads: of the CPU; 0 = one per core. Throws UsageError,
+  /// DeviceError.
+  explicit Refiner(const RefineOptions& options, int threads = 0, const std::string& device = "cpu");
   ~Refiner();
   Refiner(Refiner&&) noexcept;
   Refiner& operator=(Refiner&&) noexcept;
@@ -77,12 +79,16 @@ class Refiner {
 
   /// Status of point i before any current picture is seen: ok, flat, out_of_image or masked.
   Status reference_status(std::int64_t i) const;
-  /// Refines point i from a start. Never throws for bad data: the status says what happened.
+  /// Refines points[k] from starts[k] into results[k]: the more at once, the better a GPU is used. Never
+  /// throws for bad data: the status says what happened. After `stop` was requested, results may be missing.
+  void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
+              std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
+  /// The same for one point.
   RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
 
   const RefineOptions& options() const;
-  /// Name of the SIMD target that runs on this machine ("AVX3_ZEN4", "AVX2", ...).
-  static std::string_view simd_target();
+  /// What runs, for reports: "cpu-icgn-AVX2" (the SIMD target of this machine), "cuda-icgn".
+  std::string kernel() const;
 
  private:
   struct Impl;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "common/launch.cuh"
+
+namespace dic::kernels {
+
+/// Sums kCount <= 32 values of every lane over the warp with about as many shuffles as there are values: at
+/// every exchange, each half of the lanes keeps half of the sums.
+template <int kCount>
+class TransposedSum {
+ public:
+  /// The whole sum of value k, in lane `lane_of(k)`; all lanes of the warp.
+  __device__ static float of(const float (&values)[kCount]) { return reduce<kCount, warp_size / 2>(values); }
+
+  __device__ static constexpr int lane_of(int k) {
+    int lane = 0;
+    for (int n = kCount, offset = warp_size / 2; n > 1; n = (n + 1) / 2, offset /= 2) {
+      const int half = (n + 1) / 2;
+      if (k < half) continue;
+      k -= half;
+      lane |= offset;
+    }
+    return lane;
+  }
+
+ private:
+  static_assert(kCount >= 1 && kCount <= warp_size);
+
+  template <int kLeft, int kOffset>
+  __device__ static float reduce(const float (&values)[kLeft]) {
+    if constexpr (kOffset == 0) {
+      return values[0];
+    } else {
+      constexpr int half = (kLeft + 1) / 2;
+      const bool upper = threadIdx.x & kOffset;
+      float kept[half];
+#pragma unroll
+      for (int k = 0; k < half; ++k) {
+        if (k + half < kLeft) {
+          const float given = upper ? values[k] : values[k + half];
+          kept[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(0xffffffffu, given, kOffset);
+        } else {
+          kept[k] = values[k] + __shfl_xor_sync(0xffffffffu, values[k], kOffset);
+        }
+      }
+      return reduce<half, kOffset / 2>(kept);
+    }
+  }
+};
+
+}  // namespace dic::kernels

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/fields.hpp>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/spline.hpp>
+#include <dic/refine.hpp>
+#include <dic/shared/host_device.hpp>
+
+/// Inverse-compositional Gauss-Newton refinement on the GPU: a warp per point. Definitions, rules and
+/// statuses are those of <dic/refine.hpp>; sums are float, so that results differ from the CPU's by float
+/// rounding. All pointers are device memory.
+namespace dic::kernels {
+
+/// The reference side of a refinement.
+struct RefineReference {
+  const ReferencePixel* pixels = nullptr;  ///< a plane
+  const float* largest = nullptr;          ///< grey value
+  PlaneLayout layout;
+};
+
+/// What the iterations need of one subset, besides its matrix.
+struct PreparedSubset {
+  int x = 0, y = 0;                                       ///< centre, reference pixels
+  std::int16_t left = 0, right = 0, top = 0, bottom = 0;  ///< its pixels relative to the centre, inclusive
+  float count = 0, mean = 0, energy = 0;                  ///< pixels that count; sum (f - mean)^2
+  float noise_share = 0;                                  ///< see icgn::relaxation
+  float unit_sigma_u = 0, unit_sigma_v = 0;
+  Status status = Status::ok;
+  bool weighted = false;  ///< some of its pixels are outside the ROI
+};
+
+/// Floats per point: for every one of the N parameters a column of the inverse Hessian, then the sums of the
+/// steepest-descent images and their products with the reference over its energy.
+DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
+  const int parameters = order == 0 ? 2 : order == 1 ? 6 : 12;
+  return parameters * (parameters + 2);
+}
+
+/// Queues all reference-side work on `count` subsets, centred at pixels (x[k], y[k]) of the reference.
+void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
+                            const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
+                            StreamHandle stream);
+
+/// Displacement polynomials relative to a whole-pixel displacement, the only form in which floats are precise
+/// enough: of u, then of v, the coefficients of 1, dx, dy, dx^2, dx dy, dy^2.
+struct RelativeShape {
+  float u[6] = {}, v[6] = {};
+};
+
+/// Subset `point` is refined from `start`.
+struct RefineTask {
+  std::int32_t point = 0;
+  std::int32_t u = 0, v = 0;  ///< whole-pixel displacement
+  RelativeShape start;
+};
+struct RefineResult {
+  RelativeShape shape;  ///< relative to the task's (u, v)
+  float zncc = 0, residual_sd = 0, unit_sigma_u = 0, unit_sigma_v = 0;
+  std::int16_t iterations = 0;
+  Status status = Status::masked;
+};
+
+/// Queues the refinement of `count` tasks. coefficients: a plane of the reference's layout.
+void launch_refine(const RefineReference& reference, const RefineOptions& options,
+                   const PreparedSubset* subsets, const float* matrices, const float* coefficients,
+                   const RefineTask* tasks, std::int64_t count, RefineResult* results, StreamHandle stream);
+
+}  // namespace dic::kernels

@@ -1,0 +1,412 @@
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <dic/refine.hpp>
+#include <dic/shared/icgn.hpp>
+#include <dic/shared/shape.hpp>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "core/mask_counts.hpp"
+#include "core/parallel.hpp"
+#include "refine/backend.hpp"
+#include "refine/picture.hpp"
+#include "refine/subset_kernels.hpp"
+
+namespace dic::refine {
+namespace {
+
+/// Calls visitor with the number of parameters of the order as a compile-time constant.
+template <typename Visitor>
+decltype(auto) visit_order(int order, Visitor&& visitor) {
+  if (order == 0) return visitor(std::integral_constant<int, 2>{});
+  if (order == 1) return visitor(std::integral_constant<int, 6>{});
+  return visitor(std::integral_constant<int, 12>{});
+}
+
+/// What one subset keeps of its reference, besides `values` of the pool below.
+struct PreparedPoint {
+  int x = 0, y = 0;
+  SubsetRect rect;
+  Status status = Status::ok;
+  bool weighted = false;  // some pixels are outside the ROI
+  float unit_sigma_u = 0, unit_sigma_v = 0;
+  double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
+  /// Share of noise in the Gauss-Newton matrix for each unit of 1 - zncc.
+  double noise_share = 0;
+};
+
+template <int N>
+using Vector = Eigen::Matrix<double, N, 1>;
+template <int N>
+using Square = Eigen::Matrix<double, N, N>;
+
+/// Gauss-Newton matrix over the N shape parameters, and the sums that project mean and gain out of it.
+template <int N>
+struct NormalEquations {
+  Square<N> hessian;  // sum SD SD^T, SD made orthogonal to 1 and f
+  Vector<N> sum;      // sum SD
+  Vector<N> grey;     // sum SD (f - mean) / energy
+};
+
+template <int N>
+NormalEquations<N> normal_equations(const ReferenceSums& s) {
+  constexpr int m = N / 2;
+  NormalEquations<N> n;
+  Vector<N> grey;
+  for (int k = 0; k < m; ++k) {
+    const icgn::Monomial p = icgn::basis(k);
+    const int pk = icgn::monomial_index(p.a, p.b);
+    n.sum[k] = p.factor * s.dx[pk];
+    n.sum[m + k] = p.factor * s.dy[pk];
+    grey[k] = p.factor * s.grey_dx[pk];
+    grey[m + k] = p.factor * s.grey_dy[pk];
+    for (int l = 0; l < m; ++l) {
+      const icgn::Monomial q = icgn::basis(l);
+      const int pq = icgn::monomial_index(p.a + q.a, p.b + q.b);
+      const double factor = p.factor * q.factor;
+      n.hessian(k, l) = factor * s.dx_dx[pq];
+      n.hessian(k, m + l) = n.hessian(m + l, k) = factor * s.dx_dy[pq];
+      n.hessian(m + k, m + l) = factor * s.dy_dy[pq];
+    }
+  }
+  n.grey = grey / s.grey_grey;
+  n.hessian -= n.sum * n.sum.transpose() / s.count + grey * n.grey.transpose();
+  return n;
+}
+
+/// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
+/// positive definite. Takes half the time of Eigen's LLT for 6 and 12 parameters.
+template <int N>
+bool invert_positive_definite(Square<N>& a) {
+  for (int k = 0; k < N; ++k) {
+    const Vector<N> column = a.col(k);
+    const double pivot = column[k];
+    if (!(pivot > icgn::least_pivot)) return false;
+    const Vector<N> scaled = column / pivot;
+    a.noalias() -= column * scaled.transpose();
+    a.col(k) = scaled;
+    a.row(k) = scaled.transpose();
+    a(k, k) = -1 / pivot;
+  }
+  a = -a;
+  return true;
+}
+
+/// Packed per point: the upper triangle of the inverse Hessian by rows, then NormalEquations::sum and ::grey.
+constexpr std::size_t triangle(int parameters) {
+  return static_cast<std::size_t>(parameters) * (parameters + 1) / 2;
+}
+constexpr std::size_t values_per_point(int parameters) { return triangle(parameters) + 2 * parameters; }
+
+template <int N>
+void pack(const Square<N>& symmetric, float* out) {
+  for (int r = 0; r < N; ++r)
+    for (int c = r; c < N; ++c) *out++ = static_cast<float>(symmetric(r, c));
+}
+
+template <int N>
+Vector<N> multiply(const float* packed, const Vector<N>& b) {
+  Vector<N> out = Vector<N>::Zero();
+  for (int r = 0; r < N; ++r) {
+    out[r] += *packed++ * b[r];
+    for (int c = r + 1; c < N; ++c) {
+      const double value = *packed++;
+      out[r] += value * b[c];
+      out[c] += value * b[r];
+    }
+  }
+  return out;
+}
+
+template <int N>
+ShapeParameters shape_from(const Vector<N>& p) {
+  ShapeParameters s;
+  double* u[] = {&s.u, &s.ux, &s.uy, &s.uxx, &s.uxy, &s.uyy};
+  double* v[] = {&s.v, &s.vx, &s.vy, &s.vxx, &s.vxy, &s.vyy};
+  constexpr int m = N / 2;
+  for (int k = 0; k < m; ++k) {
+    *u[k] = p[k];
+    *v[k] = p[m + k];
+  }
+  return s;
+}
+
+bool is_finite(const ShapeParameters& s) {
+  return std::isfinite(s.u + s.ux + s.uy + s.uxx + s.uxy + s.uyy + s.v + s.vx + s.vy + s.vxx + s.vxy + s.vyy);
+}
+
+struct Box {
+  double x_min, x_max, y_min, y_max;
+};
+
+/// Bounding box of the warped subset: displacement over its pixels.
+Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
+  Box box{1e30, -1e30, 1e30, -1e30};
+  const auto include = [&](int i, int j) {
+    const double x = i + s.u_at(i, j), y = j + s.v_at(i, j);
+    box = {std::min(box.x_min, x), std::max(box.x_max, x), std::min(box.y_min, y), std::max(box.y_max, y)};
+  };
+  for (int j : {r.top, r.bottom})
+    for (int i : {r.left, r.right}) include(i, j);
+  const double h = r.bottom - r.top, w = r.right - r.left;
+  const Warp d = displacement_of(s);
+  const double bulge_x = icgn::bulge(d.x, w, h), bulge_y = icgn::bulge(d.y, w, h);
+  return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
+}
+
+/// Gradients of the outermost pixels are extrapolated: they would pull at the subset with more error than
+/// information.
+void clear_outermost(PaddedPicture& gradient) {
+  const int w = gradient.width(), h = gradient.height();
+  for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
+  for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
+}
+
+float largest(const PaddedPicture& picture) {
+  float value = 0;
+  for (int row = 0; row < picture.height(); ++row)
+    value = std::max(value, *std::max_element(picture.at(0, row), picture.at(0, row) + picture.width()));
+  return value;
+}
+
+/// 1 where the picture is not 0.
+void binarize(PaddedPicture& picture) {
+  for (int row = 0; row < picture.height(); ++row)
+    for (int i = 0; i < picture.width(); ++i) *picture.at(i, row) = *picture.at(i, row) != 0 ? 1.0f : 0.0f;
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const RefineOptions& o, int threads) : options(o), pool(threads) {}
+
+  void set_reference(ImageView picture, std::span<const int> x, std::span<const int> y,
+                     ImageView roi) override {
+    reference = to_float(picture, pool);
+    reference.reflect_margin();
+    spline_gradient(reference, options.interpolation, dx, dy, pool);
+    clear_outermost(dx);
+    clear_outermost(dy);
+    weight = roi.empty() ? PaddedPicture() : to_float(roi, pool);
+    binarize(weight);
+    grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
+    points.assign(x.size(), {});
+    values.resize(x.size() * values_per_point(parameters()));
+    std::optional<MaskCounts> counts;
+    if (!roi.empty()) counts.emplace(roi);
+    pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
+                      [&](std::int64_t begin, std::int64_t end, int) {
+                        for (std::int64_t i = begin; i < end; ++i) {
+                          points[i].x = x[i];
+                          points[i].y = y[i];
+                          prepare(i, counts ? &*counts : nullptr);
+                        }
+                      });
+  }
+
+  void set_current(ImageView picture) override {
+    spline_coefficients(picture, options.interpolation, current, pool);
+  }
+
+  Status reference_status(std::int64_t i) const override { return points[i].status; }
+
+  void refine(const Batch& batch, const std::stop_token& stop) override {
+    const auto some = [&](std::int64_t begin, std::int64_t end, int) {
+      if (stop.stop_requested()) return;
+      for (std::int64_t k = begin; k < end; ++k)
+        batch.results[k] = refine_point(static_cast<std::size_t>(batch.points[k]), batch.starts[k]);
+    };
+    constexpr std::int64_t grain = 32;
+    const auto count = static_cast<std::int64_t>(batch.points.size());
+    if (count <= grain) return some(0, count, 0);  // not worth waking a thread
+    pool.parallel_for(count, grain, some);
+  }
+
+  std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
+
+ private:
+  int parameters() const { return 2 * icgn::monomial_count(options.order); }
+  int radius() const { return options.subset / 2; }
+
+  ReferencePatch patch(const PreparedPoint& p) const {
+    ReferencePatch out;
+    out.grey = reference.at(p.x, p.y);
+    out.dx = dx.at(p.x, p.y);
+    out.dy = dy.at(p.x, p.y);
+    out.weight = p.weighted ? weight.at(p.x, p.y) : nullptr;
+    out.stride = reference.stride();
+    out.rect = p.rect;
+    return out;
+  }
+
+  /// The part of the subset inside the picture; status out_of_image where that is less than half of it.
+  void place(PreparedPoint& p) const {
+    const int r = radius();
+    p.rect = {-std::min(r, p.x), std::min(r, reference.width() - 1 - p.x), -std::min(r, p.y),
+              std::min(r, reference.height() - 1 - p.y)};
+    const double inside =
+        static_cast<double>(p.rect.right - p.rect.left + 1) * (p.rect.bottom - p.rect.top + 1);
+    const bool outside = p.rect.left > 0 || p.rect.right < 0 || p.rect.top > 0 || p.rect.bottom < 0;
+    if (outside || 2 * inside < static_cast<double>(options.subset) * options.subset)
+      p.status = Status::out_of_image;
+  }
+
+  /// roi: null where every pixel counts.
+  void prepare(std::size_t index, const MaskCounts* roi) {
+    PreparedPoint& p = points[index];
+    place(p);
+    if (p.status != Status::ok) return;
+    const int width = p.rect.right - p.rect.left + 1, height = p.rect.bottom - p.rect.top + 1;
+    const std::int64_t inside =
+        roi ? roi->inside(p.x + p.rect.left, p.y + p.rect.top, width, height) : std::int64_t{width} * height;
+    p.weighted = inside < std::int64_t{width} * height;
+    if (2 * inside < std::int64_t{options.subset} * options.subset) {
+      p.status = Status::masked;
+      return;
+    }
+    ReferenceSums sums;
+    reference_sums(patch(p), options.order, sums);
+    p.count = sums.count;
+    p.mean = sums.mean;
+    p.energy = sums.grey_grey;
+    const double flat = icgn::flat_sd * grey_scale;
+    if (!(sums.grey_grey > flat * flat * sums.count)) {
+      p.status = Status::flat;
+      return;
+    }
+    p.noise_share = 2 * icgn::gradient_noise_gain(options.interpolation) * sums.grey_grey /
+                    (sums.dx_dx[0] + sums.dy_dy[0]);
+    visit_order(options.order, [&](auto n) { invert<n>(index, normal_equations<n>(sums)); });
+  }
+
+  template <int N>
+  void invert(std::size_t index, const NormalEquations<N>& equations) {
+    PreparedPoint& p = points[index];
+    // Scaled to a unit diagonal, so that the test for a missing direction does not depend on units.
+    const Vector<N> diagonal = equations.hessian.diagonal();
+    if (!(diagonal.minCoeff() > 0)) {
+      p.status = Status::flat;
+      return;
+    }
+    const Vector<N> scale = diagonal.cwiseSqrt().cwiseInverse();
+    Square<N> scaled = scale.asDiagonal() * equations.hessian * scale.asDiagonal();
+    if (!invert_positive_definite(scaled) || !(scaled.diagonal().maxCoeff() < icgn::largest_inverse)) {
+      p.status = Status::flat;  // contrast in one direction only: an edge, a stripe
+      return;
+    }
+    const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
+    p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
+    p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
+    float* out = values.data() + index * values_per_point(N);
+    pack<N>(inverse, out);
+    out += triangle(N);
+    Eigen::Map<Eigen::Matrix<float, N, 1>>{out} = equations.sum.template cast<float>();
+    Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
+  }
+
+  bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
+    const Box box = displaced_box(p.rect, s);
+    return p.x + box.x_min >= -icgn::border && p.x + box.x_max <= current.width() - 1 + icgn::border &&
+           p.y + box.y_min >= -icgn::border && p.y + box.y_max <= current.height() - 1 + icgn::border;
+  }
+
+  /// Sums of the current subset at `s` around the mean `offset`.
+  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, double offset) const {
+    const double ru = std::nearbyint(s.u), rv = std::nearbyint(s.v);
+    CurrentPatch c;
+    c.coefficients = current.at(p.x + static_cast<int>(ru), p.y + static_cast<int>(rv));
+    c.stride = current.stride();
+    c.shape = s;
+    c.shape.u -= ru;
+    c.shape.v -= rv;
+    c.offset = offset;
+    CurrentSums sums;
+    current_sums(patch(p), c, options.order, options.interpolation, sums);
+    return sums;
+  }
+
+  /// Gauss-Newton step from the sums; gain: standard deviation of f over that of g.
+  template <int N>
+  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean_g, double covariance,
+                       double gain) const {
+    constexpr int m = N / 2;
+    const float* v = values.data() + index * values_per_point(N);
+    const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
+    Vector<N> b;
+    for (int k = 0; k < m; ++k) {
+      const icgn::Monomial p = icgn::basis(k);
+      const int at = icgn::monomial_index(p.a, p.b);
+      b[k] = p.factor * s.dx[at];
+      b[m + k] = p.factor * s.dy[at];
+    }
+    b -= mean_g * sum.template cast<double>() + covariance * grey.template cast<double>();
+    return shape_from<N>(multiply<N>(v, gain * b));
+  }
+
+  RefinedPoint failed(const PreparedPoint& p, Status status, int iterations, float zncc = 0) const {
+    RefinedPoint out;
+    out.status = status;
+    out.iterations = static_cast<std::int16_t>(iterations);
+    out.zncc = zncc;
+    out.unit_sigma_u = p.unit_sigma_u;
+    out.unit_sigma_v = p.unit_sigma_v;
+    return out;
+  }
+
+  RefinedPoint refine_point(std::size_t index, const ShapeParameters& start) const {
+    const PreparedPoint& p = points[index];
+    if (p.status != Status::ok) return failed(p, p.status, 0);
+    ShapeParameters shape = truncated(start, options.order);
+    double offset = p.mean;
+    float zncc = 0;
+    for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
+      if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
+          std::abs(shape.v - start.v) > radius())
+        return failed(p, Status::diverged, iteration - 1, zncc);
+      if (!inside_current(p, shape)) return failed(p, Status::out_of_image, iteration - 1, zncc);
+      const CurrentSums s = sums_at(p, shape, offset);
+      const double mean_g = s.grey / p.count;
+      const double energy_g = s.grey_grey - mean_g * s.grey;
+      const double covariance = s.reference_grey - p.mean * s.grey;
+      if (!(energy_g > icgn::least_energy * p.energy)) return failed(p, Status::low_correlation, iteration);
+      zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
+      const double gain = std::sqrt(p.energy / energy_g) * icgn::relaxation(p.noise_share, double{zncc});
+      const ShapeParameters delta =
+          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean_g, covariance, gain); });
+      const Warp change = warp_of(delta);
+      if (!(jacobian(change) > icgn::least_jacobian)) return failed(p, Status::diverged, iteration, zncc);
+      shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
+      offset += mean_g;
+      if (largest_displacement(delta, radius()) < options.tolerance)
+        return finished(p, shape, iteration, zncc);
+    }
+    return failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
+                  options.max_iterations, zncc);
+  }
+
+  RefinedPoint finished(const PreparedPoint& p, const ShapeParameters& shape, int iterations,
+                        float zncc) const {
+    RefinedPoint out =
+        failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
+    if (out.status == Status::ok && !inside_current(p, shape)) out.status = Status::out_of_image;
+    out.shape = shape;
+    out.residual_sd = static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, parameters()));
+    return out;
+  }
+
+  RefineOptions options;
+  ThreadPool pool;
+  PaddedPicture reference, dx, dy, weight, current;
+  double grey_scale = 1;  // largest grey value of the reference over 255
+  std::vector<PreparedPoint> points;
+  std::vector<float> values;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads) {
+  return std::make_unique<CpuBackend>(options, threads);
+}
+
+}  // namespace dic::refine

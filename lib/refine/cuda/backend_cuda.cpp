@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/kernels/refine.hpp>
+#include <vector>
+
+#include "refine/backend.hpp"
+
+// The CUDA backend: planes of the reference and of the current picture stay on the device, with what the
+// iterations need of every subset; starts go up, results come down.
+namespace dic::refine {
+namespace {
+
+using kernels::DeviceBuffer;
+using kernels::PlaneLayout;
+using kernels::PreparedSubset;
+using kernels::RefineResult;
+using kernels::RefineTask;
+
+/// Tasks that are in flight at once.
+constexpr std::size_t most_tasks = std::size_t{1} << 20;
+
+template <typename T>
+T* reserve(DeviceBuffer& buffer, std::size_t count) {
+  return static_cast<T*>(buffer.reserve(count * sizeof(T)));
+}
+
+/// A displacement in two parts: whole pixels, and the rest as a float.
+struct Split {
+  std::int32_t whole = 0;
+  double rest;
+
+  explicit Split(double displacement) : rest(displacement) {
+    if (!std::isfinite(displacement)) return;
+    constexpr double farthest = 1 << 24;  // as far outside any picture as what lies beyond
+    rest = std::clamp(displacement, -farthest, farthest);
+    whole = static_cast<std::int32_t>(std::nearbyint(rest));
+    rest -= whole;
+  }
+};
+
+RefineTask task_of(std::int64_t point, const ShapeParameters& s) {
+  const Split u(s.u), v(s.v);
+  const auto f = [](double value) { return static_cast<float>(value); };
+  return {.point = static_cast<std::int32_t>(point),
+          .u = u.whole,
+          .v = v.whole,
+          .start = {{f(u.rest), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)},
+                    {f(v.rest), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)}}};
+}
+
+RefinedPoint point_of(const RefineTask& task, const RefineResult& r) {
+  RefinedPoint out;
+  const float *u = r.shape.u, *v = r.shape.v;
+  out.shape = {.u = task.u + double{u[0]},
+               .ux = u[1],
+               .uy = u[2],
+               .uxx = 2 * u[3],
+               .uxy = u[4],
+               .uyy = 2 * u[5],
+               .v = task.v + double{v[0]},
+               .vx = v[1],
+               .vy = v[2],
+               .vxx = 2 * v[3],
+               .vxy = v[4],
+               .vyy = 2 * v[5]};
+  out.status = r.status;
+  out.zncc = r.zncc;
+  out.residual_sd = r.residual_sd;
+  out.unit_sigma_u = r.unit_sigma_u;
+  out.unit_sigma_v = r.unit_sigma_v;
+  out.iterations = r.iterations;
+  return out;
+}
+
+/// A picture of the host in device memory.
+class DevicePicture {
+ public:
+  ImageView upload(const ImageView& picture, const kernels::Stream& stream) {
+    const std::size_t row = picture.width * size_of(picture.type);
+    void* target = pixels_.reserve(row * picture.height);
+    if (picture.row_bytes >= static_cast<std::ptrdiff_t>(row))
+      kernels::upload(target, row, picture.data, picture.row_bytes, row, picture.height, stream);
+    else  // rows that overlap or run upwards: the 2-D copy takes neither
+      for (int y = 0; y < picture.height; ++y)
+        kernels::upload(static_cast<std::byte*>(target) + y * row, picture.row<std::byte>(y), row, stream);
+    ImageView view = picture;
+    view.data = target;
+    view.row_bytes = static_cast<std::ptrdiff_t>(row);
+    return view;
+  }
+
+ private:
+  DeviceBuffer pixels_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const RefineOptions& options, int device) : options_(options), device_(device) {}
+
+  void set_reference(ImageView picture, std::span<const int> x, std::span<const int> y,
+                     ImageView roi) override {
+    const kernels::DeviceScope scope(device_);
+    reference_ = {};
+    reference_.layout = PlaneLayout(picture.width, picture.height);
+    upload(picture, roi);
+    statuses_.resize(x.size());
+    matrices_.reserve(x.size() * kernels::matrix_floats(options_.order) * sizeof(float));
+    prepare(x, y);
+  }
+
+  void set_current(ImageView picture) override {
+    const kernels::DeviceScope scope(device_);
+    const PlaneLayout& layout = reference_.layout;
+    coefficients_ = reserve<float>(coefficient_plane_, layout.elements()) + layout.origin();
+    kernels::launch_spline_coefficients(picture_.upload(picture, stream_), options_.interpolation,
+                                        coefficients_, stream_.handle());
+    stream_.synchronize("B-spline coefficients");
+  }
+
+  Status reference_status(std::int64_t i) const override { return statuses_[i]; }
+
+  void refine(const Batch& batch, const std::stop_token& stop) override {
+    const kernels::DeviceScope scope(device_);
+    for (std::size_t first = 0; first < batch.points.size() && !stop.stop_requested(); first += most_tasks)
+      refine_part(batch, first, std::min(most_tasks, batch.points.size() - first));
+  }
+
+  std::string kernel() const override { return "cuda-icgn"; }
+
+ private:
+  void upload(const ImageView& picture, const ImageView& roi) {
+    const PlaneLayout& layout = reference_.layout;
+    auto* pixels = reserve<kernels::ReferencePixel>(reference_pixels_, layout.elements()) + layout.origin();
+    auto* largest = reserve<float>(largest_, 1);
+    DevicePicture mask;
+    kernels::launch_reference_pixels(picture_.upload(picture, stream_),
+                                     roi.empty() ? ImageView{} : mask.upload(roi, stream_),
+                                     options_.interpolation, pixels, largest, stream_.handle());
+    stream_.synchronize("gradients of the reference");
+    reference_.pixels = pixels;
+    reference_.largest = largest;
+  }
+
+  void prepare(std::span<const int> x, std::span<const int> y) {
+    DeviceBuffer centres;
+    int* device_x = reserve<int>(centres, x.size() + y.size());
+    int* device_y = device_x + x.size();
+    kernels::upload(device_x, x.data(), x.size_bytes(), stream_);
+    kernels::upload(device_y, y.data(), y.size_bytes(), stream_);
+    auto* subsets = reserve<PreparedSubset>(subsets_, x.size());
+    kernels::launch_prepare_subsets(reference_, options_, device_x, device_y,
+                                    static_cast<std::int64_t>(x.size()), subsets,
+                                    static_cast<float*>(matrices_.data()), stream_.handle());
+    std::vector<PreparedSubset> prepared(x.size());
+    kernels::download(prepared.data(), subsets, prepared.size() * sizeof(PreparedSubset), stream_);
+    stream_.synchronize("preparing subsets");
+    std::ranges::transform(prepared, statuses_.begin(), &PreparedSubset::status);
+  }
+
+  void refine_part(const Batch& batch, std::size_t first, std::size_t count) {
+    tasks_.resize(count);
+    results_.resize(count);
+    for (std::size_t k = 0; k < count; ++k)
+      tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
+    auto* tasks = reserve<RefineTask>(device_tasks_, count);
+    auto* results = reserve<RefineResult>(device_results_, count);
+    kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
+    kernels::launch_refine(reference_, options_, static_cast<const PreparedSubset*>(subsets_.data()),
+                           static_cast<const float*>(matrices_.data()), coefficients_, tasks,
+                           static_cast<std::int64_t>(count), results, stream_.handle());
+    kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
+    stream_.synchronize("refinement");
+    for (std::size_t k = 0; k < count; ++k) batch.results[first + k] = point_of(tasks_[k], results_[k]);
+  }
+
+  RefineOptions options_;
+  int device_;
+  kernels::Stream stream_;
+  kernels::RefineReference reference_;
+  float* coefficients_ = nullptr;  ///< at the pixel (0, 0)
+  std::vector<Status> statuses_;
+  std::vector<RefineTask> tasks_;
+  std::vector<RefineResult> results_;
+  DevicePicture picture_;
+  DeviceBuffer reference_pixels_, largest_, coefficient_plane_;
+  DeviceBuffer subsets_, matrices_, device_tasks_, device_results_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cuda(const RefineOptions& options, int ordinal) {
+  const kernels::Device device = kernels::find_device(ordinal);
+  const kernels::DeviceScope scope(device.index);
+  return std::make_unique<CudaBackend>(options, device.index);
+}
+
+}  // namespace dic::refine

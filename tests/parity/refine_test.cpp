@@ -1,0 +1,465 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <dic/kernels/spline.hpp>
+#include <dic/refine.hpp>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "kernels/gpu.hpp"
+#include "refine/picture.hpp"
+#include "support/speckle.hpp"
+
+// The refinement on the GPU against that on the CPU, which the unit tests hold against truth.
+namespace dic {
+namespace {
+
+using test::converted;
+using test::GpuTest;
+using test::grey_of;
+using test::noisy;
+using test::picture_of;
+using test::Speckle;
+
+constexpr double most_difference = 1e-4;  // px, between CPU and GPU
+
+// ---- splines ----
+
+/// A picture in device memory and a plane to be filled, with its margin.
+class DeviceSpline {
+ public:
+  DeviceSpline(const Image& picture, Interpolation interpolation)
+      : layout_(picture.width(), picture.height()), interpolation_(interpolation) {
+    const ImageView view = picture;
+    const std::size_t bytes = view.row_bytes * view.height;
+    kernels::upload(pixels_.reserve(bytes), view.data, bytes, stream_);
+    device_view_ = view;
+    device_view_.data = pixels_.data();
+  }
+
+  std::vector<float> coefficients() {
+    auto* plane = poisoned<float>(plane_, layout_.elements());
+    kernels::launch_spline_coefficients(device_view_, interpolation_, plane + layout_.origin(),
+                                        stream_.handle());
+    return fetched(plane, layout_.elements());
+  }
+
+  struct Reference {
+    std::vector<kernels::ReferencePixel> pixels;
+    float largest;
+  };
+  Reference reference() {
+    auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
+    auto* largest = poisoned<float>(largest_, 1);
+    kernels::launch_reference_pixels(device_view_, {}, interpolation_, pixels + layout_.origin(), largest,
+                                     stream_.handle());
+    return {fetched(pixels, layout_.elements()), fetched(largest, 1)[0]};
+  }
+
+  std::size_t index(int x, int y) const { return layout_.origin() + y * layout_.stride + x; }
+
+ private:
+  template <typename T>
+  T* poisoned(kernels::DeviceBuffer& buffer, std::size_t count) {
+    kernels::fill(buffer.reserve(count * sizeof(T)), 0xff, count * sizeof(T), stream_.handle());  // NaN
+    return static_cast<T*>(buffer.data());
+  }
+  template <typename T>
+  std::vector<T> fetched(const T* values, std::size_t count) {
+    std::vector<T> out(count);
+    kernels::download(out.data(), values, count * sizeof(T), stream_);
+    stream_.synchronize("a spline");
+    return out;
+  }
+
+  kernels::PlaneLayout layout_;
+  Interpolation interpolation_;
+  kernels::Stream stream_;
+  kernels::DeviceBuffer pixels_, plane_, pixels_plane_, largest_;
+  ImageView device_view_;
+};
+
+Image random_picture(int width, int height, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> grey(0, 255);
+  return picture_of(width, height, [&](int, int) { return std::round(grey(random)); });
+}
+
+struct SplineCase {
+  Interpolation interpolation;
+  int width, height;
+};
+void PrintTo(const SplineCase& c, std::ostream* out) {
+  *out << to_string(c.interpolation) << "_" << c.width << "x" << c.height;
+}
+
+class SplineOnGpu : public GpuTest, public testing::WithParamInterface<SplineCase> {};
+
+TEST_P(SplineOnGpu, CoefficientsAreThoseOfTheCpu) {
+  const auto [interpolation, width, height] = GetParam();
+  const Image picture = random_picture(width, height, 7);
+  ThreadPool pool(1);
+  PaddedPicture expected;
+  spline_coefficients(picture, interpolation, expected, pool);
+  DeviceSpline spline(picture, interpolation);
+  const std::vector<float> found = spline.coefficients();
+  constexpr int margin = kernels::PlaneLayout::margin;
+  double error = 0, largest = 0;
+  for (int y = -margin; y < height + margin; ++y)
+    for (int x = -margin; x < width + margin; ++x) {
+      error = std::max(error, std::abs(double{found[spline.index(x, y)]} - *expected.at(x, y)));
+      ASSERT_FALSE(std::isnan(found[spline.index(x, y)])) << x << ", " << y;
+      largest = std::max(largest, std::abs(double{*expected.at(x, y)}));
+    }
+  EXPECT_LT(error, 3e-6 * largest);
+}
+
+TEST_P(SplineOnGpu, GradientsAreThoseOfTheCpu) {
+  const auto [interpolation, width, height] = GetParam();
+  const Image picture = random_picture(width, height, 9);
+  ThreadPool pool(1);
+  PaddedPicture dx, dy;
+  spline_gradient(to_float(picture, pool), interpolation, dx, dy, pool);
+  DeviceSpline spline(picture, interpolation);
+  const DeviceSpline::Reference found = spline.reference();
+  double error = 0;
+  float largest = 0;
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const std::size_t at = spline.index(x, y);
+      const bool outermost = x == 0 || y == 0 || x == width - 1 || y == height - 1;
+      const kernels::ReferencePixel& pixel = found.pixels[at];
+      ASSERT_EQ(pixel.grey, picture.row<float>(y)[x]);
+      ASSERT_EQ(pixel.weight, 1);
+      ASSERT_FALSE(std::isnan(pixel.dx + pixel.dy)) << x << ", " << y;
+      error = std::max<double>(error, std::abs(pixel.dx - (outermost ? 0 : *dx.at(x, y))));
+      error = std::max<double>(error, std::abs(pixel.dy - (outermost ? 0 : *dy.at(x, y))));
+      largest = std::max(largest, picture.row<float>(y)[x]);
+    }
+  EXPECT_LT(error, 5e-4);
+  EXPECT_EQ(found.largest, largest);
+}
+
+std::vector<SplineCase> spline_cases() {
+  std::vector<SplineCase> cases;
+  for (auto interpolation : {Interpolation::cubic, Interpolation::quintic})
+    for (auto [w, h] :
+         {std::pair{1, 9}, {9, 1}, {1, 1}, {2, 3}, {7, 31}, {64, 64}, {65, 63}, {300, 5}, {130, 200}})
+      cases.push_back({interpolation, w, h});
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, SplineOnGpu, testing::ValuesIn(spline_cases()),
+                         testing::PrintToStringParamName());
+
+TEST_F(GpuTest, SplinesReadEveryType) {
+  const Image picture = random_picture(70, 41, 3);
+  const auto expected = DeviceSpline(picture, Interpolation::cubic).coefficients();
+  for (const Image& image :
+       {converted<std::uint8_t>(picture, ScalarType::u8), converted<std::uint16_t>(picture, ScalarType::u16),
+        converted<std::int32_t>(picture, ScalarType::i32), converted<double>(picture, ScalarType::f64)}) {
+    const auto found = DeviceSpline(image, Interpolation::cubic).coefficients();
+    for (int y = 0; y < 41; ++y)
+      for (int x = 0; x < 70; ++x) {
+        const std::size_t at = DeviceSpline(image, Interpolation::cubic).index(x, y);
+        ASSERT_EQ(found[at], expected[at]) << to_string(image.type());
+      }
+  }
+}
+
+// ---- refinement ----
+
+struct Pair {
+  Image reference, current;
+};
+
+/// Speckle whose pixel X moves to X + displacement(X), with noise in both frames.
+template <typename Displacement>
+Pair speckle_pair(int width, int height, unsigned seed, double noise, const Displacement& displacement) {
+  const Speckle speckle(width, height, 1.7, seed, 60);
+  const auto moved = [&](int x, int y) {
+    const auto [u, v] = displacement(x, y);
+    return grey_of(speckle(x + u, y + v));
+  };
+  const auto still = [&](int x, int y) { return grey_of(speckle(x, y)); };
+  return {noisy(picture_of(width, height, moved), noise, seed + 1),
+          noisy(picture_of(width, height, still), noise, seed + 2)};
+}
+
+/// Strain, rotation and a whole-pixel part about the middle.
+auto affine_field(double size, double strain, double angle_deg) {
+  const double a = angle_deg * M_PI / 180, c = size / 2;
+  return [=](double x, double y) {
+    const double dx = x - c, dy = y - c;
+    return std::array{3.3 + ((1 + strain) * std::cos(a) - 1) * dx - std::sin(a) * dy,
+                      -2.6 + std::sin(a) * dx + ((1 - strain / 3) * std::cos(a) - 1) * dy};
+  };
+}
+
+struct Points {
+  std::vector<int> x, y;
+  std::size_t size() const { return x.size(); }
+};
+Points grid_of(int width, int height, int step, int first = 0) {
+  Points out;
+  for (int y = first; y < height; y += step)
+    for (int x = first; x < width; x += step) {
+      out.x.push_back(x);
+      out.y.push_back(y);
+    }
+  return out;
+}
+
+using Starts = std::vector<ShapeParameters>;
+using Results = std::vector<RefinedPoint>;
+
+/// Whole-pixel starts near the truth, some of them wrong.
+template <typename Displacement>
+Starts starts_of(const Points& points, const Displacement& displacement) {
+  Starts out(points.size());
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const auto [u, v] = displacement(points.x[k], points.y[k]);
+    out[k].u = std::round(u);
+    out[k].v = std::round(v);
+  }
+  return out;
+}
+
+struct Case {
+  RefineOptions options;
+  Image roi;
+};
+
+Results refine_on(const std::string& device, const Case& c, const Pair& pair, const Points& points,
+                  const Starts& starts) {
+  Refiner refiner(c.options, 1, device);
+  refiner.set_reference(pair.reference, points.x, points.y, c.roi.empty() ? ImageView{} : c.roi.view());
+  refiner.set_current(pair.current);
+  std::vector<std::int64_t> which(points.size());
+  for (std::size_t k = 0; k < which.size(); ++k) which[k] = static_cast<std::int64_t>(k);
+  Results out(points.size());
+  refiner.refine(which, starts, out);
+  return out;
+}
+
+struct Difference {
+  int statuses = 0, ok = 0, more_iterations = 0;
+  double displacement = 0, gradient = 0, zncc = 0, residual = 0, sigma = 0;
+};
+
+Difference difference(const Results& a, const Results& b) {
+  Difference d;
+  const auto raise = [](double& largest, double value) { largest = std::max(largest, std::abs(value)); };
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    d.statuses += a[k].status != b[k].status;
+    if (a[k].status != Status::ok || b[k].status != Status::ok) continue;
+    ++d.ok;
+    d.more_iterations += std::abs(a[k].iterations - b[k].iterations) > 1;
+    raise(d.displacement, a[k].shape.u - b[k].shape.u);
+    raise(d.displacement, a[k].shape.v - b[k].shape.v);
+    raise(d.gradient, a[k].shape.ux - b[k].shape.ux);
+    raise(d.gradient, a[k].shape.vy - b[k].shape.vy);
+    raise(d.zncc, a[k].zncc - b[k].zncc);
+    raise(d.residual, a[k].residual_sd - b[k].residual_sd);
+    raise(d.sigma, a[k].unit_sigma_u / b[k].unit_sigma_u - 1);
+    raise(d.sigma, a[k].unit_sigma_v / b[k].unit_sigma_v - 1);
+  }
+  return d;
+}
+
+/// At most 1 status in 10,000 may differ; of few, one that lies on a limit.
+void expect_agreement(const Case& c, const Pair& pair, const Points& points, const Starts& starts,
+                      double share_ok, int most_statuses = 1) {
+  const Results cpu = refine_on("cpu", c, pair, points, starts);
+  const Results gpu = refine_on("cuda", c, pair, points, starts);
+  const Difference d = difference(cpu, gpu);
+  const auto count = static_cast<double>(points.size());
+  EXPECT_LE(d.statuses, most_statuses + count / 10000);
+  EXPECT_GE(d.ok, share_ok * count);
+  EXPECT_LE(d.displacement, most_difference);
+  EXPECT_LE(d.gradient, most_difference / c.options.subset * 6);
+  EXPECT_LE(d.zncc, 1e-4);
+  EXPECT_LE(d.residual, 0.01);
+  EXPECT_LE(d.sigma, 1e-3);
+  EXPECT_EQ(d.more_iterations, 0);
+}
+
+struct RefineCase {
+  int subset, order;
+  Interpolation interpolation;
+};
+void PrintTo(const RefineCase& c, std::ostream* out) {
+  *out << "subset" << c.subset << "_order" << c.order << "_" << to_string(c.interpolation);
+}
+
+constexpr int picture_size = 180;
+
+class RefineOnGpu : public GpuTest, public testing::WithParamInterface<RefineCase> {
+ protected:
+  static Case make() {
+    const auto [subset, order, interpolation] = GetParam();
+    Case c;
+    c.options.subset = subset;
+    c.options.order = order;
+    c.options.interpolation = interpolation;
+    return c;
+  }
+};
+
+TEST_P(RefineOnGpu, AgreesAtSmallStrain) {
+  const auto field = affine_field(picture_size, 0.003, 0.1);
+  const Pair pair = speckle_pair(picture_size, picture_size, 1, 2, field);
+  const Points points = grid_of(picture_size, picture_size, 7);  // subsets cut by every border
+  expect_agreement(make(), pair, points, starts_of(points, field), 0.6);
+}
+
+TEST_P(RefineOnGpu, AgreesAtLargeStrain) {
+  if (GetParam().order == 0) GTEST_SKIP() << "a translation does not follow it";
+  const auto field = affine_field(picture_size, 0.03, 2);
+  const Pair pair = speckle_pair(picture_size, picture_size, 2, 2, field);
+  const Points points = grid_of(picture_size, picture_size, 7);
+  expect_agreement(make(), pair, points, starts_of(points, field), 0.5);
+}
+
+std::vector<RefineCase> refine_cases() {
+  std::vector<RefineCase> cases;
+  for (auto interpolation : {Interpolation::cubic, Interpolation::quintic})
+    for (int order : {0, 1, 2})
+      for (int subset : {15, 21, 31, 33, 51}) cases.push_back({subset, order, interpolation});
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Subsets, RefineOnGpu, testing::ValuesIn(refine_cases()),
+                         testing::PrintToStringParamName());
+
+/// The usual case: subset 31 under a small strain.
+class RefineParity : public GpuTest {
+ protected:
+  RefineParity()
+      : field_(affine_field(picture_size, 0.004, -0.2)),
+        pair_(speckle_pair(picture_size, picture_size, 3, 1.5, field_)),
+        points_(grid_of(picture_size, picture_size, 6)) {
+    case_.options.subset = 31;
+  }
+
+  decltype(affine_field(0, 0, 0)) field_;
+  Case case_;
+  Pair pair_;
+  Points points_;
+};
+
+TEST_F(RefineParity, AgreesUnderAMask) {
+  case_.roi = picture_of(picture_size, picture_size, [](int x, int y) {
+    return std::hypot(x - 60, y - 70) < 22 || std::hypot(x - 130, y - 120) < 9 ? 0.0 : 255.0;
+  });
+  case_.roi = converted<std::uint8_t>(case_.roi, ScalarType::u8);
+  for (int order : {0, 1, 2}) {
+    case_.options.order = order;
+    expect_agreement(case_, pair_, points_, starts_of(points_, field_), 0.6);
+  }
+}
+
+TEST_F(RefineParity, AgreesWhereThereIsNoContrast) {
+  for (Image* image : {&pair_.reference, &pair_.current})
+    for (int y = 0; y < picture_size; ++y)
+      for (int x = 0; x < picture_size; ++x) {
+        if (x < 70 && y < 70) image->row<float>(y)[x] = 128;
+        if (x > 100 && y > 100) image->row<float>(y)[x] = x % 8 < 4 ? 50 : 200;  // stripes
+      }
+  const Results gpu = refine_on("cuda", case_, pair_, points_, starts_of(points_, field_));
+  EXPECT_GT(std::ranges::count(gpu, Status::flat, &RefinedPoint::status), 50);
+  // Rounding decides whether a matrix without one direction is regular.
+  expect_agreement(case_, pair_, points_, starts_of(points_, field_), 0.3, 2);
+}
+
+TEST_F(RefineParity, AgreesOnBadStarts) {
+  Starts starts = starts_of(points_, field_);
+  std::mt19937 random(4);
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               infinite = std::numeric_limits<double>::infinity();
+  for (ShapeParameters& start : starts) {
+    switch (random() % 8) {
+      case 0:
+        start.u += 200;
+        break;
+      case 1:
+        start.v = -1e300;
+        break;
+      case 2:
+        start.ux = nan;
+        break;
+      case 3:
+        start.v = infinite;
+        break;
+      case 4:
+        start.vy = -1.5;
+        break;
+      default:
+        break;
+    }
+  }
+  expect_agreement(case_, pair_, points_, starts, 0.3);
+}
+
+TEST_F(RefineParity, AgreesWhereTheIterationsRunOut) {
+  case_.options.max_iterations = 2;
+  case_.options.tolerance = 1e-5;
+  const Results gpu = refine_on("cuda", case_, pair_, points_, starts_of(points_, field_));
+  EXPECT_GT(std::ranges::count(gpu, Status::not_converged, &RefinedPoint::status), 500);
+  expect_agreement(case_, pair_, points_, starts_of(points_, field_), 0);
+}
+
+TEST_F(RefineParity, AgreesOnForeignPictures) {
+  pair_.current = speckle_pair(picture_size, picture_size, 77, 2, field_).current;
+  const Results cpu = refine_on("cpu", case_, pair_, points_, starts_of(points_, field_));
+  const Results gpu = refine_on("cuda", case_, pair_, points_, starts_of(points_, field_));
+  for (std::size_t k = 0; k < gpu.size(); ++k)
+    EXPECT_EQ(gpu[k].status == Status::ok, cpu[k].status == Status::ok) << k;
+}
+
+TEST_F(RefineParity, AgreesInOtherTypesAndUnderOtherLight) {
+  expect_agreement(case_,
+                   {converted<std::uint8_t>(pair_.reference, ScalarType::u8),
+                    converted<std::uint8_t>(pair_.current, ScalarType::u8)},
+                   points_, starts_of(points_, field_), 0.6);
+  // 12 bits in 16, and a current picture of half the contrast.
+  expect_agreement(case_,
+                   {converted<std::uint16_t>(pair_.reference, ScalarType::u16, 16),
+                    converted<std::uint16_t>(pair_.current, ScalarType::u16, 8)},
+                   points_, starts_of(points_, field_), 0.6);
+}
+
+TEST_F(RefineParity, RunsAreIdentical) {
+  const Starts starts = starts_of(points_, field_);
+  for (int order : {1, 2}) {
+    case_.options.order = order;
+    const Results first = refine_on("cuda", case_, pair_, points_, starts);
+    const Results second = refine_on("cuda", case_, pair_, points_, starts);
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      EXPECT_EQ(std::memcmp(&first[k].shape, &second[k].shape, sizeof(ShapeParameters)), 0) << k;
+      EXPECT_EQ(first[k].zncc, second[k].zncc);
+      EXPECT_EQ(first[k].iterations, second[k].iterations);
+    }
+  }
+}
+
+TEST_F(RefineParity, TakesANewReferenceOfAnotherSize) {
+  Refiner refiner(case_.options, 1, "cuda");
+  refiner.set_reference(pair_.reference, points_.x, points_.y);
+  refiner.set_current(pair_.current);
+  const Pair small = speckle_pair(90, 120, 8, 1, field_);
+  const std::vector<int> x{40, 50}, y{60, 70};
+  refiner.set_reference(small.reference, x, y);
+  refiner.set_current(small.current);
+  const auto [u, v] = field_(50, 70);
+  ShapeParameters start;
+  start.u = std::round(u);
+  start.v = std::round(v);
+  const RefinedPoint p = refiner.refine(1, start);
+  EXPECT_EQ(p.status, Status::ok);
+  EXPECT_NEAR(p.shape.u, u, 0.02);
+  EXPECT_NEAR(p.shape.v, v, 0.02);
+}
+
+}  // namespace
+}  // namespace dic

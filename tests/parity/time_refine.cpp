@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <dic/error.hpp>
+#include <dic/kernels/refine.hpp>
+#include <dic/refine.hpp>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+// Times the stages of the refinement on the GPU and compares its results with truth and with the CPU's.
+//
+//     refine_time [SIZE [STRAIN [TOLERANCE]]]      picture px, 4096; strain, 0.003; px, 1e-3
+namespace {
+
+using namespace dic;
+using kernels::DeviceBuffer;
+using kernels::PlaneLayout;
+using kernels::Stream;
+
+constexpr double noise_sd = 2;
+constexpr int step = 5, margin = 40;
+
+/// Waves of many directions and lengths, as good as speckle and exact between pixels, under an affine motion.
+class Scene {
+ public:
+  Scene(int size, double strain) : size_(size), strain_(strain) {
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> unit(0, 1);
+    for (Wave& wave : waves_) {
+      const double angle = 2 * std::numbers::pi * unit(random), frequency = 0.25 + 0.75 * unit(random);
+      wave = {frequency * std::cos(angle), frequency * std::sin(angle), 2 * std::numbers::pi * unit(random)};
+    }
+  }
+  double u(double x, double y) const {
+    return 3.3 + strain_ * (x - size_ / 2) + 0.4 * strain_ * (y - size_ / 2);
+  }
+  double v(double x, double y) const {
+    return -2.6 - 0.5 * strain_ * (x - size_ / 2) + 0.7 * strain_ * (y - size_ / 2);
+  }
+
+  /// 8-bit picture with noise, at rest (the current one) or displaced.
+  Image picture(bool displaced, ThreadPool& pool) const {
+    Image out(size_, size_, ScalarType::u8);
+    pool.parallel_for(size_, 16, [&](std::int64_t begin, std::int64_t end, int) {
+      for (auto y = static_cast<int>(begin); y < end; ++y) draw_row(out, y, displaced);
+    });
+    return out;
+  }
+
+ private:
+  struct Wave {
+    double x, y, phase;
+  };
+
+  void draw_row(Image& out, int y, bool displaced) const {
+    std::vector<double> sum(size_);
+    for (const Wave& wave : waves_)
+      for (int x = 0; x < size_; ++x) {
+        const double px = displaced ? x + u(x, y) : x, py = displaced ? y + v(x, y) : y;
+        sum[x] += std::sin(wave.x * px + wave.y * py + wave.phase);
+      }
+    std::mt19937 random(2 * y + displaced);
+    std::normal_distribution<double> noise(0, noise_sd);
+    const double amplitude = 38 * std::sqrt(2.0 / waves_.size());
+    for (int x = 0; x < size_; ++x)
+      out.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(
+          std::clamp(std::lround(128 + amplitude * sum[x] + noise(random)), 0L, 255L));
+  }
+
+  int size_;
+  double strain_;
+  std::vector<Wave> waves_ = std::vector<Wave>(32);
+};
+
+struct Points {
+  std::vector<int> x, y;
+  std::vector<std::int64_t> index;
+  std::vector<ShapeParameters> starts;
+
+  Points(const Scene& scene, int size) {
+    for (int j = margin; j < size - margin; j += step)
+      for (int i = margin; i < size - margin; i += step) {
+        index.push_back(static_cast<std::int64_t>(x.size()));
+        x.push_back(i);
+        y.push_back(j);
+        starts.emplace_back();
+        starts.back().u = std::round(scene.u(i, j));
+        starts.back().v = std::round(scene.v(i, j));
+      }
+  }
+};
+
+/// Median milliseconds of one launch.
+template <typename Launch>
+double milliseconds(const Stream& stream, Launch&& launch) {
+  kernels::Stopwatch watch;
+  std::vector<double> times;
+  for (int repeat = 0; repeat < 8; ++repeat) {
+    watch.start(stream);
+    launch();
+    watch.stop(stream);
+    stream.synchronize("timing");
+    if (repeat > 0) times.push_back(1e3 * watch.seconds());
+  }
+  std::ranges::nth_element(times, times.begin() + 3);
+  return times[3];
+}
+
+struct Setting {
+  int subset, order;
+  Interpolation interpolation;
+};
+
+/// Everything on the device, stage by stage.
+class Stages {
+ public:
+  Stages(const Image& reference, const Image& current, const Points& points)
+      : layout_(reference.width(), reference.height()), points_(points) {
+    reference_ = uploaded(reference_pixels_, reference);
+    current_ = uploaded(current_pixels_, current);
+    upload(x_, points.x);
+    upload(y_, points.y);
+    std::vector<kernels::RefineTask> tasks(points.x.size());
+    for (std::size_t k = 0; k < tasks.size(); ++k) {
+      tasks[k].point = static_cast<int>(k);
+      tasks[k].u = static_cast<int>(points.starts[k].u);
+      tasks[k].v = static_cast<int>(points.starts[k].v);
+    }
+    upload(tasks_, tasks);
+    coefficients_.reserve(layout_.elements() * sizeof(float));
+    pixels_.reserve(layout_.elements() * sizeof(kernels::ReferencePixel));
+    largest_.reserve(sizeof(float));
+  }
+
+  void time_splines(Interpolation interpolation) {
+    std::printf("%-8s coefficients %.4f ms, reference %.4f ms\n",
+                std::string(to_string(interpolation)).c_str(),
+                milliseconds(stream_, [&] { coefficients(interpolation); }),
+                milliseconds(stream_, [&] { reference(interpolation); }));
+  }
+
+  void time(const Setting& s, const RefineOptions& options) {
+    const auto count = static_cast<std::int64_t>(points_.x.size());
+    coefficients(s.interpolation);
+    const kernels::RefineReference pixels = reference(s.interpolation);
+    auto* subsets =
+        static_cast<kernels::PreparedSubset*>(subsets_.reserve(count * sizeof(kernels::PreparedSubset)));
+    auto* matrices =
+        static_cast<float*>(matrices_.reserve(count * kernels::matrix_floats(s.order) * sizeof(float)));
+    const double prepare = milliseconds(stream_, [&] {
+      kernels::launch_prepare_subsets(pixels, options, static_cast<const int*>(x_.data()),
+                                      static_cast<const int*>(y_.data()), count, subsets, matrices,
+                                      stream_.handle());
+    });
+    auto* results =
+        static_cast<kernels::RefineResult*>(results_.reserve(count * sizeof(kernels::RefineResult)));
+    const double refine = milliseconds(stream_, [&] {
+      kernels::launch_refine(pixels, options, subsets, matrices, coefficients_at_origin(),
+                             static_cast<const kernels::RefineTask*>(tasks_.data()), count, results,
+                             stream_.handle());
+    });
+    std::vector<kernels::RefineResult> found(count);
+    kernels::download(found.data(), results, count * sizeof(kernels::RefineResult), stream_);
+    stream_.synchronize("results");
+    double iterations = 0;
+    for (const auto& r : found) iterations += r.iterations;
+    iterations /= static_cast<double>(count);
+    std::printf(
+        "subset %3d order %d %-7s prepare %6.3f ms  refine %7.3f ms %6.1f M points/s, %.2f iterations: %6.1f "
+        "M/s",
+        s.subset, s.order, std::string(to_string(s.interpolation)).c_str(), prepare, refine,
+        1e-3 * count / refine, iterations, 1e-3 * count * iterations / refine);
+  }
+
+ private:
+  ImageView uploaded(DeviceBuffer& buffer, const Image& picture) {
+    ImageView view = picture;
+    const std::size_t bytes = view.row_bytes * view.height;
+    kernels::upload(buffer.reserve(bytes), view.data, bytes, stream_);
+    view.data = buffer.data();
+    return view;
+  }
+  template <typename T>
+  void upload(DeviceBuffer& buffer, const std::vector<T>& values) {
+    kernels::upload(buffer.reserve(values.size() * sizeof(T)), values.data(), values.size() * sizeof(T),
+                    stream_);
+    stream_.synchronize("upload");
+  }
+  float* coefficients_at_origin() const {
+    return static_cast<float*>(coefficients_.data()) + layout_.origin();
+  }
+  void coefficients(Interpolation interpolation) {
+    kernels::launch_spline_coefficients(current_, interpolation, coefficients_at_origin(), stream_.handle());
+  }
+  kernels::RefineReference reference(Interpolation interpolation) {
+    auto* pixels = static_cast<kernels::ReferencePixel*>(pixels_.data()) + layout_.origin();
+    auto* largest = static_cast<float*>(largest_.data());
+    kernels::launch_reference_pixels(reference_, {}, interpolation, pixels, largest, stream_.handle());
+    return {pixels, largest, layout_};
+  }
+
+  PlaneLayout layout_;
+  const Points& points_;
+  Stream stream_;
+  ImageView reference_, current_;
+  DeviceBuffer reference_pixels_, current_pixels_, x_, y_, tasks_, pixels_, coefficients_, largest_;
+  DeviceBuffer subsets_, matrices_, results_;
+};
+
+/// Prints errors against truth, and against the CPU at every `stride`-th point.
+void compare(const Setting& s, const RefineOptions& options, const Scene& scene, const Points& points,
+             const Image& reference, const Image& current) {
+  constexpr std::size_t stride = 31;
+  std::vector<RefinedPoint> gpu(points.x.size());
+  Refiner on_gpu(options, 0, "cuda");
+  on_gpu.set_reference(reference, points.x, points.y);
+  on_gpu.set_current(current);
+  on_gpu.refine(points.index, points.starts, gpu);
+  std::vector<int> x, y;
+  std::vector<std::int64_t> index;
+  std::vector<ShapeParameters> starts;
+  for (std::size_t k = 0; k < points.x.size(); k += stride) {
+    index.push_back(static_cast<std::int64_t>(x.size()));
+    x.push_back(points.x[k]);
+    y.push_back(points.y[k]);
+    starts.push_back(points.starts[k]);
+  }
+  std::vector<RefinedPoint> cpu(x.size());
+  Refiner on_cpu(options, 0, "cpu");
+  on_cpu.set_reference(reference, x, y);
+  on_cpu.set_current(current);
+  on_cpu.refine(index, starts, cpu);
+  double error = 0, difference = 0, zncc = 0;
+  int statuses = 0, far = 0, ok = 0;
+  for (std::size_t k = 0; k < gpu.size(); ++k) {
+    if (gpu[k].status != Status::ok) continue;
+    ++ok;
+    const double e = gpu[k].shape.u - scene.u(points.x[k], points.y[k]);
+    error += e * e;
+  }
+  for (std::size_t k = 0; k < cpu.size(); ++k) {
+    const RefinedPoint& g = gpu[k * stride];
+    statuses += g.status != cpu[k].status;
+    const double d = std::max(std::abs(g.shape.u - cpu[k].shape.u), std::abs(g.shape.v - cpu[k].shape.v));
+    far += d > 1e-4;
+    difference = std::max(difference, d);
+    zncc = std::max<double>(zncc, std::abs(g.zncc - cpu[k].zncc));
+  }
+  std::printf("  ok %.4f rms %.5f px; CPU (%zu): statuses %d, du max %.1e (%d > 1e-4), zncc %.0e\n",
+              double(ok) / double(gpu.size()), std::sqrt(error / ok), cpu.size(), statuses, difference, far,
+              zncc);
+  (void)s;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const int size = argc > 1 ? std::atoi(argv[1]) : 4096;
+    const double strain = argc > 2 ? std::atof(argv[2]) : 0.003,
+                 tolerance = argc > 3 ? std::atof(argv[3]) : 1e-3;
+    ThreadPool pool;
+    const Scene scene(size, strain);
+    const Image reference = scene.picture(true, pool), current = scene.picture(false, pool);
+    const Points points(scene, size);
+    std::printf("%s: %dx%d, %zu points, strain %g, tolerance %g\n", kernels::find_device(0).model.c_str(),
+                size, size, points.x.size(), strain, tolerance);
+    Stages stages(reference, current, points);
+    for (const auto interpolation : {Interpolation::cubic, Interpolation::quintic})
+      stages.time_splines(interpolation);
+    const bool brief = argc > 4;
+    for (const int subset : brief ? std::vector{31} : std::vector{31, 21, 33, 51})
+      for (const int order : {1, 2, 0})
+        for (const auto interpolation : {Interpolation::cubic, Interpolation::quintic}) {
+          if (order == 0 && (subset != 31 || brief)) continue;
+          const Setting setting{subset, order, interpolation};
+          RefineOptions options;
+          options.subset = subset;
+          options.order = order;
+          options.interpolation = interpolation;
+          options.tolerance = tolerance;
+          stages.time(setting, options);
+          if (subset == 31 && !brief)
+            compare(setting, options, scene, points, reference, current);
+          else
+            std::printf("\n");
+          std::fflush(stdout);
+        }
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
