@@ -98,41 +98,41 @@ __global__ void __launch_bounds__(band_threads, 3)
     const auto y0 = static_cast<int>(band) * rows_of_band;
     const int y = y0 + row - 1;
     const int rows = min(rows_of_band, in.height - y0) + 1;
+    const T* line = row_of<T>(in, row == 0 ? 0 : y);
+    const Sum* line_above = above + band * in.width;
     const auto load = [&](int x0) {
       LaneColumns<Sum> values;
 #pragma unroll
       for (int i = 0; i < columns_of_lane; ++i) {
         const int x = x0 + lane * columns_of_lane + i;
-        values.sum[i] = x >= in.width || row >= rows ? Sum{0}
-                        : row == 0                   ? above[band * in.width + x]
-                                                     : raised<Sum, power>(row_of<T>(in, y)[x]);
+        values.sum[i] = 0;
+        if (x < in.width && row < rows)
+          values.sum[i] = row == 0 ? line_above[x] : raised<Sum, power>(line[x]);
       }
       return values;
     };
     const int first_row = band == 0 ? 0 : 1;  // the row above the band belongs to its predecessor
     if (lane == 0 && row >= first_row && row < rows) table[(y + 1) * pitch] = 0;
+    // A thread goes down a quarter of the rows of one column.
+    const int column = threadIdx.x % chunk, first = threadIdx.x / chunk * columns_of_lane;
+    Sum* target = table + (y0 + first) * pitch + column + 1;
     Sum before = 0;
     LaneColumns<Sum> values = load(0);
-    for (int x0 = 0, buffer = 0; x0 < in.width; x0 += chunk, buffer = 1 - buffer) {
+    for (int x0 = 0, buffer = 0; x0 < in.width; x0 += chunk, buffer = 1 - buffer, target += chunk) {
       add_along(values, before);
       before = __shfl_sync(0xffffffffu, values.sum[columns_of_lane - 1], warp_size - 1);
       along[buffer][row][lane] = values;
       values = load(x0 + chunk);
       __syncthreads();  // one barrier per chunk: the other buffer is still read
-      // A thread goes down a quarter of the rows of one column.
-      const int column = threadIdx.x % chunk, first = threadIdx.x / chunk * columns_of_lane;
-      const auto at = [&](int r) {
-        return along[buffer][r][column / columns_of_lane].sum[column % columns_of_lane];
-      };
+      if (x0 + column >= in.width) continue;
+      const Sum* column_of_row = reinterpret_cast<const Sum*>(along[buffer]) + column;
       Sum sum = 0;
+#pragma unroll 4
+      for (int r = 0; r < first; ++r) sum += column_of_row[r * chunk];
 #pragma unroll
-      for (int r = 0; r < band_warps - columns_of_lane; ++r)
-        if (r < first) sum += at(r);
-#pragma unroll
-      for (int r = first; r < first + columns_of_lane; ++r) {
-        sum += at(r);
-        if (r >= first_row && r < rows && x0 + column < in.width)
-          table[(y0 + r) * pitch + x0 + column + 1] = sum;
+      for (int r = 0; r < columns_of_lane; ++r) {
+        sum += column_of_row[(first + r) * chunk];
+        if (first + r >= first_row && first + r < rows) target[r * pitch] = sum;
       }
     }
     __syncthreads();  // the buffers are used again for the next band
