@@ -83,7 +83,7 @@ __device__ Best best_of_parts(const Best* of_part, const Parts& parts) {
 }
 
 /// A block finds the best of a part of a surface; with `peaks`, which this kernel found before, the best of
-/// those that are far from the surface's peak.
+/// those that are far from the surface's peak: most parts have none that is near, and are not searched again.
 __global__ void __launch_bounds__(threads)
     best_of_surfaces(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts,
                      const float* scores, const Best* peaks, Best* out) {
@@ -91,10 +91,17 @@ __global__ void __launch_bounds__(threads)
   for_each_task(frame.pairs * parts.count, 1, 0, [&](std::int64_t task) {
     const std::int64_t pair = task / parts.count;
     const int first = static_cast<int>(task - pair * parts.count) * parts.size;
+    const int end = min(first + parts.size, shifts);
     const Best peak = peaks ? best_of_parts(peaks + pair * parts.count, parts) : Best::none();
+    const int reach = 2 * frame.nx + 2;
+    if (peaks && (end <= peak.index - reach || first > peak.index + reach)) {
+      if (threadIdx.x == 0) out[task] = peaks[task];
+      return;
+    }
     const float* surface = scores + pair * shifts;
     Best best = Best::none();
-    for (int i = first + threadIdx.x; i < min(first + parts.size, shifts); i += threads) {
+#pragma unroll 4
+    for (int i = first + threadIdx.x; i < end; i += threads) {
       const float score = surface[i];
       if (score > best.score && (peak.index < 0 || is_far(i, peak.index, frame.nx))) best = {score, i};
     }

@@ -72,9 +72,11 @@ __device__ inline Best best_of_warp(const Best& best) {
   return {__int_as_float(ordered(highest)), index};
 }
 
+constexpr int most_warps_of_block = 8;
+
 /// The best of all threads of a block of whole warps, in every thread.
 __device__ inline Best best_of_block(Best best) {
-  __shared__ Best of_warp[warp_size];
+  __shared__ Best of_warp[most_warps_of_block];
   best = best_of_warp(best);
   const int warps = blockDim.x / warp_size;
   if (warps == 1) return best;
@@ -90,13 +92,20 @@ __device__ inline bool is_far(int index, int peak, int width) {
   return abs(index % width - peak % width) > 2 || abs(index / width - peak / width) > 2;
 }
 
-/// Stores the Peak of a surface of scores (rows `stride` apart) whose best shifts are known; indices count in
-/// nx columns. For the first warp of a block.
-__device__ inline void store_peak(const Frame& frame, Measure measure, const float* surface, int stride,
-                                  const Best& best, const Best& second, Peak* out) {
+/// The best shift of a surface.
+struct BestShift {
+  float score;  ///< `undefined`: there is none
+  int x, y;
+};
+
+/// Stores the Peak of a surface; score_at(x, y) is asked for the peak and its neighbours. For the first warp
+/// of a block.
+template <typename ScoreAt>
+__device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
+                           Peak* out, ScoreAt&& score_at) {
   const int lane = threadIdx.x;
-  const int x = best.index % frame.nx, y = best.index / frame.nx;
-  const bool found = best.index >= 0;
+  const int x = best.x, y = best.y;
+  const bool found = best.score > undefined;
   const float score = found ? value_of(best.score, measure) : 0.0f;
   if (lane == 0) {
     out->dx = found ? frame.dx_min + x : 0;
@@ -104,14 +113,21 @@ __device__ inline void store_peak(const Frame& frame, Measure measure, const flo
     out->score = score;
     out->found = found;
     out->at_border = found && (x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1);
-    out->second = second.index >= 0 ? value_of(second.score, measure) : 0.0f;
+    out->second = second > undefined ? value_of(second, measure) : 0.0f;
   }
   if (lane < 9) {
     const int nx = x + lane % 3 - 1, ny = y + lane / 3 - 1;
     const bool exists = found && nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
-    const float neighbour = exists ? surface[std::int64_t{ny} * stride + nx] : undefined;
+    const float neighbour = exists ? score_at(nx, ny) : undefined;
     out->neighbourhood[lane] = neighbour > undefined ? value_of(neighbour, measure) : score;
   }
+}
+
+/// The same for a surface with rows `stride` apart; indices count in nx columns.
+__device__ inline void store_peak(const Frame& frame, Measure measure, const float* surface, int stride,
+                                  const Best& best, const Best& second, Peak* out) {
+  store_peak(frame, measure, {best.score, best.index % frame.nx, best.index / frame.nx}, second.score, out,
+             [&](int x, int y) { return surface[std::int64_t{y} * stride + x]; });
 }
 
 }  // namespace dic::kernels

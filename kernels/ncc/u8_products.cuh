@@ -43,38 +43,46 @@ __device__ inline void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Wo
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// A load that stays what it is. The compiler would keep a word that two registers want once, and move it
-/// between them in every step.
+/// A load that stays where it is: the compiler would gather the loads of several steps.
 __device__ inline Word load(unsigned shared) {
   Word word;
   asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared));
   return word;
 }
-__device__ inline unsigned shared_address(const Word* word) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(word));
-}
 
-/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4.
+/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4, and row 4 is row 0
+/// of the next one. A word is copied by adding `zero`, of which the compiler must not know that it is zero:
+/// it would keep the word once, and move it to where the instruction wants it in every step.
 struct WindowColumn {
-  unsigned at, two_rows;  ///< in bytes
+  unsigned odd, even, four_rows;  ///< in bytes: rows 2 and 4
+  Word zero, last;
 
-  __device__ WindowColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
+  __device__ WindowColumn(const Word* first, int stride, Word runtime_zero)
+      : odd(shared_address(first + 2 * stride)),
+        even(shared_address(first + 4 * stride)),
+        four_rows(16 * stride),
+        zero(runtime_zero),
+        last(load(shared_address(first))) {}
   __device__ void take(Word (&quad)[4]) {
-    quad[0] = load(at);
-    quad[1] = load(at + two_rows);
-    quad[2] = load(at + two_rows);
-    at += 2 * two_rows;
-    quad[3] = load(at);
+    quad[0] = last + zero;
+    quad[1] = load(odd);
+    quad[2] = quad[1] + zero;
+    quad[3] = last = load(even);
+    odd += four_rows;
+    even += four_rows;
   }
 };
 /// Walks down a lane's column of the reference, one step ahead.
 struct ReferenceColumn {
-  unsigned at, two_rows;  ///< in bytes
+  unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2
   int byte_shift;
   Word next[4];
 
   __device__ ReferenceColumn(const Word* first, int stride, int shift)
-      : at(shared_address(first)), two_rows(8 * stride), byte_shift(shift) {
+      : upper(shared_address(first)),
+        lower(shared_address(first + 2 * stride)),
+        four_rows(16 * stride),
+        byte_shift(shift) {
     load_next();
   }
   __device__ void take(Word& b0, Word& b1) {
@@ -85,58 +93,65 @@ struct ReferenceColumn {
 
  private:
   __device__ void load_next() {
-    next[0] = load(at), next[1] = load(at + 4);
-    next[2] = load(at + two_rows), next[3] = load(at + two_rows + 4);
-    at += 2 * two_rows;
+    next[0] = load(upper), next[1] = load(upper + 4);
+    next[2] = load(lower), next[3] = load(lower + 4);
+    upper += four_rows;
+    lower += four_rows;
   }
 };
 
 /// The same for the tail: the lane's rows are 2 apart from the next lane's, and 16 from its own second one.
 struct TailColumn {
-  unsigned at, two_rows;  ///< in bytes
+  unsigned upper, lower, two_rows;  ///< in bytes
 
-  __device__ TailColumn(const Word* first, int stride) : at(shared_address(first)), two_rows(8 * stride) {}
+  __device__ TailColumn(const Word* first, int stride)
+      : upper(shared_address(first)), lower(shared_address(first + 16 * stride)), two_rows(8 * stride) {}
   __device__ void take(Word (&quad)[4]) {
-    quad[0] = load(at), quad[1] = load(at + 8 * two_rows);
-    quad[2] = load(at + two_rows), quad[3] = load(at + 9 * two_rows);
-    at += 2 * two_rows;
+    quad[0] = load(upper), quad[1] = load(lower);
+    quad[2] = load(upper + two_rows), quad[3] = load(lower + two_rows);
+    upper += 2 * two_rows;
+    lower += 2 * two_rows;
   }
 };
 
-/// The k loop of one warp. `window`, `tail` and `reference` point at this lane's first words: rows
-/// `parity`, 2 group + parity (tail), parity - group / 4 (reference), words group + word, word, word minus
-/// the shift of the reference. The instruction wants its words in neighbouring registers: they stay where
-/// they are and the tiles turn.
-template <int tiles, bool has_tail>
+/// The k loop of one warp. `window`, `tail` and `reference` point at this lane's first words: rows `parity`,
+/// 2 group + parity (tail), parity - group / 4 (reference), words group + word, word, word minus the shift of
+/// the reference. Strides are those of the layout where they are known (the loads then need no arithmetic),
+/// or 0. The instruction wants its words in neighbouring registers: they stay where they are and the tiles
+/// turn.
+template <int tiles, bool has_tail, int known_window_stride = 0, int known_reference_stride = 0>
 __device__ void multiply_window(const ProductLayout& k, const Word* window, const Word* tail,
                                 const Word* reference, int byte_shift, Word (&sums)[tiles + has_tail][4]) {
+  const int window_stride = known_window_stride > 0 ? known_window_stride : k.window_stride;
+  const int reference_stride = known_reference_stride > 0 ? known_reference_stride : k.reference_stride;
   for (int q = 0; q < k.words; q += 2) {
-    WindowColumn column(window + q, k.window_stride);
-    ReferenceColumn patch(reference + q, k.reference_stride, byte_shift);
-    [[maybe_unused]] TailColumn tail_column(tail + q, k.window_stride);
+    WindowColumn column(window + q, window_stride, k.rows % 4);
+    ReferenceColumn patch(reference + q, reference_stride, byte_shift);
+    [[maybe_unused]] TailColumn tail_column(tail + q, window_stride);
     Word quads[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);
-    int p = 0;
-    const auto turn = [&] {
+    const auto step = [&](int u) {
+      Word b0, b1;
+      patch.take(b0, b1);
 #pragma unroll
-      for (int u = 0; u < tiles; ++u) {
-        Word b0, b1;
-        patch.take(b0, b1);
-#pragma unroll
-        for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
-        if constexpr (has_tail) {
-          Word quad[4];
-          tail_column.take(quad);
-          multiply(sums[tiles], quad, b0, b1);
-        }
-        p += 4;
-        if (p >= k.rows) return false;
-        column.take(quads[u]);
+      for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
+      if constexpr (has_tail) {
+        Word quad[4];
+        tail_column.take(quad);
+        multiply(sums[tiles], quad, b0, b1);
       }
-      return true;
+      column.take(quads[u]);
     };
-    while (turn()) {
+    int steps = k.rows / 4;
+    for (; steps >= tiles; steps -= tiles) {
+#pragma unroll
+      for (int u = 0; u < tiles; ++u) step(u);
+    }
+#pragma unroll
+    for (int u = 0; u + 1 < tiles; ++u) {
+      if (u >= steps) break;
+      step(u);
     }
   }
 }

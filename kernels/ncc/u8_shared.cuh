@@ -18,6 +18,9 @@ constexpr int reference_pad = chunk_bytes;
 
 __host__ __device__ constexpr int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
+__device__ inline unsigned shared_address(const Word* word) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(word));
+}
 /// Starts a copy of the first `bytes` bytes of a chunk; zeros follow them. `shared`: an address in shared
 /// memory.
 __device__ inline void copy_chunk(unsigned shared, const u8* global, int bytes = chunk_bytes) {
@@ -36,6 +39,21 @@ struct Cells {
   __device__ int row() const { return threadIdx.x >> shift; }
   __device__ int rows_at_once() const { return blockDim.x >> shift; }
 };
+/// How they share the chunks of rows that need not be a power of two; some threads have none.
+struct ChunkCells {
+  int column, row, rows_at_once;
+
+  __device__ explicit ChunkCells(int chunks)
+      : column(static_cast<int>(threadIdx.x) % chunks),
+        row(static_cast<int>(threadIdx.x) / chunks),
+        rows_at_once(static_cast<int>(blockDim.x) / chunks) {}
+  __device__ bool has_part() const { return row < rows_at_once; }
+};
+/// The most chunks that a row of `bytes` bytes touches.
+__host__ __device__ constexpr int most_chunks(int bytes) {
+  return (chunk_bytes - 1 + bytes - 1) / chunk_bytes + 1;
+}
+
 /// The lowest n bytes of a word.
 __device__ inline Word low_bytes(int n) { return n <= 0 ? 0 : n >= 4 ? 0xffffffffu : (1u << (8 * n)) - 1; }
 
@@ -83,10 +101,11 @@ __device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int r
   }
 }
 
-/// rows x columns of a window from (y, x) on. Returns the byte of the shared rows where they begin (0..15).
-/// Call wait_for_copies() before the block synchronizes.
+/// rows x columns of a window from (y, x) on; cells: for most_chunks(columns). Returns the byte of the shared
+/// rows where they begin (0..15). Call wait_for_copies() before the block synchronizes.
 __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
-                                   int y, int x, int rows, int columns, int stride, Word* shared) {
+                                   int y, int x, int rows, int columns, const ChunkCells& cells, int stride,
+                                   Word* shared) {
   const bool inside = x >= window.x0 && x + columns <= window.x1 && y >= window.y0 && y + rows <= window.y1;
   if (!inside || !has_whole_chunks(batch, index)) {
     stage_words(window, y, x, rows, (columns + 3) / 4, stride, shared);
@@ -94,54 +113,60 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
   }
   const u8* first = window.row(y) + x;
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
-  const int chunks = (offset + columns + chunk_bytes - 1) / chunk_bytes;
-  const Cells cells(chunks);
-  const std::ptrdiff_t source_step = cells.rows_at_once() * window.row_bytes;
-  const int target_step = cells.rows_at_once() * stride * static_cast<int>(sizeof(Word));
-  for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
-    const u8* source = first - offset + cells.row() * window.row_bytes + chunk * chunk_bytes;
-    auto target =
-        static_cast<unsigned>(__cvta_generic_to_shared(shared + cells.row() * stride)) + chunk * chunk_bytes;
+  if (!cells.has_part() || cells.column * chunk_bytes >= offset + columns) return offset;
+  const u8* source = first - offset + cells.row * window.row_bytes + cells.column * chunk_bytes;
+  const std::ptrdiff_t source_step = cells.rows_at_once * window.row_bytes;
+  unsigned target = shared_address(shared + cells.row * stride) + cells.column * chunk_bytes;
+  const unsigned target_step = cells.rows_at_once * stride * static_cast<int>(sizeof(Word));
+  const unsigned end = target + (rows - cells.row) * stride * static_cast<int>(sizeof(Word));
 #pragma unroll 4
-    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) {
-      copy_chunk(target, source);
-      source += source_step;
-      target += target_step;
-    }
+  for (; static_cast<int>(end - target) > 0; target += target_step) {
+    copy_chunk(target, source);
+    source += source_step;
   }
   return offset;
 }
+__device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
+                                   int y, int x, int rows, int columns, int stride, Word* shared) {
+  return stage_window(batch, window, index, y, x, rows, columns, ChunkCells(most_chunks(columns)), stride,
+                      shared);
+}
 
-/// A whole reference between zeros: row -1 is row 0 of the shared memory, zeros follow up to row `last_row`;
-/// `reference_pad` zero bytes come first in a row, zeros fill it. Returns the byte after the pad where the
+/// A whole reference between zeros that are there: row -1 is row 0 of the shared memory, `reference_pad`
+/// bytes come first in a row; cells: for most_chunks(width). Returns the byte after the pad where the
 /// reference begins: the bytes before it are left to clear_before_reference. Call wait_for_copies() before
 /// the block synchronizes.
 __device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
-                                      std::int64_t index, int last_row, int stride, Word* shared) {
+                                      std::int64_t index, const ChunkCells& cells, int stride, Word* shared) {
   if (!has_whole_chunks(batch, index)) {
-    stage_words(reference, -1, -reference_pad, last_row + 1, stride, stride, shared);
+    stage_words(reference, 0, -reference_pad, reference.y1, stride, stride, shared + stride);
     return 0;
   }
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
-  const int chunks = stride * static_cast<int>(sizeof(Word)) / chunk_bytes;
-  const Cells cells(chunks);
-  const std::ptrdiff_t source_step = cells.rows_at_once() * reference.row_bytes;
-  const int target_step = cells.rows_at_once() * stride * static_cast<int>(sizeof(Word));
-  for (int chunk = cells.column(); chunk < chunks; chunk += cells.columns_at_once()) {
-    const int column = chunk * chunk_bytes - reference_pad - offset;  // of the chunk's first byte
-    const int bytes = chunk > 0 ? max(min(reference.x1 - column, chunk_bytes), 0) : 0;
-    const u8* source = reference.origin + column + (cells.row() - 1) * reference.row_bytes;
-    auto target =
-        static_cast<unsigned>(__cvta_generic_to_shared(shared + cells.row() * stride)) + chunk * chunk_bytes;
-#pragma unroll 4
-    for (int row = cells.row(); row <= last_row; row += cells.rows_at_once()) {
-      const bool exists = static_cast<unsigned>(row - 1) < static_cast<unsigned>(reference.y1);
-      copy_chunk(target, exists ? source : reference.origin - offset, exists ? bytes : 0);
-      source += source_step;
-      target += target_step;
-    }
+  if (!cells.has_part()) return offset;
+  const int column = cells.column * chunk_bytes - offset;  // of the chunk's first byte
+  const int bytes = max(min(reference.x1 - column, chunk_bytes), 0);
+  const u8* source = reference.origin + (bytes > 0 ? column : -offset) + cells.row * reference.row_bytes;
+  const std::ptrdiff_t source_step = cells.rows_at_once * reference.row_bytes;
+  const unsigned row_step = stride * static_cast<int>(sizeof(Word));
+  unsigned target =
+      shared_address(shared) + (1 + cells.row) * row_step + reference_pad + cells.column * chunk_bytes;
+#pragma unroll 2
+  for (int row = cells.row; row < reference.y1; row += cells.rows_at_once) {
+    copy_chunk(target, source, bytes);
+    source += source_step;
+    target += cells.rows_at_once * row_step;
   }
   return offset;
+}
+/// The same where the zeros are not there: they follow up to row `last_row` and to the end of a row. For
+/// whole blocks.
+__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
+                                      std::int64_t index, int last_row, int stride, Word* shared) {
+  const int chunks = (last_row + 1) * stride / 4;
+  for (int i = threadIdx.x; i < chunks; i += blockDim.x) reinterpret_cast<uint4*>(shared)[i] = {0, 0, 0, 0};
+  __syncthreads();
+  return stage_reference(batch, reference, index, ChunkCells(most_chunks(reference.x1)), stride, shared);
 }
 
 /// After the copies are there: clears what the picture holds left of the reference.
