@@ -2,8 +2,8 @@
 #include <climits>
 #include <limits>
 
-#include "fft/axis.hpp"
 #include "fft/fused_transform.hpp"
+#include "fft/transform_job.cuh"
 #include "fft/window_groups.cuh"
 #include "ncc/variants.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 constexpr int largest_length = 128;
 
 template <int B>
-__constant__ constexpr FusedTwiddles<B> twiddles = make_fused_twiddles<B>();
+__constant__ constexpr Twiddles<B> twiddles = make_twiddles<B>();
 
 /// Pairs that a block does side by side, so that it has whole warps and enough of them.
 template <int B>
@@ -31,113 +31,34 @@ constexpr int elements_per_pair = FusedTransform<B>::elements +
 /// Windows that share one transform of their reference: with more, its share of the work is small anyway.
 template <int B>
 constexpr int most_windows = 32 / pairs_per_block<B>;
-template <int B>
-constexpr int shared_bytes = pairs_per_block<B>* elements_per_pair<B>* static_cast<int>(sizeof(Complex));
-
-/// As many blocks as the shared memory of Hopper holds, if 64 registers do.
-template <int B>
-constexpr int blocks_per_multiprocessor = std::min(1024 / threads_per_block<B>,
-                                                   227 * 1024 / (shared_bytes<B> + 1024 + 40 * 36));
-
-/// The job as the transforms of one length see it.
-struct FusedShape {
-  FftAxis y, x;  ///< of the windows
-  FftAxis reference_y, reference_x;
-  int reference_rows, window_rows;  ///< packed rows that are not zero
-  PackedRows output_rows;
-};
-
-int least_length(const NccJob& job) {
-  return std::max(fft_axis_y(job).least_length(job.reference.height),
-                  fft_axis_x(job).least_length(job.reference.width));
-}
-
-template <int B>
-FusedShape make_shape(const NccJob& job) {
-  using Transform = FusedTransform<B>;
-  const FftAxis y = fft_axis_y(job);
-  return {.y = y,
-          .x = fft_axis_x(job),
-          .reference_y = {.used = job.reference.height},
-          .reference_x = {.used = job.reference.width},
-          .reference_rows = Transform::packed_rows(job.reference.height - 1, Transform::n).low,
-          .window_rows = Transform::packed_rows(y.used - 1, Transform::n).low,
-          .output_rows = Transform::packed_rows(y.high, Transform::n + std::min(y.low, 0))};
-}
-
-/// A row of a matrix in the coordinates of the transforms: zero outside x0 <= x < x0 + width.
-struct PaddedRow {
-  const float* first;
-  int x0;
-  unsigned width;
-
-  __device__ float operator[](int x) const {
-    return static_cast<unsigned>(x - x0) < width ? __ldg(first + x) : 0.0f;
-  }
-};
-
-struct PaddedMatrix {
-  const char* first;
-  std::ptrdiff_t row_bytes;
-  int x0, x1, y0, y1;
-
-  __device__ PaddedRow operator()(int y) const {
-    const bool exists = y >= y0 && y < y1 && x0 < x1;
-    return {reinterpret_cast<const float*>(first + y * row_bytes), x0, exists ? x1 - x0 : 0u};
-  }
-};
-__device__ PaddedMatrix padded(const Matrix<float>& matrix, const FftAxis& y, const FftAxis& x) {
-  return {reinterpret_cast<const char*>(matrix.row(y.first) + x.first),
-          matrix.row_bytes,
-          max(matrix.x0 - x.first, 0),
-          min(matrix.x1 - x.first, x.used),
-          max(matrix.y0 - y.first, 0),
-          min(matrix.y1 - y.first, y.used)};
-}
-
-/// The surface of a pair.
-template <int B>
-struct FusedOutput {
-  static constexpr int n = FusedTransform<B>::n;
-  const FusedShape& shape;
-  int nx;
-  float* origin;  ///< of shift (0, 0), less the axes' `first`
-
-  /// Stores the sums of two rows that were asked for.
-  __device__ void operator()(int y, int j, const Complex (&sums)[B]) const {
-    store_row(y, j, [&](int m) { return sums[m].re; });
-    store_row(y + B, j, [&](int m) { return sums[m].im; });
-  }
-
- private:
-  template <typename Sums>
-  __device__ void store_row(int y, int j, const Sums& sums) const {
-    const int dy = shape.y.shift_at(y, n);
-    if (dy < shape.y.low) return;
-    float* const row = origin + dy * nx + j;
-    unrolled<B>([&](auto m) {
-      if (j + 16 * m <= shape.x.high) row[16 * m] = sums(m);
-      if (j + 16 * m >= n + shape.x.low) row[16 * m - n] = -sums(m);  // wrapped around
-    });
-  }
-};
 
 /// What is transformed after one another: round 0 the reference, round k window k - 1.
 struct FusedRound {
   PaddedMatrix matrix;
-  std::int64_t origin;  ///< where the sum of shift (0, 0), less the axes' `first`, lies
+  std::int64_t origin;  ///< of its surface
   bool is_stored;
 };
-__device__ FusedRound make_round(const Frame& frame, const FusedShape& shape, std::int64_t first_pair, int k,
-                                 bool is_stored) {
+template <int B>
+using FusedRounds = FusedRound[pairs_per_block<B>][1 + most_windows<B>];
+
+template <int B>
+constexpr int shared_bytes = pairs_per_block<B>* elements_per_pair<B>* static_cast<int>(sizeof(Complex));
+
+/// As many blocks as the shared memory of Hopper holds (each needs 1 KB more), if 64 registers do.
+template <int B>
+constexpr int blocks_per_multiprocessor =
+    std::min(1024 / threads_per_block<B>,
+             228 * 1024 / (shared_bytes<B> + 1024 + static_cast<int>(sizeof(FusedRounds<B>))));
+
+__device__ FusedRound make_round(const Frame& frame, const TransformShape& shape, std::int64_t first_pair,
+                                 int k, bool is_stored) {
   if (k == 0)
     return {padded(load_matrix<float>(frame.reference, frame.reference_of(first_pair)), shape.reference_y,
                    shape.reference_x),
             0, false};
   const std::int64_t pair = first_pair + (is_stored ? k - 1 : 0);
-  const int row = shape.y.shifts_before - shape.y.low, column = shape.x.shifts_before - shape.x.low;
   return {padded(load_matrix<float>(frame.search, frame.window_of(pair)), shape.y, shape.x),
-          (pair * frame.ny + row) * frame.nx + column, is_stored};
+          surface_origin(frame, shape, pair), is_stored};
 }
 
 /// Pairs side by side meet at barriers, unless each has a warp of its own.
@@ -155,10 +76,10 @@ __device__ void wait_for_pair() {
 template <int B>
 __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocessor<B>)
     fused_fft(const __grid_constant__ Frame frame, const __grid_constant__ WindowGroups groups,
-              const __grid_constant__ FusedShape shape, Complex* spectra, float* out) {
+              const __grid_constant__ TransformShape shape, Complex* spectra, float* out) {
   using Transform = FusedTransform<B>;
   extern __shared__ Complex planes[];
-  __shared__ FusedRound rounds_of_place[pairs_per_block<B>][1 + most_windows<B>];
+  __shared__ FusedRounds<B> rounds_of_place;
   const int place = threadIdx.x / Transform::threads;
   int thread = threadIdx.x % Transform::threads;
   FusedRound* const rounds = rounds_of_place[place];
@@ -200,7 +121,7 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
       wait_for_pair<B>();
       if (rounds[k].is_stored)
         Transform::rows_back_second(thread, shape.output_rows, z,
-                                    FusedOutput<B>{shape, frame.nx, out + rounds[k].origin});
+                                    TransformOutput<B>{shape, frame.nx, out + rounds[k].origin});
       wait_for_pair<B>();
     }
   }
@@ -256,9 +177,7 @@ std::string refuses_fft_fused(const NccJob& job) {
 
 void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
   auto* const sums = static_cast<float*>(out);
-  const std::int64_t inside = fft_axis_y(job).shifts() * fft_axis_x(job).shifts();
-  if (inside < job.shifts.count()) fill(out, 0, job.outputs() * sizeof(float), stream);
-  if (inside == 0) return;
+  if (!clear_empty_shifts(job, sums, stream)) return;
   const int length = least_length(job);
   if (length <= 32) return launch<2>(job, sums, workspace, stream);
   if (length <= 48) return launch<3>(job, sums, workspace, stream);

@@ -32,6 +32,8 @@ void launch_warp_per_shift_shared_columns(const NccJob& job, void* out, StreamHa
 
 std::string refuses_fft(const NccJob& job);
 void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+std::string refuses_fft_split(const NccJob& job);
+void launch_fft_split(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
 std::string refuses_fft_fused(const NccJob& job);
 void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
 

@@ -154,6 +154,7 @@ inline std::vector<Case> ncc_cases() {
       make_case("wide", Form::one_to_many, 1, 3, 5, 150, 7, 170, full(5, 150, 7, 170)),
       make_case("groups_of_both_sides", Form::n_to_m, 9, 6, 10, 12, 14, 9, full(10, 12, 14, 9)),
       make_case("any_rectangle", Form::n_to_mn, 2, 4, 5, 40, 33, 17, {-50, 20, -9, 35}),
+      make_case("negative_shifts", Form::one_to_one, 2, 2, 11, 13, 30, 30, {-9, -4, -7, -2}),
       make_case("part_of_the_valid_shifts", Form::one_to_one, 3, 3, 21, 21, 63, 63, {11, 30, 20, 22}),
       make_case("no_overlap", Form::one_to_one, 2, 2, 4, 4, 4, 4, {10, 12, -3, 3}),
       make_case("window_smaller_than_reference", Form::one_to_one, 3, 3, 20, 22, 9, 13, full(20, 22, 9, 13)),

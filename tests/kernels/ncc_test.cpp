@@ -282,6 +282,18 @@ TEST_F(Fft, fused_takes_every_length) {
   }
 }
 
+TEST_F(Fft, split_takes_every_length) {
+  Workspace workspace;
+  for (const int n : {131, 180, 200, 250, 300, 370, 400, 511}) {
+    const int h = n / 2 + 1, near = n - 2;
+    for (const Case& c :
+         {make_case("wide", Form::n_to_mn, 2, 4, 3, h, 2, n - h + 1, Shifts::full(3, h, 2, n - h + 1)),
+          make_case("tall", Form::one_to_one, 3, 3, h, 2, n - h + 1, 3, Shifts::full(h, 2, n - h + 1, 3)),
+          make_case("near", Form::n_to_m, 2, 2, near, 40, n, 90, {-3, 2, -1, 2}, 30)})
+      check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-split");
+  }
+}
+
 TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
   Workspace workspace(40000);
   for (const Case& c :
@@ -292,6 +304,10 @@ TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
         make_case("wide", Form::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
         make_case("one", Form::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid(60, 60, 90, 90))})
     check_in<std::uint8_t, std::uint32_t>(workspace, c, Surfaces::Type::u32);
+  Workspace larger(1 << 20);  // six spectra of 192x192
+  for (const Form form : {Form::one_to_one, Form::n_to_m})
+    check_in<float, float>(larger, make_case("split", form, 5, 5, 31, 31, 150, 150, {-30, -20, 0, 9}),
+                           Surfaces::Type::f32, "cuda-fft-split");
 }
 
 TEST_F(Fft, keeps_its_memory) {

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <algorithm>
+
+#include "fft/dft.hpp"
+
+/// Correlation of real matrices by transforms of N x N, N = 16 B: what a thread does with the numbers that it
+/// holds.
+///
+/// Rows are transformed at the frequencies k + 1/2. There, too, a real row has values that are conjugates, at
+/// k and N - 1 - k, but none is its own partner: half of the values hold everything, without special columns.
+/// What wraps around in x comes back negated.
+///
+/// Two rows travel as real and imaginary part of one complex row: packed row t + B q (t < B) holds the rows y
+/// = t + 2 B q and y + B. After the rows, column c < N/2 of these two rows lies at c and at N - 1 - c. Rows
+/// go by radix B, then 16; columns by 16, then B; and back the other way round. Outputs of columns stay in
+/// the order in which they come out, which the product does not mind.
+namespace dic::kernels {
+
+/// Twiddle factors, in the order in which the passes read them.
+template <int B>
+struct Twiddles {
+  Complex rows[B][16];     ///< exp(-2 pi i j (k + 1/2) / N) at [k][j]
+  Complex columns[16][B];  ///< exp(-2 pi i t k / N) at [k][t]
+};
+
+template <int B>
+constexpr Twiddles<B> make_twiddles() {
+  Twiddles<B> twiddles{};
+  for (int k = 0; k < B; ++k)
+    for (int j = 0; j < 16; ++j) twiddles.rows[k][j] = root<Direction::forward>(j * (2 * k + 1), 32 * B);
+  for (int k = 0; k < 16; ++k)
+    for (int t = 0; t < B; ++t) twiddles.columns[k][t] = root<Direction::forward>(t * k, 16 * B);
+  return twiddles;
+}
+
+/// Packed rows 0 .. low - 1 and high .. N/2 - 1.
+struct PackedRows {
+  int low, high, all;
+
+  DIC_HOST_DEVICE int count() const { return low + all - high; }
+  DIC_HOST_DEVICE int operator[](int i) const { return i < low ? i : i - low + high; }
+};
+
+template <int B>
+struct PackedTransform {
+  static constexpr int n = 16 * B;
+  static constexpr int half = n / 2;  ///< packed rows, and columns
+  /// What a product takes so that sums come back as they are: both spectra come doubled, and both inverse
+  /// sums by N.
+  static constexpr float scale = 1.0f / (4.0f * n * n);
+
+  /// Packed rows that hold the rows 0 .. last and first .. N - 1.
+  static constexpr PackedRows packed_rows(int last, int first) {
+    const auto group = [](int y) { return y / (2 * B) * B; };
+    const int low = last < 0 ? 0 : group(last) + std::min(B, last % (2 * B) + 1);
+    const int high = first >= n ? half : group(first) + std::max(0, first % (2 * B) - B);
+    return {low, std::max(low, high), half};
+  }
+  /// The first of the rows of a packed row.
+  DIC_HOST_DEVICE static constexpr int first_row(int packed) { return packed % B + packed / B * (2 * B); }
+
+  /// First pass over a packed row: v[k] from its elements j, j + 16, ... ; row_of(y)[x] is element (y, x).
+  template <typename RowOf>
+  DIC_HOST_DEVICE static void start_row(const RowOf& row_of, int packed, int j, Complex (&v)[B]) {
+    const auto a = row_of(first_row(packed)), b = row_of(first_row(packed) + B);
+    unrolled<B>([&](auto m) { v[m] = turned<Direction::forward, m, 2 * B>({a[j + 16 * m], b[j + 16 * m]}); });
+    dft<B, Direction::forward>(v);
+  }
+  /// Its inverse: v[m] becomes element j + 16 m of both rows.
+  DIC_HOST_DEVICE static void finish_row(Complex (&v)[B]) {
+    dft<B, Direction::inverse>(v);
+    unrolled<B>([&](auto m) { v[m] = turned<Direction::inverse, m, 2 * B>(v[m]); });
+  }
+
+  /// First pass over a column, from both places of what packed rows t + B q hold of it; zero from row `used`
+  /// on. Spectra come doubled.
+  DIC_HOST_DEVICE static void start_column(const Complex* column, const Complex* mirrored, int step, int t,
+                                           int used, Complex (&v)[16]) {
+    unrolled<8>([&](auto q) {
+      Complex a{}, b{};
+      if (t + B * q < used) a = column[q * step], b = conj(mirrored[q * step]);
+      v[2 * q] = a + b;
+      v[2 * q + 1] = turned<Direction::forward, 1, 4>(a - b);
+    });
+    dft<16, Direction::forward>(v);
+  }
+  /// Its inverse.
+  DIC_HOST_DEVICE static void finish_column(Complex (&v)[16], int step, Complex* column, Complex* mirrored) {
+    dft<16, Direction::inverse>(v);
+    unrolled<8>([&](auto q) {
+      const Complex a = v[2 * q], b = v[2 * q + 1];
+      column[q * step] = a + turned<Direction::inverse, 1, 4>(b);
+      mirrored[q * step] = conj(a) + turned<Direction::inverse, 1, 4>(conj(b));
+    });
+  }
+
+  /// Second pass over a column: v[t] becomes B values of the spectrum.
+  DIC_HOST_DEVICE static void transform_run(const Complex (&twiddles)[B], Complex (&v)[B]) {
+    unrolled<B>([&](auto t) { v[t] = twiddles[t] * v[t]; });
+    dft<B, Direction::forward>(v);
+  }
+  DIC_HOST_DEVICE static void transform_run_back(const Complex (&twiddles)[B], Complex (&v)[B]) {
+    dft<B, Direction::inverse>(v);
+    unrolled<B>([&](auto t) { v[t] = conj(twiddles[t]) * v[t]; });
+  }
+};
+
+}  // namespace dic::kernels
