@@ -38,9 +38,10 @@ struct Deal {
  private:
   int passes_of(int p) const { return (left * p + lanes - 1) / lanes; }
   int rows_of(int p) const { return (size + p - 1) / p; }
+  /// Rows' worth of work of the pieces.
   int cost(int p) const {
-    constexpr int start = 4;  // rows' worth of work before a piece's first row
-    return passes_of(p) * (rows_of(p) + start);
+    constexpr int start = 10, odd_row = 5;  // of a pass, and of a last row that not every lane has
+    return passes_of(p) * (rows_of(p) + start + (size % p != 0 ? odd_row : 0));
   }
 };
 

@@ -144,6 +144,7 @@ class Refinement {
     out.unit_sigma_v = s.unit_sigma_v;
     out.iterations = static_cast<std::int16_t>(p.iterations);
     out.status = status;
+    out.unused = 0;
   }
 
  private:

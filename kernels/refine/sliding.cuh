@@ -175,6 +175,7 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
     if (last && row >= piece.owned) {
       down.clear();
       offset = 0;
+      index -= stride;  // what lies below the piece may lie below the picture, where pixels are undefined
     }
     x.start(-above);
     y.start(-above);
@@ -211,7 +212,7 @@ constexpr float longest_correction = 0.04f;
 /// How far beyond a knot the spline's polynomials may be continued, px.
 constexpr float longest_continuation = 0.25f;
 /// Blocks of rows with weights of their own may not be shorter.
-constexpr int least_rows_of_block = 8;
+constexpr int least_rows_of_block = 16;
 
 /// Most that the displacement changes from one row to the next.
 template <int kOrder>

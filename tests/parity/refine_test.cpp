@@ -326,7 +326,7 @@ std::vector<RefineCase> refine_cases() {
   std::vector<RefineCase> cases;
   for (auto interpolation : {Interpolation::cubic, Interpolation::quintic})
     for (int order : {0, 1, 2})
-      for (int subset : {15, 21, 31, 33, 51}) cases.push_back({subset, order, interpolation});
+      for (int subset : {15, 21, 31, 33, 37, 51}) cases.push_back({subset, order, interpolation});
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Subsets, RefineOnGpu, testing::ValuesIn(refine_cases()),

@@ -27,7 +27,8 @@ struct PreparedSubset {
   float noise_share = 0;                                  ///< see icgn::relaxation
   float unit_sigma_u = 0, unit_sigma_v = 0;
   Status status = Status::ok;
-  bool weighted = false;  ///< some of its pixels are outside the ROI
+  bool weighted = false;     ///< some of its pixels are outside the ROI
+  std::uint16_t unused = 0;  ///< no uninitialized bytes leave the device
 };
 
 /// Floats per point: for every one of the N parameters a column of the inverse Hessian, then the sums of the
@@ -59,6 +60,7 @@ struct RefineResult {
   float zncc = 0, residual_sd = 0, unit_sigma_u = 0, unit_sigma_v = 0;
   std::int16_t iterations = 0;
   Status status = Status::masked;
+  std::uint8_t unused = 0;
 };
 
 /// Queues the refinement of `count` tasks. coefficients: a plane of the reference's layout.
