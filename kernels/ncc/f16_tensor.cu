@@ -1,8 +1,13 @@
+#include <cuda_fp16.h>
+
 #include "ncc/u16_tensor.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {
 namespace {
+
+constexpr int most_bits =
+    12;  ///< differences from the middle of the range then fit the 11 bits of a half float
 
 /// Pictures of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
 /// middle of the range, those of the reference less a value close to their mean, so that what the f32 sums
@@ -11,11 +16,9 @@ struct HalfMethod {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
   using Square = int;
+  static constexpr bool converts_window = true;
   static constexpr std::array shapes{WarpShape16{5, true}, WarpShape16{2, false}, WarpShape16{4, false},
                                      WarpShape16{6, false}, WarpShape16{8, false}};
-  static constexpr int parts_of_lone_warp = 2;
-  static constexpr int tile_element_bytes = sizeof(float);  // scores take the products' place
-
   struct ReferenceSums {
     int sum;  ///< of the operands
     std::int64_t variation;
@@ -23,21 +26,39 @@ struct HalfMethod {
   };
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
-  __device__ static Products products(int origin) { return Products(origin); }
-  __device__ static float* scores(float* products, int) { return products; }
 
-  __device__ static void prepare(const StagedReference& reference, ReferenceSums& out) {
-    if (threadIdx.x < warp_size) sum_reference(reference, out);
-    __syncthreads();
-    const int origin = out.origin;
-    reference.for_each_word(threadIdx.x, blockDim.x, [&](Word& elements, Word mask) {
+  /// Window elements become multiples of 2^-24: those are the bits of the difference from the middle of the
+  /// range, read as a half float. What was not copied becomes finite.
+  __device__ static void to_operands(const StagedReference& reference, const ReferenceSums& sums,
+                                     uint4* window, int words, int middle) {
+    const Word middle_bits = static_cast<Word>(middle) * 0x10001u, below_bits = middle_bits - 0x10001u;
+    const auto to_halves = [=](Word& elements) {
+      asm("sub.f16x2 %0, %1, %2;"
+          : "=r"(elements)
+          : "r"(elements & below_bits), "r"(~elements & middle_bits));
+    };
+    constexpr int at_once = 4;  // loads in flight: stores to the same memory keep the compiler from it
+    const int chunks = words / 4, threads = static_cast<int>(blockDim.x);
+    for (int first = threadIdx.x; first < chunks; first += at_once * threads) {
+      uint4 chunk[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i)
+        if (first + i * threads < chunks) chunk[i] = window[first + i * threads];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        if (first + i * threads >= chunks) break;
+        to_halves(chunk[i].x), to_halves(chunk[i].y), to_halves(chunk[i].z), to_halves(chunk[i].w);
+        window[first + i * threads] = chunk[i];
+      }
+    }
+    const int origin = sums.origin;
+    reference.for_each_word(threadIdx.x, blockDim.x, [=](Word& elements, Word mask) {
       const auto operand = [&](Word element) {
         return static_cast<float>(static_cast<int>(element) - origin);
       };
       const __half2 halves = __floats2half2_rn(operand(elements & 0xffffu), operand(elements >> 16));
       elements = reinterpret_cast<const Word&>(halves) & mask;
     });
-    __syncthreads();
   }
 
   /// The origin is as close to the mean as it can be with all differences within the 11 bits of a half.
@@ -45,6 +66,7 @@ struct HalfMethod {
     Word sum = 0, highest = 0, lowest = ~0u;
     std::uint64_t squares = 0;
     reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word mask) {
+      elements &= mask;
       highest = __vmaxu2(highest, elements);
       lowest = __vminu2(lowest, elements | ~mask);
       for (const Word e : {elements & 0xffffu, elements >> 16}) {
@@ -76,9 +98,7 @@ struct HalfMethod {
     float scale;  ///< inverse root of its variation; 0 = no contrast
 
     __device__ Reference(int elements, const ReferenceSums& sums)
-        : n(elements),
-          products_scale(static_cast<float>(n) / Products::unit),
-          sum(static_cast<float>(sums.sum)) {
+        : n(elements), products_scale(static_cast<float>(n) * (1 << 24)), sum(static_cast<float>(sums.sum)) {
       scale = sums.variation > 0 ? inverse_root(static_cast<float>(sums.variation)) : 0.0f;
     }
     __device__ bool can_score() const { return scale > 0; }
@@ -95,7 +115,7 @@ struct HalfMethod {
 }  // namespace
 
 std::string refuses_f16_tensor(const NccJob& job) {
-  if (job.bit_depth < 1 || job.bit_depth > HalfProducts::most_bits)
+  if (job.bit_depth < 1 || job.bit_depth > most_bits)
     return "cuda-f16-tensor takes pictures of at most 12 bit.";
   if (job.shifts.count() > 0 && !scores_fit16<HalfMethod>(job, false))
     return "cuda-f16-tensor does references up to about 181x181.";

@@ -1,37 +1,22 @@
 #pragma once
 
-#include <cuda_fp16.h>
-
 #include "ncc/u8_products.cuh"
 
 /// Sums of products of 16-bit elements on tensor cores. Shifts become a matrix product as u8_products.cuh
-/// says; the window and the reference lie in shared memory as they lie in the picture, two elements to a
-/// word, and are turned into operands on their way to the registers.
+/// says; the window and the reference lie in shared memory two elements to a word.
 ///
-/// ExactProducts split every element into its bytes: four u8 products, of which the two mixed ones share a
-/// sum. HalfProducts take pictures of up to 12 bit as half floats, in one product of half the depth.
+/// ExactProducts split every element into its bytes on the way to the registers: four u8 products, of which
+/// the two mixed ones share a sum. HalfProducts take elements as half floats: one product of half the depth.
 namespace dic::kernels {
 
 using u16 = std::uint16_t;
-
-/// Two selected bytes of each word, in a register of its own: the compiler would keep an operand that two
-/// products want once, and move it between them in every step.
-template <unsigned selector>
-__device__ Word pick_bytes(Word a, Word b) {
-  Word bytes;
-  asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "n"(selector));
-  return bytes;
-}
-__device__ inline Word low_bytes_of(Word a, Word b) { return pick_bytes<0x6420>(a, b); }
-__device__ inline Word high_bytes_of(Word a, Word b) { return pick_bytes<0x7531>(a, b); }
 
 /// Sums modulo 2^64 of products that hold up to 33,025 elements, 16 bit each: 2 * 33,025 * 255 * 255 < 2^32.
 struct ExactProducts {
   static constexpr int most_elements = 33025;
   static constexpr int elements_per_step = 8;    ///< along q
   static constexpr int elements_per_member = 4;  ///< what a lane holds of a row
-  /// What the reference is shifted by, beside B: the elements between the window's first and the word group
-  /// it lies in.
+  /// The window is read from elements that are multiples of this; the rest adds to B.
   static constexpr int alignment = 4;
 
   using Product = std::uint64_t;
@@ -49,101 +34,118 @@ struct ExactProducts {
     }
   };
   using Raw = uint2;
+  static constexpr bool raw_is_operand = false;
+  /// Window rows begin so many banks apart, or as many back, that a warp's loads meet no bank twice.
+  static constexpr int banks_apart(bool /*tail*/) { return 12; }
 
-  __device__ Raw load_window(unsigned at) const {
+  __device__ static Raw load_window(unsigned at) {
     Raw words;
     asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(at));
     return words;
   }
-  __device__ void put(Quad& quad, int i, const Raw& words) const {
-    quad.low[i] = low_bytes_of(words.x, words.y);
-    quad.high[i] = high_bytes_of(words.x, words.y);
+  __device__ static void put(Quad& quad, int i, const Raw& words) {
+    quad.low[i] = pick_bytes<0x6420>(words.x, words.y);
+    quad.high[i] = pick_bytes<0x7531>(words.x, words.y);
   }
   static constexpr int reference_words = 3;  ///< that hold a lane's elements at any shift
-  __device__ void put(Patch& patch, int i, const Word (&words)[3], int bit_shift) const {
+  __device__ static void put(Patch& patch, int i, const Word (&words)[3], int bit_shift) {
     const Word a = __funnelshift_r(words[0], words[1], bit_shift);
     const Word b = __funnelshift_r(words[1], words[2], bit_shift);
-    patch.low[i] = low_bytes_of(a, b);
-    patch.high[i] = high_bytes_of(a, b);
+    patch.low[i] = __byte_perm(a, b, 0x6420);
+    patch.high[i] = __byte_perm(a, b, 0x7531);
   }
-  __device__ static void multiply_add(Sums& sums, const Quad& window, const Patch& reference) {
-    multiply(sums.low, window.low, reference.low[0], reference.low[1]);
-    multiply(sums.mixed, window.low, reference.high[0], reference.high[1]);
-    multiply(sums.mixed, window.high, reference.low[0], reference.low[1]);
-    multiply(sums.high, window.high, reference.high[0], reference.high[1]);
+  /// for_each_tile(f) calls f(sums, window). Products that add up in one sum are far from each other, so that
+  /// none waits for the one before.
+  template <typename ForEachTile>
+  __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
+    for_each_tile([&](Sums& sums, const Quad& window) {
+      multiply(sums.mixed, window.low, reference.high[0], reference.high[1]);
+    });
+    for_each_tile([&](Sums& sums, const Quad& window) {
+      multiply(sums.low, window.low, reference.low[0], reference.low[1]);
+    });
+    for_each_tile([&](Sums& sums, const Quad& window) {
+      multiply(sums.mixed, window.high, reference.low[0], reference.low[1]);
+    });
+    for_each_tile([&](Sums& sums, const Quad& window) {
+      multiply(sums.high, window.high, reference.high[0], reference.high[1]);
+    });
+  }
+
+ private:
+  /// A register of its own for every operand: the compiler would keep one that two products want once, and
+  /// move it between them in every step.
+  template <unsigned selector>
+  __device__ static Word pick_bytes(Word a, Word b) {
+    Word bytes;
+    asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "n"(selector));
+    return bytes;
   }
 };
 
-/// Products of reference elements, which are half floats already, and window elements less half their range.
-/// As half floats without an exponent, bits of the element stand for multiples of 2^-24; the tensor cores
-/// take them as they are.
+/// Products of half floats, summed as floats.
 struct HalfProducts {
-  static constexpr int most_bits = 12;  ///< differences from the middle of the range then fit 11 bits
   static constexpr int elements_per_step = 4;
   static constexpr int elements_per_member = 2;
   static constexpr int alignment = 2;
-  static constexpr float unit = 1.0f / (1 << 24);  ///< of the sums
 
   using Product = float;
   struct Quad {
     Word half[4];
   };
-  using Patch = Quad;
+  struct Patch {
+    Word half[2];
+  };
   struct Sums {
-    float sums[4] = {};
+    float of[4] = {};
 
-    __device__ Product product(int i) const { return sums[i]; }
+    __device__ Product product(int i) const { return of[i]; }
   };
-  /// element - middle = below - less.
-  struct Raw {
-    Word below, less;
-  };
+  using Raw = Word;
+  static constexpr bool raw_is_operand = true;
+  static constexpr int banks_apart(bool tail) { return tail ? 12 : 16; }
 
-  Word middle_bit;  ///< of both elements of a word
-
-  __device__ explicit HalfProducts(int middle) : middle_bit(static_cast<Word>(middle) * 0x10001u) {}
-
-  __device__ Raw load_window(unsigned at) const {
-    const Word elements = load(at);
-    return {elements & (middle_bit - 0x10001u), ~elements & middle_bit};
-  }
-  __device__ void put(Quad& quad, int i, const Raw& raw) const {
-    asm volatile("sub.f16x2 %0, %1, %2;" : "=r"(quad.half[i]) : "r"(raw.below), "r"(raw.less));
-  }
+  __device__ static Raw load_window(unsigned at) { return load(at); }
+  __device__ static void put(Quad& quad, int i, Raw word) { quad.half[i] = word; }
   static constexpr int reference_words = 2;
-  __device__ void put(Patch& patch, int i, const Word (&words)[2], int bit_shift) const {
+  __device__ static void put(Patch& patch, int i, const Word (&words)[2], int bit_shift) {
     patch.half[i] = __funnelshift_r(words[0], words[1], bit_shift);
   }
-  __device__ static void multiply_add(Sums& sums, const Quad& window, const Patch& reference) {
-    const auto& a = window.half;
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(sums.sums[0]), "+f"(sums.sums[1]), "+f"(sums.sums[2]), "+f"(sums.sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(reference.half[0]), "r"(reference.half[1]));
+  template <typename ForEachTile>
+  __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
+    for_each_tile([&](Sums& sums, const Quad& window) {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+          "{%0,%1,%2,%3};"
+          : "+f"(sums.of[0]), "+f"(sums.of[1]), "+f"(sums.of[2]), "+f"(sums.of[3])
+          : "r"(window.half[0]), "r"(window.half[1]), "r"(window.half[2]), "r"(window.half[3]),
+            "r"(reference.half[0]), "r"(reference.half[1]));
+    });
   }
 };
 
-/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4.
+/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4. Where words become
+/// operands as they are, each is loaded where it is wanted (see `load`).
 template <typename Products>
 class WindowColumn16 {
  public:
-  __device__ WindowColumn16(const Products& products, const Word* first, int stride)
-      : products_(products),
-        at_(shared_address(first)),
-        two_rows_(8 * stride),
-        last_(products.load_window(at_)) {}
+  __device__ WindowColumn16(const Word* first, int stride)
+      : at_(shared_address(first)), two_rows_(8 * stride), last_(Products::load_window(at_)) {}
   __device__ void take(typename Products::Quad& quad) {
-    products_.put(quad, 0, last_);
-    const auto middle = products_.load_window(at_ + two_rows_);
-    products_.put(quad, 1, middle);
-    products_.put(quad, 2, middle);
+    const auto middle = Products::load_window(at_ + two_rows_);
+    Products::put(quad, 1, middle);
+    if constexpr (Products::raw_is_operand) {
+      Products::put(quad, 0, Products::load_window(at_));
+      Products::put(quad, 2, Products::load_window(at_ + two_rows_));
+    } else {
+      Products::put(quad, 0, last_);
+      Products::put(quad, 2, middle);
+    }
     at_ += 2 * two_rows_;
-    last_ = products_.load_window(at_);
-    products_.put(quad, 3, last_);
+    last_ = Products::load_window(at_);
+    Products::put(quad, 3, last_);
   }
 
  private:
-  const Products& products_;
   unsigned at_, two_rows_;  ///< in bytes
   typename Products::Raw last_;
 };
@@ -152,13 +154,13 @@ class WindowColumn16 {
 template <typename Products>
 class ReferenceColumn16 {
  public:
-  __device__ ReferenceColumn16(const Products& products, const Word* first, int stride, int bit_shift)
-      : products_(products), at_(shared_address(first)), two_rows_(8 * stride), bit_shift_(bit_shift) {
+  __device__ ReferenceColumn16(const Word* first, int stride, int bit_shift)
+      : at_(shared_address(first)), two_rows_(8 * stride), bit_shift_(bit_shift) {
     load_next();
   }
   __device__ void take(typename Products::Patch& patch) {
-    products_.put(patch, 0, next_[0], bit_shift_);
-    products_.put(patch, 1, next_[1], bit_shift_);
+    Products::put(patch, 0, next_[0], bit_shift_);
+    Products::put(patch, 1, next_[1], bit_shift_);
     load_next();
   }
 
@@ -172,7 +174,6 @@ class ReferenceColumn16 {
     at_ += 2 * two_rows_;
   }
 
-  const Products& products_;
   unsigned at_, two_rows_;  ///< in bytes
   int bit_shift_;
   Word next_[2][Products::reference_words];
@@ -182,18 +183,17 @@ class ReferenceColumn16 {
 template <typename Products>
 class TailColumn16 {
  public:
-  __device__ TailColumn16(const Products& products, const Word* first, int stride)
-      : products_(products), at_(shared_address(first)), two_rows_(8 * stride) {}
+  __device__ TailColumn16(const Word* first, int stride)
+      : at_(shared_address(first)), two_rows_(8 * stride) {}
   __device__ void take(typename Products::Quad& quad) {
-    products_.put(quad, 0, products_.load_window(at_));
-    products_.put(quad, 1, products_.load_window(at_ + 8 * two_rows_));
-    products_.put(quad, 2, products_.load_window(at_ + two_rows_));
-    products_.put(quad, 3, products_.load_window(at_ + 9 * two_rows_));
+    Products::put(quad, 0, Products::load_window(at_));
+    Products::put(quad, 1, Products::load_window(at_ + 8 * two_rows_));
+    Products::put(quad, 2, Products::load_window(at_ + two_rows_));
+    Products::put(quad, 3, Products::load_window(at_ + 9 * two_rows_));
     at_ += 2 * two_rows_;
   }
 
  private:
-  const Products& products_;
   unsigned at_, two_rows_;  ///< in bytes
 };
 
@@ -205,13 +205,13 @@ struct LaneStart {
 
 /// The k loop of one warp, over every `parts`-th step along q from `part` on.
 template <typename Products, int tiles, bool has_tail>
-__device__ void multiply_window16(const Products& products, const ProductLayout& k, const LaneStart& lane,
-                                  int part, int parts, typename Products::Sums (&sums)[tiles + has_tail]) {
+__device__ void multiply_window16(const ProductLayout& k, const LaneStart& lane, int part, int parts,
+                                  typename Products::Sums (&sums)[tiles + has_tail]) {
   constexpr int step = Products::elements_per_step / 2;  // in words
   for (int q = part * step; q < k.words; q += parts * step) {
-    WindowColumn16<Products> column(products, lane.window + q, k.window_stride);
-    ReferenceColumn16<Products> patch(products, lane.reference + q, k.reference_stride, lane.bit_shift);
-    [[maybe_unused]] TailColumn16<Products> tail_column(products, lane.tail + q, k.window_stride);
+    WindowColumn16<Products> column(lane.window + q, k.window_stride);
+    ReferenceColumn16<Products> patch(lane.reference + q, k.reference_stride, lane.bit_shift);
+    [[maybe_unused]] TailColumn16<Products> tail_column(lane.tail + q, k.window_stride);
     typename Products::Quad quads[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);
@@ -221,13 +221,15 @@ __device__ void multiply_window16(const Products& products, const ProductLayout&
       for (int u = 0; u < tiles; ++u) {
         typename Products::Patch of_reference;
         patch.take(of_reference);
+        [[maybe_unused]] typename Products::Quad of_tail;
+        if constexpr (has_tail) tail_column.take(of_tail);
+        Products::multiply_add(
+            [&](auto&& multiply_tile) {
 #pragma unroll
-        for (int t = 0; t < tiles; ++t) products.multiply_add(sums[t], quads[(u + t) % tiles], of_reference);
-        if constexpr (has_tail) {
-          typename Products::Quad quad;
-          tail_column.take(quad);
-          products.multiply_add(sums[tiles], quad, of_reference);
-        }
+              for (int t = 0; t < tiles; ++t) multiply_tile(sums[t], quads[(u + t) % tiles]);
+              if constexpr (has_tail) multiply_tile(sums[tiles], of_tail);
+            },
+            of_reference);
         p += rows_per_tile;
         if (p >= k.rows) return false;
         column.take(quads[u]);

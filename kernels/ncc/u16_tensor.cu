@@ -10,34 +10,34 @@ struct ExactMethod {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
   using Square = std::int64_t;
+  static constexpr bool converts_window = false;
   static constexpr std::array shapes{WarpShape16{3, true}, WarpShape16{1, false}, WarpShape16{2, false},
                                      WarpShape16{3, false}, WarpShape16{4, false}};
-  static constexpr int parts_of_lone_warp = 1;
-  static constexpr int tile_element_bytes = sizeof(Products::Product) + sizeof(float);
-
   struct ReferenceSums {
     Word sum;
     std::uint64_t squares;
   };
 
   static int origin(const NccJob&) { return 0; }
-  __device__ static Products products(int) { return {}; }
-  __device__ static float* scores(Products::Product* products, int count) {
-    return reinterpret_cast<float*>(products + count);
-  }
 
-  /// By the first warp; the sums are there after the next barrier.
-  __device__ static void prepare(const StagedReference& reference, ReferenceSums& out) {
-    if (threadIdx.x >= warp_size) return;
+  __device__ static void sum_reference(const StagedReference& reference, ReferenceSums& out) {
     ReferenceSums sums{0, 0};
-    reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word) {
-      for (const Word e : {elements & 0xffffu, elements >> 16}) {
+    reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word mask) {
+      for (const Word e : {elements & mask & 0xffffu, (elements & mask) >> 16}) {
         sums.sum += e;
         sums.squares += e * e;
       }
     });
     sums = {warp_sum(sums.sum), warp_sum(sums.squares)};
     if (threadIdx.x == 0) out = sums;
+  }
+
+  /// What an odd element shares its word with becomes zero.
+  __device__ static void to_operands(const StagedReference& reference, const ReferenceSums&, uint4*, int,
+                                     int) {
+    if (reference.first % 2 == 0) return;
+    for (int row = threadIdx.x + 1; row <= reference.height; row += blockDim.x)
+      reference.words[row * reference.stride + reference.first / 2] &= 0xffff0000u;
   }
 
   template <typename Body>

@@ -9,14 +9,15 @@
 #include "ncc/u16_window_sums.cuh"
 
 /// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair, or as many of its shifts as a
-/// Cut covers: it copies window and reference to shared memory as they lie in the picture, multiplies them on
-/// tensor cores, and turns the sums into scores and the peak there.
+/// Cut covers: it copies window and reference to shared memory as they lie in the picture, sums the window
+/// under every shift, multiplies on tensor cores, and turns the products into scores and the peak there.
 ///
 /// A Method says how elements become products and what a score is:
 ///     Products, Square         see u16_products.cuh, u16_window_sums.cuh
 ///     WarpShape shapes[]       what is compiled
 ///     origin(job)              what elements of the window are summed relative to
-///     prepare(...)             the sums of the reference; what lies in shared memory becomes operands
+///     sum_reference(...)       by one warp, from the staged elements
+///     to_operands(...)         turns what lies in shared memory into operands
 ///     Reference<measure>       scores
 namespace dic::kernels {
 
@@ -31,59 +32,90 @@ struct WarpShape16 {
 constexpr int most_warps16 = 8;
 constexpr int most_shared_bytes16 = 224 * 1024;
 
-/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory, `parts` times, each
-/// with its share of the steps along q.
+/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory, once or twice: then
+/// each has its half of the steps along q.
 template <typename Method>
 struct Cut16 {
   WarpShape16 warp;
-  int warps_x = 0, warps_y = 0, parts = 1;  ///< with a tail warps_x is 1
+  int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
+  bool halves = false;
   ProductLayout k;
-  int window_rows = 0;
-  WindowTables<typename Method::Square> sums = {};  ///< empty where no scores are computed
+  int window_rows = 0;                        ///< that products read; those beyond the window count nothing
+  int window_words = 0, reference_words = 0;  ///< of shared memory,
+  int change_words = 0, row_words = 0;        ///< one after the other
+  WindowTables<typename Method::Square> tables = {};  ///< empty where no scores are computed
+  Divisor scored_rows;                                ///< threads score rows of shifts,
+  int scored_columns = 0;                             ///< each so many columns
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
-  /// Of the tile of products, in elements: odd, for threads along y.
+  /// Of a tile of products, in elements: odd, for threads along y.
   __host__ __device__ int tile_stride() const { return columns() | 1; }
-  __host__ __device__ int tile_bytes() const { return rows() * tile_stride() * Method::tile_element_bytes; }
-  /// The products of the block take the window's place.
-  __host__ __device__ int window_words() const {
-    const int staged = window_rows * k.window_stride, tile = tile_bytes() / static_cast<int>(sizeof(Word));
-    return round_up(staged > tile ? staged : tile, 4);
+  __host__ __device__ int tile_elements() const { return rows() * tile_stride(); }
+  int warps() const { return warps_x * warps_y * (halves ? 2 : 1); }
+  int shared_bytes() const {
+    return static_cast<int>(sizeof(Word)) * (window_words + reference_words + change_words + row_words);
   }
-  /// Rows -1 .. k.rows - 1, and 6 more that a step ahead loads without using them. The tables of the window's
-  /// sums take the reference's place.
-  __host__ __device__ int reference_words() const {
-    const int staged = (k.rows + 7) * k.reference_stride, tables = sums.words();
-    return staged > tables ? staged : tables;
+  /// Of a multiprocessor with 228 KB, at 128 registers per thread.
+  int resident_warps() const {
+    constexpr int registers_allow = 16, kilobytes = 228, static_bytes = 1500;
+    return std::min(registers_allow / warps(), kilobytes * 1024 / (shared_bytes() + static_bytes)) * warps();
   }
-  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (window_words() + reference_words()); }
-  int warps() const { return warps_x * warps_y * parts; }
 };
 
-/// Rows of whole chunks that begin 12 or 20 banks apart.
-inline int spread16(int words) {
-  int stride = round_up(words, 4);
-  while (stride % 32 != 12 && stride % 32 != 20) stride += 4;
-  return stride;
+/// Sets what scores need, and the sizes of shared memory: the products take the window's place (a tile for
+/// each half), and where their elements are larger than floats, the scores that of the reference.
+template <typename Method>
+void lay_out(const NccJob& job, bool scored, Cut16<Method>& cut) {
+  using Product = typename Method::Products::Product;
+  constexpr int words_per_product = sizeof(Product) / sizeof(Word);
+  const int h = job.reference.height, nx = std::min(cut.columns(), job.shifts.nx()),
+            ny = std::min(cut.rows(), job.shifts.ny());
+  int staged_rows = h + ny - 1, tiles = 0, scores = 0;
+  if (scored) {
+    cut.tables = {nx, ny, h, cut.warps()};
+    cut.scored_rows = Divisor(ny);
+    const int threads_per_row = std::max(cut.warps() * warp_size / ny, 1);
+    cut.scored_columns = (nx + threads_per_row - 1) / threads_per_row;
+    tiles = (cut.halves ? 2 : 1) * cut.tile_elements() * words_per_product;
+    if (words_per_product > 1) scores = cut.tile_elements();
+  }
+  if (Method::converts_window) staged_rows = cut.window_rows;
+  const int stride = cut.k.window_stride, reference_stride = cut.k.reference_stride;
+  cut.window_words = round_up(std::max(staged_rows * stride, tiles), 4);
+  cut.reference_words = round_up(std::max((cut.k.rows + 1) * reference_stride, scores), 4);
+  // Products read on without using it: a step ahead of the reference's rows -1 .. k.rows - 1, and window rows
+  // that meet zeros.
+  const int read_on =
+      std::max(6 * reference_stride, cut.window_rows * stride - cut.window_words - cut.reference_words);
+  cut.change_words = round_up(std::max(cut.tables.change_words(), read_on), 4);
+  cut.row_words = round_up(cut.tables.row_words(), 4);
 }
 
 template <typename Method>
-Cut16<Method> make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y,
-                         int parts) {
+Cut16<Method> make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y) {
   using Products = typename Method::Products;
-  const int h = job.reference.height, w = job.reference.width;
+  const int w = job.reference.width;
   Cut16<Method> cut;
-  cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y, cut.parts = parts;
-  cut.k.rows = round_up(h + 1, 4);
+  cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
+  cut.k.rows = round_up(job.reference.height + 1, 4);
   cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
   cut.window_rows = cut.k.rows + cut.rows() + 2;
   // The last elements of a warp's last step, and what the copy of whole chunks writes.
   const int elements = round_up(cut.columns(), 4) + 2 * cut.k.words + 4;
   const int copied = round_up(7 + cut.columns() + w - 1, 8);
-  cut.k.window_stride = spread16(std::max(elements, copied) / 2);
-  cut.k.reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words + 2, 4);
-  if (scored) cut.sums = {std::min(cut.columns(), job.shifts.nx()), std::min(cut.rows(), job.shifts.ny()), h};
+  cut.k.window_stride = round_up(std::max(elements, copied) / 2, 4);
+  while (cut.k.window_stride % 32 != Products::banks_apart(warp.tail) &&
+         cut.k.window_stride % 32 != 32 - Products::banks_apart(warp.tail))
+    cut.k.window_stride += 4;
+  cut.k.reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words, 4);
+  lay_out(job, scored, cut);
+  // Where large windows leave room for few blocks, more warps share one.
+  constexpr int enough_warps = 12;
+  if (scored && cut.resident_warps() < enough_warps && 2 * cut.warps() <= most_warps16) {
+    cut.halves = true;
+    lay_out(job, scored, cut);
+  }
   return cut;
 }
 
@@ -98,8 +130,7 @@ Cut16<Method> cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
     for (const WarpShape16& shape : Method::shapes)
       if (shape.tail == tail && warp.tiles * warps_y < tiles) warp.tiles = shape.tiles;
   }
-  const int parts = warps_x * warps_y == 1 ? Method::parts_of_lone_warp : 1;
-  return make_cut16<Method>(job, scored, warp, warps_x, warps_y, parts);
+  return make_cut16<Method>(job, scored, warp, warps_x, warps_y);
 }
 
 /// The cut for a job; shared_bytes() tells whether it fits.
@@ -110,7 +141,7 @@ Cut16<Method> choose_cut16(const NccJob& job, bool scored) {
     if (const auto cut = cut_for<Method>(job, scored, true, 1); cut.rows() >= job.shifts.ny()) return cut;
   const auto cut = cut_for<Method>(job, scored, false, nx <= columns_per_warp ? 1 : 2);
   if (cut.shared_bytes() <= most_shared_bytes16) return cut;
-  return make_cut16<Method>(job, scored, Method::shapes.back(), 1, 1, Method::parts_of_lone_warp);
+  return make_cut16<Method>(job, scored, Method::shapes.back(), 1, 1);
 }
 
 /// A block's share of a job: the shifts from (y, x) of the rectangle on.
@@ -151,24 +182,31 @@ struct DefinedShifts16 {
     x0 = window.x0 - x, x1 = window.x1 - frame.reference.width - x;
     y0 = window.y0 - y, y1 = window.y1 - frame.reference.height - y;
   }
-  __device__ bool contain(int x, int y) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
+  __device__ unsigned columns(int y) const { return y >= y0 && y <= y1 ? max(x1 - x0 + 1, 0) : 0; }
 };
 
-/// Turns the products of the shifts (begin .. end - 1, y) into scores, and finds the best of them; its index
-/// is its column.
-template <typename Reference, typename Product, typename Square>
+/// Shifts in the order of ties, without a division to tell x from y.
+__device__ inline int packed_shift(int x, int y) { return y << 16 | x; }
+
+/// Turns products into scores from shift begin to end - 1 of row y, and finds the best of them. `other`:
+/// products of the second half, or null.
+template <typename Reference, typename Square, typename Product>
 __device__ Best score_row(const Reference& reference, const WindowSums16<Square>& sums,
                           const DefinedShifts16& defined, int y, int begin, int end, const Product* products,
-                          float* scores) {
+                          const Product* other, float* scores) {
   Best best = Best::none();
-  WindowSum16 sum = sums.at(begin, y);
+  const int first_defined = defined.x0;
+  const unsigned count = reference.can_score() ? defined.columns(y) : 0;
+  typename WindowSums16<Square>::Walk walk(sums, begin, y);
 #pragma unroll 2
   for (int x = begin; x < end; ++x) {
-    const float score = reference.score(products[x], sum);
-    const float result = defined.contain(x, y) && reference.can_score() ? score : undefined;
+    Product product = products[x];
+    if (other) product += other[x];
+    const float score = reference.score(product, walk.sum);
+    const float result = static_cast<unsigned>(x - first_defined) < count ? score : undefined;
     scores[x] = result;
-    if (result > best.score) best = {result, x};
-    if (x + 1 < end) sums.step(sum, x, y);
+    if (result > best.score) best = {result, packed_shift(x, y)};
+    walk.step();
   }
   return best;
 }
@@ -189,37 +227,45 @@ __device__ inline void store_scores16(const Frame& frame, const Share16& share, 
 /// did in row y: only the rows close to the peak are searched again for the second one.
 __device__ inline void find_peak16(const Frame& frame, const Share16& share, const Outputs16& out, int y,
                                    const Best& of_row, const float* tile, int stride) {
-  const Best best = best_of_block(of_row);
-  const int best_y = best.index / frame.nx, best_x = best.index % frame.nx;
+  Best best = best_of_block(of_row);
+  const int best_y = best.index >> 16, best_x = best.index & 0xffff;
   Best second = abs(y - best_y) > 2 ? of_row : Best::none();
   for (int x = threadIdx.x; x < frame.nx; x += blockDim.x) {
     if (abs(x - best_x) <= 2) continue;
     for (int row = max(best_y - 2, 0); row <= min(best_y + 2, frame.ny - 1); ++row)
-      second.take({tile[row * stride + x], row * frame.nx + x});
+      second.take({tile[row * stride + x], packed_shift(x, row)});
   }
   second = best_of_block(second);
+  if (best.index >= 0) best.index = best_y * frame.nx + best_x;
   if (threadIdx.x < warp_size)
     store_peak(frame, out.measure, tile, stride, best, second, out.peaks + share.pair);
 }
 
-/// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it.
+/// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it, but for what
+/// the picture holds left of it.
 struct StagedReference {
   Word* words;
   int stride;  ///< of rows, in words
   int first, height, width;
 
-  /// Calls body(word, mask) for the words that hold the elements, shared out among `threads` threads; the
-  /// mask has the bits of existing elements.
+  /// Clears the words left of it; an element that shares a word with it remains.
+  __device__ void clear_words_before() const {
+    for (int row = threadIdx.x + 1; row <= height; row += blockDim.x)
+      for (int i = reference_pad / sizeof(Word); i < first / 2; ++i) words[row * stride + i] = 0;
+  }
+
+  /// Calls body(word, mask) for the words that hold elements, shared out among `threads` threads; the mask
+  /// has the bits of existing elements.
   template <typename Body>
   __device__ void for_each_word(int thread, int threads, Body&& body) const {
     const int begin = first / 2, per_row = (first + width + 1) / 2 - begin;
-    const int shift = min(32 - __clz(per_row), 5), rows_at_once = threads >> shift;
+    const int shift = per_row > 1 ? min(32 - __clz(per_row - 1), 5) : 0;
     for (int i = thread & ((1 << shift) - 1); i < per_row; i += 1 << shift) {
-      Word mask = ~0u;
-      if (i == 0 && first % 2 == 1) mask &= 0xffff0000u;
-      if (i == per_row - 1 && (first + width) % 2 == 1) mask &= 0x0000ffffu;
-      Word* at = words + begin + i;
-      for (int row = (thread >> shift) + 1; row <= height; row += rows_at_once) body(at[row * stride], mask);
+      const int before = first - 2 * (begin + i), end = before + width;  // of the word's two elements
+      const Word mask = low_bytes(2 * end) & ~low_bytes(2 * before);
+      Word* at = words + begin + i + stride;
+#pragma unroll 4
+      for (int row = thread >> shift; row < height; row += threads >> shift) body(at[row * stride], mask);
     }
   }
 };
@@ -230,55 +276,70 @@ __global__ void __launch_bounds__(most_warps16* warp_size, 2)
                std::int64_t tasks, int tiles_x, int tiles_y, int origin,
                const __grid_constant__ Outputs16 out) {
   using Products = typename Method::Products;
+  using Product = typename Products::Product;
   extern __shared__ uint4 shared[];
   __shared__ typename Method::ReferenceSums of_reference;
   Word* const window_words = reinterpret_cast<Word*>(shared);
-  Word* const reference_words = window_words + cut.window_words();
-  auto* const products = reinterpret_cast<typename Products::Product*>(window_words);
+  Word* const reference_words = window_words + cut.window_words;
 
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const FragmentLane at(lane);
-  const int place = warp / cut.parts, part = warp - place * cut.parts;
+  const int place = cut.halves ? warp / 2 : warp, half = warp - (cut.halves ? 2 : 1) * place;
   const int warp_y = cut.warps_x == 1 ? place : place / 2, warp_x = place - warp_y * cut.warps_x;
   const int first_column = warp_x * columns_per_warp, first_row = warp_y * tiles * rows_per_tile;
   const int h = frame.reference.height, w = frame.reference.width;
-  const Products operands = Method::products(origin);
+  Word* const change_words = reference_words + cut.reference_words;
+  const WindowSums16<typename Method::Square> window_sums(cut.tables, change_words,
+                                                          change_words + cut.change_words, h);
 
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
     const Share16 share(frame, cut, task, tiles_x, tiles_y);
     __syncthreads();  // the last task's readers are done
     const std::int64_t window_index = frame.window_of(share.pair);
-    const auto window = load_matrix<u16>(frame.search, window_index);
-    const int window_y = frame.dy_min + share.y, window_x = frame.dx_min + share.x;
-    const int window_at = stage_window(frame.search, bytes_of(window), window_index, window_y, 2 * window_x,
-                                       h + share.shifts_y - 1, 2 * (w + share.shifts_x - 1),
-                                       cut.k.window_stride, window_words) /
-                          2;
+    const int window_at =
+        stage_window(frame.search, bytes_of(load_matrix<u16>(frame.search, window_index)), window_index,
+                     frame.dy_min + share.y, 2 * (frame.dx_min + share.x), h + share.shifts_y - 1,
+                     2 * (w + share.shifts_x - 1), cut.k.window_stride, window_words) /
+        2;
     const std::int64_t reference_index = frame.reference_of(share.pair);
-    const int reference_byte =
-        stage_reference(frame.reference, bytes_of(load_matrix<u16>(frame.reference, reference_index)),
-                        reference_index, cut.k.rows, cut.k.reference_stride, reference_words);
+    const int reference_first =
+        (reference_pad +
+         stage_reference(frame.reference, bytes_of(load_matrix<u16>(frame.reference, reference_index)),
+                         reference_index, cut.k.rows, cut.k.reference_stride, reference_words)) /
+        2;
     wait_for_copies();
     __syncthreads();
-    clear_before_reference(h, reference_byte, cut.k.reference_stride, reference_words);
+    const StagedReference reference{reference_words, cut.k.reference_stride, reference_first, h, w};
+    if constexpr (scored) {
+      const auto* const elements = reinterpret_cast<const u16*>(window_words) + window_at;
+      const int stride = 2 * cut.k.window_stride, other_warps = static_cast<int>(blockDim.x) - warp_size;
+      reference.clear_words_before();
+      window_sums.find_changes(elements, stride, w, origin, share.shifts_x, share.shifts_y);
+      if (warp == 0) Method::sum_reference(reference, of_reference);
+      if (warp > 0 || other_warps == 0)
+        window_sums.sum_rows(other_warps == 0 ? lane : static_cast<int>(threadIdx.x) - warp_size,
+                             max(other_warps, warp_size), elements, stride, w, origin, share.shifts_y);
+      __syncthreads();
+    } else {
+      reference.clear_words_before();
+    }
+    Method::to_operands(reference, of_reference, shared, cut.window_rows * cut.k.window_stride, origin);
     __syncthreads();
-    if constexpr (scored)
-      Method::prepare({reference_words, cut.k.reference_stride, (reference_pad + reference_byte) / 2, h, w},
-                      of_reference);
 
+    // The last warp has the smaller half of the steps.
+    if (scored && threadIdx.x + warp_size >= blockDim.x) window_sums.add_up_rows(share.shifts_y);
     typename Products::Sums sums[tiles + tail];
-    const int reference_at =
-        (reference_pad + reference_byte) / 2 - at.group % 4 - window_at % Products::alignment;
+    const int reference_at = reference_first - at.group % 4 - window_at % Products::alignment;
     const int member_word = at.word * Products::elements_per_member / 2;
     const Word* const first = window_words + (first_row + at.parity) * cut.k.window_stride + member_word +
                               (first_column + window_at / Products::alignment * Products::alignment) / 2;
     multiply_window16<Products, tiles, tail>(
-        operands, cut.k,
+        cut.k,
         {first + 2 * at.group, first + 2 * at.group * cut.k.window_stride + columns_per_warp / 2,
          reference_words + (1 + at.parity - at.group / 4) * cut.k.reference_stride + member_word +
              reference_at / 2,
          16 * (reference_at % 2)},
-        part, cut.parts, sums);
+        half, cut.halves ? 2 : 1, sums);
 
     const auto visit_products = [&](auto&& take) {
 #pragma unroll
@@ -298,36 +359,26 @@ __global__ void __launch_bounds__(most_warps16* warp_size, 2)
           out.sums[(share.pair * frame.ny + share.y + row) * frame.nx + share.x + column] = sum;
       });
     } else {
-      __syncthreads();  // the tables take the place of the reference
-      const WindowSums16<typename Method::Square> window_sums(
-          cut.sums, reference_words, reinterpret_cast<const u16*>(window_words) + window_at,
-          2 * cut.k.window_stride, h, w, origin);
-      window_sums.fill(share.shifts_x, share.shifts_y);
       __syncthreads();  // the products take the place of the window
       const int stride = cut.tile_stride();
-      for (int i = 0; i < cut.parts; ++i) {
-        if (i == part)
-          visit_products([&](int row, int column, typename Products::Product product) {
-            auto& in_tile = products[row * stride + column];
-            in_tile = i == 0 ? product : in_tile + product;
-          });
-        __syncthreads();
-      }
-      float* const tile = Method::scores(products, cut.rows() * stride);
-      const DefinedShifts16 defined(frame, share);
-      // A thread scores a row, or a part of it where there are threads to spare.
-      const int threads_per_row = max(static_cast<int>(blockDim.x) / share.shifts_y, 1);
-      const int columns = (share.shifts_x + threads_per_row - 1) / threads_per_row;
+      auto* const products = reinterpret_cast<Product*>(window_words);
+      auto* const of_half = products + half * cut.tile_elements();
+      visit_products([&](int row, int column, Product product) { of_half[row * stride + column] = product; });
+      __syncthreads();
+      auto* const tile =
+          reinterpret_cast<float*>(sizeof(Product) > sizeof(float) ? reference_words : window_words);
+      const int column_part = cut.scored_rows.quotient(threadIdx.x);
+      const int y = threadIdx.x - column_part * cut.scored_rows.divisor,
+                begin = column_part * cut.scored_columns;
       Best of_row = Best::none();
-      int y = threadIdx.x % share.shifts_y;
-      const int begin = threadIdx.x / share.shifts_y * columns;
-      Method::visit_measure(out.measure, [&]<Measure measure> {
-        const typename Method::template Reference<measure> reference(h * w, of_reference);
-        if (begin < share.shifts_x)
-          of_row = score_row(reference, window_sums, defined, y, begin, min(begin + columns, share.shifts_x),
-                             products + y * stride, tile + y * stride);
-        if (of_row.index >= 0) of_row.index += y * frame.nx;
-      });
+      if (y < share.shifts_y && begin < share.shifts_x)
+        Method::visit_measure(out.measure, [&]<Measure measure> {
+          const Product* const of_y = products + y * stride;
+          of_row = score_row(typename Method::template Reference<measure>(h * w, of_reference), window_sums,
+                             DefinedShifts16(frame, share), y, begin,
+                             min(begin + cut.scored_columns, share.shifts_x), of_y,
+                             cut.halves ? of_y + cut.tile_elements() : nullptr, tile + y * stride);
+        });
       __syncthreads();
       if (out.peaks)
         find_peak16(frame, share, out, y, of_row, tile, stride);
