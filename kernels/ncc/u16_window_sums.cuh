@@ -179,9 +179,10 @@ class WindowSums16 {
     Word* to_sum = sums_ + x * tables_.stride + begin;
     Square* to_squares = squares_ + x * tables_.stride + begin;
 #pragma unroll 2
-    for (int rows = end - begin; rows > 0; --rows, entering += stride, left += stride) {
+    for (int rows = end - begin;; entering += stride, left += stride) {
       *to_sum++ = sum;
       *to_squares++ = squares;
+      if (--rows == 0) return;
       add_row(entering, 1);
       add_row(left, -1);
     }
