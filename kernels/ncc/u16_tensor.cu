@@ -86,8 +86,9 @@ struct ExactMethod {
 
 std::string refuses_u16_tensor(const NccJob& job) {
   const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
-  if (!exact || (job.shifts.count() > 0 && !scores_fit16<ExactMethod>(job, false)))
-    return "cuda-u16-tensor does references up to about 181x181.";
+  const bool fit = job.shifts.count() == 0 || (scores_fit16<ExactMethod>(job, false) &&
+                                               fits(job, choose_cut16<ExactMethod>(job, false)));
+  if (!exact || !fit) return "cuda-u16-tensor does references up to about 181x181.";
   return {};
 }
 

@@ -133,14 +133,21 @@ Cut16<Method> cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
   return make_cut16<Method>(job, scored, warp, warps_x, warps_y);
 }
 
-/// The cut for a job; shared_bytes() tells whether it fits.
+/// True where a block holds what it needs, and has a thread for every chunk of a window's row.
+template <typename Method>
+bool fits(const NccJob& job, const Cut16<Method>& cut) {
+  const int row_bytes = 2 * (job.reference.width + cut.columns() - 1);
+  return cut.shared_bytes() <= most_shared_bytes16 && most_chunks(row_bytes) <= cut.warps() * warp_size;
+}
+
+/// The cut for a job, if one fits.
 template <typename Method>
 Cut16<Method> choose_cut16(const NccJob& job, bool scored) {
   const int nx = job.shifts.nx();
   if (nx == columns_per_warp + 1)
     if (const auto cut = cut_for<Method>(job, scored, true, 1); cut.rows() >= job.shifts.ny()) return cut;
   const auto cut = cut_for<Method>(job, scored, false, nx <= columns_per_warp ? 1 : 2);
-  if (cut.shared_bytes() <= most_shared_bytes16) return cut;
+  if (fits(job, cut)) return cut;
   return make_cut16<Method>(job, scored, Method::shapes.back(), 1, 1);
 }
 
@@ -227,7 +234,7 @@ __device__ inline void store_scores16(const Frame& frame, const Share16& share, 
 /// did in row y: only the rows close to the peak are searched again for the second one.
 __device__ inline void find_peak16(const Frame& frame, const Share16& share, const Outputs16& out, int y,
                                    const Best& of_row, const float* tile, int stride) {
-  Best best = best_of_block(of_row);
+  const Best best = best_of_block(of_row);
   const int best_y = best.index >> 16, best_x = best.index & 0xffff;
   Best second = abs(y - best_y) > 2 ? of_row : Best::none();
   for (int x = threadIdx.x; x < frame.nx; x += blockDim.x) {
@@ -236,9 +243,9 @@ __device__ inline void find_peak16(const Frame& frame, const Share16& share, con
       second.take({tile[row * stride + x], packed_shift(x, row)});
   }
   second = best_of_block(second);
-  if (best.index >= 0) best.index = best_y * frame.nx + best_x;
   if (threadIdx.x < warp_size)
-    store_peak(frame, out.measure, tile, stride, best, second, out.peaks + share.pair);
+    store_peak(frame, out.measure, {best.score, best_x, best_y}, second.score, out.peaks + share.pair,
+               [&](int x, int row) { return tile[row * stride + x]; });
 }
 
 /// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it, but for what
@@ -421,7 +428,7 @@ template <typename Method>
 bool scores_fit16(const NccJob& job, bool peaks) {
   const auto cut = choose_cut16<Method>(job, true);
   const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
-  return cut.shared_bytes() <= most_shared_bytes16 && (!peaks || one_block_per_pair);
+  return fits(job, cut) && (!peaks || one_block_per_pair);
 }
 
 }  // namespace dic::kernels

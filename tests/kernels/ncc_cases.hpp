@@ -150,6 +150,7 @@ inline std::vector<Case> ncc_cases() {
       make_case("templates_in_a_picture", Form::n_to_m, 3, 1, 20, 18, 150, 170, valid(20, 18, 150, 170)),
       make_case("valid_33_3", Form::one_to_many, 1, 3, 33, 33, 39, 39, valid(33, 33, 39, 39)),
       make_case("valid_not_square", Form::n_to_m, 2, 3, 9, 41, 23, 57, valid(9, 41, 23, 57)),
+      make_case("wide", Form::one_to_one, 2, 2, 3, 420, 7, 430, valid(3, 420, 7, 430)),
       make_case("tall", Form::one_to_one, 2, 2, 101, 3, 130, 5, full(101, 3, 130, 5)),
       make_case("wide", Form::one_to_many, 1, 3, 5, 150, 7, 170, full(5, 150, 7, 170)),
       make_case("groups_of_both_sides", Form::n_to_m, 9, 6, 10, 12, 14, 9, full(10, 12, 14, 9)),
