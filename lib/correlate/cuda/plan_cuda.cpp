@@ -14,24 +14,65 @@ Surfaces::Type sums_of(ScalarType type, Measure measure, int ref_h, int ref_w) {
 constexpr std::array data_centre{80, 87, 90, 100, 103};  ///< compute capabilities
 
 /// cuda-u8-tensor keeps a block's window and reference in shared memory: 160 KB hold 255x255 elements, the 99
-/// KB of desktop GPUs 128x128.
-bool fits_shared_memory(const CorrelateShape& shape, int compute_capability) {
-  return std::max(shape.ref_h, shape.ref_w) <= 128 ||
-         std::ranges::find(data_centre, compute_capability) != data_centre.end();
+/// KB of desktop GPUs 128x128. The others say what they need.
+bool fits_shared_memory(const kernels::NccVariant& variant, const CorrelateShape& shape,
+                        int compute_capability) {
+  const bool large = std::ranges::find(data_centre, compute_capability) != data_centre.end();
+  if (variant.name == "cuda-u8-tensor") return large || std::max(shape.ref_h, shape.ref_w) <= 128;
+  const int limit = !large ? 99 : compute_capability >= 90 ? 227 : 163;  // KB
+  return !variant.shared_bytes || variant.shared_bytes(job_of(shape)) <= limit * 1024;
 }
 
-/// True where a tensor-core variant for 16-bit pictures does the job on such a device.
-bool can_do_16_bit(std::string_view name, const CorrelateShape& shape, int compute_capability) {
+bool can_do(std::string_view name, const CorrelateShape& shape, const DeviceFacts& device) {
   const kernels::NccVariant& variant = variant_named(name);
-  const kernels::NccJob job = job_of(shape);
-  if (shape.shifts.count() == 0 || shape.type != ScalarType::u16 ||
-      std::ranges::find(variant.measures, shape.measure) == variant.measures.end() ||
-      !kernels::refusal(variant, job).empty())
-    return false;
-  const bool large = std::ranges::find(data_centre, compute_capability) != data_centre.end();
-  const int limit = !large ? 99 : compute_capability >= 90 ? 227 : 163;  // KB
-  return variant.shared_bytes(job) <= limit * 1024;
+  const bool loads_cufft = variant.lacks != nullptr;
+  return std::ranges::find(variant.types, shape.type) != variant.types.end() &&
+         std::ranges::find(variant.measures, shape.measure) != variant.measures.end() &&
+         shape.shifts.count() > 0 && (device.cufft || !loads_cufft) &&
+         kernels::refusal(variant, job_of(shape)).empty() &&
+         fits_shared_memory(variant, shape, device.compute_capability);
 }
+
+/// Multiply-adds of elements that meet, in all pairs.
+double work(const CorrelateShape& shape) {
+  const auto meet = [](int ref, int search, int first, int last) {
+    double sum = 0;
+    for (int shift = first; shift <= last; ++shift)
+      sum += std::max(0, std::min(ref, search - shift) - std::max(0, -shift));
+    return sum;
+  };
+  const Shifts& s = shape.shifts;
+  return static_cast<double>(shape.pairs) * meet(shape.ref_h, shape.search_h, s.dy_min, s.dy_max) *
+         meet(shape.ref_w, shape.search_w, s.dx_min, s.dx_max);
+}
+
+/// Transforms have a cost of their own: a few us for one pair.
+bool pays_transforms(const CorrelateShape& shape) { return work(shape) >= 1e6; }
+/// cuFFT moves every spectrum through memory several times: that pays for large references with many shifts.
+bool pays_cufft(const CorrelateShape& shape) {
+  return std::min(shape.ref_h, shape.ref_w) >= 48 && std::min(shape.shifts.ny(), shape.shifts.nx()) >= 32;
+}
+/// A thread for each of so few shifts leaves most of a large GPU idle.
+bool has_few_shifts(const CorrelateShape& shape) { return shape.pairs * shape.shifts.count() <= 32768; }
+
+/// The first rule holds whose variant can do the job and pays.
+struct Rule {
+  std::string_view variant;
+  const char* reason;
+  bool (*pays)(const CorrelateShape& shape) = nullptr;  ///< null: always
+};
+constexpr Rule rules[]{
+    {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
+    {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
+    {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
+    {"cuda-f32-scores", "float pictures: scores from f32 products about the means"},
+    {"cuda-fft-fused", "float sums: transforms that stay in shared memory", pays_transforms},
+    {"cuda-fft-split", "float sums of large matrices: transforms", pays_transforms},
+    {"cuda-fft", "large references with many shifts: transforms by cuFFT", pays_cufft},
+    {"cuda-warp-per-shift", "few shifts: a warp for each", has_few_shifts},
+    {"cuda-dp4a", "8-bit pictures, any shifts: four products in an instruction"},
+    {"cuda-registers", "many shifts: tiles of them in registers"},
+};
 
 }  // namespace
 
@@ -74,18 +115,10 @@ std::string problem(std::string_view name, const CorrelateShape& shape) {
 
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device) {
   if (shape.masked) throw UsageError("The CUDA backend does not take masks: use --device cpu.");
-  const kernels::NccVariant& tensor = variant_named("cuda-u8-tensor");
-  if (shape.type == ScalarType::u8 && kernels::refusal(tensor, job_of(shape)).empty() &&
-      fits_shared_memory(shape, device.compute_capability))
-    return {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"};
-  if (can_do_16_bit("cuda-f16-tensor", shape, device.compute_capability))
-    return {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"};
-  if (can_do_16_bit("cuda-u16-tensor", shape, device.compute_capability))
-    return {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"};
-  constexpr std::int64_t too_few_for_threads = 32768;  // a thread each leaves most of a large GPU idle
-  if (shape.pairs * shape.shifts.count() <= too_few_for_threads)
-    return {"cuda-warp-per-shift", "few shifts: a warp for each"};
-  return {"cuda-basic", "many shifts: a thread for each"};
+  for (const Rule& rule : rules)
+    if (can_do(rule.variant, shape, device) && (!rule.pays || rule.pays(shape)))
+      return {std::string(rule.variant), rule.reason};
+  return {"cuda-basic", "the variant that does everything"};
 }
 
 }  // namespace dic::correlate::cuda
