@@ -32,6 +32,16 @@ __device__ Real<T> centred(std::int64_t n, Product product, SumA sum_a, SumB sum
                               static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
 }
 
+/// Of float sums: what is smaller beside all that went through them is rounding.
+constexpr double rounding = 1e-13;
+
+/// n * sum of squared deviations, of float elements; 0 where only rounding is left. `summed`: all squares
+/// that have gone through the sums, those that were taken out again too.
+__device__ inline double variation_of(double n, double sum, double squares, double summed) {
+  const double variation = n * squares - sum * sum;
+  return variation > rounding * n * summed ? variation : 0;
+}
+
 /// Of n elements.
 template <typename T>
 struct Moments {
@@ -47,25 +57,22 @@ class MomentSums {
   __device__ explicit MomentSums(T origin) : origin_(is_exact<T> ? T{0} : origin) {}
 
   __device__ void add(T element) { add_weighted(element, 1); }
-  /// Undoes add(); integers only, because floats would leave their rounding behind.
-  __device__ void remove(T element) {
-    static_assert(is_exact<T>);
-    add_weighted(element, -1);
-  }
+  /// Undoes add(); floats leave their rounding behind.
+  __device__ void remove(T element) { add_weighted(element, -1); }
   __device__ void sum_over_warp() {
     sum_ = warp_sum(sum_);
     squares_ = warp_sum(squares_);
+    if constexpr (!is_exact<T>) summed_ = warp_sum(summed_);
   }
 
   __device__ Moments<T> moments(std::int64_t n) const {
-    const Real<T> variation = centred<T>(n, squares_, sum_, sum_);
     if constexpr (is_exact<T>) {
-      return {sum_, squares_, variation};
+      return {sum_, squares_, centred<T>(n, squares_, sum_, sum_)};
     } else {
-      constexpr double rounding = 1e-13;  // variations below this part of the mean square are no contrast
       const auto count = static_cast<double>(n), origin = static_cast<double>(origin_);
-      return {sum_ + count * origin, squares_ + origin * (2 * sum_ + count * origin),
-              variation > rounding * count * squares_ ? variation : 0};
+      const double squares = squares_ + origin * (2 * sum_ + count * origin);
+      const bool has_energy = squares > rounding * (summed_ + count * origin * origin);
+      return {sum_ + count * origin, has_energy ? squares : 0, variation_of(count, sum_, squares_, summed_)};
     }
   }
 
@@ -74,10 +81,12 @@ class MomentSums {
     const auto value = static_cast<MomentValue<T>>(element) - static_cast<MomentValue<T>>(origin_);
     sum_ += weight * value;
     squares_ += weight * (value * value);
+    if constexpr (!is_exact<T>) summed_ += value * value;
   }
 
   T origin_;
   MomentValue<T> sum_ = 0, squares_ = 0;
+  MomentValue<T> summed_ = 0;  ///< of floats: squares that were added or removed
 };
 
 }  // namespace dic::kernels

@@ -18,11 +18,13 @@ constexpr std::array u8_only{ScalarType::u8};
 constexpr std::array u16_only{ScalarType::u16};
 constexpr std::array f32_only{ScalarType::f32};
 constexpr std::array fft_types{ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64};
+constexpr std::array all_but_u8{ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64};
 
 constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
 constexpr std::array sums_only{Measure::sums};
 constexpr std::array zncc_only{Measure::zncc};
 
+constexpr FusedScores f32_fused{f32_scores_fit, launch_f32_scores, launch_f32_peaks};
 constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
 constexpr FusedScores u16_tensor_fused{u16_tensor_scores_fit, launch_u16_tensor_scores,
                                        launch_u16_tensor_peaks};
@@ -104,6 +106,15 @@ constexpr std::array variants{
     special("cuda-warp-per-shift-shared-columns",
             "cuda-warp-per-shift-shared, a block per 64 columns of an overlap", all_forms, false,
             launch_warp_per_shift_shared_columns),
+    NccVariant{
+        "cuda-registers",
+        "a thread computes a tile of up to 33 shifts in registers, threads share the rows of large tiles",
+        all_forms, all_but_u8, all_measures, true, nullptr, launch_registers},
+    NccVariant{"cuda-dp4a", "cuda-registers with four 8-bit products in an instruction", all_forms, u8_only,
+               all_measures, true, nullptr, launch_registers},
+    NccVariant{"cuda-f32-scores", "cuda-registers about the means of reference and window, for scores",
+               all_forms, f32_only, zncc_only, true, refuses_f32_scores, nullptr, &f32_fused,
+               f32_scores_shared_bytes},
     NccVariant{"cuda-u8-tensor",
                "8-bit products on tensor cores, exact; for shifts that lie inside the window", all_forms,
                u8_only, all_measures, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},

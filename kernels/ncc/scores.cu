@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the part of the window
-/// under the reference slide down with it: a row enters, a row leaves. For floats, rows is 1.
+/// under the reference slide down with it: a row enters, a row leaves.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
     scores(const __grid_constant__ Frame frame, std::int64_t tasks, int rows, Measure measure, ScoreKind kind,
@@ -55,8 +55,7 @@ __global__ void __launch_bounds__(threads)
       if (inside && y >= first_inside && y <= last_inside) {
         add_row(y + h - 1);
         result = score<T>(measure, n, sums[index], reference, under.moments(n));
-        if constexpr (is_exact<T>)
-          for (int i = 0; i < w; ++i) under.remove(window.row(y)[x + i]);
+        for (int i = 0; i < w; ++i) under.remove(window.row(y)[x + i]);
       }
       out[index] = kind == ScoreKind::value ? value_of(result, measure) : result;
     }
@@ -154,8 +153,7 @@ void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const voi
   if (job.outputs() == 0) return;
   const Frame frame = make_frame(job);
   // The first shift of a group costs h rows of sums, every further one 2.
-  const bool slides = job.type != ScalarType::f32 && job.type != ScalarType::f64;
-  const int rows = slides ? std::max(16, frame.reference.height) : 1;
+  const int rows = std::max(16, frame.reference.height);
   const std::int64_t tasks = frame.pairs * frame.nx * ((frame.ny + rows - 1) / rows);
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     scores<T, Sum><<<grid_size(tasks, threads), threads, 0, stream>>>(

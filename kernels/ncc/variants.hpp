@@ -29,6 +29,14 @@ void launch_warp_per_shift_shared(const NccJob& job, void* out, StreamHandle str
 void launch_warp_per_shift_shared_continuous(const NccJob& job, void* out, StreamHandle stream);
 void launch_warp_per_shift_shared_multimat_right(const NccJob& job, void* out, StreamHandle stream);
 void launch_warp_per_shift_shared_columns(const NccJob& job, void* out, StreamHandle stream);
+void launch_registers(const NccJob& job, void* out, StreamHandle stream);
+
+std::string refuses_f32_scores(const NccJob& job);
+bool f32_scores_fit(const NccJob& job, bool peaks);
+int f32_scores_shared_bytes(const NccJob& job);
+void launch_f32_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                       StreamHandle stream);
+void launch_f32_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
 
 std::string refuses_fft(const NccJob& job);
 void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);

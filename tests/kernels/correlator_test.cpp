@@ -193,6 +193,59 @@ TEST_F(CudaCorrelator, f32) {
   Correlator c("cuda");
   check_all_measures<float>(c);
 }
+
+void check_f32_scores(Correlator& correlator, Problem<float>& problem) {
+  problem.variant = "cuda-f32-scores";
+  check_surfaces(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Measure::zncc);
+}
+TEST_F(CudaCorrelator, f32_scores) {
+  Correlator correlator("cuda");
+  for (const Case& c : ncc_cases()) {
+    if (std::max(c.reference.h, c.reference.w) > 64 || c.pairs > 1000) continue;
+    Problem<float> problem(c);
+    check_f32_scores(correlator, problem);
+    if (HasFatalFailure()) return;
+  }
+}
+TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
+  Correlator correlator("cuda");
+  for (const Case& c :
+       {make_case("64, 32", Form::one_to_one, 3, 3, 64, 64, 128, 128, Shifts::valid(64, 64, 128, 128), 9),
+        make_case("wide", Form::one_to_many, 1, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
+    Problem<float> problem(c);
+    check_f32_scores(correlator, problem);
+  }
+}
+TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_pictures) {
+  Correlator correlator("cuda");
+  Problem<float> problem(
+      make_case("31, 15", Form::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+  // Far from zero beside their contrast, and brighter from pixel to pixel.
+  for (auto* pixels : {&problem.reference, &problem.search})
+    for (std::size_t i = 0; i < pixels->size(); ++i)
+      (*pixels)[i] = 1000 + 30 * (*pixels)[i] + 2 * static_cast<float>(i % 37);
+  check_f32_scores(correlator, problem);
+  std::fill(problem.search.begin(), problem.search.end(), 0.1f);
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::zncc), peaks);
+  for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
+}
+TEST_F(CudaCorrelator, black_areas_of_float_pictures) {
+  Correlator correlator("cuda");
+  Problem<float> problem(
+      make_case("black", Form::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid(11, 9, 61, 47)));
+  // Sums that slide out of the picture's content into nothing must end at nothing.
+  const int width = problem.c.search.picture_w;
+  for (std::size_t i = 0; i < problem.search.size(); ++i)
+    if (i / width % 30 > 12 || i % width < 20) problem.search[i] = 0;
+  for (const char* variant : {"cuda-basic", "cuda-f32-scores"}) {
+    problem.variant = variant;
+    check_surfaces(correlator, problem, Measure::zncc);
+  }
+  problem.variant = "cuda-basic";
+  check_surfaces(correlator, problem, Measure::ncc);
+}
 TEST_F(CudaCorrelator, f64) {
   Correlator c("cuda");
   check_all_measures<double>(c);

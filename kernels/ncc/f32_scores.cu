@@ -1,0 +1,331 @@
+#include "ncc/register_tiles.cuh"
+#include "ncc/scoring.cuh"
+#include "ncc/variants.hpp"
+
+// ZNCC of f32 pictures from f32 products. Reference and window are staged less their means, so that the sums
+// of products are as small as the covariance and lose no more than float rounding. Sums over the window are
+// f64.
+namespace dic::kernels {
+namespace {
+
+using F32 = Operands<float, float>;
+
+/// Sum and sum of squares of elements.
+struct RunSums {
+  double sum = 0, squares = 0;
+
+  __device__ void add(const RunSums& other) {
+    sum += other.sum;
+    squares += other.squares;
+  }
+  __device__ void remove(const RunSums& other) {
+    sum -= other.sum;
+    squares -= other.squares;
+  }
+  __device__ static RunSums of(float element) { return {element, double{element} * element}; }
+};
+
+/// Shared memory beyond the operands: sums over runs of the window's rows, of as many columns of shifts as
+/// there is room for, where partial sums come later; and a sum and a scale for every shift.
+struct ScoreLayout {
+  int operand_words, rows, columns, terms_at, shifts;
+
+  explicit ScoreLayout(const Cut& cut) {
+    constexpr int most_run_bytes = 40 * 1024;
+    operand_words = round_up(cut.pair_words(), 4);
+    rows = cut.y.shifts_of_block() - 1 + cut.y.reference;
+    const int all = cut.x.shifts_of_block();
+    const int stripes = ShiftAxis::ceil(all * rows * static_cast<int>(sizeof(RunSums)), most_run_bytes);
+    columns = ShiftAxis::ceil(all, stripes);
+    const int run_words = rows * columns * static_cast<int>(sizeof(RunSums) / sizeof(float));
+    terms_at = std::max(operand_words + run_words, cut.shared_bytes() / 4);
+    shifts = all * cut.y.shifts_of_block();
+  }
+  int bytes() const { return 4 * (terms_at + 2 * shifts); }
+};
+
+/// Adds up every value over the threads of a block, in every thread.
+template <int count>
+__device__ void sum_over_block(double (&values)[count]) {
+  __shared__ double of_warp[warp_size][count];
+  __syncthreads();  // readers of earlier sums are done
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    values[i] = warp_sum(values[i]);
+    if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size][i] = values[i];
+  }
+  __syncthreads();
+  const int warps = static_cast<int>(blockDim.x) / warp_size;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    values[i] = of_warp[0][i];
+    for (int w = 1; w < warps; ++w) values[i] += of_warp[w][i];
+  }
+}
+
+/// rows x columns elements in shared memory.
+struct StagedMatrix {
+  float* first;
+  int rows, columns;
+  RowLayout layout;
+
+  template <typename Body>
+  __device__ void for_each(Body&& body) const {
+    const Cells cells(columns);
+    for (int row = cells.row(); row < rows; row += cells.rows_at_once())
+      for (int column = cells.column(); column < columns; column += cells.columns_at_once())
+        body(first[layout.at(row) + column]);
+  }
+  __device__ float sum_of_thread() const {
+    float sum = 0;
+    for_each([&](float element) { sum += element; });
+    return sum;
+  }
+  __device__ RunSums subtract(float mean) const {
+    RunSums of_thread;
+    for_each([&](float& element) {
+      element -= mean;
+      of_thread.add(RunSums::of(element));
+    });
+    return of_thread;
+  }
+};
+
+/// What scores need to know of a reference and its window, both about their means.
+struct CentredTerms {
+  float sum, scale;  ///< of the reference: inverse root of its variation, 0 = no contrast
+  double window_squares;
+
+  /// Centres both.
+  __device__ CentredTerms(const StagedMatrix& reference, const StagedMatrix& window) {
+    const int n = reference.rows * reference.columns;
+    double means[]{reference.sum_of_thread(), window.sum_of_thread()};
+    sum_over_block(means);
+    const RunSums of_reference = reference.subtract(static_cast<float>(means[0] / n));
+    const RunSums of_window = window.subtract(static_cast<float>(means[1] / (window.rows * window.columns)));
+    double sums[]{of_reference.sum, of_reference.squares, of_window.squares};
+    sum_over_block(sums);
+    sum = static_cast<float>(sums[0]);
+    scale = scale_of(variation_of(n, sums[0], sums[1], sums[1]));
+    window_squares = sums[2];
+  }
+  __device__ static float scale_of(double variation) {
+    return variation > 0 ? inverse_root(static_cast<float>(variation)) : 0.0f;
+  }
+};
+
+/// The sums over the window under the reference, for every shift of a block.
+class WindowTerms {
+ public:
+  __device__ WindowTerms(const ScoreLayout& layout, double window_squares, float* shared)
+      : layout_(layout),
+        window_squares_(window_squares),
+        runs_(reinterpret_cast<RunSums*>(shared + layout.operand_words)),
+        sums_(shared + layout.terms_at),
+        scales_(sums_ + layout.shifts) {}
+
+  /// `first_row`: the window's row under the first row of the block's shifts. Shifts that are not
+  /// is_defined(x, y) get their score.
+  template <typename Defined>
+  __device__ void fill(const TileBlock& block, const StagedMatrix& window, int first_row, int height,
+                       int width, const Defined& is_defined) const {
+    for (int x = 0; x < block.shifts_x; x += layout_.columns) {
+      const int columns = min(layout_.columns, block.shifts_x - x);
+      sum_runs(window, first_row, x, height + block.shifts_y - 1, columns, width);
+      __syncthreads();
+      sum_windows(block, x, columns, height, width, is_defined);
+      __syncthreads();
+    }
+  }
+
+  /// n sum(a b) - sum(a) sum(b), scaled, in the scale's place.
+  __device__ void score(int shift, int n, float product, const CentredTerms& centred) const {
+    const float covariance = static_cast<float>(n) * product - centred.sum * sums_[shift];
+    const float score = covariance * (centred.scale * scales_[shift]);
+    const bool has_contrast = scales_[shift] > 0 && centred.scale > 0;
+    scales_[shift] = has_contrast ? fminf(fmaxf(score, -1.0f), 1.0f) : undefined;
+  }
+  __device__ float* scores() const { return scales_; }
+
+ private:
+  /// A thread does some neighbouring runs of a row.
+  __device__ void sum_runs(const StagedMatrix& window, int first_row, int x0, int rows, int columns,
+                           int width) const {
+    for_each_stretch(rows, columns, [&](int row, int begin, int end) {
+      RunSums* const out = runs_ + row * layout_.columns;
+      const int staged = first_row + row;
+      const bool exists = staged >= 0 && staged < window.rows;
+      const float* elements = window.first + window.layout.at(exists ? staged : 0) + x0;
+      RunSums run;
+      for (int i = begin; i < begin + width - 1; ++i) run.add(RunSums::of(elements[i]));
+      for (int x = begin; x < end; ++x) {
+        run.add(RunSums::of(elements[x + width - 1]));
+        out[x] = run;
+        run.remove(RunSums::of(elements[x]));
+      }
+    });
+  }
+  /// A thread does some shifts below each other.
+  template <typename Defined>
+  __device__ void sum_windows(const TileBlock& block, int x0, int columns, int height, int width,
+                              const Defined& is_defined) const {
+    for_each_stretch(columns, block.shifts_y, [&](int x, int begin, int end) {
+      const RunSums* run = runs_ + begin * layout_.columns + x;
+      RunSums sum;
+      for (int i = 0; i < height - 1; ++i) sum.add(run[i * layout_.columns]);
+      for (int y = begin; y < end; ++y, run += layout_.columns) {
+        sum.add(run[(height - 1) * layout_.columns]);
+        const double variation = variation_of(height * width, sum.sum, sum.squares, window_squares_);
+        const int shift = y * block.shifts_x + x0 + x;
+        sums_[shift] = static_cast<float>(sum.sum);
+        scales_[shift] = is_defined(x0 + x, y) ? CentredTerms::scale_of(variation) : undefined;
+        sum.remove(*run);
+      }
+    });
+  }
+
+  /// Shares out lines of `length` cells: body(line, begin, end).
+  template <typename Body>
+  __device__ static void for_each_stretch(int lines, int length, Body&& body) {
+    const int threads = static_cast<int>(blockDim.x), per_line = max(threads / lines, 1);
+    const int stretch = (length + per_line - 1) / per_line;
+    for (int i = threadIdx.x; i < lines * per_line; i += threads) {
+      const int begin = i / lines * stretch;
+      if (begin < length) body(i % lines, begin, min(begin + stretch, length));
+    }
+  }
+
+  const ScoreLayout& layout_;
+  double window_squares_;
+  RunSums* runs_;
+  float *sums_, *scales_;
+};
+
+/// What a launch writes: the scores of all shifts, or the peaks of all pairs.
+struct ScoreOutput {
+  ScoreKind kind = ScoreKind::score;
+  float* scores = nullptr;
+  Peak* peaks = nullptr;
+};
+
+/// Writes a block's packed scores to the surfaces of the job.
+__device__ void store_scores(const Frame& frame, const TileBlock& block, const float* surface,
+                             int tile_columns, int tile_rows, const ScoreOutput& out) {
+  for (int i = threadIdx.x; i < block.shifts_x * block.shifts_y; i += blockDim.x) {
+    const int y = i / block.shifts_x, x = i - y * block.shifts_x;
+    const std::int64_t row = block.first_pair * frame.ny + block.tile_y * tile_rows + y;
+    out.scores[row * frame.nx + block.tile_x * tile_columns + x] =
+        out.kind == ScoreKind::value ? value_of(surface[i], Measure::zncc) : surface[i];
+  }
+}
+
+/// Finds the peak of a packed surface, which is all of a pair.
+__device__ void find_peak(const Frame& frame, const float* surface, Peak* out) {
+  const auto search = [&](auto&& wanted) {
+    Best best = Best::none();
+    for (int i = threadIdx.x; i < frame.nx * frame.ny; i += blockDim.x)
+      if (surface[i] > best.score && wanted(i)) best = {surface[i], i};
+    return best_of_block(best);
+  };
+  const Best best = search([](int) { return true; });
+  const Best second = search([&](int i) { return best.index >= 0 && is_far(i, best.index, frame.nx); });
+  if (threadIdx.x < warp_size) store_peak(frame, Measure::zncc, surface, frame.nx, best, second, out);
+}
+
+/// 96 registers let four blocks of 160 threads meet on a multiprocessor.
+template <typename Tile>
+__global__ void __maxnreg__(96)
+    f32_scores(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut,
+               const __grid_constant__ ScoreLayout layout, std::int64_t tasks,
+               const __grid_constant__ ScoreOutput out) {
+  extern __shared__ uint4 shared[];
+  auto* const words = reinterpret_cast<float*>(shared);
+  const int h = frame.reference.height, w = frame.reference.width;
+  for_each_task(tasks, 1, 0, [&](std::int64_t task) {
+    const TileBlock block(frame, cut, task);
+    __syncthreads();  // the last task's readers are done
+    stage_band<float>(frame, cut, block, 0, 0, words);
+    __syncthreads();
+    const StagedMatrix staged_window{words, cut.window_rows, cut.window_columns, cut.window};
+    const StagedMatrix reference{words + cut.window_words() + cut.y.lead * cut.reference_stride, h, w,
+                                 RowLayout{cut.reference_stride}};
+    const CentredTerms centred(reference, staged_window);
+
+    const int dx = frame.dx_min + block.tile_x * Tile::columns, dy = frame.dy_min + block.tile_y * Tile::rows;
+    const auto window = load_matrix<float>(frame.search, frame.window_of(block.first_pair));
+    const WindowTerms terms(layout, centred.window_squares, words);
+    terms.fill(block, staged_window, dy - first_window_row(cut, block, 0), h, w, [&](int x, int y) {
+      return dx + x >= window.x0 && dx + x + w <= window.x1 && dy + y >= window.y0 && dy + y + h <= window.y1;
+    });
+    const PartialSums<F32, Tile> products(cut, block, 0, 0, shared);
+    products.for_each_row([&](int, int x, int y, const auto& sums) {
+      if (y >= block.shifts_y) return;
+#pragma unroll
+      for (int i = 0; i < Tile::columns; ++i)
+        if (x + i < block.shifts_x) terms.score(y * block.shifts_x + x + i, h * w, sums[i], centred);
+    });
+    __syncthreads();
+    if (out.scores) store_scores(frame, block, terms.scores(), Tile::columns, Tile::rows, out);
+    if (out.peaks) find_peak(frame, terms.scores(), out.peaks + block.first_pair);
+  });
+}
+
+/// A pair's shifts are cut into blocks only where they must be: all launches of a job agree on whether peaks
+/// fit.
+template <typename Tile>
+Cut scored_cut(const NccJob& job) {
+  constexpr int most_bytes = 96 * 1024;  // all devices but those of compute capability 7.5
+  Cut cut = cut_shape<F32, Tile>(job);
+  const auto too_large = [&] {
+    measure<F32, Tile>(cut);
+    return cut.threads() > most_threads || ScoreLayout(cut).bytes() > most_bytes;
+  };
+  while (too_large() && (cut_finer(cut.y) || cut_finer(cut.x))) {
+  }
+  return cut;
+}
+
+Cut cut_for(const NccJob& job) {
+  return visit_best_tile<F32>(job, [&]<typename Tile>(Tile) { return scored_cut<Tile>(job); });
+}
+
+template <typename Tile>
+void launch_tile(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
+  const Cut cut = scored_cut<Tile>(job);
+  const ScoreLayout layout(cut);
+  const std::int64_t tasks = job.pairs * cut.blocks_of_pair();
+  const auto kernel = f32_scores<Tile>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes()),
+        describe("cuda-f32-scores", job));
+  kernel<<<grid_size(tasks, 1), cut.threads(), layout.bytes(), stream>>>(make_frame(job), cut, layout, tasks,
+                                                                         out);
+  check_launch(describe("cuda-f32-scores", job));
+}
+void launch(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  visit_best_tile<F32>(job, [&]<typename Tile>(Tile) { launch_tile<Tile>(job, out, stream); });
+}
+
+}  // namespace
+
+std::string refuses_f32_scores(const NccJob& job) {
+  if (std::max(job.reference.height, job.reference.width) > most_band)
+    return "cuda-f32-scores does references up to 64x64.";
+  return {};
+}
+
+bool f32_scores_fit(const NccJob& job, bool peaks) {
+  return !peaks || job.shifts.count() == 0 || cut_for(job).blocks_of_pair() == 1;
+}
+
+int f32_scores_shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
+
+void launch_f32_scores(const NccJob& job, Measure, ScoreKind kind, float* scores, StreamHandle stream) {
+  launch(job, {.kind = kind, .scores = scores}, stream);
+}
+
+void launch_f32_peaks(const NccJob& job, Measure, Peak* peaks, StreamHandle stream) {
+  launch(job, {.peaks = peaks}, stream);
+}
+
+}  // namespace dic::kernels

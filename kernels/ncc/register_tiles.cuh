@@ -1,0 +1,518 @@
+#pragma once
+
+#include <cuda_pipeline.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "ncc/shift_tiles.hpp"
+#include "ncc/u8_shared.cuh"
+
+/// A thread computes a tile of neighbouring shifts in registers: in a step it multiplies a few words of one
+/// row of the window with those of `rows` rows of the reference, and every word of the window serves all
+/// shifts of the tile. Threads of a warp have different tiles and the same words of the reference: these are
+/// broadcast. Where tiles have many steps, several threads share them; their partial sums meet in shared
+/// memory and are added in a fixed order, which depends on the sizes of the matrices and on the shifts alone:
+/// results repeat to the last bit.
+namespace dic::kernels {
+
+constexpr int most_threads = 512;
+constexpr int most_shared_bytes = 64 * 1024;  // what every supported device has
+constexpr int most_band = 64;
+constexpr int most_tiles = warp_size;      // of a block, along one axis
+constexpr int most_columns_of_block = 96;  // shifts
+constexpr int most_groups = 32;            // of steps, along one axis
+constexpr int threads_of_pair = 256;  // that are wanted, unless it makes too many or too few steps for each
+constexpr int fewest_steps = 24, most_steps = 128;
+constexpr int roomy_threads = 160;  // of a block that does several pairs
+constexpr int blocks_that_fill = 264;
+
+/// How elements T become Sums. Shared memory holds Words of `columns` neighbouring elements; a step
+/// multiplies `words` of the reference with the window, and a band is summed up as Partial.
+template <typename T, typename Sum>
+struct Operands {
+  using Word =
+      cuda::std::conditional_t<cuda::std::is_same_v<T, std::uint16_t>, std::uint32_t,
+                               cuda::std::conditional_t<cuda::std::is_same_v<Sum, double>, double, T>>;
+  using Partial = Sum;
+  static constexpr int columns = 1;
+  static constexpr int words = 32 / sizeof(Word);
+};
+/// A band has at most 64 x 64 elements: its sums fit 32 bits.
+template <typename Sum>
+struct Operands<std::uint8_t, Sum> {
+  using Word = std::uint32_t;
+  using Partial = std::uint32_t;
+  static constexpr int columns = 4;
+  static constexpr int words = 4;
+};
+
+/// Which shifts a thread computes.
+template <int of_columns, int of_rows>
+struct Tile {
+  static constexpr int columns = of_columns, rows = of_rows;
+};
+using NarrowTile = Tile<9, 3>;
+using WideTile = Tile<11, 3>;
+using HighTile = Tile<8, 4>;
+
+/// Where the rows of a window begin in shared memory. With 4 rows to a tile, every fourth row begins a word
+/// later: no other distance of rows would give neighbouring tiles banks of their own.
+struct RowLayout {
+  int stride = 0, skew = 31;
+
+  __host__ __device__ int at(int row) const { return row * stride + (row >> skew); }
+};
+
+/// How a job is cut. A block does `pairs` pairs over a rectangle of tiles.
+struct Cut {
+  ShiftAxis x, y;
+  int pairs = 1;
+  int threads_of_pair = 0;  ///< at most
+  int window_rows = 0, window_columns = 0;
+  RowLayout window;
+  int reference_rows = 0, reference_columns = 0, reference_stride = 0;  ///< the stride in words
+  int word_bytes = 0, thread_bytes = 0;
+
+  __host__ __device__ int window_words() const { return round_up(window.at(window_rows), 4); }
+  __host__ __device__ int reference_words() const { return reference_rows * reference_stride; }
+  __host__ __device__ int pair_words() const { return window_words() + reference_words(); }
+  int threads() const { return round_up(std::max(pairs * threads_of_pair, 1), warp_size); }
+  int shared_bytes() const {
+    return pairs * std::max(pair_words() * word_bytes, threads_of_pair * thread_bytes);
+  }
+  std::int64_t blocks_of_pair() const { return std::int64_t{x.blocks} * y.blocks; }
+  bool fits() const { return threads() <= most_threads && shared_bytes() <= most_shared_bytes; }
+};
+
+/// The most (tile, group) with steps that a block has along an axis.
+inline int most_parts(const ShiftAxis& axis) {
+  int most = 0;
+  for (int block = 0; block < axis.blocks; ++block) {
+    for (int band = 0; band < axis.bands; ++band) {
+      int parts = 0;
+      for (int tile = 0; tile < axis.tiles; ++tile) {
+        const Steps all = axis.steps(block * axis.tiles + tile, band);
+        if (all.count() > 0)
+          parts += (all.last - 1) / axis.steps_of_group - all.first / axis.steps_of_group + 1;
+      }
+      most = std::max(most, parts);
+    }
+  }
+  return most;
+}
+inline std::int64_t all_steps(const ShiftAxis& axis) {
+  std::int64_t steps = 0;
+  for (int band = 0; band < axis.bands; ++band)
+    for (int tile = 0; tile < axis.all_tiles; ++tile) steps += axis.steps(tile, band).count();
+  return steps;
+}
+
+/// Lanes of a warp that do not get a bank of their own, where neighbouring lanes have neighbouring tiles.
+template <typename K, typename Tile>
+int bank_conflicts(int tiles_x, const RowLayout& rows) {
+  unsigned taken = 0;
+  for (int lane = 0; lane < warp_size; ++lane) {
+    const int tile_x = lane % tiles_x, tile_y = lane / tiles_x;
+    taken |= 1u << (tile_x * Tile::columns / K::columns + rows.at(tile_y * Tile::rows)) % 32;
+  }
+  return warp_size - std::popcount(taken);
+}
+/// The distance of rows of at least `words` words that has the fewest conflicts.
+template <typename K, typename Tile>
+RowLayout spread(int words, int tiles_x) {
+  RowLayout best;
+  best.skew = Tile::rows == 4 ? 2 : 31;
+  int fewest = warp_size + 1;
+  for (RowLayout layout = best; layout.stride < words + 32 && fewest > 0; ++layout.stride) {
+    if (layout.stride < words) layout.stride = words;
+    const int conflicts = bank_conflicts<K, Tile>(tiles_x, layout);
+    if (conflicts < fewest) best = layout, fewest = conflicts;
+  }
+  return best;
+}
+
+/// Sizes of memory and block, from the axes.
+template <typename K, typename Tile>
+void measure(Cut& cut) {
+  const int band_columns = round_up(std::min(cut.x.reference, cut.x.band), cut.x.unit);
+  const int band_rows = std::min(cut.y.reference, cut.y.band);
+  cut.window_columns = cut.x.shifts_of_block() - 1 + band_columns;
+  cut.window_rows = std::min(cut.y.window, cut.y.shifts_of_block() - 1 + band_rows);
+  // Words of several elements are read up to two further on.
+  cut.window = spread<K, Tile>((cut.window_columns + K::columns - 1) / K::columns + (K::columns > 1 ? 2 : 0),
+                               cut.x.tiles);
+  cut.reference_rows = band_rows + 2 * cut.y.lead;
+  cut.reference_columns = band_columns;
+  cut.reference_stride = band_columns / K::columns | 4;  // rows do not begin in one bank
+  cut.threads_of_pair = most_parts(cut.x) * most_parts(cut.y);
+}
+
+/// Cuts an axis into more blocks than it has; false where it cannot.
+inline bool cut_finer(ShiftAxis& axis) {
+  if (axis.tiles == 1) return false;
+  axis.cut_blocks(ShiftAxis::ceil(axis.all_tiles, axis.tiles - 1));
+  return true;
+}
+
+/// Nothing here depends on the number of pairs, so that the order of the sums does not either.
+template <typename K, typename Tile>
+Cut cut_shape(const NccJob& job) {
+  Cut cut;
+  cut.x = {.tile = Tile::columns,
+           .unit = K::columns * K::words,
+           .lead = 0,
+           .shift_min = job.shifts.dx_min,
+           .shifts = job.shifts.nx(),
+           .reference = job.reference.width,
+           .window = job.search.width};
+  cut.y = {.tile = Tile::rows,
+           .unit = 1,
+           .lead = Tile::rows - 1,
+           .shift_min = job.shifts.dy_min,
+           .shifts = job.shifts.ny(),
+           .reference = job.reference.height,
+           .window = job.search.height};
+  cut.word_bytes = sizeof(typename K::Word);
+  cut.thread_bytes = Tile::columns * Tile::rows * sizeof(typename K::Partial);
+  cut.x.cut_bands(most_band * 4 / cut.word_bytes);
+  cut.y.cut_bands(most_band * 4 / cut.word_bytes);
+  cut.x.cut_blocks(ShiftAxis::ceil(cut.x.shifts, most_columns_of_block));
+  cut.y.cut_blocks(ShiftAxis::ceil(cut.y.shifts, most_tiles * Tile::rows));
+  const std::int64_t even = all_steps(cut.x) * all_steps(cut.y) / threads_of_pair;
+  const int steps = static_cast<int>(std::clamp<std::int64_t>(even, fewest_steps, most_steps));
+  const auto nearest = [](int value, int unit) {
+    return std::clamp((value + unit / 2) / unit, 1, most_groups);
+  };
+  cut.y.cut_groups(nearest(cut.y.most_steps(), steps));
+  cut.x.cut_groups(nearest(cut.x.most_steps() * cut.y.steps_of_group, steps));
+  return cut;
+}
+
+/// As many pairs as fill whole warps best.
+inline int choose_pairs(const Cut& cut, std::int64_t pairs) {
+  const auto idle = [&](int n) {
+    return round_up(n * cut.threads_of_pair, warp_size) - n * cut.threads_of_pair;
+  };
+  int best = 1;
+  for (Cut more = cut; more.pairs * cut.threads_of_pair <= roomy_threads && more.fits(); ++more.pairs) {
+    if (pairs * cut.blocks_of_pair() < std::int64_t{blocks_that_fill} * more.pairs) break;
+    if (idle(more.pairs) * best <= idle(best) * more.pairs) best = more.pairs;
+  }
+  return best;
+}
+
+template <typename K, typename Tile>
+Cut make_cut(const NccJob& job) {
+  Cut cut = cut_shape<K, Tile>(job);
+  measure<K, Tile>(cut);
+  while ((!cut.fits() || job.pairs * cut.blocks_of_pair() < blocks_that_fill) &&
+         (cut_finer(cut.y) || (!cut.fits() && cut_finer(cut.x))))
+    measure<K, Tile>(cut);
+  cut.pairs = choose_pairs(cut, job.pairs);
+  return cut;
+}
+
+/// Calls visit(Tile{}) with the shape that computes the fewest shifts which nobody wants.
+template <typename K, typename Visitor>
+auto visit_best_tile(const NccJob& job, Visitor&& visit) {
+  const auto cost = [&]<typename Tile>(Tile) {
+    const double shifts =
+        round_up(job.shifts.nx(), Tile::columns) * double(round_up(job.shifts.ny(), Tile::rows));
+    const double loads = K::words + (Tile::columns - 1.0) / K::columns + Tile::rows * K::words / 4.0;
+    return shifts * (1 + loads / (Tile::columns * Tile::rows * K::words));
+  };
+  const double narrow = cost(NarrowTile{});
+  if constexpr (sizeof(typename K::Partial) == 4) {
+    const double wide = cost(WideTile{}), high = cost(HighTile{});
+    if constexpr (K::columns == 1)
+      if (high <= std::min(narrow, wide)) return visit(HighTile{});
+    if (wide <= narrow) return visit(WideTile{});
+  }
+  return visit(NarrowTile{});
+}
+
+/// rows x columns of a matrix from (y, x) on, as words; what does not exist is zero.
+template <typename Word, typename T>
+__device__ void stage(const Matrix<T>& matrix, int y, int x, int rows, int columns, const RowLayout& layout,
+                      Word* shared) {
+  const Cells cells(columns);
+  for (int column = cells.column(); column < columns; column += cells.columns_at_once()) {
+    const bool in_columns = x + column >= matrix.x0 && x + column < matrix.x1;
+#pragma unroll 4
+    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) {
+      const bool exists = in_columns && y + row >= matrix.y0 && y + row < matrix.y1;
+      Word* const target = shared + layout.at(row) + column;
+      const T* const source = exists ? matrix.row(y + row) + x + column : matrix.origin;
+      if constexpr (cuda::std::is_same_v<T, Word>)
+        __pipeline_memcpy_async(target, source, sizeof(T), exists ? 0 : sizeof(T));
+      else
+        *target = exists ? static_cast<Word>(__ldg(source)) : Word{0};
+    }
+  }
+}
+__device__ inline void stage(const Matrix<u8>& matrix, int y, int x, int rows, int columns,
+                             const RowLayout& layout, Word* shared) {
+  stage_words(matrix, y, x, rows, (columns + 3) / 4, layout.stride, shared);
+}
+
+/// What a thread reads of a row of the window in a step: word k begins k elements further on.
+template <typename K, int count>
+__device__ void load_window(const typename K::Word* at, int byte_shift, typename K::Word (&window)[count]) {
+  if constexpr (K::columns == 1) {
+#pragma unroll
+    for (int k = 0; k < count; ++k) window[k] = at[k];
+  } else {
+    Word low = at[0], aligned = __funnelshift_r(low, at[1], byte_shift);
+#pragma unroll
+    for (int k = 0; k < count; k += 4) {
+      const Word high = at[k / 4 + 2], next = __funnelshift_r(at[k / 4 + 1], high, byte_shift);
+#pragma unroll
+      for (int b = 0; b < 4 && k + b < count; ++b) window[k + b] = __funnelshift_r(aligned, next, 8 * b);
+      aligned = next;
+    }
+  }
+}
+template <typename Word, int count>
+__device__ void load_aligned(const Word* at, Word (&words)[count]) {
+  constexpr int per_load = 16 / sizeof(Word);
+#pragma unroll
+  for (int i = 0; i < count; i += per_load) {
+    struct alignas(16) Quad {
+      Word words[per_load];
+    };
+    const Quad quad = *reinterpret_cast<const Quad*>(at + i);
+#pragma unroll
+    for (int k = 0; k < per_load; ++k) words[i + k] = quad.words[k];
+  }
+}
+
+/// One step: sums[d][x] += the products at shift (d, x) of the tile.
+template <typename K, typename Tile>
+__device__ void multiply_step(const typename K::Word* window_at, int byte_shift,
+                              const typename K::Word* reference_at, int reference_stride,
+                              typename K::Partial (&sums)[Tile::rows][Tile::columns]) {
+  constexpr int count = Tile::columns + K::columns * (K::words - 1);
+  typename K::Word window[count];
+  load_window<K>(window_at, byte_shift, window);
+#pragma unroll
+  for (int d = 0; d < Tile::rows; ++d) {
+    typename K::Word reference[K::words];
+    load_aligned(reference_at - d * reference_stride, reference);
+#pragma unroll
+    for (int j = 0; j < K::words; ++j)
+#pragma unroll
+      for (int x = 0; x < Tile::columns; ++x) {
+        if constexpr (K::columns == 4)
+          sums[d][x] = __dp4a(reference[j], window[x + 4 * j], sums[d][x]);
+        else
+          multiply_add(sums[d][x], reference[j], window[x + j]);
+      }
+  }
+}
+
+struct GroupRange {
+  int first, count;
+};
+
+/// The work of a block along one axis: group g has `tiles` tiles from `first` on, all groups before it have
+/// `before` together.
+struct GroupList {
+  struct Group {
+    short first, tiles, before;
+  };
+  Group groups[most_groups];
+  int count, total;
+
+  /// By one warp.
+  __device__ void list(const ShiftAxis& axis, int first_tile, int band) {
+    const int lane = threadIdx.x % warp_size;
+    const Steps steps = lane < axis.tiles ? axis.steps(first_tile + lane, band) : Steps{};
+    int sum = 0;
+    for (int g = 0; g < axis.groups; ++g) {
+      const unsigned tiles = __ballot_sync(0xffffffffu, axis.of_group(steps, g).count() > 0);
+      const int n = __popc(tiles);
+      if (lane == 0)
+        groups[g] = {static_cast<short>(__ffs(tiles) - 1), static_cast<short>(n), static_cast<short>(sum)};
+      sum += n;
+    }
+    if (lane == 0) count = axis.groups, total = sum;
+  }
+  /// The group in which number i lies, where every tile counts n times.
+  __device__ int group_of(int i, int n) const {
+    int g = count - 1;
+    while (groups[g].before * n > i) --g;
+    return g;
+  }
+  /// The groups in which a tile has steps.
+  __device__ GroupRange groups_of(int tile) const {
+    GroupRange range{0, 0};
+    for (int g = count - 1; g >= 0; --g)
+      if (static_cast<unsigned>(tile - groups[g].first) < static_cast<unsigned>(groups[g].tiles))
+        range = {g, range.count + 1};
+    return range;
+  }
+};
+
+/// A block's threads: ordered by group along y, group along x, tile along y, tile along x.
+struct TileParts {
+  GroupList x, y;
+
+  struct Place {
+    int group_x, group_y, tile_x, tile_y;
+  };
+  __device__ int count() const { return x.total * y.total; }
+  __device__ Place place(int i) const {
+    const int group_y = y.group_of(i, x.total);
+    const GroupList::Group of_y = y.groups[group_y];
+    i -= of_y.before * x.total;
+    const int group_x = x.group_of(i, of_y.tiles);
+    const GroupList::Group of_x = x.groups[group_x];
+    i -= of_x.before * of_y.tiles;
+    const int row = i / of_x.tiles;
+    return {group_x, group_y, of_x.first + i - row * of_x.tiles, of_y.first + row};
+  }
+  __device__ int index(const Place& at) const {
+    const GroupList::Group of_x = x.groups[at.group_x], of_y = y.groups[at.group_y];
+    return of_y.before * x.total + of_x.before * of_y.tiles + (at.tile_y - of_y.first) * of_x.tiles +
+           at.tile_x - of_x.first;
+  }
+};
+
+/// What a block works on: pairs from first_pair on, tiles from (tile_y, tile_x) on.
+struct TileBlock {
+  std::int64_t first_pair;
+  int pairs;
+  int tile_x, tile_y;
+  int shifts_x, shifts_y;  ///< that are wanted
+
+  __device__ TileBlock(const Frame& frame, const Cut& cut, std::int64_t task) : tile_x(0), tile_y(0) {
+    if (const int blocks = cut.x.blocks * cut.y.blocks; blocks > 1) {
+      const int block = static_cast<int>(task % blocks);
+      task /= blocks;
+      tile_x = block % cut.x.blocks * cut.x.tiles;
+      tile_y = block / cut.x.blocks * cut.y.tiles;
+    }
+    first_pair = task * cut.pairs;
+    pairs = static_cast<int>(min(std::int64_t{cut.pairs}, frame.pairs - first_pair));
+    shifts_x = min(cut.x.shifts_of_block(), frame.nx - tile_x * cut.x.tile);
+    shifts_y = min(cut.y.shifts_of_block(), frame.ny - tile_y * cut.y.tile);
+  }
+};
+
+/// The first row of the window that a band meets.
+__device__ inline int first_window_row(const Cut& cut, const TileBlock& block, int band_y) {
+  return max(0, cut.y.shift_of(block.tile_y) + cut.y.band_begin(band_y));
+}
+
+/// Brings a band to shared memory; it is there after the next barrier.
+template <typename T, typename Word>
+__device__ void stage_band(const Frame& frame, const Cut& cut, const TileBlock& block, int band_x, int band_y,
+                           Word* shared) {
+  const int x = cut.x.band_begin(band_x), y = cut.y.band_begin(band_y);
+  for (int slot = 0; slot < block.pairs; ++slot) {
+    Word* const words = shared + slot * cut.pair_words();
+    const std::int64_t pair = block.first_pair + slot;
+    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    stage(window, first_window_row(cut, block, band_y), cut.x.shift_of(block.tile_x) + x, cut.window_rows,
+          cut.window_columns, cut.window, words);
+    auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
+    reference.y0 = max(reference.y0, y), reference.y1 = min(reference.y1, cut.y.band_end(band_y));
+    stage(reference, y - cut.y.lead, x, cut.reference_rows, cut.reference_columns,
+          RowLayout{cut.reference_stride}, words + cut.window_words());
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+}
+
+/// A thread's share of the products of a band. `row`: of the window's first row of the tile.
+template <typename K, typename Tile>
+__device__ void multiply_part(const Cut& cut, const typename K::Word* words, int tile_x, int row,
+                              Steps steps_x, Steps steps_y,
+                              typename K::Partial (&sums)[Tile::rows][Tile::columns]) {
+  const auto* const reference =
+      words + cut.window_words() + (cut.y.lead + steps_y.first) * cut.reference_stride;
+  for (int step = steps_x.first; step < steps_x.last; ++step) {
+    const int column = tile_x * Tile::columns + step * K::columns * K::words;
+    const auto* const window = words + column / K::columns;
+    const auto* reference_at = reference + step * K::words;
+#pragma unroll 1
+    for (int i = steps_y.first; i < steps_y.last; ++i) {
+      multiply_step<K, Tile>(window + cut.window.at(row + i), 8 * (column % K::columns), reference_at,
+                             cut.reference_stride, sums);
+      reference_at += cut.reference_stride;
+    }
+  }
+}
+
+/// The sums of a band, part by part, in the place of its operands.
+template <typename K, typename Tile>
+class PartialSums {
+ public:
+  using Partial = typename K::Partial;
+
+  /// Multiplies a staged band. Begins and ends with a barrier.
+  __device__ PartialSums(const Cut& cut, const TileBlock& block, int band_x, int band_y, void* shared)
+      : sums_(static_cast<Partial*>(shared)) {
+    __shared__ TileParts of_block;
+    parts_ = &of_block;
+    if (threadIdx.x < warp_size) {
+      of_block.x.list(cut.x, block.tile_x, band_x);
+      of_block.y.list(cut.y, block.tile_y, band_y);
+    }
+    __syncthreads();
+    count_ = of_block.count();
+    const int thread = static_cast<int>(threadIdx.x);
+    slot_ = thread < count_ * block.pairs ? thread / count_ : -1;
+    Partial sums[Tile::rows][Tile::columns] = {};
+    if (slot_ >= 0) {
+      at_ = of_block.place(thread - slot_ * count_);
+      const int tile_y = block.tile_y + at_.tile_y;
+      const int row =
+          cut.y.shift_of(tile_y) + cut.y.band_begin(band_y) - first_window_row(cut, block, band_y);
+      multiply_part<K, Tile>(cut, static_cast<const typename K::Word*>(shared) + slot_ * cut.pair_words(),
+                             at_.tile_x, row,
+                             cut.x.of_group(cut.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
+                             cut.y.of_group(cut.y.steps(tile_y, band_y), at_.group_y), sums);
+    }
+    __syncthreads();
+    if (slot_ >= 0) {
+#pragma unroll
+      for (int i = 0; i < sums_of_thread; ++i)
+        sums_[thread * sums_of_thread + i] = sums[i / Tile::columns][i % Tile::columns];
+    }
+    __syncthreads();
+  }
+
+  /// Calls body(slot, x, y, sums) for the sums of every row of every tile, from shift (x, y) of the block on:
+  /// a tile's threads share its rows. Tiles without products have no thread.
+  template <typename Body>
+  __device__ void for_each_row(Body&& body) const {
+    if (slot_ < 0) return;
+    const GroupRange of_x = parts_->x.groups_of(at_.tile_x), of_y = parts_->y.groups_of(at_.tile_y);
+    const int rank = (at_.group_y - of_y.first) * of_x.count + at_.group_x - of_x.first;
+    for (int row = rank; row < Tile::rows; row += of_x.count * of_y.count) {
+      Partial sums[Tile::columns] = {};
+      for (int y = of_y.first; y < of_y.first + of_y.count; ++y) {
+        for (int x = of_x.first; x < of_x.first + of_x.count; ++x) {
+          const int part = slot_ * count_ + parts_->index({x, y, at_.tile_x, at_.tile_y});
+          const Partial* const of_part = sums_ + part * sums_of_thread + row * Tile::columns;
+#pragma unroll
+          for (int i = 0; i < Tile::columns; ++i) sums[i] += of_part[i];
+        }
+      }
+      body(slot_, at_.tile_x * Tile::columns, at_.tile_y * Tile::rows + row, sums);
+    }
+  }
+
+ private:
+  static constexpr int sums_of_thread = Tile::columns * Tile::rows;
+
+  Partial* sums_;
+  const TileParts* parts_;
+  int count_;            ///< of a pair
+  int slot_;             ///< the thread's pair; -1: none
+  TileParts::Place at_;  ///< its part
+};
+
+}  // namespace dic::kernels

@@ -1,0 +1,63 @@
+#include "ncc/register_tiles.cuh"
+#include "ncc/variants.hpp"
+
+namespace dic::kernels {
+namespace {
+
+/// `adds`: to what `out` holds, instead of storing.
+template <typename T, typename Sum, typename Tile>
+__global__ void __launch_bounds__(most_threads, 1)
+    registers(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut, std::int64_t tasks,
+              bool adds, Sum* out) {
+  using K = Operands<T, Sum>;
+  extern __shared__ uint4 shared[];
+  for_each_task(tasks, 1, 0, [&](std::int64_t task) {
+    const TileBlock block(frame, cut, task);
+    for (int band = 0; band < cut.x.bands * cut.y.bands; ++band) {
+      const int band_x = band % cut.x.bands, band_y = band / cut.x.bands;
+      __syncthreads();  // the last band's readers are done
+      stage_band<T>(frame, cut, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
+      const PartialSums<K, Tile> products(cut, block, band_x, band_y, shared);
+      products.for_each_row([&](int slot, int x, int y, const auto& sums) {
+        if (y >= block.shifts_y) return;
+        const std::int64_t row = (block.first_pair + slot) * frame.ny + block.tile_y * Tile::rows + y;
+        Sum* const target = out + (row * frame.nx + block.tile_x * Tile::columns + x);
+#pragma unroll
+        for (int i = 0; i < Tile::columns; ++i)
+          if (x + i < block.shifts_x) target[i] = adds ? target[i] + sums[i] : Sum{sums[i]};
+      });
+    }
+  });
+}
+
+/// True where every shift has some overlap.
+bool overlaps_everywhere(const NccJob& job) {
+  const Shifts full =
+      Shifts::full(job.reference.height, job.reference.width, job.search.height, job.search.width);
+  return job.shifts.dx_min >= full.dx_min && job.shifts.dx_max <= full.dx_max &&
+         job.shifts.dy_min >= full.dy_min && job.shifts.dy_max <= full.dy_max;
+}
+
+template <typename T, typename Sum, typename Tile>
+void launch(const NccJob& job, void* out, StreamHandle stream) {
+  const Cut cut = make_cut<Operands<T, Sum>, Tile>(job);
+  const std::int64_t tasks = (job.pairs + cut.pairs - 1) / cut.pairs * cut.blocks_of_pair();
+  const bool adds = cut.x.bands * cut.y.bands > 1 || !overlaps_everywhere(job);
+  if (adds) fill(out, 0, job.outputs() * sizeof(Sum), stream);
+  const auto kernel = registers<T, Sum, Tile>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, cut.shared_bytes()),
+        describe("tiles in registers", job));
+  kernel<<<grid_size(tasks, 1), cut.threads(), cut.shared_bytes(), stream>>>(make_frame(job), cut, tasks,
+                                                                             adds, static_cast<Sum*>(out));
+}
+
+}  // namespace
+
+void launch_registers(const NccJob& job, void* out, StreamHandle stream) {
+  visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    visit_best_tile<Operands<T, Sum>>(job,
+                                      [&]<typename Tile>(Tile) { launch<T, Sum, Tile>(job, out, stream); });
+  });
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "common/host_device.hpp"
+
+/// How the work of cuda-registers is cut, along one axis. Host code sizes blocks with it, kernels find their
+/// part.
+namespace dic::kernels {
+
+/// Steps [first, last) of a tile; a step is `unit` elements of the reference, counted from the band's first.
+struct Steps {
+  int first, last;
+
+  DIC_HOST_DEVICE int count() const { return last - first; }
+};
+
+/// Shifts come in tiles, which a thread computes together; the reference comes in bands, which are in shared
+/// memory together. Of a band a tile needs only the steps whose elements meet the window. The steps of a band
+/// are cut into groups: a thread does those of a tile that belong to one group.
+struct ShiftAxis {
+  int tile;  ///< shifts of a tile
+  int unit;  ///< elements of a step: a power of two
+  /// In a step, the tile's shifts meet the same elements of the reference (lead = 0), or of the window: those
+  /// of the reference are then `lead` = tile - 1 elements apart, and the steps run so much further.
+  int lead;
+  int shift_min, shifts;
+  int reference, window;  ///< elements
+  int all_tiles = 0;
+  int tiles = 0, blocks = 0;  ///< tiles of a block
+  int band = 0, bands = 0;    ///< elements of a band: whole steps
+  int steps_of_group = 0, groups = 0;
+
+  DIC_HOST_DEVICE static int ceil(int value, int unit) { return (value + unit - 1) / unit; }
+  DIC_HOST_DEVICE static int smaller(int a, int b) { return a < b ? a : b; }
+  DIC_HOST_DEVICE static int larger(int a, int b) { return a > b ? a : b; }
+
+  void cut_bands(int elements) {
+    band = elements;
+    bands = ceil(reference, band);
+  }
+  int most_steps() const { return ceil(smaller(reference, band) + lead, unit); }
+  /// Nearly equal groups.
+  void cut_groups(int count) {
+    steps_of_group = ceil(most_steps(), count);
+    groups = ceil(most_steps(), steps_of_group);
+  }
+  /// At least `count` blocks of equally many tiles.
+  void cut_blocks(int count) {
+    all_tiles = ceil(shifts, tile);
+    tiles = ceil(all_tiles, smaller(count, all_tiles));
+    blocks = ceil(all_tiles, tiles);
+  }
+
+  DIC_HOST_DEVICE int band_begin(int index) const { return index * band; }
+  DIC_HOST_DEVICE int band_end(int index) const { return smaller(reference, band_begin(index) + band); }
+  DIC_HOST_DEVICE int shift_of(int tile_index) const { return shift_min + tile_index * tile; }
+  DIC_HOST_DEVICE int shifts_of_block() const { return tile * tiles; }
+
+  DIC_HOST_DEVICE Steps steps(int tile_index, int band_index) const {
+    if (tile_index >= all_tiles) return {};
+    const int begin = band_begin(band_index), shift = shift_of(tile_index);
+    const int first = larger(0, -shift - (tile - 1 - lead) - begin);
+    const int last = smaller(band_end(band_index) + lead, window - shift) - begin;
+    return last > first ? Steps{first / unit, ceil(last, unit)} : Steps{};
+  }
+  /// Those of a group. The tiles that have some follow each other.
+  DIC_HOST_DEVICE Steps of_group(const Steps& all, int group) const {
+    const int begin = group * steps_of_group;
+    return {larger(all.first, begin), smaller(all.last, begin + steps_of_group)};
+  }
+};
+
+}  // namespace dic::kernels
