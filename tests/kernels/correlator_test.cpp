@@ -481,11 +481,12 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 10000, 31, 15)), "cuda-u8-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 64, 2016)), "cuda-u8-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 300, 4)), "cuda-warp-per-shift") << "sums need 64 bits";
-  EXPECT_EQ(variant(shape_of(ScalarType::f32, 1, 32, 32)), "cuda-warp-per-shift");
-  EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-basic");
+  EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-f32-scores");
+  EXPECT_EQ(variant(shape_of(ScalarType::f64, 1, 32, 32)), "cuda-warp-per-shift");
+  EXPECT_EQ(variant(shape_of(ScalarType::i32, 10000, 31, 15)), "cuda-registers");
   const CorrelateShape large = shape_of(ScalarType::u8, 100, 201, 10);
   EXPECT_EQ(variant(large), "cuda-u8-tensor");
-  EXPECT_EQ(plan_correlation(large, {.backend = "cuda", .compute_capability = 89}).variant, "cuda-basic");
+  EXPECT_EQ(plan_correlation(large, {.backend = "cuda", .compute_capability = 89}).variant, "cuda-dp4a");
   CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
   masked.masked = true;
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
@@ -506,9 +507,33 @@ TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
   EXPECT_EQ(variant(usual, 12, Measure::ssd, 90), "cuda-u16-tensor") << "ssd cancels";
   const CorrelateShape large = shape_of(ScalarType::u16, 10000, 129, 15);
   EXPECT_EQ(variant(large, 0, Measure::zncc, 90), "cuda-u16-tensor");
-  EXPECT_EQ(variant(large, 0, Measure::zncc, 89), "cuda-basic") << "99 KB of shared memory";
-  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 190, 5), 0, Measure::zncc, 90), "cuda-basic")
+  EXPECT_EQ(variant(large, 0, Measure::zncc, 89), "cuda-registers") << "99 KB of shared memory";
+  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 190, 5), 0, Measure::zncc, 90), "cuda-registers")
       << "sums need more than 32 bits";
+}
+
+TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
+  const auto full = [](ScalarType type, int size, int pairs, bool cufft) {
+    const CorrelateShape shape{.type = type,
+                               .measure = Measure::sums,
+                               .ref_h = size,
+                               .ref_w = size,
+                               .search_h = size,
+                               .search_w = size,
+                               .shifts = Shifts::full(size, size, size, size),
+                               .references = pairs,
+                               .pairs = pairs};
+    return plan_correlation(shape, {.backend = "cuda", .compute_capability = 90, .cufft = cufft}).variant;
+  };
+  EXPECT_EQ(full(ScalarType::f32, 16, 1, true), "cuda-warp-per-shift");
+  EXPECT_EQ(full(ScalarType::f32, 16, 64, false), "cuda-fft-fused");
+  EXPECT_EQ(full(ScalarType::f32, 64, 1, false), "cuda-fft-fused");
+  EXPECT_EQ(full(ScalarType::f32, 128, 1, true), "cuda-fft-split");
+  EXPECT_EQ(full(ScalarType::f32, 400, 1, true), "cuda-fft");
+  EXPECT_EQ(full(ScalarType::f32, 400, 1, false), "cuda-registers");
+  EXPECT_EQ(full(ScalarType::f64, 100, 1, true), "cuda-fft");
+  EXPECT_EQ(full(ScalarType::u8, 64, 100, true), "cuda-fft") << "exact through f64";
+  EXPECT_EQ(full(ScalarType::u8, 20, 100, true), "cuda-dp4a");
 }
 
 TEST(CudaDevice, that_does_not_exist_is_named) {
