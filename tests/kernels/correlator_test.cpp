@@ -532,8 +532,8 @@ TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   EXPECT_EQ(full(ScalarType::f32, 400, 1, true), "cuda-fft");
   EXPECT_EQ(full(ScalarType::f32, 400, 1, false), "cuda-registers");
   EXPECT_EQ(full(ScalarType::f64, 100, 1, true), "cuda-fft");
-  EXPECT_EQ(full(ScalarType::u8, 64, 100, true), "cuda-fft") << "exact through f64";
-  EXPECT_EQ(full(ScalarType::u8, 20, 100, true), "cuda-dp4a");
+  EXPECT_EQ(full(ScalarType::u8, 400, 1, true), "cuda-fft") << "exact through f64";
+  EXPECT_EQ(full(ScalarType::u8, 400, 1, false), "cuda-dp4a");
 }
 
 TEST(CudaDevice, that_does_not_exist_is_named) {
