@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/correlate.hpp>
 #include <dic/error.hpp>
+#include <dic/kernels/workspace.hpp>
 
 #include "kernels/gpu.hpp"
 #include "kernels/ncc_cases.hpp"
@@ -401,6 +402,27 @@ TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
   check_many_shifts<std::uint8_t>(correlator, "cuda-u8-tensor");
   check_many_shifts<std::uint8_t>(correlator, "cuda-basic");
   check_many_shifts<std::uint16_t>(correlator, "cuda-u16-tensor");
+}
+
+TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
+  Problem<float> problem(
+      make_case("peaks", Form::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid(15, 17, 31, 40)));
+  int checked = 0;
+  for (const VariantInfo& variant : correlate_variants()) {
+    const auto has = [](const auto& values, auto value) {
+      return std::find(values.begin(), values.end(), value) != values.end();
+    };
+    if (variant.backend != "cuda" || !has(variant.types, ScalarType::f32) ||
+        !has(variant.measures, Measure::zncc) ||
+        (variant.name == "cuda-fft" && !kernels::cufft_problem().empty()))
+      continue;
+    SCOPED_TRACE(variant.name);
+    Correlator fresh("cuda");  // nothing is allocated yet
+    problem.variant = variant.name;
+    check_peaks(fresh, problem, Measure::zncc);
+    ++checked;
+  }
+  EXPECT_GE(checked, 5);
 }
 
 TEST_F(CudaCorrelator, largest_subsets) {

@@ -152,7 +152,7 @@ inline std::vector<Case> ncc_cases() {
       make_case("valid_not_square", Form::n_to_m, 2, 3, 9, 41, 23, 57, valid(9, 41, 23, 57)),
       make_case("wide", Form::one_to_one, 2, 2, 3, 420, 7, 430, valid(3, 420, 7, 430)),
       make_case("tall", Form::one_to_one, 2, 2, 101, 3, 130, 5, full(101, 3, 130, 5)),
-      make_case("wide", Form::one_to_many, 1, 3, 5, 150, 7, 170, full(5, 150, 7, 170)),
+      make_case("wide_full", Form::one_to_many, 1, 3, 5, 150, 7, 170, full(5, 150, 7, 170)),
       make_case("groups_of_both_sides", Form::n_to_m, 9, 6, 10, 12, 14, 9, full(10, 12, 14, 9)),
       make_case("any_rectangle", Form::n_to_mn, 2, 4, 5, 40, 33, 17, {-50, 20, -9, 35}),
       make_case("negative_shifts", Form::one_to_one, 2, 2, 11, 13, 30, 30, {-9, -4, -7, -2}),

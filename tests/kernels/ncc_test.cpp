@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/kernels/ncc.hpp>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "kernels/gpu.hpp"
@@ -341,6 +342,11 @@ TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
   EXPECT_NE(kernels::refusal(variant("cuda-fft"), job), "");
   job.type = ScalarType::u8;
   EXPECT_EQ(kernels::refusal(variant("cuda-fft"), job), "");
+}
+
+TEST(Cases, have_names_of_their_own) {
+  std::set<std::string> names;  // answers are kept by name
+  for (const Case& c : ncc_cases()) EXPECT_TRUE(names.insert(c.name).second) << c.name;
 }
 
 TEST(Registry, every_variant_takes_some_case) {

@@ -91,12 +91,14 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     auto* found = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
     kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
-    if (fused)
+    if (fused) {
       variant.fused->launch_peaks(part, job.measure, found, stream_.handle());
-    else
-      kernels::launch_peaks(part, job.measure, scores(variant, part, job.measure, kernels::ScoreKind::score),
-                            found, workspace_.memory().reserve(kernels::peaks_workspace_bytes(part)),
-                            stream_.handle());
+    } else {
+      const float* of_shifts = scores(variant, part, job.measure, kernels::ScoreKind::score);
+      // Only now: the variant works in the same memory, and may let it grow.
+      void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(part));
+      kernels::launch_peaks(part, job.measure, of_shifts, found, memory, stream_.handle());
+    }
     download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
   });
 }
