@@ -52,8 +52,11 @@ bool pays_transforms(const CorrelateShape& shape) { return work(shape) >= 1e6; }
 bool pays_cufft(const CorrelateShape& shape) {
   return std::min(shape.ref_h, shape.ref_w) >= 48 && std::min(shape.shifts.ny(), shape.shifts.nx()) >= 32;
 }
-/// A thread for each of so few shifts leaves most of a large GPU idle.
+/// A thread for each of so few shifts leaves most of a large GPU idle, and so does a warp for fewer still.
 bool has_few_shifts(const CorrelateShape& shape) { return shape.pairs * shape.shifts.count() <= 32768; }
+bool has_few_large_shifts(const CorrelateShape& shape) {
+  return shape.pairs * shape.shifts.count() <= 4096 && shape.ref_h * shape.ref_w >= 24 * 24;
+}
 
 /// The first rule holds whose variant can do the job and pays.
 struct Rule {
@@ -69,6 +72,7 @@ constexpr Rule rules[]{
     {"cuda-fft-fused", "float sums: transforms that stay in shared memory", pays_transforms},
     {"cuda-fft-split", "float sums of large matrices: transforms", pays_transforms},
     {"cuda-fft", "large references with many shifts: transforms by cuFFT", pays_cufft},
+    {"cuda-block-per-shift", "few shifts of large references: a block for each", has_few_large_shifts},
     {"cuda-warp-per-shift", "few shifts: a warp for each", has_few_shifts},
     {"cuda-dp4a", "8-bit pictures, any shifts: four products in an instruction"},
     {"cuda-registers", "many shifts: tiles of them in registers"},
