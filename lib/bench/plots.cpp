@@ -66,6 +66,19 @@ Series& series_named(Chart& chart, const std::string& name) {
   return chart.series.emplace_back(Series{name, {}});
 }
 
+/// Leaves the series that reach highest: there are no more colours that can be told apart.
+void keep_best(std::vector<Series>& series) {
+  constexpr std::size_t kMost = 7;
+  const auto highest = [](const Series& s) {
+    double value = 0;
+    for (const auto& point : s.points) value = std::max(value, point.second);
+    return value;
+  };
+  std::stable_sort(series.begin(), series.end(),
+                   [&](const Series& a, const Series& b) { return highest(a) > highest(b); });
+  series.resize(std::min(series.size(), kMost));
+}
+
 Chart speed_up_over(const std::string& baseline, const Family& family) {
   Chart chart{family.title, "side of the reference [px]", "times faster than " + baseline, {}, 1, {}};
   for (const Row* row : family.rows) {
@@ -77,6 +90,7 @@ Chart speed_up_over(const std::string& baseline, const Family& family) {
   }
   std::sort(chart.x_ticks.begin(), chart.x_ticks.end());
   for (Series& series : chart.series) std::sort(series.points.begin(), series.points.end());
+  keep_best(chart.series);
   return chart;
 }
 
@@ -87,12 +101,15 @@ double largest(const std::vector<Ceiling>& roofs, const std::string& unit) {
   return value;
 }
 
-/// Useful operations against useful traffic, below the roofs: memory rises, arithmetic is level.
+/// Useful operations against useful traffic, below the roofs: memory rises, arithmetic is level. Of a report
+/// that asked the planner, what it chose.
 Chart roofline(const Report& report) {
   const std::vector<Ceiling>& roofs = report.ceilings;
   Chart chart{"Roofline, " + report.machine.model, "useful operations per byte", "Gop/s", {}, 0, {}};
+  const auto is_planned = [](const Row& row) { return row.task.variant == "planner"; };
+  const bool has_plans = std::any_of(report.rows.begin(), report.rows.end(), is_planned);
   for (const Row& row : report.rows) {
-    if (row.outcome != Outcome::ok) continue;
+    if (row.outcome != Outcome::ok || (has_plans && !is_planned(row))) continue;
     const double operations = row.task.shape.operations();
     Series& dots = series_named(chart, row.ran);
     dots.line = false;

@@ -162,10 +162,11 @@ std::string insert_report(const std::string& document, const std::string& name, 
 /// copies), the best of the repeats. Throws UsageError, DeviceError.
 std::vector<Ceiling> ceilings(const Options& options);
 
-/// Draws how many times faster each variant is than a baseline (cpu-naive, cuda-basic, the FFT variants)
-/// against the size of the reference: one PNG per baseline and set of cases that differ in size alone. Where
-/// the report has ceilings, also a roofline: useful operations per second of every row against its operations
-/// per byte, below what the device can do. Only rows that are ok. Returns the files. Throws FileError.
+/// Draws how many times faster the best variants are than a baseline (cpu-naive, cuda-basic, the FFT
+/// variants) against the size of the reference: one PNG per baseline and set of cases that differ in size
+/// alone. Where the report has ceilings, also a roofline: useful operations per second against operations per
+/// byte, below what the device can do, of what the planner chose, or of every row where it was not asked.
+/// Only rows that are ok. Returns the files. Throws FileError.
 std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
 
 struct TrackCase {
