@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <dic/error.hpp>
@@ -14,20 +13,13 @@
 #include "track/read_ahead.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
+#include "track/stopwatch.hpp"
 
 namespace dic {
 
 namespace {
 
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
+using track::Stopwatch;
 
 std::string describe(ImageView picture) {
   return std::to_string(picture.width) + "x" + std::to_string(picture.height) + " px of type " +

@@ -64,6 +64,8 @@ Grid make_grid(ImageView roi_mask, int step);
 /// Seconds by stage, summed over frames.
 struct StageSeconds {
   double load = 0, prepare = 0, search = 0, refine = 0, strain = 0, write = 0, total = 0;
+
+  StageSeconds& operator+=(const StageSeconds& other);
 };
 
 /// Tracks the points of one reference through a sequence of current frames, in constant memory.
@@ -132,9 +134,9 @@ struct TrackSummary {
 };
 
 /// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
-/// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier result
-/// as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and returns;
-/// where no frame has been measured yet, throws Cancelled.
+/// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier
+/// result as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and
+/// returns; where no frame has been measured yet, throws Cancelled.
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
                          std::stop_token stop = {});
 

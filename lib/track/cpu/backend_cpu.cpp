@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/correlate.hpp>
+#include <dic/error.hpp>
+#include <set>
+#include <utility>
+
+#include "track/backend.hpp"
+#include "track/cpu/refinement.hpp"
+#include "track/cpu/starts.hpp"
+#include "track/known_result.hpp"
+#include "track/noise.hpp"
+#include "track/stopwatch.hpp"
+
+namespace dic::track {
+namespace {
+
+/// What the anchors of one backend share.
+struct Shared {
+  TrackOptions options;
+  const Points& points;
+  std::string device;
+  Correlator correlator;
+  std::set<std::string> kernels;
+
+  Shared(const TrackOptions& o, const Points& p, std::string name)
+      : options(o), points(p), device(std::move(name)), correlator(device, o.threads) {}
+};
+
+class CpuAnchor final : public Anchor {
+ public:
+  CpuAnchor(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets)
+      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.device) {
+    shared_.kernels.insert(reference_.refiner.kernel());
+  }
+
+  std::int64_t trackable() const override {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < reference_.size(); ++i) count += reference_.trackable(i);
+    return count;
+  }
+
+  std::unique_ptr<Result> measure(const Frame& current, const std::stop_token& stop) override {
+    const ImageView picture = static_cast<const HostFrame&>(current).picture;
+    const auto check_stop = [&] {
+      if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
+    };
+    Measured measured;
+    Stopwatch watch;
+    reference_.refiner.set_current(picture);
+    measured.seconds.prepare = watch.lap();
+    StartSearch search(shared_.points, reference_, shared_.correlator, shared_.options.search, check_stop,
+                       shared_.kernels);
+    const std::vector<Start> starts = search.find(picture);
+    measured.seconds.search = watch.lap();
+    reference_.last = PointRefinement(shared_.points, reference_, stop, check_stop).run(starts);
+    measured.noise = estimate_noise();
+    measured.field = field_of(measured.noise);
+    measured.seconds.refine = watch.lap();
+    mark_outliers(shared_.points.grid, measured.field, shared_.options.outliers, shared_.options.threads);
+    measured.field.strain =
+        compute_strain(shared_.points.grid, measured.field, shared_.options.strain, shared_.options.threads);
+    measured.seconds.strain = watch.lap();
+    return std::make_unique<KnownResult>(std::move(measured));
+  }
+
+ private:
+  double estimate_noise() const {
+    const TrackOptions& options = shared_.options;
+    if (options.noise >= 0) return options.noise;
+    std::vector<double> sigmas;
+    for (const RefinedPoint& p : reference_.last)
+      if (p.status == Status::ok)
+        sigmas.push_back(noise_from_residual(p, options.refine.interpolation, options.refine.subset / 2));
+    if (sigmas.empty()) return 0;
+    const auto middle = sigmas.begin() + static_cast<std::ptrdiff_t>(sigmas.size() / 2);
+    std::nth_element(sigmas.begin(), middle, sigmas.end());
+    return *middle;
+  }
+
+  Field field_of(double sigma) const {
+    Field field(shared_.points.grid.nodes());
+    for (std::int64_t i = 0; i < reference_.size(); ++i) {
+      const RefinedPoint& p = reference_.last[i];
+      const MaterialPoint& m = reference_.subsets.material[i];
+      const std::int64_t node = shared_.points.node_of[i];
+      field.status[node] = p.status;
+      field.iterations[node] = p.iterations;
+      if (p.status != Status::ok) continue;
+      field.u[node] = m.u + p.shape.u_at(m.dx, m.dy);
+      field.v[node] = m.v + p.shape.v_at(m.dx, m.dy);
+      field.zncc[node] = p.zncc;
+      const double su = sigma * p.unit_sigma_u, sv = sigma * p.unit_sigma_v;
+      field.sigma_u[node] = static_cast<float>(std::sqrt(m.variance_u + su * su));
+      field.sigma_v[node] = static_cast<float>(std::sqrt(m.variance_v + sv * sv));
+    }
+    return field;
+  }
+
+  Shared& shared_;
+  ReferenceSide reference_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const TrackOptions& options, const Points& points, const std::string& device)
+      : shared_(options, points, device) {}
+
+  std::shared_ptr<const Frame> take(ImageView picture) override {
+    return std::make_shared<HostFrame>(picture);
+  }
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) override {
+    return std::make_unique<CpuAnchor>(shared_, std::move(reference), std::move(subsets));
+  }
+  std::vector<std::string> kernels() const override {
+    return {shared_.kernels.begin(), shared_.kernels.end()};
+  }
+  std::string device() const override { return shared_.correlator.device().backend; }
+
+ private:
+  Shared shared_;
+};
+
+std::string chosen_device(const std::string& device) {
+  if (device == "cuda:all")
+    throw DeviceError(
+        "Tracking on several GPUs at once is not supported yet; choose --device cuda or cuda:N.");
+  // `auto` stays on the CPU until the whole pipeline can stay on the GPU.
+  return device == "auto" ? "cpu" : device;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points) {
+  return std::make_unique<CpuBackend>(options, points, chosen_device(options.device));
+}
+
+}  // namespace dic::track

@@ -1,0 +1,19 @@
+#include "track/cpu/reference_side.hpp"
+
+#include <utility>
+
+namespace dic::track {
+
+ReferenceSide::ReferenceSide(std::shared_ptr<const Frame> reference, Subsets at, const TrackOptions& options,
+                             const std::string& device)
+    : subsets(std::move(at)), refiner(options.refine, options.threads, device), frame_(std::move(reference)) {
+  refiner.set_reference(picture(), subsets.x, subsets.y, roi());
+  search.emplace(picture(), subsets.x, subsets.y, options.refine.subset / 2, roi());
+}
+
+const CoarseSearch& ReferenceSide::coarse() {
+  if (!coarse_) coarse_.emplace(picture(), roi());
+  return *coarse_;
+}
+
+}  // namespace dic::track

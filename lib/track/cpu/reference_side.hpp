@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "track/backend.hpp"
+#include "track/coarse_search.hpp"
+#include "track/integer_search.hpp"
+
+namespace dic::track {
+
+/// A picture in the memory of the host.
+class HostFrame final : public Frame {
+ public:
+  explicit HostFrame(ImageView pixels) : picture(copy_of(pixels)) {}
+  const Image picture;
+};
+
+/// What is known of an anchor before any frame is seen.
+class ReferenceSide {
+ public:
+  ReferenceSide(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
+                const std::string& device);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
+  ImageView picture() const { return static_cast<const HostFrame&>(*frame_).picture.view(); }
+  const CoarseSearch& coarse();
+  bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
+  Status status(std::int64_t i) const {
+    const Status followed = subsets.material[i].status;
+    return followed != Status::ok ? followed : refiner.reference_status(i);
+  }
+
+  const Subsets subsets;
+  Refiner refiner;
+  std::optional<IntegerSearch> search;
+  std::vector<RefinedPoint> last;  ///< results of the frame before against this anchor; empty at first
+
+ private:
+  ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }
+
+  std::shared_ptr<const Frame> frame_;
+  std::optional<CoarseSearch> coarse_;
+};
+
+}  // namespace dic::track

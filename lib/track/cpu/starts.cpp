@@ -1,0 +1,132 @@
+#include "track/cpu/starts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dic::track {
+namespace {
+
+constexpr int kAutoRange = 2;        // px around a prediction that comes from a pyramid or the frame before
+constexpr int kAutoSteps = 8;        // times a peak on the border may be followed
+constexpr float kRecognized = 0.5f;  // zncc at whole pixels of a subset that was surely found
+constexpr double kManyLost = 0.02;   // share of points not recognized that calls for the pyramid
+constexpr double kSteep = 0.05;      // gradient of the coarse field that is more than its noise
+
+Prediction rounded(double u, double v) {
+  return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
+}
+
+Start start_of(const CoarseShift& s) {
+  Start start;
+  start.shape.u = s.u;
+  start.shape.v = s.v;
+  if (std::max({std::abs(s.ux), std::abs(s.uy), std::abs(s.vx), std::abs(s.vy)}) > kSteep) {
+    start.shape.ux = s.ux;
+    start.shape.uy = s.uy;
+    start.shape.vx = s.vx;
+    start.shape.vy = s.vy;
+  }
+  return start;
+}
+
+}  // namespace
+
+ShapeParameters continued(const ShapeParameters& s, double dx, double dy) {
+  ShapeParameters out = s;
+  out.u = s.u_at(dx, dy);
+  out.v = s.v_at(dx, dy);
+  out.ux += s.uxx * dx + s.uxy * dy;
+  out.uy += s.uxy * dx + s.uyy * dy;
+  out.vx += s.vxx * dx + s.vxy * dy;
+  out.vy += s.vxy * dx + s.vyy * dy;
+  return out;
+}
+
+/// Starts the points of the frame before where they were then; returns the points that have no such start.
+StartSearch::PointList StartSearch::start_from_last(std::span<const std::int64_t> which,
+                                                    std::vector<Start>& starts) const {
+  PointList without;
+  for (const std::int64_t i : which) {
+    std::int64_t best = -1;
+    const auto consider = [&](std::int64_t k) {
+      const RefinedPoint& candidate = anchor_.last[k];
+      if (candidate.status == Status::ok && (best < 0 || candidate.zncc > anchor_.last[best].zncc)) best = k;
+    };
+    if (!anchor_.last.empty()) {
+      consider(i);
+      if (best < 0) points_.visit_neighbours(i, consider);
+    }
+    if (best < 0) {
+      without.push_back(i);
+      continue;
+    }
+    const Subsets& s = anchor_.subsets;
+    starts[i].shape = continued(anchor_.last[best].shape, s.x[i] - s.x[best], s.y[i] - s.y[best]);
+  }
+  return without;
+}
+
+void StartSearch::start_from_coarse(ImageView current, std::span<const std::int64_t> which,
+                                    std::vector<Start>& starts) {
+  check_stop_();
+  const CoarseField field = anchor_.coarse().run(correlator_, current);
+  variants_.insert(correlator_.last_plan().variant);
+  for (const std::int64_t i : which)
+    starts[i] = start_of(field.at(anchor_.subsets.x[i], anchor_.subsets.y[i]));
+}
+
+/// Searches `which` from the shapes in `starts` and writes what was found there. In automatic range, peaks on
+/// the border of the searched rectangle are followed.
+void StartSearch::search_from(ImageView current, PointList which, std::vector<Start>& starts) {
+  const int range = automatic() ? kAutoRange : range_;
+  std::vector<Prediction> predictions;
+  for (const std::int64_t i : which) predictions.push_back(rounded(starts[i].shape.u, starts[i].shape.v));
+  for (int step = 0; step <= kAutoSteps && !which.empty(); ++step) {
+    check_stop_();
+    const auto found = anchor_.search->around(correlator_, current, which, predictions, range);
+    variants_.insert(correlator_.last_plan().variant);
+    PointList again;
+    std::vector<Prediction> moved;
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      Start& start = starts[which[k]];
+      if (found[k].score <= start.score) continue;
+      start.shape.u = found[k].u;
+      start.shape.v = found[k].v;
+      start.score = found[k].score;
+      if (!automatic() || !found[k].at_border) continue;
+      again.push_back(which[k]);
+      moved.push_back(rounded(found[k].u, found[k].v));
+    }
+    which = std::move(again);
+    predictions = std::move(moved);
+  }
+}
+
+std::vector<Start> StartSearch::find(ImageView current) {
+  std::vector<Start> starts(anchor_.size());
+  PointList which;
+  for (std::int64_t i = 0; i < anchor_.size(); ++i)
+    if (anchor_.trackable(i)) which.push_back(i);
+  const PointList without = start_from_last(which, starts);
+  if (automatic() && static_cast<double>(without.size()) > kManyLost * static_cast<double>(which.size()))
+    start_from_coarse(current, without, starts);
+  search_from(current, which, starts);
+  if (automatic() && without.size() < which.size()) find_lost(current, which, starts);
+  return starts;
+}
+
+/// The motion since the last frame may have been too large to follow.
+void StartSearch::find_lost(ImageView current, const PointList& which, std::vector<Start>& starts) {
+  PointList lost;
+  for (const std::int64_t i : which)
+    if (starts[i].score < kRecognized) lost.push_back(i);
+  if (static_cast<double>(lost.size()) <= kManyLost * static_cast<double>(which.size())) return;
+  std::vector<Start> retry = starts;
+  start_from_coarse(current, lost, retry);
+  search_from(current, lost, retry);
+  for (const std::int64_t i : lost)
+    if (retry[i].score > starts[i].score) starts[i] = retry[i];
+}
+
+}  // namespace dic::track

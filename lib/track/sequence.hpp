@@ -1,0 +1,45 @@
+#pragma once
+
+#include <dic/track.hpp>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "track/backend.hpp"
+
+namespace dic::track {
+
+/// One sequence of frames, and which picture each of them is compared with (ReferenceStrategy).
+class Sequence {
+ public:
+  /// Throws UsageError, DeviceError.
+  Sequence(const TrackOptions& options, ImageView reference, const Roi& roi);
+
+  const Grid& grid() const { return points_.grid; }
+  const Backend& backend() const { return *backend_; }
+  /// Seconds that the reference took.
+  double prepare_seconds() const { return prepare_seconds_; }
+
+  /// Takes the pixels of a frame. May be called while another thread measures. Throws UsageError where size
+  /// or type differ from the reference.
+  std::shared_ptr<const Frame> take(ImageView current) const;
+  /// Measures a frame. Frames are measured in their order. Throws Cancelled.
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop);
+
+ private:
+  std::unique_ptr<Anchor> anchor_at(std::shared_ptr<const Frame> picture, const Field& field) const;
+  Measured measure_or_reanchor(const Frame& current, const std::stop_token& stop);
+
+  TrackOptions options_;
+  ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
+  Image roi_;            ///< empty where it is the whole frame
+  Points points_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Anchor> anchor_;
+  /// The frame before, for the strategies that may need it as the next reference.
+  std::shared_ptr<const Frame> last_frame_;
+  Field last_field_{0};
+  double prepare_seconds_ = 0;
+};
+
+}  // namespace dic::track
