@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <dic/kernels/refine.hpp>
 #include <vector>
 
@@ -24,45 +23,14 @@ T* reserve(DeviceBuffer& buffer, std::size_t count) {
   return static_cast<T*>(buffer.reserve(count * sizeof(T)));
 }
 
-/// A displacement in two parts: whole pixels, and the rest as a float.
-struct Split {
-  std::int32_t whole = 0;
-  double rest;
-
-  explicit Split(double displacement) : rest(displacement) {
-    if (!std::isfinite(displacement)) return;
-    constexpr double farthest = 1 << 24;  // as far outside any picture as what lies beyond
-    rest = std::clamp(displacement, -farthest, farthest);
-    whole = static_cast<std::int32_t>(std::nearbyint(rest));
-    rest -= whole;
-  }
-};
-
-RefineTask task_of(std::int64_t point, const ShapeParameters& s) {
-  const Split u(s.u), v(s.v);
-  const auto f = [](double value) { return static_cast<float>(value); };
-  return {.point = static_cast<std::int32_t>(point),
-          .u = u.whole,
-          .v = v.whole,
-          .start = {{f(u.rest), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)},
-                    {f(v.rest), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)}}};
+RefineTask task_of(std::int64_t point, const ShapeParameters& start) {
+  const kernels::SplitShape s = kernels::split(start);
+  return {.point = static_cast<std::int32_t>(point), .u = s.u, .v = s.v, .start = s.rest};
 }
 
 RefinedPoint point_of(const RefineTask& task, const RefineResult& r) {
   RefinedPoint out;
-  const float *u = r.shape.u, *v = r.shape.v;
-  out.shape = {.u = task.u + double{u[0]},
-               .ux = u[1],
-               .uy = u[2],
-               .uxx = 2 * u[3],
-               .uxy = u[4],
-               .uyy = 2 * u[5],
-               .v = task.v + double{v[0]},
-               .vx = v[1],
-               .vy = v[2],
-               .vxx = 2 * v[3],
-               .vxy = v[4],
-               .vyy = 2 * v[5]};
+  out.shape = kernels::joined(task.u, task.v, r.shape);
   out.status = r.status;
   out.zncc = r.zncc;
   out.residual_sd = r.residual_sd;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/relative_shape.hpp>
 #include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
@@ -42,12 +43,6 @@ DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
 void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
-
-/// Displacement polynomials relative to a whole-pixel displacement, the only form in which floats are precise
-/// enough: of u, then of v, the coefficients of 1, dx, dy, dx^2, dx dy, dy^2.
-struct RelativeShape {
-  float u[6] = {}, v[6] = {};
-};
 
 /// Subset `point` is refined from `start`.
 struct RefineTask {

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/fields.hpp>
+#include <dic/kernels/refine.hpp>
+#include <dic/shared/track_rules.hpp>
+
+/// What happens to the points of a frame between the search, the refinement and the field: starts, recovery,
+/// verdicts, by the rules of <dic/shared/track_rules.hpp>. All pointers are device memory.
+///
+/// Kernels append to lists in an order that differs from run to run; what becomes of a point does not depend
+/// on it. A count is set to zero by the launch that fills its list.
+namespace dic::kernels {
+
+/// The points of a grid, in the order of its rows, as they lie in one reference.
+struct GridPoints {
+  int nx = 0, ny = 0;                       ///< nodes
+  const std::int32_t* point_at = nullptr;   ///< [ny * nx]: point of a node; -1 outside the ROI
+  const std::int32_t* node_of = nullptr;    ///< [count]: node of a point
+  const int *x = nullptr, *y = nullptr;     ///< [count]: subset centres, reference pixels
+  const PreparedSubset* subsets = nullptr;  ///< [count]; points whose status is not ok are not looked for
+  std::int64_t count = 0;
+};
+
+/// Where the refinement of a point begins: `shape` relative to a whole-pixel displacement (u, v).
+struct PointStart {
+  std::int32_t u = 0, v = 0;
+  RelativeShape shape;
+  float score = -1;  ///< zncc at whole pixels; -1: nothing was found yet
+};
+
+/// What is known of a point. `result.shape` is relative to (u, v).
+struct TrackedPoint {
+  std::int32_t u = 0, v = 0;
+  RefineResult result;
+};
+
+/// Some points, without order; room for all.
+struct PointList {
+  std::int32_t* points = nullptr;
+  std::int32_t* count = nullptr;
+};
+
+// ---- starts ----
+
+/// Queues starts where the points were in the frame before (all shapes 0 where `last` is null): the shape of
+/// the point itself, or of its best neighbour, continued to it. `without`: trackable points that have no such
+/// start. All scores are -1.
+void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
+                             const PointList& without, StreamHandle stream);
+
+/// Queues the division of the trackable ones of `n` points (list null: of all, n = count) into those whose
+/// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts.
+void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                  const PointList& whole, const PointList& cut, StreamHandle stream);
+
+/// Queues the positions of `n` points' subsets and of their windows in picture 0: references[k] is the
+/// top-left pixel of the square (outside the picture where the border cuts it), windows[k] lies the rounded
+/// displacement of the start, less `range`, away from it.
+void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                          int range, const PointStart* starts, MatrixPosition* references,
+                          MatrixPosition* windows, StreamHandle stream);
+
+/// Queues taking peaks[k] of the window of point list[k], placed with the same range, as its start where the
+/// score is better: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
+/// whose peak lies on the border of its window are listed, to be searched again from there.
+void launch_take_peaks(const GridPoints& points, const std::int32_t* list, std::int64_t n, const Peak* peaks,
+                       int radius, int range, bool follow, PointStart* starts, const PointList& again_whole,
+                       const PointList& again_cut, StreamHandle stream);
+
+/// Queues the list of the trackable points whose start scores less than `least`.
+void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
+                       StreamHandle stream);
+
+/// Queues taking another start for the points of a list where it scores better.
+void launch_keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others,
+                        PointStart* starts, StreamHandle stream);
+
+// ---- recovery ----
+
+/// Queues what is known of points that are not refined yet: the reference's status, or low_correlation.
+void launch_unrefined(const GridPoints& points, const PointStart* starts, TrackedPoint* tracked,
+                      StreamHandle stream);
+
+/// Queues one task for every trackable point that is not measured and whose start scores at least `least` and
+/// less than `below`. order: of the shape function; terms beyond it are dropped.
+void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                   float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                   StreamHandle stream);
+
+/// Queues keeping the results of `n` tasks, each of another point, that are better than what is known.
+/// fresh: [count], 1 where the point is measured by its new result, else 0; fresh_count: how many are.
+void launch_accept(const GridPoints& points, const RefineTask* tasks, const RefineResult* results,
+                   std::int64_t n, TrackedPoint* tracked, std::uint8_t* fresh, std::int32_t* fresh_count,
+                   StreamHandle stream);
+
+/// Queues one task for every point beside fresh ones that is lost or contradicts a better one, from its best
+/// measured neighbour.
+void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
+                  RefineTask* tasks, std::int32_t* count, StreamHandle stream);
+
+// ---- verdicts ----
+
+/// Queues giving up small islands of points that only agree among themselves: low_correlation. dropped:
+/// [count], 1 where a point is given up, else 0.
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, std::uint8_t* dropped,
+                             StreamHandle stream);
+
+/// Bytes of device memory that launch_explain_lost works in.
+std::size_t explain_lost_workspace_bytes(std::int64_t count);
+/// Queues telling the lost points that left a picture of width x height px: out_of_image. Takes a wave for
+/// every step from a lost trackable point to the nearest measured one; where none is lost, next to nothing.
+void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
+                         void* workspace, StreamHandle stream);
+
+// ---- fields ----
+
+/// Bytes of device memory that launch_noise works in.
+std::size_t noise_workspace_bytes(std::int64_t count);
+/// Queues the noise of one picture, grey levels: the median (element n / 2) of the noise that the residuals
+/// of the n measured points tell, to float precision; 0 where none is measured.
+void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const track::NoiseGains& gains,
+                  int radius, double* noise, void* workspace, StreamHandle stream);
+
+/// Queues all arrays of a field but strain. material: [count]; null where the reference is the original one.
+/// noise: one value, see launch_noise.
+void launch_field(const GridPoints& points, const TrackedPoint* tracked, const track::MaterialPoint* material,
+                  const double* noise, const FieldArrays& field, StreamHandle stream);
+
+}  // namespace dic::kernels

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <dic/refine.hpp>
+#include <dic/shared/host_device.hpp>
+
+/// Rules of tracking a grid of points that the CPU and the CUDA backend share: which point starts, tries
+/// again or is given up, by what its neighbours on the grid say.
+///
+/// A rule sees the points 0 .. count - 1, in the order of the grid's rows, through an object that has
+///
+///     Index                             a signed integer type
+///     Status status(Index i)            of the result so far
+///     float zncc(Index i)
+///     ShapeParameters shape(Index i)    where the status is ok
+///     bool trackable(Index i)           false: there is nothing to look for in the reference
+///     int x(Index i), y(Index i)        the subset's centre in the reference, px
+///     for_each_neighbour(Index i, visit)   calls visit(Index) for the up to 8 neighbours, in ascending order
+///
+/// and says something of one point. Applied to one state of all points, in whatever order, rules give one
+/// result.
+namespace dic::track {
+
+inline constexpr float kCertain = 0.9f;    ///< zncc of a point that needs no neighbour to be believed
+inline constexpr double kAgreement = 2.0;  ///< px between a point and what a neighbour's shape says of it
+inline constexpr int kSmallIsland = 12;    ///< points that agree only among themselves
+
+/// Where a material point of the original reference lies in the picture that now serves as reference.
+struct MaterialPoint {
+  double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
+  double dx = 0, dy = 0;                 ///< from the subset's (whole-pixel) centre to the point, px
+  float variance_u = 0, variance_v = 0;  ///< of u and v, px^2
+  Status status = Status::ok;            ///< why it could not be followed this far
+};
+
+/// Calls visit(point) for the up to 8 neighbours of a grid node that are points. point_at: [ny x nx], -1
+/// where a node is no point.
+template <typename Index, typename Visit>
+DIC_HOST_DEVICE void for_each_neighbour(int nx, int ny, const Index* point_at, Index node, Visit&& visit) {
+  const Index row = node / nx, column = node - row * nx;
+  for (Index j = row > 0 ? row - 1 : 0; j <= row + 1 && j < ny; ++j)
+    for (Index i = column > 0 ? column - 1 : 0; i <= column + 1 && i < nx; ++i) {
+      const Index neighbour = point_at[j * nx + i];
+      if (neighbour >= 0 && j * nx + i != node) visit(neighbour);
+    }
+}
+
+// ---- shapes ----
+
+/// The shape function of a neighbour, continued to a point (dx, dy) px away from it.
+DIC_HOST_DEVICE constexpr ShapeParameters continued(const ShapeParameters& s, double dx, double dy) {
+  ShapeParameters out = s;
+  out.u = s.u_at(dx, dy);
+  out.v = s.v_at(dx, dy);
+  out.ux += s.uxx * dx + s.uxy * dy;
+  out.uy += s.uxy * dx + s.uyy * dy;
+  out.vx += s.vxx * dx + s.vxy * dy;
+  out.vy += s.vxy * dx + s.vyy * dy;
+  return out;
+}
+
+/// The shape of point `from`, continued to point `to`.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE ShapeParameters between(const Points& points, Index from, Index to) {
+  return continued(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
+}
+
+/// Are both points measured, and is b where the shape of a says?
+template <typename Points, typename Index>
+DIC_HOST_DEVICE bool agree(const Points& points, Index a, Index b) {
+  if (points.status(a) != Status::ok || points.status(b) != Status::ok) return false;
+  const ShapeParameters says = points.shape(a), is = points.shape(b);
+  const double dx = points.x(b) - points.x(a), dy = points.y(b) - points.y(a);
+  const double du = says.u_at(dx, dy) - is.u, dv = says.v_at(dx, dy) - is.v;
+  return du * du + dv * dv <= kAgreement * kAgreement;
+}
+
+// ---- starts, recovery ----
+
+/// The measured neighbour of highest zncc, of equal ones the first; -1: none is measured.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Index best_neighbour(const Points& points, Index i) {
+  Index best = -1;
+  points.for_each_neighbour(i, [&](Index n) {
+    if (points.status(n) == Status::ok && (best < 0 || points.zncc(n) > points.zncc(best))) best = n;
+  });
+  return best;
+}
+
+/// The point of the frame before whose shape a point starts from: itself where it was measured, else its best
+/// neighbour; -1: none.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
+  return last.status(i) == Status::ok ? i : best_neighbour(last, i);
+}
+
+/// Is a point to be refined again from its best neighbour? It is where it lies beside a freshly measured
+/// point, and is lost, or contradicts that better one without being certain. fresh[i]: measured, and new.
+template <typename Points, typename Fresh, typename Index>
+DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
+  if (!points.trackable(i)) return false;
+  const bool lost = points.status(i) != Status::ok;
+  bool wanted = false;
+  points.for_each_neighbour(i, [&](Index n) {
+    if (wanted || !fresh[n]) return;
+    wanted = lost || (points.zncc(i) < kCertain && points.zncc(i) < points.zncc(n) && !agree(points, n, i));
+  });
+  return wanted;
+}
+
+/// Does a refinement's result take the place of what is known of its point? A failure does only where nothing
+/// was tried before.
+template <typename Result>
+DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
+  if (result.status != Status::ok) return known.iterations == 0;
+  return known.status != Status::ok || result.zncc > known.zncc;
+}
+
+// ---- verdicts ----
+
+/// A refinement may settle on a wrong place with a fair zncc, and pass it on to its neighbours. Such points
+/// form small islands: what lies around them was lost, or contradicts them. island: room for kSmallIsland
+/// indices.
+template <typename Points, typename Index, typename Island>
+DIC_HOST_DEVICE bool unconfirmed(const Points& points, Index i, Island&& island) {
+  if (points.status(i) != Status::ok || points.zncc(i) >= kCertain) return false;
+  bool contested = false, believed = false;
+  int size = 0;
+  const auto join = [&](Index n) {
+    for (int k = 0; k < size; ++k)
+      if (island[k] == n) return;
+    if (size == kSmallIsland)
+      believed = true;
+    else
+      island[size++] = n;
+  };
+  join(i);
+  for (int head = 0; head < size && !believed; ++head) {
+    const Index member = island[head];
+    points.for_each_neighbour(member, [&](Index n) {
+      if (believed || !points.trackable(n)) return;
+      if (!agree(points, member, n))
+        contested = true;
+      else if (points.zncc(n) >= kCertain)
+        believed = true;
+      else
+        join(n);
+    });
+  }
+  return contested && !believed;
+}
+
+/// Does what lies `before` and `after` px around `at`, moved by `displacement`, leave the pixels 0 .. size -
+/// 1?
+DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, int size) {
+  const int before = radius < at ? radius : at, after = radius < size - 1 - at ? radius : size - 1 - at;
+  return at + displacement - before < -0.5 || at + displacement + after > size - 0.5;
+}
+
+/// Tells points that left the picture from points that were not recognized, by what the nearest measured
+/// point `from` says: in steps on the grid (waves from all measured points; a point hears from the first of
+/// its neighbours in the wave before).
+template <typename Points, typename Index>
+DIC_HOST_DEVICE bool left_picture(const Points& points, Index i, Index from, int radius, int width,
+                                  int height) {
+  const ShapeParameters shape = between(points, from, i);
+  return leaves(points.x(i), shape.u, radius, width) || leaves(points.y(i), shape.v, radius, height);
+}
+
+// ---- uncertainty ----
+
+/// Variance that white noise keeps when a spline interpolates it, for the fractions 0 .. 1/2 of a px: sum of
+/// the squared weights of all pixels.
+struct NoiseGains {
+  static constexpr int kSteps = 32;  ///< the gain is smooth and symmetric
+  double gain[kSteps + 1] = {};
+
+  DIC_HOST_DEVICE double at(double displacement) const {
+    const double distance = std::abs(displacement - std::nearbyint(displacement));
+    const double at = 2 * distance * kSteps;
+    const int i = at < kSteps - 1 ? static_cast<int>(at) : kSteps - 1;
+    return gain[i] + (at - i) * (gain[i + 1] - gain[i]);
+  }
+};
+
+/// Standard deviation of the noise of one picture, grey levels, from the residual of a refined subset: the
+/// reference's noise is there in full, the current picture's is smoothed by the interpolation.
+DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
+                                                  float residual_sd, int radius) {
+  double gain = 0;
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i) {
+      const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
+      gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy)) / 9;
+    }
+  return residual_sd / std::sqrt(1 + gain);
+}
+
+/// Standard deviation of a displacement, px. variance: of the anchor's; unit_sigma: for a noise of 1.
+DIC_HOST_DEVICE inline float sigma_of(float variance, double noise, float unit_sigma) {
+  const double sigma = noise * unit_sigma;
+  return static_cast<float>(std::sqrt(variance + sigma * sigma));
+}
+
+}  // namespace dic::track

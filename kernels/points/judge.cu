@@ -1,0 +1,152 @@
+#include <cooperative_groups.h>
+
+#include "points/points.cuh"
+
+namespace dic::kernels {
+namespace {
+
+// ---- islands ----
+
+constexpr int island_threads = 128;
+
+/// This thread's island in shared memory.
+struct Island {
+  std::int32_t* first;
+  DIC_HOST_DEVICE std::int32_t& operator[](int k) const { return first[k * island_threads]; }
+};
+
+__global__ void __launch_bounds__(island_threads)
+    find_unconfirmed(const __grid_constant__ FramePoints points, std::uint8_t* dropped) {
+  __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
+  for_each_task(points.grid.count, island_threads, threadIdx.x, [&](std::int64_t i) {
+    dropped[i] = track::unconfirmed(points, static_cast<std::int32_t>(i), Island{islands + threadIdx.x});
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    drop(std::int64_t count, const std::uint8_t* dropped, TrackedPoint* tracked) {
+  for_each_point(count, [&](std::int32_t i) {
+    if (dropped[i]) tracked[i].result.status = Status::low_correlation;
+  });
+}
+
+// ---- lost points ----
+
+constexpr int lost_blocks = 2;  ///< per multiprocessor, resident together: they wait for each other
+constexpr int lost_threads = 512;
+
+/// The measured point that a point hears from, and the wave that brings it.
+struct Source {
+  std::int32_t point = -1, wave = -1;
+};
+
+struct WaveCounts {
+  std::int32_t reached, trackable;
+};
+
+struct LostState {
+  Source* sources;       ///< [count]
+  PointList lost;        ///< points that are not measured
+  std::int32_t* wanted;  ///< how many of them are trackable
+  WaveCounts* waves;     ///< [3]: of this wave, and of its neighbours
+};
+
+struct LostFrame {
+  FramePoints points;
+  TrackedPoint* tracked;
+  LostState state;
+  int radius, width, height;
+};
+
+__device__ void list_lost(const LostFrame& frame) {
+  const FramePoints& points = frame.points;
+  for_each_task(points.grid.count, lost_threads, threadIdx.x, [&](std::int64_t task) {
+    const auto i = static_cast<std::int32_t>(task);
+    const bool measured = points.status(i) == Status::ok;
+    frame.state.sources[i] = measured ? Source{i, 0} : Source{};
+    if (measured) return;
+    append(frame.state.lost, i);
+    if (points.trackable(i)) count_up(frame.state.wanted);
+  });
+}
+
+/// Takes the source of the first neighbour in the wave before. Neighbours of this wave may be written
+/// meanwhile; before and after, they are not what is looked for.
+__device__ void hear(const LostFrame& frame, std::int32_t i, int wave, WaveCounts& counts) {
+  const FramePoints& points = frame.points;
+  Source* sources = frame.state.sources;
+  if (sources[i].wave >= 0) return;
+  std::int32_t from = -1;
+  points.for_each_neighbour(i, [&](std::int32_t n) {
+    if (from < 0 && sources[n].wave == wave - 1) from = sources[n].point;
+  });
+  if (from < 0) return;
+  sources[i] = {from, wave};
+  count_up(&counts.reached);
+  if (!points.trackable(i)) return;
+  count_up(&counts.trackable);
+  if (track::left_picture(points, i, from, frame.radius, frame.width, frame.height))
+    frame.tracked[i].result.status = Status::out_of_image;
+}
+
+__global__ void __launch_bounds__(lost_threads, lost_blocks)
+    explain_lost(const __grid_constant__ LostFrame frame) {
+  const auto all = cooperative_groups::this_grid();
+  const LostState& state = frame.state;
+  list_lost(frame);
+  all.sync();
+  const std::int32_t lost = *state.lost.count;
+  std::int32_t wanted = *state.wanted;
+  for (int wave = 1; wanted > 0; ++wave) {
+    WaveCounts& counts = state.waves[wave % 3];
+    for_each_task(lost, lost_threads, threadIdx.x,
+                  [&](std::int64_t k) { hear(frame, state.lost.points[k], wave, counts); });
+    // The counts of the wave before the last have been read by all.
+    if (all.thread_rank() == 0) state.waves[(wave + 1) % 3] = {};
+    all.sync();
+    if (counts.reached == 0) break;
+    wanted -= counts.trackable;
+  }
+}
+
+std::size_t counts_bytes() { return 2 * sizeof(std::int32_t) + 3 * sizeof(WaveCounts); }
+
+LostState lost_state(void* workspace, std::int64_t count) {
+  auto* counts = static_cast<std::int32_t*>(workspace);
+  auto* waves = reinterpret_cast<WaveCounts*>(counts + 2);
+  auto* sources = reinterpret_cast<Source*>(waves + 3);
+  return {sources, {reinterpret_cast<std::int32_t*>(sources + count), counts}, counts + 1, waves};
+}
+
+}  // namespace
+
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, std::uint8_t* dropped,
+                             StreamHandle stream) {
+  if (points.count == 0) return;
+  find_unconfirmed<<<grid_size(points.count, island_threads), island_threads, 0, stream>>>({points, tracked},
+                                                                                           dropped);
+  drop<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points.count, dropped, tracked);
+  check_launch(of_points("islands", points.count));
+}
+
+std::size_t explain_lost_workspace_bytes(std::int64_t count) {
+  return counts_bytes() + static_cast<std::size_t>(count) * (sizeof(Source) + sizeof(std::int32_t));
+}
+
+void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
+                         void* workspace, StreamHandle stream) {
+  if (points.count == 0) return;
+  LostFrame frame{{points, tracked}, tracked, lost_state(workspace, points.count), radius, width, height};
+  fill(workspace, 0, counts_bytes(), stream);
+  int device = 0, multiprocessors = 0;
+  check(cudaGetDevice(&device), "Reading the current device");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+        "Reading the properties of the device");
+  void* arguments[] = {&frame};
+  const unsigned blocks =
+      std::min(grid_size(points.count, lost_threads), static_cast<unsigned>(lost_blocks * multiprocessors));
+  check(cudaLaunchCooperativeKernel(explain_lost, dim3(blocks), dim3(lost_threads), arguments, 0, stream),
+        of_points("lost points", points.count));
+}
+
+}  // namespace dic::kernels

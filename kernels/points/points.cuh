@@ -1,0 +1,58 @@
+#pragma once
+
+#include <dic/kernels/points.hpp>
+
+#include "common/launch.cuh"
+
+/// What the kernels of this folder share: points as the rules of tracking see them, and lists.
+namespace dic::kernels {
+
+constexpr int point_threads = 256;  ///< a thread per point
+
+struct FramePoints {
+  using Index = std::int32_t;
+  GridPoints grid;
+  const TrackedPoint* tracked = nullptr;
+
+  DIC_HOST_DEVICE Status status(Index i) const { return tracked[i].result.status; }
+  DIC_HOST_DEVICE float zncc(Index i) const { return tracked[i].result.zncc; }
+  DIC_HOST_DEVICE ShapeParameters shape(Index i) const {
+    return joined(tracked[i].u, tracked[i].v, tracked[i].result.shape);
+  }
+  DIC_HOST_DEVICE bool trackable(Index i) const { return grid.subsets[i].status == Status::ok; }
+  DIC_HOST_DEVICE int x(Index i) const { return grid.x[i]; }
+  DIC_HOST_DEVICE int y(Index i) const { return grid.y[i]; }
+  template <typename Visit>
+  DIC_HOST_DEVICE void for_each_neighbour(Index i, Visit&& visit) const {
+    track::for_each_neighbour(grid.nx, grid.ny, grid.point_at, grid.node_of[i], visit);
+  }
+};
+
+/// Calls body(k) for this thread's share of `n` points or list entries.
+template <typename Body>
+__device__ void for_each_point(std::int64_t n, Body&& body) {
+  for_each_task(n, point_threads, threadIdx.x,
+                [&](std::int64_t task) { body(static_cast<std::int32_t>(task)); });
+}
+
+/// Counts one more for each of the threads that call it together; returns which one this thread's is. The
+/// lanes of a warp add with one atomic, and get neighbouring numbers.
+__device__ inline std::int32_t count_up(std::int32_t* count) {
+  const unsigned lanes = __activemask(), before = (1u << threadIdx.x % warp_size) - 1;
+  const int leader = __ffs(static_cast<int>(lanes)) - 1;
+  std::int32_t first = 0;
+  if ((lanes & before) == 0) first = atomicAdd(count, __popc(lanes));
+  return __shfl_sync(lanes, first, leader) + __popc(lanes & before);
+}
+
+__device__ inline void append(const PointList& list, std::int32_t point) {
+  list.points[count_up(list.count)] = point;
+}
+
+inline void clear(std::int32_t* count, StreamHandle stream) { fill(count, 0, sizeof(*count), stream); }
+
+inline std::string of_points(const char* what, std::int64_t n) {
+  return std::string(what) + " (" + std::to_string(n) + " points)";
+}
+
+}  // namespace dic::kernels

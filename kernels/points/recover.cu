@@ -1,0 +1,100 @@
+#include "points/points.cuh"
+
+namespace dic::kernels {
+namespace {
+
+__global__ void __launch_bounds__(point_threads)
+    fill_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts,
+                   TrackedPoint* tracked) {
+  for_each_point(points.count, [&](std::int32_t i) {
+    const Status status = points.subsets[i].status;
+    TrackedPoint point;
+    point.result.status = status == Status::ok ? Status::low_correlation : status;
+    point.result.zncc = fmaxf(0, starts[i].score);
+    tracked[i] = point;
+  });
+}
+
+__device__ RelativeShape truncated(RelativeShape shape, int order) {
+#pragma unroll
+  for (int term = 1; term < 6; ++term)
+    if ((term < 3 ? 1 : 2) > order) shape.u[term] = shape.v[term] = 0;
+  return shape;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    select(const __grid_constant__ FramePoints points, const PointStart* starts, float least, float below,
+           int order, RefineTask* tasks, std::int32_t* count) {
+  for_each_point(points.grid.count, [&](std::int32_t i) {
+    const PointStart& start = starts[i];
+    if (!(start.score >= least && start.score < below)) return;
+    if (points.status(i) == Status::ok || !points.trackable(i)) return;
+    tasks[count_up(count)] = {i, start.u, start.v, truncated(start.shape, order)};
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    accept(const RefineTask* tasks, const RefineResult* results, std::int64_t n, TrackedPoint* tracked,
+           std::uint8_t* fresh, std::int32_t* fresh_count) {
+  for_each_point(n, [&](std::int32_t k) {
+    const RefineTask& task = tasks[k];
+    TrackedPoint& known = tracked[task.point];
+    if (!track::replaces(results[k], known.result)) return;
+    known = {task.u, task.v, results[k]};
+    if (known.result.status != Status::ok) return;
+    fresh[task.point] = 1;
+    count_up(fresh_count);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    list_front(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
+               std::int32_t* count) {
+  for_each_point(points.grid.count, [&](std::int32_t i) {
+    if (!track::wanted(points, fresh, i)) return;
+    const SplitShape start = split(track::between(points, track::best_neighbour(points, i), i));
+    tasks[count_up(count)] = {i, start.u, start.v, start.rest};
+  });
+}
+
+}  // namespace
+
+void launch_unrefined(const GridPoints& points, const PointStart* starts, TrackedPoint* tracked,
+                      StreamHandle stream) {
+  if (points.count == 0) return;
+  fill_unrefined<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, starts,
+                                                                                       tracked);
+  check_launch(of_points("points before the refinement", points.count));
+}
+
+void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                   float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                   StreamHandle stream) {
+  clear(count, stream);
+  if (points.count == 0) return;
+  select<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(
+      {points, tracked}, starts, least, below, order, tasks, count);
+  check_launch(of_points("selecting starts", points.count));
+}
+
+void launch_accept(const GridPoints& points, const RefineTask* tasks, const RefineResult* results,
+                   std::int64_t n, TrackedPoint* tracked, std::uint8_t* fresh, std::int32_t* fresh_count,
+                   StreamHandle stream) {
+  clear(fresh_count, stream);
+  fill(fresh, 0, points.count, stream);
+  if (n == 0) return;
+  accept<<<grid_size(n, point_threads), point_threads, 0, stream>>>(tasks, results, n, tracked, fresh,
+                                                                    fresh_count);
+  check_launch(of_points("accepting results", n));
+}
+
+void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
+                  RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
+  clear(count, stream);
+  if (points.count == 0) return;
+  list_front<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh,
+                                                                                   tasks, count);
+  check_launch(of_points("front of the recovery", points.count));
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,161 @@
+#include <dic/shared/peak.hpp>
+
+#include "points/points.cuh"
+
+namespace dic::kernels {
+namespace {
+
+__global__ void __launch_bounds__(point_threads)
+    start_from_last(const __grid_constant__ FramePoints last, PointStart* starts,
+                    const __grid_constant__ PointList without) {
+  for_each_point(last.grid.count, [&](std::int32_t i) {
+    PointStart start;
+    if (last.trackable(i)) {
+      const std::int32_t from = last.tracked ? track::start_source(last, i) : -1;
+      if (from >= 0) {
+        const SplitShape shape = split(track::between(last, from, i));
+        start = {shape.u, shape.v, shape.rest, -1};
+      } else {
+        append(without, i);
+      }
+    }
+    starts[i] = start;
+  });
+}
+
+__device__ bool is_cut(const PreparedSubset& s, int radius) {
+  return s.weighted || s.left > -radius || s.right < radius || s.top > -radius || s.bottom < radius;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    split_points(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
+                 int radius, const __grid_constant__ PointList whole, const __grid_constant__ PointList cut) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = list ? list[k] : k;
+    const PreparedSubset& subset = points.subsets[i];
+    if (subset.status != Status::ok) return;
+    if (is_cut(subset, radius))
+      append(cut, i);
+    else
+      append(whole, i);
+  });
+}
+
+/// As the CPU path rounds predictions: halves away from zero.
+__device__ int rounded(std::int32_t whole, float rest) {
+  return static_cast<int>(std::lround(whole + double{rest}));
+}
+
+__global__ void __launch_bounds__(point_threads)
+    place_windows(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
+                  int radius, int range, const PointStart* starts, MatrixPosition* references,
+                  MatrixPosition* windows) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = list[k];
+    const PointStart& start = starts[i];
+    const int x = points.x[i] - radius, y = points.y[i] - radius;
+    references[k] = {0, x, y};
+    windows[k] = {0, x + rounded(start.u, start.shape.u[0]) - range,
+                  y + rounded(start.v, start.shape.v[0]) - range};
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    take_peaks(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
+               const Peak* peaks, int radius, int range, bool follow, PointStart* starts,
+               const __grid_constant__ PointList again_whole, const __grid_constant__ PointList again_cut) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = list[k];
+    PointStart& start = starts[i];
+    const Peak& peak = peaks[k];
+    if (!peak.found || peak.score <= start.score) return;
+    const PeakOffset offset = fitted_peak(peak.neighbourhood);
+    const SplitDisplacement u(rounded(start.u, start.shape.u[0]) - range + peak.dx + offset.x);
+    const SplitDisplacement v(rounded(start.v, start.shape.v[0]) - range + peak.dy + offset.y);
+    start.u = u.whole;
+    start.v = v.whole;
+    start.shape.u[0] = u.rest;
+    start.shape.v[0] = v.rest;
+    start.score = peak.score;
+    if (!follow || !peak.at_border) return;
+    if (is_cut(points.subsets[i], radius))
+      append(again_cut, i);
+    else
+      append(again_whole, i);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    list_lost(const __grid_constant__ GridPoints points, const PointStart* starts, float least,
+              const __grid_constant__ PointList lost) {
+  for_each_point(points.count, [&](std::int32_t i) {
+    if (points.subsets[i].status == Status::ok && starts[i].score < least) append(lost, i);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others, PointStart* starts) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = list[k];
+    if (others[i].score > starts[i].score) starts[i] = others[i];
+  });
+}
+
+}  // namespace
+
+void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
+                             const PointList& without, StreamHandle stream) {
+  clear(without.count, stream);
+  if (points.count == 0) return;
+  start_from_last<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>({points, last},
+                                                                                        starts, without);
+  check_launch(of_points("starts from the frame before", points.count));
+}
+
+void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                  const PointList& whole, const PointList& cut, StreamHandle stream) {
+  clear(whole.count, stream);
+  clear(cut.count, stream);
+  if (n == 0) return;
+  split_points<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, whole,
+                                                                          cut);
+  check_launch(of_points("whole and cut subsets", n));
+}
+
+void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                          int range, const PointStart* starts, MatrixPosition* references,
+                          MatrixPosition* windows, StreamHandle stream) {
+  if (n == 0) return;
+  place_windows<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, range,
+                                                                           starts, references, windows);
+  check_launch(of_points("placing windows", n));
+}
+
+void launch_take_peaks(const GridPoints& points, const std::int32_t* list, std::int64_t n, const Peak* peaks,
+                       int radius, int range, bool follow, PointStart* starts, const PointList& again_whole,
+                       const PointList& again_cut, StreamHandle stream) {
+  clear(again_whole.count, stream);
+  clear(again_cut.count, stream);
+  if (n == 0) return;
+  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(
+      points, list, n, peaks, radius, range, follow, starts, again_whole, again_cut);
+  check_launch(of_points("taking peaks", n));
+}
+
+void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
+                       StreamHandle stream) {
+  clear(lost.count, stream);
+  if (points.count == 0) return;
+  list_lost<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, starts, least,
+                                                                                  lost);
+  check_launch(of_points("listing lost starts", points.count));
+}
+
+void launch_keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others,
+                        PointStart* starts, StreamHandle stream) {
+  if (n == 0) return;
+  keep_better<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, others, starts);
+  check_launch(of_points("comparing starts", n));
+}
+
+}  // namespace dic::kernels
