@@ -61,9 +61,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    take_peaks(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
-               const Peak* peaks, int radius, int range, bool follow, PointStart* starts,
-               const __grid_constant__ PointList again_whole, const __grid_constant__ PointList again_cut) {
+    take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
+               PointStart* starts, const __grid_constant__ PointList again) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
     PointStart& start = starts[i];
@@ -77,11 +76,7 @@ __global__ void __launch_bounds__(point_threads)
     start.shape.u[0] = u.rest;
     start.shape.v[0] = v.rest;
     start.score = peak.score;
-    if (!follow || !peak.at_border) return;
-    if (is_cut(points.subsets[i], radius))
-      append(again_cut, i);
-    else
-      append(again_whole, i);
+    if (follow && peak.at_border) append(again, i);
   });
 }
 
@@ -94,9 +89,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others, PointStart* starts) {
-  for_each_point(n, [&](std::int32_t k) {
-    const std::int32_t i = list[k];
+    keep_better(std::int64_t n, const PointStart* others, PointStart* starts) {
+  for_each_point(n, [&](std::int32_t i) {
     if (others[i].score > starts[i].score) starts[i] = others[i];
   });
 }
@@ -131,14 +125,12 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
   check_launch(of_points("placing windows", n));
 }
 
-void launch_take_peaks(const GridPoints& points, const std::int32_t* list, std::int64_t n, const Peak* peaks,
-                       int radius, int range, bool follow, PointStart* starts, const PointList& again_whole,
-                       const PointList& again_cut, StreamHandle stream) {
-  clear(again_whole.count, stream);
-  clear(again_cut.count, stream);
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
+                       PointStart* starts, const PointList& again, StreamHandle stream) {
+  clear(again.count, stream);
   if (n == 0) return;
-  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(
-      points, list, n, peaks, radius, range, follow, starts, again_whole, again_cut);
+  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, peaks, range, follow, starts,
+                                                                        again);
   check_launch(of_points("taking peaks", n));
 }
 
@@ -151,10 +143,9 @@ void launch_count_lost(const GridPoints& points, const PointStart* starts, float
   check_launch(of_points("listing lost starts", points.count));
 }
 
-void launch_keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others,
-                        PointStart* starts, StreamHandle stream) {
+void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* starts, StreamHandle stream) {
   if (n == 0) return;
-  keep_better<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, others, starts);
+  keep_better<<<grid_size(n, point_threads), point_threads, 0, stream>>>(n, others, starts);
   check_launch(of_points("comparing starts", n));
 }
 

@@ -66,18 +66,16 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
 
 /// Queues taking peaks[k] of the window of point list[k], placed with the same range, as its start where the
 /// score is better: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
-/// whose peak lies on the border of its window are listed, to be searched again from there.
-void launch_take_peaks(const GridPoints& points, const std::int32_t* list, std::int64_t n, const Peak* peaks,
-                       int radius, int range, bool follow, PointStart* starts, const PointList& again_whole,
-                       const PointList& again_cut, StreamHandle stream);
+/// whose peak lies on the border of its window are listed in `again`, to be searched again from there.
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
+                       PointStart* starts, const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least`.
 void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
                        StreamHandle stream);
 
-/// Queues taking another start for the points of a list where it scores better.
-void launch_keep_better(const std::int32_t* list, std::int64_t n, const PointStart* others,
-                        PointStart* starts, StreamHandle stream);
+/// Queues taking the other start for those of `n` points where it scores better.
+void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* starts, StreamHandle stream);
 
 // ---- recovery ----
 
