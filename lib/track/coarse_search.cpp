@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
-#include "track/integer_search.hpp"
+#include "track/image_pyramid.hpp"
 
-namespace dic {
+namespace dic::track {
 namespace {
 
 constexpr int kRadius = 10;        // of a subset in reduced pictures, px
@@ -23,40 +26,6 @@ constexpr double kMinCoverage = 0.25;        // of a subset by ROI and picture
 constexpr int kMinTopNodes = 16;             // fewer do not tell a field
 constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the pictures that they search
 
-/// The picture as 8 bit, its range stretched to 0..255.
-Image stretched(ImageView picture) {
-  Image out(picture.width, picture.height, ScalarType::u8);
-  visit_scalar(picture.type, [&](auto element) {
-    using T = decltype(element);
-    double low = picture.row<T>(0)[0], high = low;
-    for (int y = 0; y < picture.height; ++y) {
-      const auto [a, b] = std::minmax_element(picture.row<T>(y), picture.row<T>(y) + picture.width);
-      low = std::min(low, static_cast<double>(*a));
-      high = std::max(high, static_cast<double>(*b));
-    }
-    const float scale = high > low ? static_cast<float>(255 / (high - low)) : 0.0f;
-    for (int y = 0; y < picture.height; ++y)
-      std::transform(
-          picture.row<T>(y), picture.row<T>(y) + picture.width, out.row<std::uint8_t>(y), [&](T value) {
-            return static_cast<std::uint8_t>((static_cast<float>(value) - static_cast<float>(low)) * scale +
-                                             0.5f);
-          });
-  });
-  return out;
-}
-
-/// Half the size: means of 2x2 px; an odd last row or column is dropped.
-Image halved(const Image& in) {
-  Image out(in.width() / 2, in.height() / 2, ScalarType::u8);
-  for (int y = 0; y < out.height(); ++y) {
-    const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
-    std::uint8_t* to = out.row<std::uint8_t>(y);
-    for (int x = 0; x < out.width(); ++x)
-      to[x] = static_cast<std::uint8_t>((a[2 * x] + a[2 * x + 1] + b[2 * x] + b[2 * x + 1] + 2) / 4);
-  }
-  return out;
-}
-
 /// 0 or 255.
 Image binary(ImageView mask) {
   Image out(mask.width, mask.height, ScalarType::u8);
@@ -65,19 +34,6 @@ Image binary(ImageView mask) {
                    out.row<std::uint8_t>(y),
                    [](std::uint8_t value) { return static_cast<std::uint8_t>(value ? 255 : 0); });
   return out;
-}
-
-std::vector<Image> pyramid(Image full_size, int levels) {
-  std::vector<Image> out;
-  out.push_back(std::move(full_size));
-  for (int level = 1; level < levels; ++level) out.push_back(halved(out.back()));
-  return out;
-}
-
-/// How many nodes may search the whole picture.
-int top_nodes(const Image& picture) {
-  const std::int64_t area = static_cast<std::int64_t>(picture.width()) * picture.height();
-  return static_cast<int>(std::min<std::int64_t>(kMaxTopNodes, kTopWork / area));
 }
 
 struct Box {
@@ -97,12 +53,12 @@ Box bounding_box(const Image& mask) {
   return {left, top, std::max(0, right - left + 1), std::max(0, bottom - top + 1)};
 }
 
-/// Lattice over a box: at most `max_nodes` nodes, at least one.
-CoarseField make_lattice(const Box& box, int level, int max_nodes) {
+/// Zeros on a lattice over a box: at most `most_nodes` nodes, at least one.
+CoarseField field_over(const Box& box, int level, int most_nodes) {
   CoarseField field;
   field.reduction = 1 << level;
   const double area = static_cast<double>(box.width) * box.height;
-  const int by_count = static_cast<int>(std::ceil(std::sqrt(area / max_nodes)));
+  const int by_count = static_cast<int>(std::ceil(std::sqrt(area / most_nodes)));
   const int by_size = std::clamp(std::min(box.width, box.height) / 4, 3, kSpacing);
   field.spacing = std::max(by_count, by_size);
   field.nx = std::max(1, (box.width - 1) / field.spacing + 1);
@@ -115,22 +71,22 @@ CoarseField make_lattice(const Box& box, int level, int max_nodes) {
   return field;
 }
 
-struct Nodes {
+CoarseLattice lattice_of(CoarseField field, int level, int width, int height, ImageView roi) {
   std::vector<int> x, y;
-};
-
-Nodes nodes_of(const CoarseField& field) {
-  Nodes nodes;
   for (int j = 0; j < field.ny; ++j)
     for (int i = 0; i < field.nx; ++i) {
-      nodes.x.push_back(field.x0 + i * field.spacing);
-      nodes.y.push_back(field.y0 + j * field.spacing);
+      x.push_back(field.x0 + i * field.spacing);
+      y.push_back(field.y0 + j * field.spacing);
     }
-  return nodes;
+  SubsetShapes shapes(width, height, x, y, kRadius, roi);
+  std::vector<std::int64_t> searched;
+  for (std::int64_t k = 0; k < shapes.size(); ++k)
+    if (shapes.coverage(k) >= kMinCoverage) searched.push_back(k);
+  return {level, std::move(field), std::move(x), std::move(y), std::move(shapes), std::move(searched)};
 }
 
-float median(std::vector<float>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+float median(std::span<float> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
@@ -147,20 +103,20 @@ void visit_neighbours(const CoarseField& f, int i, int j, const Visit& visit) {
 std::vector<bool> consistent(const CoarseField& f, const std::vector<bool>& recognized) {
   const float tolerance = 1.5f + 0.35f * static_cast<float>(f.spacing);
   std::vector<bool> keep(recognized.size(), false);
-  std::vector<float> us, vs;
+  std::array<float, 8> us, vs;
   for (int j = 0; j < f.ny; ++j)
     for (int i = 0; i < f.nx; ++i) {
       const int k = j * f.nx + i;
       if (!recognized[k]) continue;
-      us.clear();
-      vs.clear();
+      std::size_t count = 0;
       visit_neighbours(f, i, j, [&](int n) {
         if (!recognized[n]) return;
-        us.push_back(f.u[n]);
-        vs.push_back(f.v[n]);
+        us[count] = f.u[n];
+        vs[count++] = f.v[n];
       });
-      keep[k] =
-          us.empty() ? f.nx * f.ny == 1 : std::hypot(f.u[k] - median(us), f.v[k] - median(vs)) <= tolerance;
+      keep[k] = count == 0 ? f.nx * f.ny == 1
+                           : std::hypot(f.u[k] - median({us.data(), count}),
+                                        f.v[k] - median({vs.data(), count})) <= tolerance;
     }
   return keep;
 }
@@ -191,27 +147,24 @@ void fill(CoarseField& f, std::vector<bool> known) {
   }
 }
 
-/// Takes over what was found, judges it and fills the rest. `usable`: nodes that were searched at all.
-void finish(CoarseField& f, const std::vector<FoundShift>& found, const std::vector<bool>& usable) {
-  std::vector<bool> recognized(found.size());
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    recognized[k] = usable[k] && found[k].score >= kRecognized;
-    if (!recognized[k]) continue;
-    f.u[k] = static_cast<float>(found[k].u);
-    f.v[k] = static_cast<float>(found[k].v);
+/// Takes over what was found at the nodes lattice.searched, judges it and fills the rest.
+void finish(CoarseField& f, const CoarseLattice& lattice, const std::vector<FoundShift>& found) {
+  std::vector<bool> recognized(f.u.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].score < kRecognized) continue;
+    const std::int64_t k = lattice.searched[i];
+    recognized[k] = true;
+    f.u[k] = static_cast<float>(found[i].u);
+    f.v[k] = static_cast<float>(found[i].v);
   }
   const std::vector<bool> keep = consistent(f, recognized);
   const auto kept = std::count(keep.begin(), keep.end(), true);
-  const auto searched = std::count(usable.begin(), usable.end(), true);
-  f.confidence = searched ? static_cast<double>(kept) / static_cast<double>(searched) : 0;
+  f.confidence = found.empty() ? 0 : static_cast<double>(kept) / static_cast<double>(found.size());
   fill(f, keep);
 }
 
-std::vector<bool> usable_nodes(const IntegerSearch& search, std::size_t count) {
-  std::vector<bool> usable(count);
-  for (std::size_t k = 0; k < count; ++k)
-    usable[k] = search.coverage(static_cast<std::int64_t>(k)) >= kMinCoverage;
-  return usable;
+Prediction rounded(double u, double v) {
+  return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
 }
 
 }  // namespace
@@ -243,90 +196,100 @@ CoarseShift CoarseField::at(double x, double y) const {
   return out;
 }
 
-CoarseSearch::CoarseSearch(ImageView reference, ImageView roi) {
-  Box box{0, 0, reference.width, reference.height};
+CoarseSearch::CoarseSearch(int width, int height, ImageView roi) : width_(width), height_(height) {
+  Box box{0, 0, width, height};
+  Image whole_roi;
   if (!roi.empty()) {
-    roi_.push_back(binary(roi));
-    box = bounding_box(roi_[0]);
+    whole_roi = binary(roi);
+    box = bounding_box(whole_roi);
   }
-  int levels = 1;
-  while (std::min(reference.width, reference.height) >> levels >= kSmallestSide &&
-         std::min(box.width, box.height) >> levels >= kSmallestRoi)
-    ++levels;
-  reference_ = pyramid(stretched(reference), levels);
-  if (!roi.empty()) roi_ = pyramid(std::move(roi_[0]), levels);
+  while (std::min(width, height) >> levels_ >= kSmallestSide &&
+         std::min(box.width, box.height) >> levels_ >= kSmallestRoi)
+    ++levels_;
+  if (!roi.empty()) roi_ = pyramid(std::move(whole_roi), levels_);
+  whole_.resize(levels_);
+  finer_.resize(levels_);
 }
 
-CoarseField CoarseSearch::search_top(Correlator& correlator, const Image& current, int level) const {
-  const Image& reference = reference_[level];
-  const ImageView roi = roi_.empty() ? ImageView{} : roi_[level].view();
-  const Box box = roi_.empty() ? Box{0, 0, reference.width(), reference.height()} : bounding_box(roi_[level]);
-  CoarseField field = make_lattice(box, level, top_nodes(current));
-  const Nodes nodes = nodes_of(field);
-  const IntegerSearch search(reference, nodes.x, nodes.y, kRadius, roi);
-  finish(field, search.everywhere(correlator, current), usable_nodes(search, nodes.x.size()));
+/// How many nodes may search the whole level.
+int CoarseSearch::most_top_nodes(int level) const {
+  const std::int64_t area = static_cast<std::int64_t>(width_ >> level) * (height_ >> level);
+  return static_cast<int>(std::min<std::int64_t>(kMaxTopNodes, kTopWork / area));
+}
+bool CoarseSearch::may_search_whole(int level) const { return most_top_nodes(level) >= kMinTopNodes; }
+
+const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_nodes) {
+  if (!known[level]) {
+    const int width = width_ >> level, height = height_ >> level;
+    const Box box = roi_.empty() ? Box{0, 0, width, height} : bounding_box(roi_[level]);
+    known[level] = lattice_of(field_over(box, level, most_nodes), level, width, height, roi(level));
+  }
+  return *known[level];
+}
+
+CoarseField CoarseSearch::search_whole(PyramidSearch& search, int level) {
+  const CoarseLattice& nodes = lattice(whole_, level, most_top_nodes(level));
+  CoarseField field = nodes.field;
+  finish(field, nodes, search.everywhere(nodes));
   return field;
 }
 
-CoarseField CoarseSearch::search_finer(Correlator& correlator, const Image& current, int level,
-                                       const CoarseField& coarser) const {
-  const Image& reference = reference_[level];
-  const ImageView roi = roi_.empty() ? ImageView{} : roi_[level].view();
-  const Box box = roi_.empty() ? Box{0, 0, reference.width(), reference.height()} : bounding_box(roi_[level]);
-  CoarseField field = make_lattice(box, level, 1 << 30);
-  const Nodes nodes = nodes_of(field);
-  const IntegerSearch search(reference, nodes.x, nodes.y, kRadius, roi);
-  std::vector<std::int64_t> which(nodes.x.size());
-  std::iota(which.begin(), which.end(), std::int64_t{0});
-  std::vector<Prediction> predictions;
+CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const CoarseField& coarser) {
+  const CoarseLattice& nodes = lattice(finer_, level, std::numeric_limits<int>::max());
+  CoarseField field = nodes.field;
   const double centre = 0.5 * (field.reduction - 1);
-  for (std::size_t k = 0; k < which.size(); ++k) {
+  for (std::size_t k = 0; k < nodes.x.size(); ++k) {
     const CoarseShift s =
         coarser.at(nodes.x[k] * field.reduction + centre, nodes.y[k] * field.reduction + centre);
-    predictions.push_back({static_cast<int>(std::lround(s.u / field.reduction)),
-                           static_cast<int>(std::lround(s.v / field.reduction))});
     field.u[k] = static_cast<float>(s.u / field.reduction);
     field.v[k] = static_cast<float>(s.v / field.reduction);
   }
+  std::vector<std::int64_t> which = nodes.searched;
+  std::vector<std::size_t> slots(which.size());  // in `found`
+  std::iota(slots.begin(), slots.end(), std::size_t{0});
+  std::vector<Prediction> predictions;
+  for (const std::int64_t k : which) predictions.push_back(rounded(field.u[k], field.v[k]));
   std::vector<FoundShift> found(which.size());
   for (int step = 0; step < kFinerSteps && !which.empty(); ++step) {
-    const auto results = search.around(correlator, current, which, predictions, kFinerRange);
-    std::vector<std::int64_t> again;
-    std::vector<Prediction> moved;
+    const auto results = search.around(nodes, which, predictions, kFinerRange);
+    std::size_t again = 0;
     for (std::size_t k = 0; k < which.size(); ++k) {
-      found[which[k]] = results[k];
+      found[slots[k]] = results[k];
       if (!results[k].at_border) continue;
-      again.push_back(which[k]);
-      moved.push_back(
-          {static_cast<int>(std::lround(results[k].u)), static_cast<int>(std::lround(results[k].v))});
+      which[again] = which[k];
+      slots[again] = slots[k];
+      predictions[again++] = rounded(results[k].u, results[k].v);
     }
-    which = std::move(again);
-    predictions = std::move(moved);
+    which.resize(again);
+    slots.resize(again);
+    predictions.resize(again);
   }
-  finish(field, found, usable_nodes(search, nodes.x.size()));
+  finish(field, nodes, found);
   return field;
 }
 
-CoarseField CoarseSearch::run(Correlator& correlator, ImageView current) const {
-  const std::vector<Image> pictures = pyramid(stretched(current), static_cast<int>(reference_.size()));
-  int level = static_cast<int>(pictures.size()) - 1;
-  CoarseField field = search_top(correlator, pictures[level], level);
-  // A pattern may have lost its contrast at this reduction: try larger pictures while they can be searched
-  // whole.
-  for (int finer = level - 1; field.confidence < kConfident && finer >= 0; --finer) {
-    if (top_nodes(pictures[finer]) < kMinTopNodes) break;
-    CoarseField candidate = search_top(correlator, pictures[finer], finer);
-    if (candidate.confidence <= field.confidence) continue;
-    field = std::move(candidate);
-    level = finer;
+/// The field of the most reduced picture. A pattern may have lost its contrast at this reduction: larger ones
+/// are tried while they can be searched whole.
+CoarseField CoarseSearch::find_top(PyramidSearch& search) {
+  CoarseField field = search_whole(search, levels_ - 1);
+  for (int level = levels_ - 2; field.confidence < kConfident && level >= 0 && may_search_whole(level);
+       --level) {
+    CoarseField candidate = search_whole(search, level);
+    if (candidate.confidence > field.confidence) field = std::move(candidate);
   }
+  return field;
+}
+
+CoarseField CoarseSearch::run(PyramidSearch& search) {
+  CoarseField field = find_top(search);
   // Level 0 is left to the points' own search.
-  while (field.valid() && --level >= 1) {
-    CoarseField finer = search_finer(correlator, pictures[level], level, field);
+  while (field.valid() && field.reduction > 2) {
+    CoarseField finer =
+        search_finer(search, std::countr_zero(static_cast<unsigned>(field.reduction)) - 1, field);
     if (!finer.valid()) break;
     field = std::move(finer);
   }
   return field;
 }
 
-}  // namespace dic
+}  // namespace dic::track

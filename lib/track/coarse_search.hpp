@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/correlate.hpp>
 #include <dic/image.hpp>
+#include <optional>
+#include <span>
 #include <vector>
 
-namespace dic {
+#include "track/integer_search.hpp"
+#include "track/subset_shapes.hpp"
+
+namespace dic::track {
 
 /// A displacement and its gradient, from a coarse field.
 struct CoarseShift {
@@ -27,23 +31,58 @@ class CoarseField {
   std::vector<float> u, v;                          ///< [ny x nx], px of the reduced picture
 };
 
-/// Coarse-to-fine search for motions of any size: all of the most reduced picture is searched, then every
-/// finer level corrects by a few px (the pyramid scheme of Bouguet 2001, with ZNCC instead of gradients).
-///
-/// Reduced pictures are 8 bit, stretched to their own range: ZNCC does not mind, and it is fast for every
-/// type.
-class CoarseSearch {
- public:
-  CoarseSearch(ImageView reference, ImageView roi);
-  /// Displacement field from the reference to `current`.
-  CoarseField run(Correlator& correlator, ImageView current) const;
-
- private:
-  CoarseField search_top(Correlator& correlator, const Image& current, int level) const;
-  CoarseField search_finer(Correlator& correlator, const Image& current, int level,
-                           const CoarseField& coarser) const;
-
-  std::vector<Image> reference_, roi_;  // by level, 0 = full size; roi_ is empty without ROI
+/// Where the search looks for subsets in one level of the pyramid: a lattice of nodes.
+struct CoarseLattice {
+  int level;
+  CoarseField field;  ///< of zeros
+  std::vector<int> x, y;
+  SubsetShapes shapes;
+  std::vector<std::int64_t> searched;  ///< nodes of which enough is inside picture and ROI
 };
 
-}  // namespace dic
+/// Finds subsets of one level of the reference's pyramid in that of the current picture: what the CPU and the
+/// GPU do each in their way. Pyramids are 8 bit, the picture stretched to its own range: ZNCC does not mind,
+/// and it is fast for every type.
+class PyramidSearch {
+ public:
+  virtual ~PyramidSearch() = default;
+  /// Searches the nodes `which` within +-range px of their predictions (same order), results in that order.
+  virtual std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                                         std::span<const Prediction> predictions, int range) = 0;
+  /// Searches the whole level for the nodes lattice.searched, results in that order.
+  virtual std::vector<FoundShift> everywhere(const CoarseLattice& lattice) = 0;
+};
+
+/// Coarse-to-fine search for motions of any size: all of the most reduced picture is searched, then every
+/// finer level corrects by a few px (the pyramid scheme of Bouguet 2001, with ZNCC instead of gradients).
+class CoarseSearch {
+ public:
+  /// For references of width x height px. roi: u8, inside where not zero; may be empty.
+  CoarseSearch(int width, int height, ImageView roi);
+
+  /// Of the pyramids, level 0 being the full size.
+  int levels() const { return levels_; }
+  /// The ROI in a level, u8, inside where not zero; empty = everywhere.
+  ImageView roi(int level) const { return roi_.empty() ? ImageView{} : roi_[level].view(); }
+  /// False where level 0 is never looked at: it is left to the points' own search.
+  bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
+
+  /// Displacement field from the reference to the current picture.
+  CoarseField run(PyramidSearch& search);
+
+ private:
+  using Lattices = std::vector<std::optional<CoarseLattice>>;
+
+  int most_top_nodes(int level) const;
+  bool may_search_whole(int level) const;
+  CoarseField find_top(PyramidSearch& search);
+  CoarseField search_whole(PyramidSearch& search, int level);
+  CoarseField search_finer(PyramidSearch& search, int level, const CoarseField& coarser);
+  const CoarseLattice& lattice(Lattices& known, int level, int most_nodes);
+
+  int width_, height_, levels_ = 1;
+  std::vector<Image> roi_;  ///< by level; empty = everywhere
+  Lattices whole_, finer_;  ///< by level, as far as they were needed
+};
+
+}  // namespace dic::track

@@ -6,12 +6,14 @@ namespace dic::track {
 
 ReferenceSide::ReferenceSide(std::shared_ptr<const Frame> reference, Subsets at, const TrackOptions& options,
                              const std::string& device)
-    : subsets(std::move(at)), refiner(options.refine, options.threads, device), frame_(std::move(reference)) {
+    : subsets(std::move(at)),
+      refiner(options.refine, options.threads, device),
+      frame_(std::move(reference)),
+      shapes_(picture().width, picture().height, subsets.x, subsets.y, options.refine.subset / 2, roi()) {
   refiner.set_reference(picture(), subsets.x, subsets.y, roi());
-  search.emplace(picture(), subsets.x, subsets.y, options.refine.subset / 2, roi());
 }
 
-const CoarseSearch& ReferenceSide::coarse() {
+CpuCoarseSearch& ReferenceSide::coarse() {
   if (!coarse_) coarse_.emplace(picture(), roi());
   return *coarse_;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "track/backend.hpp"
-#include "track/coarse_search.hpp"
+#include "track/cpu/coarse.hpp"
 #include "track/integer_search.hpp"
 
 namespace dic::track {
@@ -25,7 +25,8 @@ class ReferenceSide {
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView picture() const { return static_cast<const HostFrame&>(*frame_).picture.view(); }
-  const CoarseSearch& coarse();
+  CpuCoarseSearch& coarse();
+  IntegerSearch search() const { return {picture(), roi(), shapes_}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const {
     const Status followed = subsets.material[i].status;
@@ -34,14 +35,14 @@ class ReferenceSide {
 
   const Subsets subsets;
   Refiner refiner;
-  std::optional<IntegerSearch> search;
   std::vector<RefinedPoint> last;  ///< results of the frame before against this anchor; empty at first
 
  private:
   ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }
 
   std::shared_ptr<const Frame> frame_;
-  std::optional<CoarseSearch> coarse_;
+  SubsetShapes shapes_;
+  std::optional<CpuCoarseSearch> coarse_;
 };
 
 }  // namespace dic::track

@@ -84,7 +84,7 @@ void StartSearch::search_from(ImageView current, PointList which, std::vector<St
   for (const std::int64_t i : which) predictions.push_back(rounded(starts[i].shape.u, starts[i].shape.v));
   for (int step = 0; step <= kAutoSteps && !which.empty(); ++step) {
     check_stop_();
-    const auto found = anchor_.search->around(correlator_, current, which, predictions, range);
+    const auto found = anchor_.search().around(correlator_, current, which, predictions, range);
     variants_.insert(correlator_.last_plan().variant);
     PointList again;
     std::vector<Prediction> moved;

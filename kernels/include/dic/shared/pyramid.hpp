@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/shared/host_device.hpp>
+
+/// The pixels of reduced pictures, the same on host and device: 8 bit, whatever the picture's type.
+namespace dic {
+
+/// Takes grey values from low .. high to 0 .. 255; all to 0 where there is one value only.
+class Stretch {
+ public:
+  DIC_HOST_DEVICE Stretch(double low, double high)
+      : low_(static_cast<float>(low)), scale_(high > low ? static_cast<float>(255 / (high - low)) : 0.0f) {}
+
+  template <typename T>
+  DIC_HOST_DEVICE std::uint8_t operator()(T value) const {
+    const float above = static_cast<float>(value) - low_;
+#ifdef __CUDA_ARCH__
+    return static_cast<std::uint8_t>(__fadd_rn(__fmul_rn(above, scale_), 0.5f));  // rounds twice, as the host
+#else
+    return static_cast<std::uint8_t>(above * scale_ + 0.5f);
+#endif
+  }
+
+ private:
+  float low_, scale_;
+};
+
+/// Mean of 2x2 pixels, rounded.
+DIC_HOST_DEVICE constexpr std::uint8_t mean_of_four(int a, int b, int c, int d) {
+  return static_cast<std::uint8_t>((a + b + c + d + 2) / 4);
+}
+
+}  // namespace dic

@@ -1,0 +1,50 @@
+#include "track/image_pyramid.hpp"
+
+#include <algorithm>
+#include <dic/shared/pyramid.hpp>
+
+namespace dic::track {
+namespace {
+
+template <typename T>
+Stretch stretch_of(ImageView picture) {
+  T low = picture.row<T>(0)[0], high = low;
+  for (int y = 0; y < picture.height; ++y)
+    for (const T* at = picture.row<T>(y); at < picture.row<T>(y) + picture.width; ++at) {
+      low = std::min(low, *at);
+      high = std::max(high, *at);
+    }
+  return {static_cast<double>(low), static_cast<double>(high)};
+}
+
+Image halved(const Image& in) {
+  Image out(in.width() / 2, in.height() / 2, ScalarType::u8);
+  for (int y = 0; y < out.height(); ++y) {
+    const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
+    std::uint8_t* to = out.row<std::uint8_t>(y);
+    for (int x = 0; x < out.width(); ++x)
+      to[x] = mean_of_four(a[2 * x], a[2 * x + 1], b[2 * x], b[2 * x + 1]);
+  }
+  return out;
+}
+
+}  // namespace
+
+Image stretched(ImageView picture) {
+  Image out(picture.width, picture.height, ScalarType::u8);
+  visit_scalar(picture.type, [&]<typename T>(T) {
+    const Stretch stretch = stretch_of<T>(picture);
+    for (int y = 0; y < picture.height; ++y)
+      std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, out.row<std::uint8_t>(y), stretch);
+  });
+  return out;
+}
+
+std::vector<Image> pyramid(Image full_size, int levels) {
+  std::vector<Image> out;
+  out.push_back(std::move(full_size));
+  for (int level = 1; level < levels; ++level) out.push_back(halved(out.back()));
+  return out;
+}
+
+}  // namespace dic::track

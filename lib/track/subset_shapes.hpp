@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <dic/image.hpp>
+#include <map>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "core/mask_counts.hpp"
+
+namespace dic::track {
+
+/// The rectangle of a subset that is compared, relative to its centre, px.
+struct SubsetShape {
+  int left = 0, top = 0, width = 0, height = 0;
+  bool masked = false;  ///< some of its pixels are outside the ROI
+
+  std::int64_t area() const { return std::int64_t{width} * height; }
+  auto operator<=>(const SubsetShape&) const = default;
+};
+
+/// What the picture's border and the ROI leave of the subsets of one reference. Subsets cut by the border or
+/// by a straight ROI edge along it use the rectangle inside; others cut by the ROI are masked.
+class SubsetShapes {
+ public:
+  /// x, y: subset centres inside the picture of width x height px. roi: u8, may be empty.
+  SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
+               ImageView roi);
+
+  std::int64_t size() const { return std::ssize(points_); }
+  /// Share of the subset's pixels inside picture and ROI, 0..1.
+  double coverage(std::int64_t point) const { return points_[point].coverage; }
+  const SubsetShape& shape(std::int64_t point) const { return shapes_[points_[point].shape]; }
+  /// Where the rectangle begins in the reference.
+  MatrixPosition position(std::int64_t point) const {
+    return {0, points_[point].x + shape(point).left, points_[point].y + shape(point).top};
+  }
+
+  /// Calls visit(shape, members) for every shape among the points `which`. members: ascending indices into
+  /// `which`.
+  template <typename Visit>
+  void by_shape(std::span<const std::int64_t> which, const Visit& visit) const {
+    std::vector<std::size_t> end(shapes_.size() + 1), order(which.size());
+    for (const std::int64_t point : which) ++end[points_[point].shape + 1];
+    std::partial_sum(end.begin(), end.end(), end.begin());
+    std::vector<std::size_t> next(end.begin(), end.end() - 1);
+    for (std::size_t k = 0; k < which.size(); ++k) order[next[points_[which[k]].shape]++] = k;
+    for (std::size_t s = 0; s < shapes_.size(); ++s)
+      if (end[s] < end[s + 1]) visit(shapes_[s], std::span(order).subspan(end[s], end[s + 1] - end[s]));
+  }
+
+ private:
+  struct Point {
+    int x, y, shape;
+    float coverage;
+  };
+
+  SubsetShape shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const;
+  int index_of(const SubsetShape& shape);
+
+  int width_, height_;
+  std::vector<SubsetShape> shapes_;
+  std::map<SubsetShape, int> index_of_;
+  std::vector<Point> points_;
+};
+
+}  // namespace dic::track
