@@ -23,6 +23,24 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
+__global__ void __launch_bounds__(point_threads)
+    mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets) {
+  for_each_point(count, [&](std::int32_t i) {
+    if (material[i].status != Status::ok) subsets[i].status = material[i].status;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    start_from_field(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
+                     const __grid_constant__ track::FieldLattice lattice, const float* u, const float* v,
+                     PointStart* starts) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = list[k];
+    const SplitShape shape = split(track::start_of(track::sample(lattice, u, v, points.x[i], points.y[i])));
+    starts[i] = {shape.u, shape.v, shape.rest, -1};
+  });
+}
+
 __device__ bool is_cut(const PreparedSubset& s, int radius) {
   return s.weighted || s.left > -radius || s.right < radius || s.top > -radius || s.bottom < radius;
 }
@@ -104,6 +122,22 @@ void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last,
   start_from_last<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>({points, last},
                                                                                         starts, without);
   check_launch(of_points("starts from the frame before", points.count));
+}
+
+void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
+                      StreamHandle stream) {
+  if (count == 0) return;
+  mark_lost<<<grid_size(count, point_threads), point_threads, 0, stream>>>(material, count, subsets);
+  check_launch(of_points("marking lost points", count));
+}
+
+void launch_starts_from_field(const GridPoints& points, const std::int32_t* list, std::int64_t n,
+                              const track::FieldLattice& lattice, const float* u, const float* v,
+                              PointStart* starts, StreamHandle stream) {
+  if (n == 0) return;
+  start_from_field<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, lattice, u, v,
+                                                                              starts);
+  check_launch(of_points("starts from the coarse field", n));
 }
 
 void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,

@@ -52,7 +52,8 @@ class Anchor {
   /// Points that can be looked for.
   virtual std::int64_t trackable() const = 0;
   /// Starts from what the last call found. Throws Cancelled.
-  virtual std::unique_ptr<Result> measure(const Frame& current, const std::stop_token& stop) = 0;
+  virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
+                                          const std::stop_token& stop) = 0;
 };
 
 class Backend {

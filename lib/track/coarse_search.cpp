@@ -170,30 +170,7 @@ Prediction rounded(double u, double v) {
 }  // namespace
 
 CoarseShift CoarseField::at(double x, double y) const {
-  CoarseShift out;
-  if (!valid()) return out;
-  // A reduced px covers `reduction` px of the full picture; its centre is theirs.
-  const double centre = 0.5 * (reduction - 1);
-  const auto locate = [&](double position, int origin, int n, int& index, double& t) {
-    const double node = std::clamp(((position - centre) / reduction - origin) / spacing, 0.0, n - 1.0);
-    index = std::min(static_cast<int>(node), std::max(0, n - 2));
-    t = node - index;
-  };
-  int i = 0, j = 0;
-  double s = 0, t = 0;
-  locate(x, x0, nx, i, s);
-  locate(y, y0, ny, j, t);
-  const int i1 = std::min(i + 1, nx - 1), j1 = std::min(j + 1, ny - 1);
-  const double pitch = static_cast<double>(spacing) * reduction;
-  const auto sample = [&](const std::vector<float>& f, double& value, double& dx, double& dy) {
-    const double a = f[j * nx + i], b = f[j * nx + i1], c = f[j1 * nx + i], d = f[j1 * nx + i1];
-    value = reduction * ((1 - t) * ((1 - s) * a + s * b) + t * ((1 - s) * c + s * d));
-    dx = reduction * ((1 - t) * (b - a) + t * (d - c)) / pitch;
-    dy = reduction * ((1 - s) * (c - a) + s * (d - b)) / pitch;
-  };
-  sample(u, out.u, out.ux, out.uy);
-  sample(v, out.v, out.vx, out.vy);
-  return out;
+  return valid() ? sample(*this, u.data(), v.data(), x, y) : CoarseShift{};
 }
 
 CoarseSearch::CoarseSearch(int width, int height, ImageView roi) : width_(width), height_(height) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/image.hpp>
+#include <dic/shared/coarse_field.hpp>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,24 +12,16 @@
 
 namespace dic::track {
 
-/// A displacement and its gradient, from a coarse field.
-struct CoarseShift {
-  double u = 0, v = 0;  ///< px
-  double ux = 0, uy = 0, vx = 0, vy = 0;
-};
-
 /// Displacements on a lattice of a reduced picture, every node filled.
-class CoarseField {
+class CoarseField : public FieldLattice {
  public:
   /// False where nothing was recognized: `at` is then zero everywhere.
   bool valid() const { return confidence > 0; }
   /// Displacement at a pixel of the full picture, bilinear between nodes, constant beyond the lattice.
   CoarseShift at(double x, double y) const;
 
-  double confidence = 0;  ///< share of nodes that were recognized and agree with their neighbours
-  int reduction = 1;      ///< px of the full picture per px of the reduced one
-  int x0 = 0, y0 = 0, spacing = 1, nx = 0, ny = 0;  ///< lattice, px of the reduced picture
-  std::vector<float> u, v;                          ///< [ny x nx], px of the reduced picture
+  double confidence = 0;    ///< share of nodes that were recognized and agree with their neighbours
+  std::vector<float> u, v;  ///< [ny x nx], px of the reduced picture
 };
 
 /// Where the search looks for subsets in one level of the pyramid: a lattice of nodes.

@@ -34,24 +34,23 @@ double gain_by_frequency(Interpolation interpolation, double fraction) {
   return gain;
 }
 
-constexpr int kSteps = 32;  // table of fractions 0..1/2; the gain is smooth and symmetric
-
-std::array<double, kSteps + 1> gain_table(Interpolation interpolation) {
-  std::array<double, kSteps + 1> table{};
-  for (int i = 0; i <= kSteps; ++i) table[i] = gain_by_frequency(interpolation, 0.5 * i / kSteps);
+track::NoiseGains gain_table(Interpolation interpolation) {
+  constexpr int steps = track::NoiseGains::kSteps;
+  track::NoiseGains table;
+  for (int i = 0; i <= steps; ++i) table.gain[i] = gain_by_frequency(interpolation, 0.5 * i / steps);
   return table;
 }
 
 }  // namespace
 
-double interpolation_noise_gain(Interpolation interpolation, double fraction) {
+const track::NoiseGains& noise_gains(Interpolation interpolation) {
   static const auto cubic = gain_table(Interpolation::cubic);
   static const auto quintic = gain_table(Interpolation::quintic);
-  const auto& table = interpolation == Interpolation::cubic ? cubic : quintic;
-  const double distance = std::abs(fraction - std::nearbyint(fraction));  // 0..0.5
-  const double at = 2 * distance * kSteps;
-  const int i = std::min(static_cast<int>(at), kSteps - 1);
-  return table[i] + (at - i) * (table[i + 1] - table[i]);
+  return interpolation == Interpolation::cubic ? cubic : quintic;
+}
+
+double interpolation_noise_gain(Interpolation interpolation, double fraction) {
+  return noise_gains(interpolation).at(fraction);
 }
 
 double noise_from_residual(const RefinedPoint& point, Interpolation interpolation, int radius) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <dic/fields.hpp>
+#include <dic/shared/track_rules.hpp>
 #include <vector>
 
 namespace dic::track {
@@ -36,14 +37,6 @@ struct Points {
         if (neighbour >= 0 && neighbour != point) visit(neighbour);
       }
   }
-};
-
-/// Where a material point of the original reference lies in the picture that now serves as reference.
-struct MaterialPoint {
-  double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
-  double dx = 0, dy = 0;                 ///< from the subset's (whole-pixel) centre to the point, px
-  float variance_u = 0, variance_v = 0;  ///< of u and v, px^2
-  Status status = Status::ok;            ///< why it could not be followed this far
 };
 
 }  // namespace dic::track

@@ -98,10 +98,11 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 }
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop) {
-  if (options_.reference_strategy == ReferenceStrategy::first) return anchor_->measure(*current, stop);
+  if (options_.reference_strategy == ReferenceStrategy::first)
+    return anchor_->measure(std::move(current), stop);
   const bool automatic = options_.reference_strategy == ReferenceStrategy::automatic;
   Measured measured =
-      automatic ? measure_or_reanchor(*current, stop) : anchor_->measure(*current, stop)->fetch();
+      automatic ? measure_or_reanchor(current, stop) : anchor_->measure(current, stop)->fetch();
   if (automatic) {
     last_frame_ = std::move(current);
     last_field_ = measured.field;
@@ -121,7 +122,8 @@ std::unique_ptr<Anchor> Sequence::anchor_at(std::shared_ptr<const Frame> picture
 }
 
 /// Where too many points are lost, the last frame becomes the reference, if that helps.
-Measured Sequence::measure_or_reanchor(const Frame& current, const std::stop_token& stop) {
+Measured Sequence::measure_or_reanchor(const std::shared_ptr<const Frame>& current,
+                                       const std::stop_token& stop) {
   Measured measured = anchor_->measure(current, stop)->fetch();
   const auto found = measured_points(measured.field);
   if (!last_frame_ || static_cast<double>(found) >= kReanchor * static_cast<double>(anchor_->trackable()))

@@ -28,7 +28,7 @@ class Sequence {
 
  private:
   std::unique_ptr<Anchor> anchor_at(std::shared_ptr<const Frame> picture, const Field& field) const;
-  Measured measure_or_reanchor(const Frame& current, const std::stop_token& stop);
+  Measured measure_or_reanchor(const std::shared_ptr<const Frame>& current, const std::stop_token& stop);
 
   TrackOptions options_;
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction

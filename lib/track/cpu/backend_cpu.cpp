@@ -40,8 +40,9 @@ class CpuAnchor final : public Anchor {
     return count;
   }
 
-  std::unique_ptr<Result> measure(const Frame& current, const std::stop_token& stop) override {
-    const ImageView picture = static_cast<const HostFrame&>(current).picture;
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
+                                  const std::stop_token& stop) override {
+    const ImageView picture = static_cast<const HostFrame&>(*current).picture;
     const auto check_stop = [&] {
       if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
     };

@@ -7,17 +7,12 @@
 #include <span>
 #include <utility>
 
+#include "track/steering.hpp"
+
 namespace dic::track {
 namespace {
 
-/// Refinement begins where the search was surest, and goes on from what is measured; below the last rung a
-/// start is not worth its iterations.
-constexpr float kScoreLadder[] = {0.8f, 0.65f, 0.5f, 0.3f};
-constexpr float kCertain = 0.9f;          // zncc of a point that needs no neighbour to be believed
-constexpr std::size_t kSmallIsland = 12;  // points that agree only among themselves
-constexpr double kAgreement = 2.0;        // px between a point and what a neighbour's shape says of it
-constexpr std::size_t kBatch = 1 << 18;   // refinements at once: fills a GPU, and 30 MB of results
-constexpr int kMaxRounds = 1000;          // of recovery; each passes the front on by one point
+constexpr std::size_t kBatch = 1 << 18;  // refinements at once: fills a GPU, and 30 MB of results
 
 /// True where the point is measured by the result.
 bool accept(RefinedPoint& known, const RefinedPoint& result) {

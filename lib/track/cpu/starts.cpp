@@ -4,44 +4,16 @@
 #include <cmath>
 #include <utility>
 
+#include "track/steering.hpp"
+
 namespace dic::track {
 namespace {
-
-constexpr int kAutoRange = 2;        // px around a prediction that comes from a pyramid or the frame before
-constexpr int kAutoSteps = 8;        // times a peak on the border may be followed
-constexpr float kRecognized = 0.5f;  // zncc at whole pixels of a subset that was surely found
-constexpr double kManyLost = 0.02;   // share of points not recognized that calls for the pyramid
-constexpr double kSteep = 0.05;      // gradient of the coarse field that is more than its noise
 
 Prediction rounded(double u, double v) {
   return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
 }
 
-Start start_of(const CoarseShift& s) {
-  Start start;
-  start.shape.u = s.u;
-  start.shape.v = s.v;
-  if (std::max({std::abs(s.ux), std::abs(s.uy), std::abs(s.vx), std::abs(s.vy)}) > kSteep) {
-    start.shape.ux = s.ux;
-    start.shape.uy = s.uy;
-    start.shape.vx = s.vx;
-    start.shape.vy = s.vy;
-  }
-  return start;
-}
-
 }  // namespace
-
-ShapeParameters continued(const ShapeParameters& s, double dx, double dy) {
-  ShapeParameters out = s;
-  out.u = s.u_at(dx, dy);
-  out.v = s.v_at(dx, dy);
-  out.ux += s.uxx * dx + s.uxy * dy;
-  out.uy += s.uxy * dx + s.uyy * dy;
-  out.vx += s.vxx * dx + s.vxy * dy;
-  out.vy += s.vxy * dx + s.vyy * dy;
-  return out;
-}
 
 /// Starts the points of the frame before where they were then; returns the points that have no such start.
 StartSearch::PointList StartSearch::start_from_last(std::span<const std::int64_t> which,
@@ -73,7 +45,7 @@ void StartSearch::start_from_coarse(ImageView current, std::span<const std::int6
   const CoarseField field = anchor_.coarse().run(correlator_, current);
   variants_.insert(correlator_.last_plan().variant);
   for (const std::int64_t i : which)
-    starts[i] = start_of(field.at(anchor_.subsets.x[i], anchor_.subsets.y[i]));
+    starts[i] = {start_of(field.at(anchor_.subsets.x[i], anchor_.subsets.y[i]))};
 }
 
 /// Searches `which` from the shapes in `starts` and writes what was found there. In automatic range, peaks on
@@ -109,7 +81,7 @@ std::vector<Start> StartSearch::find(ImageView current) {
   for (std::int64_t i = 0; i < anchor_.size(); ++i)
     if (anchor_.trackable(i)) which.push_back(i);
   const PointList without = start_from_last(which, starts);
-  if (automatic() && static_cast<double>(without.size()) > kManyLost * static_cast<double>(which.size()))
+  if (automatic() && many_lost(std::ssize(without), std::ssize(which)))
     start_from_coarse(current, without, starts);
   search_from(current, which, starts);
   if (automatic() && without.size() < which.size()) find_lost(current, which, starts);
@@ -121,7 +93,7 @@ void StartSearch::find_lost(ImageView current, const PointList& which, std::vect
   PointList lost;
   for (const std::int64_t i : which)
     if (starts[i].score < kRecognized) lost.push_back(i);
-  if (static_cast<double>(lost.size()) <= kManyLost * static_cast<double>(which.size())) return;
+  if (!many_lost(std::ssize(lost), std::ssize(which))) return;
   std::vector<Start> retry = starts;
   start_from_coarse(current, lost, retry);
   search_from(current, lost, retry);

@@ -19,9 +19,6 @@ struct Start {
   float score = -1;
 };
 
-/// The shape function of a neighbour, continued to a point (dx, dy) px away from it.
-ShapeParameters continued(const ShapeParameters& shape, double dx, double dy);
-
 /// The search: finds a start for every point of an anchor in the current picture.
 class StartSearch {
  public:

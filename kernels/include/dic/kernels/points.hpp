@@ -6,6 +6,7 @@
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/fields.hpp>
 #include <dic/kernels/refine.hpp>
+#include <dic/shared/coarse_field.hpp>
 #include <dic/shared/track_rules.hpp>
 
 /// What happens to the points of a frame between the search, the refinement and the field: starts, recovery,
@@ -44,6 +45,10 @@ struct PointList {
   std::int32_t* count = nullptr;
 };
 
+/// Queues writing into the subsets which of `count` points could not be followed up to this reference.
+void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
+                      StreamHandle stream);
+
 // ---- starts ----
 
 /// Queues starts where the points were in the frame before (all shapes 0 where `last` is null): the shape of
@@ -51,6 +56,11 @@ struct PointList {
 /// start. All scores are -1.
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
                              const PointList& without, StreamHandle stream);
+
+/// Queues starts of `n` points, scores -1, from a coarse displacement field. u, v: see track::sample.
+void launch_starts_from_field(const GridPoints& points, const std::int32_t* list, std::int64_t n,
+                              const track::FieldLattice& lattice, const float* u, const float* v,
+                              PointStart* starts, StreamHandle stream);
 
 /// Queues the division of the trackable ones of `n` points (list null: of all, n = count) into those whose
 /// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts.
