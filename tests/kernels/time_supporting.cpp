@@ -1,5 +1,7 @@
+#include <cmath>
 #include <cstdio>
 #include <dic/error.hpp>
+#include <dic/kernels/fields.hpp>
 #include <dic/kernels/filter.hpp>
 #include <dic/kernels/reduce.hpp>
 #include <random>
@@ -8,8 +10,9 @@
 
 #include "kernels/device_timing.hpp"
 
-// Times the supporting kernels on pictures of 4096 x 4096 in device memory: medians over repeats, warm; the
-// floor is what must be read and written, at 3.0 TB/s.
+// Times the supporting kernels on pictures of 4096 x 4096, and on fields with a node per 5 x 5 of their
+// pixels, in device memory: medians over repeats, warm; the floor is what must be read and written, at 3.0
+// TB/s.
 //
 //     kernels_time_supporting
 namespace {
@@ -133,11 +136,53 @@ void time_all(const char* name, ScalarType type) {
   if constexpr (std::is_same_v<T, float>) time_largest(setup);
 }
 
+/// The outlier test and the strain of a field of which a share is lost, at random nodes.
+void time_fields(double lost) {
+  constexpr int nodes_across = size / 5;
+  constexpr std::int64_t nodes = std::int64_t{nodes_across} * nodes_across;
+  const Stream stream;
+  std::mt19937 random(1);
+  std::vector<double> u(nodes);
+  std::vector<std::uint8_t> status(nodes);  // `ok` is 0
+  for (std::int64_t k = 0; k < nodes; ++k) {
+    u[k] = 0.01 * static_cast<double>(k % nodes_across) + 1e-8 * static_cast<double>(random() % 1000000);
+    status[k] = random() % 1000 < 1000 * lost;
+  }
+  DeviceBuffer u_memory, v_memory, status_memory, inside_memory, strain_memory, workspace;
+  for (DeviceBuffer* component : {&u_memory, &v_memory})
+    kernels::upload(component->reserve(8 * nodes), u.data(), 8 * nodes, stream);
+  kernels::upload(status_memory.reserve(nodes), status.data(), nodes, stream);
+  kernels::fill(inside_memory.reserve(nodes), 1, nodes, stream.handle());
+  auto* const strain = static_cast<float*>(strain_memory.reserve(6 * sizeof(float) * nodes));
+  const kernels::DeviceGrid grid{nodes_across, nodes_across, 5,
+                                 static_cast<const std::uint8_t*>(inside_memory.data())};
+  const kernels::FieldArrays field{.u = static_cast<double*>(u_memory.data()),
+                                   .v = static_cast<double*>(v_memory.data()),
+                                   .status = static_cast<Status*>(status_memory.data()),
+                                   .exx = strain,
+                                   .eyy = strain + nodes,
+                                   .exy = strain + 2 * nodes,
+                                   .e1 = strain + 3 * nodes,
+                                   .e2 = strain + 4 * nodes,
+                                   .von_mises = strain + 5 * nodes};
+  workspace.reserve(kernels::fields_workspace_bytes(grid));
+  stream.synchronize("upload");
+
+  const std::string of = ", " + std::to_string(std::lround(100 * lost)) + " % of the nodes lost";
+  report(stream, "outlier test" + of, 18.0 * nodes,
+         [&] { kernels::launch_mark_outliers(grid, field, {}, workspace.data(), stream.handle()); });
+  for (const int window : {5, 15, 31, 127})
+    report(stream, "strain, window " + std::to_string(window) + of, 42.0 * nodes, [&] {
+      kernels::launch_strain(grid, field, {.window = window}, workspace.data(), stream.handle());
+    });
+}
+
 }  // namespace
 
 int main() {
   try {
     std::printf("%s\n", kernels::find_device(0).model.c_str());
+    for (const double lost : {0.0, 0.01, 0.05}) time_fields(lost);
     time_all<std::uint8_t>("u8", ScalarType::u8);
     time_all<std::uint16_t>("u16", ScalarType::u16);
     time_all<float>("f32", ScalarType::f32);

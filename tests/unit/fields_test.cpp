@@ -6,9 +6,10 @@
 #include <dic/fields.hpp>
 #include <functional>
 #include <numbers>
-#include <queue>
 #include <random>
 #include <set>
+
+#include "support/strain_truth.hpp"
 
 namespace {
 
@@ -17,13 +18,9 @@ using dic::Grid;
 using dic::Status;
 using dic::StrainField;
 using dic::StrainMeasure;
-
-Grid full_grid(int nx, int ny, int step = 5) {
-  Grid grid;
-  grid.x0 = 20, grid.y0 = 30, grid.step = step, grid.nx = nx, grid.ny = ny;
-  grid.inside.assign(static_cast<std::size_t>(nx) * ny, 1);
-  return grid;
-}
+using dic::test::full_grid;
+using dic::test::naive_gradient;
+using dic::test::strain_tensor;
 
 using Displacement = std::function<std::array<double, 2>(double x, double y)>;
 
@@ -55,61 +52,10 @@ Eigen::Matrix2d rotation(double degrees) {
   return Eigen::Rotation2Dd(degrees * std::numbers::pi / 180).toRotationMatrix();
 }
 
-/// Strain tensors by matrix functions of Eigen, straight from their definitions.
-Eigen::Matrix2d strain_tensor(const Eigen::Matrix2d& gradient, StrainMeasure measure) {
-  const Eigen::Matrix2d one = Eigen::Matrix2d::Identity(), f = one + gradient, c = f.transpose() * f;
-  switch (measure) {
-    case StrainMeasure::green_lagrange:
-      return (c - one) / 2;
-    case StrainMeasure::engineering:
-      return (gradient + gradient.transpose()) / 2;
-    case StrainMeasure::almansi:
-      return (one - f.transpose().inverse() * f.inverse()) / 2;
-    case StrainMeasure::hencky:
-      break;
-  }
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> eigen(c);
-  return eigen.eigenvectors() * (eigen.eigenvalues().array().log() / 2).matrix().asDiagonal() *
-         eigen.eigenvectors().transpose();
-}
-
 constexpr std::array kMeasures = {StrainMeasure::green_lagrange, StrainMeasure::engineering,
                                   StrainMeasure::hencky, StrainMeasure::almansi};
 
 std::array<double, 4> as_array(const Eigen::Matrix2d& g) { return {g(0, 0), g(0, 1), g(1, 0), g(1, 1)}; }
-
-/// One node's displacement gradient by QR over the usable nodes that are connected with it; nothing when
-/// fewer than half of the window.
-bool naive_gradient(const Grid& grid, const Field& field, int window, int ci, int cj,
-                    Eigen::Matrix2d& gradient) {
-  const int half = window / 2;
-  const auto usable = [&](int i, int j) {
-    if (i < 0 || j < 0 || i >= grid.nx || j >= grid.ny) return false;
-    const auto k = static_cast<std::size_t>(j) * grid.nx + i;
-    return grid.inside[k] == 1 && field.status[k] == Status::ok;
-  };
-  std::set<std::pair<int, int>> connected;
-  std::queue<std::pair<int, int>> queue;
-  queue.push({ci, cj});
-  while (!queue.empty()) {
-    const auto [i, j] = queue.front();
-    queue.pop();
-    if (!usable(i, j) || std::abs(i - ci) > half || std::abs(j - cj) > half) continue;
-    if (!connected.insert({i, j}).second) continue;
-    for (const auto& [di, dj] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) queue.push({i + di, j + dj});
-  }
-  if (2 * static_cast<int>(connected.size()) < window * window) return false;
-  Eigen::MatrixXd a(connected.size(), 3), b(connected.size(), 2);
-  Eigen::Index row = 0;
-  for (const auto& [i, j] : connected) {
-    const auto k = static_cast<std::size_t>(j) * grid.nx + i;
-    a.row(row) << 1, grid.x(i), grid.y(j);
-    b.row(row++) << field.u[k], field.v[k];
-  }
-  const Eigen::MatrixXd plane = a.colPivHouseholderQr().solve(b);
-  gradient << plane(1, 0), plane(2, 0), plane(1, 1), plane(2, 1);
-  return true;
-}
 
 void expect_strain(const StrainField& strain, std::size_t k, const Eigen::Matrix2d& expected,
                    double tolerance) {

@@ -1,9 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <dic/fields.hpp>
+#include <dic/kernels/device.hpp>
 
+/// Outlier test and strain of fields in device memory. Definitions, rules and statuses are those of
+/// <dic/fields.hpp>; results differ from the CPU's by rounding. Repeatable.
 namespace dic::kernels {
+
+/// The nodes of a Grid; `inside` is device memory, [ny x nx].
+struct DeviceGrid {
+  int nx = 0, ny = 0;
+  int step = 1;
+  const std::uint8_t* inside = nullptr;
+
+  std::int64_t nodes() const { return static_cast<std::int64_t>(nx) * ny; }
+};
 
 /// The arrays of a Field, device memory, [ny x nx] each. Grids have less than 2^31 nodes.
 struct FieldArrays {
@@ -13,5 +26,15 @@ struct FieldArrays {
   std::int16_t* iterations = nullptr;
   float *exx = nullptr, *eyy = nullptr, *exy = nullptr, *e1 = nullptr, *e2 = nullptr, *von_mises = nullptr;
 };
+
+/// Bytes of device memory that the functions below work in.
+std::size_t fields_workspace_bytes(const DeviceGrid& grid);
+/// Queues the outlier test: reads u, v and status, changes status. Nothing where it is not enabled.
+void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,
+                          void* workspace, StreamHandle stream);
+/// Queues the strain of every node: reads u, v and status, writes exx .. von_mises. The options
+/// have no problems.
+void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
+                   void* workspace, StreamHandle stream);
 
 }  // namespace dic::kernels

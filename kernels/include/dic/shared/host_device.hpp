@@ -6,3 +6,11 @@
 #else
 #define DIC_HOST_DEVICE
 #endif
+
+/// Unrolls the loop that follows in kernels: their arrays stay in registers only if all indices are
+/// constants.
+#ifdef __CUDA_ARCH__
+#define DIC_UNROLL _Pragma("unroll")
+#else
+#define DIC_UNROLL
+#endif

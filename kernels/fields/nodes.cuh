@@ -1,0 +1,76 @@
+#pragma once
+
+#include <dic/kernels/fields.hpp>
+
+#include "common/launch.cuh"
+
+/// Sets of a grid's nodes, a bit for each.
+namespace dic::kernels {
+
+/// Rows are whole words; a warp with the nodes of a word writes it.
+struct NodeSet {
+  std::uint32_t* words;
+  int nx, ny, row_words;
+
+  NodeSet(const DeviceGrid& grid, void* memory)
+      : words(static_cast<std::uint32_t*>(memory)),
+        nx(grid.nx),
+        ny(grid.ny),
+        row_words((nx + warp_size - 1) / warp_size) {}
+  std::int64_t size() const { return std::int64_t{row_words} * ny; }
+
+  /// Word w of row j; none outside the grid.
+  __device__ std::uint32_t word(int w, int j) const {
+    return w >= 0 && w < row_words && j >= 0 && j < ny ? words[j * row_words + w] : 0;
+  }
+  __device__ bool holds(int i, int j) const { return word(i >> 5, j) >> (i & 31) & 1; }
+};
+static_assert(warp_size == 32);
+
+/// What the functions of <dic/kernels/fields.hpp> keep in their workspace.
+struct FieldsMemory {
+  NodeSet usable;   ///< nodes that are inside and `ok`
+  NodeSet trusted;  ///< those of them that are no suspects
+  std::int32_t* partial_count;
+  std::int32_t* partial;  ///< indices of nodes with values whose window is not complete, in any order
+
+  FieldsMemory(const DeviceGrid& grid, void* workspace)
+      : usable(grid, workspace),
+        trusted(grid, usable.words + usable.size()),
+        partial_count(reinterpret_cast<std::int32_t*>(trusted.words + trusted.size())),
+        partial(partial_count + 1) {}
+};
+
+/// Queues finding memory.usable.
+void launch_find_usable(const DeviceGrid& grid, const FieldArrays& field, const FieldsMemory& memory,
+                        StreamHandle stream);
+
+/// A node of the word that a warp works on.
+struct WordNode {
+  int word, i, j;
+  int index;  ///< in the arrays
+
+  __device__ WordNode(const NodeSet& set, std::int64_t of_set)
+      : word(static_cast<int>(of_set)),
+        i(word % set.row_words * warp_size + static_cast<int>(threadIdx.x) % warp_size),
+        j(word / set.row_words),
+        index(j * set.nx + i) {}
+};
+
+constexpr int word_threads = 128;
+
+/// Calls body(WordNode) for all nodes of a set's words, by a warp per word: nodes beyond the end of a row
+/// too.
+template <typename Body>
+__device__ void for_each_word_node(const NodeSet& set, Body&& body) {
+  for_each_task(std::int64_t{set.row_words} * set.ny, word_threads / warp_size, warp_index(),
+                [&](std::int64_t word) { body(WordNode(set, word)); });
+}
+inline unsigned word_blocks(const NodeSet& set) { return grid_size(set.size(), word_threads / warp_size); }
+
+/// "strain (grid 806x802)" for messages.
+inline std::string describe(const char* what, const DeviceGrid& grid) {
+  return std::string(what) + " (grid " + std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + ")";
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,71 @@
+#include <dic/shared/median_test.hpp>
+
+#include "fields/nodes.cuh"
+
+namespace dic::kernels {
+namespace {
+
+/// The displacements around a node, in registers.
+class Neighbourhood {
+ public:
+  __device__ Neighbourhood(const double* component, const NodeSet& set, const WordNode& node)
+      : value_(static_cast<float>(component[node.index])) {
+#pragma unroll
+    for (int k = 0; k < 9; ++k) {
+      const int di = k % 3 - 1, dj = k / 3 - 1;
+      around_[k] = set.holds(node.i + di, node.j + dj)
+                       ? static_cast<float>(component[node.index + dj * set.nx + di])
+                       : median_test::missing;
+    }
+  }
+  __device__ float value() const { return value_; }
+  __device__ float operator()(int di, int dj) const { return around_[(dj + 1) * 3 + di + 1]; }
+
+ private:
+  float value_, around_[9];
+};
+
+/// Of a node among those of its neighbours that are in `set`.
+__device__ float residual(const FieldArrays& field, const NodeSet& set, const WordNode& node, float floor) {
+  const Neighbourhood u(field.u, set, node), v(field.v, set, node);
+  return median_test::normalized_residual(u, v, u.value(), v.value(), floor);
+}
+
+__global__ void __launch_bounds__(word_threads)
+    find_trusted(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
+                 const __grid_constant__ NodeSet trusted, float floor, double threshold) {
+  for_each_word_node(usable, [&](const WordNode& node) {
+    const bool is_trusted = usable.holds(node.i, node.j) &&
+                            !median_test::is_suspect(residual(field, usable, node, floor), threshold);
+    const std::uint32_t word = __ballot_sync(0xffffffffu, is_trusted);
+    if (threadIdx.x % warp_size == 0) trusted.words[node.word] = word;
+  });
+}
+
+__global__ void __launch_bounds__(word_threads)
+    hear_suspects(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
+                  const __grid_constant__ NodeSet trusted, float floor, double threshold) {
+  for_each_word_node(usable, [&](const WordNode& node) {
+    const bool suspect = usable.holds(node.i, node.j) && !trusted.holds(node.i, node.j);
+    if (suspect && median_test::stays_suspect(residual(field, trusted, node, floor), threshold))
+      field.status[node.index] = Status::outlier;
+  });
+}
+
+}  // namespace
+
+void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,
+                          void* workspace, StreamHandle stream) {
+  if (!options.enabled || grid.nodes() == 0) return;
+  const FieldsMemory memory(grid, workspace);
+  launch_find_usable(grid, field, memory, stream);
+  const unsigned blocks = word_blocks(memory.usable);
+  const auto floor = static_cast<float>(options.floor);
+  find_trusted<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
+                                                    options.threshold);
+  hear_suspects<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
+                                                     options.threshold);
+  check_launch(describe("outlier test", grid));
+}
+
+}  // namespace dic::kernels

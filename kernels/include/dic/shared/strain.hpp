@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cmath>
+#include <dic/fields.hpp>
+#include <dic/shared/host_device.hpp>
+#include <limits>
+
+/// Strain from the displacements of a window of nodes: least-squares planes, strain measures. Definitions are
+/// those of <dic/fields.hpp>; CPU and CUDA backend share them.
+namespace dic::strain {
+
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+constexpr int largest_window = 127;
+
+/// d/dx and d/dy of one component.
+struct Slopes {
+  double x, y;
+};
+/// The displacement gradient.
+struct Gradient {
+  double ux, uy, vx, vy;
+};
+/// A symmetric 2x2 tensor.
+struct Tensor {
+  double xx, yy, xy;
+};
+
+/// On a complete window, slopes are the sums of i f and of j f times this.
+inline double complete_window_scale(int window, int step) {
+  double squares = 0;
+  for (int i = -(window / 2); i <= window / 2; ++i) squares += i * i;
+  return 1 / (squares * window * step);
+}
+
+/// Sums over the nodes of an incomplete window that take part; x and y in nodes from the centre.
+struct NodeMoments {
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+};
+struct DataMoments {
+  double sum = 0, x = 0, y = 0;  ///< of f, x f, y f
+};
+
+/// The slopes of least-squares planes through an incomplete window.
+class PartialPlane {
+ public:
+  /// Half of the window must be there; it never fits on one line, so that the normal equations are regular.
+  DIC_HOST_DEVICE static bool has_enough(double nodes, int window) { return 2 * nodes >= window * window; }
+
+  DIC_HOST_DEVICE PartialPlane(const NodeMoments& nodes, int step)
+      : m_(nodes),
+        xx_(m_.xx - m_.x * m_.x / m_.n),
+        xy_(m_.xy - m_.x * m_.y / m_.n),
+        yy_(m_.yy - m_.y * m_.y / m_.n),
+        scale_(1 / ((xx_ * yy_ - xy_ * xy_) * step)) {}
+
+  DIC_HOST_DEVICE Slopes slopes(const DataMoments& f) const {
+    const double xf = f.x - m_.x * f.sum / m_.n, yf = f.y - m_.y * f.sum / m_.n;
+    return {(yy_ * xf - xy_ * yf) * scale_, (xx_ * yf - xy_ * xf) * scale_};
+  }
+
+ private:
+  NodeMoments m_;
+  double xx_, xy_, yy_, scale_;
+};
+
+/// The bits of `usable` that bits of `reached` connect with by steps to neighbouring bits: runs of usable
+/// nodes in a row of `window` nodes.
+template <typename Bits>
+DIC_HOST_DEVICE Bits spread_along(Bits reached, Bits usable, int window) {
+  Bits up = usable, down = usable;  // runs of usable nodes of doubling length
+  for (int distance = 1; distance < window; distance *= 2) {
+    reached |= (up & reached << distance) | (down & reached >> distance);
+    up &= up << distance;
+    down &= down >> distance;
+  }
+  return reached;
+}
+
+DIC_HOST_DEVICE inline Tensor right_cauchy_green(const Gradient& f) {  // F^T F
+  return {f.ux * f.ux + f.vx * f.vx, f.uy * f.uy + f.vy * f.vy, f.ux * f.uy + f.vx * f.vy};
+}
+
+/// ln(C) / 2, through the eigenvalues of C, which stay on its axes.
+DIC_HOST_DEVICE inline Tensor hencky(const Tensor& c, double det_f) {
+  const double mean = (c.xx + c.yy) / 2;
+  const double radius = std::hypot((c.xx - c.yy) / 2, c.xy);
+  const double larger = mean + radius;
+  const double smaller = det_f * det_f / larger;  // mean - radius would cancel
+  const double h1 = std::log(larger) / 2, h2 = std::log(smaller) / 2;
+  // Isotropic C: the quotient's limit.
+  const double slope = radius > 1e-12 * mean ? (h1 - h2) / (2 * radius) : 1 / (2 * mean);
+  const double trace_half = (h1 + h2) / 2;
+  return {trace_half + slope * (c.xx - mean), trace_half + slope * (c.yy - mean), slope * c.xy};
+}
+
+/// (I - F^-T F^-1) / 2.
+DIC_HOST_DEVICE inline Tensor almansi(const Gradient& f, double det_f) {
+  const Tensor b = right_cauchy_green({f.vy / det_f, -f.uy / det_f, -f.vx / det_f, f.ux / det_f});
+  return {(1 - b.xx) / 2, (1 - b.yy) / 2, -b.xy / 2};
+}
+
+/// See strain_from_gradient of <dic/fields.hpp>.
+DIC_HOST_DEVICE inline Tensor tensor_of(const Gradient& g, StrainMeasure measure) {
+  if (measure == StrainMeasure::engineering) return {g.ux, g.vy, (g.uy + g.vx) / 2};
+  if (measure == StrainMeasure::green_lagrange)  // (F^T F - I) / 2, written without the 1s that would cancel
+    return {g.ux + (g.ux * g.ux + g.vx * g.vx) / 2, g.vy + (g.uy * g.uy + g.vy * g.vy) / 2,
+            (g.uy + g.vx + g.ux * g.uy + g.vx * g.vy) / 2};
+
+  const Gradient f = {1 + g.ux, g.uy, g.vx, 1 + g.vy};
+  const double det_f = f.ux * f.vy - f.uy * f.vx;
+  if (!(det_f > 0)) return {missing, missing, missing};  // folded or flattened: not a deformation
+  return measure == StrainMeasure::hencky ? hencky(right_cauchy_green(f), det_f) : almansi(f, det_f);
+}
+
+/// What is stored of a node, in the order of StrainField.
+struct Values {
+  float exx, eyy, exy, e1, e2, von_mises;
+};
+DIC_HOST_DEVICE inline Values values_of(const Tensor& e) {
+  const double mean = (e.xx + e.yy) / 2, difference = (e.xx - e.yy) / 2;
+  const double radius = std::sqrt(difference * difference + e.xy * e.xy);
+  const double von_mises = std::sqrt(e.xx * e.xx + e.yy * e.yy - e.xx * e.yy + 3 * e.xy * e.xy);
+  return {static_cast<float>(e.xx),          static_cast<float>(e.yy),
+          static_cast<float>(e.xy),          static_cast<float>(mean + radius),
+          static_cast<float>(mean - radius), static_cast<float>(von_mises)};
+}
+
+}  // namespace dic::strain
