@@ -1,0 +1,615 @@
+#include <dic/kernels/points.hpp>
+#include <functional>
+#include <limits>
+
+#include "kernels/gpu.hpp"
+#include "kernels/points_state.hpp"
+
+// What the kernels make of the points of a frame, against loops on the host that share no code with them.
+namespace dic::test {
+namespace {
+
+using kernels::GridPoints;
+using kernels::PointStart;
+using kernels::RefineResult;
+using kernels::RefineTask;
+using kernels::RelativeShape;
+using kernels::Stream;
+using kernels::TrackedPoint;
+using track::MaterialPoint;
+
+using List = std::vector<std::int32_t>;
+
+constexpr PointsCase cases[] = {
+    {1, 1, false, false}, {1, 1}, {1, 9}, {17, 1}, {2, 2}, {31, 33}, {31, 33, false, false}, {310, 240},
+};
+
+/// Runs `check` on every case.
+void on_all(const std::function<void(PointsState&, const DevicePoints&, const Stream&)>& check) {
+  unsigned seed = 1;
+  for (const PointsCase& c : cases) {
+    SCOPED_TRACE(testing::Message() << c);
+    const Stream stream;
+    PointsState state(c, seed++);
+    check(state, DevicePoints(state, stream), stream);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// ---- displacements, written out ----
+
+double value_at(std::int32_t whole, const float* c, double dx, double dy) {
+  return whole + (double{c[0]} + c[1] * dx + c[2] * dy + c[3] * dx * dx + c[4] * dx * dy + c[5] * dy * dy);
+}
+
+void expect_continued(const float* got, std::int32_t got_whole, const float* from, std::int32_t whole,
+                      double dx, double dy) {
+  constexpr double tolerance = 1e-6;
+  ASSERT_LE(std::abs(got[0]), 0.5 + tolerance);
+  ASSERT_NEAR(got_whole + double{got[0]}, value_at(whole, from, dx, dy), tolerance);
+  ASSERT_NEAR(got[1], from[1] + 2.0 * from[3] * dx + from[4] * dy, tolerance);
+  ASSERT_NEAR(got[2], from[2] + from[4] * dx + 2.0 * from[5] * dy, tolerance);
+  for (int k = 3; k < 6; ++k) ASSERT_FLOAT_EQ(got[k], from[k]);
+}
+
+/// Is (u, v, shape) the shape of `from`, continued from point a to point b?
+void expect_start(const PointsState& s, std::int32_t u, std::int32_t v, const RelativeShape& shape, int a,
+                  int b) {
+  const TrackedPoint& from = s.tracked[a];
+  const double dx = s.x[b] - s.x[a], dy = s.y[b] - s.y[a];
+  expect_continued(shape.u, u, from.result.shape.u, from.u, dx, dy);
+  expect_continued(shape.v, v, from.result.shape.v, from.v, dx, dy);
+}
+
+bool trackable(const PointsState& s, int i) { return s.subsets[i].status == Status::ok; }
+bool measured(const PointsState& s, int i) { return s.tracked[i].result.status == Status::ok; }
+float zncc(const PointsState& s, int i) { return s.tracked[i].result.zncc; }
+
+bool naive_agree(const PointsState& s, int a, int b) {
+  if (!measured(s, a) || !measured(s, b)) return false;
+  const TrackedPoint &p = s.tracked[a], &q = s.tracked[b];
+  const double dx = s.x[b] - s.x[a], dy = s.y[b] - s.y[a];
+  return std::hypot(value_at(p.u, p.result.shape.u, dx, dy) - (q.u + double{q.result.shape.u[0]}),
+                    value_at(p.v, p.result.shape.v, dx, dy) - (q.v + double{q.result.shape.v[0]})) <= 2;
+}
+
+int naive_best_neighbour(const PointsState& s, int i) {
+  int best = -1;
+  for (const int n : s.neighbours(i))
+    if (measured(s, n) && (best < 0 || zncc(s, n) > zncc(s, best))) best = n;
+  return best;
+}
+
+template <typename T>
+bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+using Points = GpuTest;
+
+// ---- starts ----
+
+TEST_F(Points, start_where_they_were) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<TrackedPoint> last(s.tracked, stream);
+    const DeviceArray<PointStart> starts(s.count(), stream);
+    const DeviceList without(s.count(), stream);
+    kernels::launch_starts_from_last(device.points, last.data(), starts.data(), without.list(),
+                                     stream.handle());
+    const auto got = starts.values(stream);
+    List want;
+    for (int i = 0; i < s.count(); ++i) {
+      const int from = measured(s, i) ? i : naive_best_neighbour(s, i);
+      ASSERT_EQ(got[i].score, -1);
+      if (trackable(s, i) && from >= 0)
+        ASSERT_NO_FATAL_FAILURE(expect_start(s, got[i].u, got[i].v, got[i].shape, from, i));
+      else
+        ASSERT_TRUE(same_bytes<PointStart>({got[i]}, {PointStart{}}));
+      if (trackable(s, i) && from < 0) want.push_back(i);
+    }
+    EXPECT_EQ(without.sorted(stream), want);
+  });
+}
+
+TEST_F(Points, start_at_zero_in_the_first_frame) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.count(), stream);
+    const DeviceList without(s.count(), stream);
+    kernels::launch_starts_from_last(device.points, nullptr, starts.data(), without.list(), stream.handle());
+    EXPECT_TRUE(same_bytes(starts.values(stream), std::vector<PointStart>(s.count())));
+    List want;
+    for (int i = 0; i < s.count(); ++i)
+      if (trackable(s, i)) want.push_back(i);
+    EXPECT_EQ(without.sorted(stream), want);
+  });
+}
+
+bool naive_cut(const PointsState& s, int i) {
+  const int r = PointsState::radius;
+  return s.subsets[i].weighted || s.x[i] < r || s.y[i] < r || s.x[i] + r >= s.width || s.y[i] + r >= s.height;
+}
+
+TEST_F(Points, whole_and_cut_subsets_go_apart) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    List some;
+    for (int i = s.count() - 1; i >= 0; i -= 3) some.push_back(i);
+    const DeviceArray<std::int32_t> list(some, stream);
+    for (const bool all : {true, false}) {
+      const DeviceList whole(s.count(), stream), cut(s.count(), stream);
+      kernels::launch_split(device.points, all ? nullptr : list.data(), all ? s.count() : std::ssize(some),
+                            PointsState::radius, whole.list(), cut.list(), stream.handle());
+      List want_whole, want_cut;
+      for (int i = 0; i < s.count(); ++i)
+        if (trackable(s, i) && (all || (s.count() - 1 - i) % 3 == 0))
+          (naive_cut(s, i) ? want_cut : want_whole).push_back(i);
+      EXPECT_EQ(whole.sorted(stream), want_whole);
+      EXPECT_EQ(cut.sorted(stream), want_cut);
+    }
+  });
+}
+
+int naive_rounded(std::int32_t whole, float rest) {
+  const double exact = whole + double{rest};
+  return static_cast<int>(exact < 0 ? std::ceil(exact - 0.5) : std::floor(exact + 0.5));
+}
+
+TEST_F(Points, windows_lie_around_their_starts) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    List some;
+    for (int i = s.count() - 1; i >= 0; i -= 2) some.push_back(i);
+    const int n = static_cast<int>(some.size()), range = 7;
+    const DeviceArray<std::int32_t> list(some, stream);
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    const DeviceArray<MatrixPosition> references(n, stream), windows(n, stream);
+    kernels::launch_place_windows(device.points, list.data(), n, PointsState::radius, range, starts.data(),
+                                  references.data(), windows.data(), stream.handle());
+    const auto reference = references.values(stream), window = windows.values(stream);
+    for (int k = 0; k < n; ++k) {
+      const int i = some[k];
+      const PointStart& start = s.starts[i];
+      ASSERT_EQ(reference[k].picture, 0);
+      ASSERT_EQ(window[k].picture, 0);
+      ASSERT_EQ(reference[k].x, s.x[i] - PointsState::radius);
+      ASSERT_EQ(reference[k].y, s.y[i] - PointsState::radius);
+      ASSERT_EQ(window[k].x - reference[k].x, naive_rounded(start.u, start.shape.u[0]) - range);
+      ASSERT_EQ(window[k].y - reference[k].y, naive_rounded(start.v, start.shape.v[0]) - range);
+    }
+  });
+}
+
+/// A peak whose neighbourhood is a quadratic surface of known maximum.
+Peak peak_at(PointsState& s, double x, double y) {
+  Peak peak;
+  peak.dx = s.integer(0, 4);
+  peak.dy = s.integer(0, 4);
+  peak.at_border = peak.dx == 0 || peak.dx == 4 || peak.dy == 0 || peak.dy == 4;
+  peak.found = s.chance(0.9);
+  peak.score = static_cast<float>(s.uniform(0, 1));
+  for (int k = 0; k < 9; ++k) {
+    const double i = k % 3 - 1 - x, j = k / 3 - 1 - y;
+    peak.neighbourhood[k] = static_cast<float>(0.5 - 0.2 * i * i - 0.1 * j * j + 0.05 * i * j);
+  }
+  return peak;
+}
+
+TEST_F(Points, take_better_peaks_and_follow_them) {
+  on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
+    List some;
+    std::vector<Peak> peaks;
+    std::vector<std::array<double, 2>> offsets;
+    for (int i = 0; i < s.count(); i += 1 + s.integer(0, 1)) {
+      some.push_back(i);
+      const bool beyond = s.chance(0.1);  // the fit's maximum lies outside the neighbourhood
+      offsets.push_back({beyond ? 1.8 : s.uniform(-0.6, 0.6), beyond ? -1.9 : s.uniform(-0.6, 0.6)});
+      peaks.push_back(peak_at(s, offsets.back()[0], offsets.back()[1]));
+      for (double& offset : offsets.back()) offset = std::clamp(offset, -1.0, 1.0);
+    }
+    const int n = static_cast<int>(some.size()), range = 2;
+    const DeviceArray<std::int32_t> list(some, stream);
+    const DeviceArray<Peak> device_peaks(peaks, stream);
+    for (const bool follow : {false, true}) {
+      const DeviceArray<PointStart> starts(s.starts, stream);
+      const DeviceList again(n, stream);
+      kernels::launch_take_peaks(list.data(), n, device_peaks.data(), range, follow, starts.data(),
+                                 again.list(), stream.handle());
+      const auto got = starts.values(stream);
+      List want_again;
+      std::vector<PointStart> kept = s.starts;
+      for (int k = 0; k < n; ++k) {
+        const int i = some[k];
+        const PointStart& before = s.starts[i];
+        if (!peaks[k].found || !(peaks[k].score > before.score)) continue;
+        const double u = naive_rounded(before.u, before.shape.u[0]) - range + peaks[k].dx + offsets[k][0];
+        const double v = naive_rounded(before.v, before.shape.v[0]) - range + peaks[k].dy + offsets[k][1];
+        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u, 1e-5);
+        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v, 1e-5);
+        kept[i].u = got[i].u, kept[i].v = got[i].v, kept[i].score = peaks[k].score;
+        kept[i].shape.u[0] = got[i].shape.u[0], kept[i].shape.v[0] = got[i].shape.v[0];
+        if (follow && peaks[k].at_border) want_again.push_back(i);
+      }
+      EXPECT_TRUE(same_bytes(got, kept)) << "something else changed";
+      EXPECT_EQ(again.sorted(stream), want_again);
+    }
+  });
+}
+
+TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    const DeviceList lost(s.count(), stream);
+    kernels::launch_count_lost(device.points, starts.data(), 0.5f, lost.list(), stream.handle());
+    List want;
+    for (int i = 0; i < s.count(); ++i)
+      if (trackable(s, i) && s.starts[i].score < 0.5f) want.push_back(i);
+    ASSERT_EQ(lost.sorted(stream), want);
+
+    std::vector<PointStart> others = s.starts, best = s.starts;
+    for (PointStart& other : others) other.u += 100, other.score = static_cast<float>(s.uniform(-1, 1));
+    for (int i = 0; i < s.count(); ++i)
+      if (others[i].score > best[i].score) best[i] = others[i];
+    const DeviceArray<PointStart> device_others(others, stream);
+    kernels::launch_keep_better(s.count(), device_others.data(), starts.data(), stream.handle());
+    EXPECT_TRUE(same_bytes(starts.values(stream), best));
+  });
+}
+
+// ---- recovery ----
+
+TEST_F(Points, begin_unrefined) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    const DeviceArray<TrackedPoint> tracked(s.count(), stream);
+    kernels::launch_unrefined(device.points, starts.data(), tracked.data(), stream.handle());
+    std::vector<TrackedPoint> want(s.count());
+    for (int i = 0; i < s.count(); ++i) {
+      want[i].result.status = trackable(s, i) ? Status::low_correlation : s.subsets[i].status;
+      want[i].result.zncc = std::max(0.0f, s.starts[i].score);
+    }
+    EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+  });
+}
+
+/// Tasks in the order of their points.
+std::vector<RefineTask> sorted(const DeviceArray<RefineTask>& tasks, const DeviceArray<std::int32_t>& count,
+                               const Stream& stream) {
+  auto all = tasks.values(stream);
+  const std::int32_t n = count.value(stream);
+  EXPECT_TRUE(n >= 0 && n <= std::ssize(all)) << n;
+  all.resize(std::clamp<std::ptrdiff_t>(n, 0, std::ssize(all)));
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
+  return all;
+}
+
+TEST_F(Points, select_a_rung_of_starts) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    for (const int order : {0, 1, 2}) {
+      const DeviceArray<RefineTask> tasks(s.count(), stream);
+      const DeviceArray<std::int32_t> count(1, stream);
+      kernels::launch_select(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order, tasks.data(),
+                             count.data(), stream.handle());
+      std::vector<RefineTask> want;
+      for (int i = 0; i < s.count(); ++i) {
+        const PointStart& start = s.starts[i];
+        if (measured(s, i) || !trackable(s, i) || start.score < 0.3f || start.score >= 0.7f) continue;
+        RefineTask task{i, start.u, start.v, start.shape};
+        for (int k = order == 0 ? 1 : order == 1 ? 3 : 6; k < 6; ++k) task.start.u[k] = task.start.v[k] = 0;
+        want.push_back(task);
+      }
+      EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
+    }
+  });
+}
+
+TEST_F(Points, accept_what_is_better) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    std::vector<RefineTask> tasks;
+    std::vector<RefineResult> results;
+    for (int i = s.count() - 1; i >= 0; i -= 1 + s.integer(0, 1)) {
+      tasks.push_back({i, s.integer(-9, 9), s.integer(-9, 9), s.shape()});
+      RefineResult r;
+      r.shape = s.shape();
+      r.zncc = s.chance(0.1) ? zncc(s, i) : static_cast<float>(s.uniform(0.6, 1));
+      r.iterations = 3;
+      r.status = s.chance(0.6) ? Status::ok : Status::diverged;
+      results.push_back(r);
+    }
+    std::vector<TrackedPoint> want = s.tracked;
+    std::vector<std::uint8_t> want_fresh(s.count(), 0);
+    int want_count = 0;
+    for (std::size_t k = 0; k < tasks.size(); ++k) {
+      TrackedPoint& known = want[tasks[k].point];
+      const bool ok = results[k].status == Status::ok, was_ok = known.result.status == Status::ok;
+      const bool taken = ok ? !was_ok || results[k].zncc > known.result.zncc : known.result.iterations == 0;
+      if (!taken) continue;
+      known = {tasks[k].u, tasks[k].v, results[k]};
+      want_fresh[tasks[k].point] = ok;
+      want_count += ok;
+    }
+    const DeviceArray<RefineTask> device_tasks(tasks, stream);
+    const DeviceArray<RefineResult> device_results(results, stream);
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    const DeviceArray<std::uint8_t> fresh(s.count(), stream);
+    const DeviceArray<std::int32_t> count(1, stream);
+    kernels::launch_accept(device.points, device_tasks.data(), device_results.data(), std::ssize(tasks),
+                           tracked.data(), fresh.data(), count.data(), stream.handle());
+    EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+    EXPECT_EQ(fresh.values(stream), want_fresh);
+    EXPECT_EQ(count.value(stream), want_count);
+  });
+}
+
+TEST_F(Points, the_front_lies_beside_fresh_ones) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    std::vector<std::uint8_t> fresh(s.count());
+    for (int i = 0; i < s.count(); ++i) fresh[i] = measured(s, i) && s.chance(0.2);
+    List want;
+    for (int i = 0; i < s.count(); ++i) {
+      if (!trackable(s, i)) continue;
+      bool wanted = false;
+      for (const int n : s.neighbours(i)) {
+        if (!fresh[n]) continue;
+        const bool doubtful = zncc(s, i) < std::min(0.9f, zncc(s, n));
+        wanted = wanted || !measured(s, i) || (doubtful && !naive_agree(s, n, i));
+      }
+      if (wanted) want.push_back(i);
+    }
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    const DeviceArray<std::uint8_t> device_fresh(fresh, stream);
+    const DeviceArray<RefineTask> tasks(s.count(), stream);
+    const DeviceArray<std::int32_t> count(1, stream);
+    kernels::launch_front(device.points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
+                          stream.handle());
+    const auto got = sorted(tasks, count, stream);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t k = 0; k < want.size(); ++k) {
+      ASSERT_EQ(got[k].point, want[k]);
+      const int from = naive_best_neighbour(s, want[k]);
+      ASSERT_NO_FATAL_FAILURE(expect_start(s, got[k].u, got[k].v, got[k].start, from, want[k]));
+    }
+  });
+}
+
+// ---- verdicts ----
+
+/// All points that a point reaches through neighbours that agree and are not certain.
+bool naive_unconfirmed(const PointsState& s, int seed) {
+  if (!measured(s, seed) || zncc(s, seed) >= 0.9f) return false;
+  List island{seed};
+  bool contested = false, certain = false;
+  for (std::size_t head = 0; head < island.size() && island.size() <= 12; ++head)
+    for (const int n : s.neighbours(island[head])) {
+      if (!trackable(s, n)) continue;
+      if (!naive_agree(s, island[head], n)) {
+        contested = true;
+        continue;
+      }
+      certain = certain || zncc(s, n) >= 0.9f;
+      if (zncc(s, n) < 0.9f && std::find(island.begin(), island.end(), n) == island.end())
+        island.push_back(n);
+    }
+  return contested && !certain && island.size() <= 12;
+}
+
+TEST_F(Points, small_islands_are_dropped) {
+  int dropped_in_all = 0;
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    std::vector<TrackedPoint> want = s.tracked;
+    std::vector<std::uint8_t> want_dropped(s.count(), 0);
+    for (int i = 0; i < s.count(); ++i) {
+      if (!naive_unconfirmed(s, i)) continue;
+      want_dropped[i] = 1;
+      want[i].result.status = Status::low_correlation;
+      ++dropped_in_all;
+    }
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    const DeviceArray<std::uint8_t> dropped(s.count(), stream);
+    kernels::launch_drop_unconfirmed(device.points, tracked.data(), dropped.data(), stream.handle());
+    EXPECT_EQ(dropped.values(stream), want_dropped);
+    EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+  });
+  EXPECT_GT(dropped_in_all, 100);
+}
+
+/// Waves from all measured points; of neighbours in the wave before, the first is heard.
+std::vector<int> naive_sources(const PointsState& s) {
+  std::vector<int> source(s.count(), -1);
+  for (int i = 0; i < s.count(); ++i)
+    if (measured(s, i)) source[i] = i;
+  for (bool changed = true; changed;) {
+    changed = false;
+    const std::vector<int> before = source;
+    for (int i = 0; i < s.count(); ++i)
+      for (const int n : s.neighbours(i))
+        if (source[i] < 0 && before[n] >= 0) source[i] = before[n], changed = true;
+  }
+  return source;
+}
+
+/// Is a part of the pixels [at - r, at + r] that was inside [0, size) moved out of it, by half a pixel at
+/// least?
+bool naive_leaves(int at, int size, double displacement) {
+  const int r = PointsState::radius;
+  const double first = std::max(0, at - r) + displacement, last = std::min(size - 1, at + r) + displacement;
+  return first < -0.5 || last > size - 0.5;
+}
+
+void check_explained(PointsState& s, const DevicePoints& device, const Stream& stream, int& left) {
+  std::vector<TrackedPoint> want = s.tracked;
+  const std::vector<int> sources = naive_sources(s);
+  for (int i = 0; i < s.count(); ++i) {
+    const int a = sources[i];
+    if (a < 0 || a == i || !trackable(s, i)) continue;
+    const TrackedPoint& from = s.tracked[a];
+    const double dx = s.x[i] - s.x[a], dy = s.y[i] - s.y[a];
+    if (!naive_leaves(s.x[i], s.width, value_at(from.u, from.result.shape.u, dx, dy)) &&
+        !naive_leaves(s.y[i], s.height, value_at(from.v, from.result.shape.v, dx, dy)))
+      continue;
+    want[i].result.status = Status::out_of_image;
+    ++left;
+  }
+  const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+  const DeviceArray<std::uint8_t> workspace(kernels::explain_lost_workspace_bytes(s.count()), stream);
+  kernels::launch_explain_lost(device.points, tracked.data(), PointsState::radius, s.width, s.height,
+                               workspace.data(), stream.handle());
+  EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+}
+
+TEST_F(Points, those_that_left_the_picture_are_told_apart) {
+  int left = 0;
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    check_explained(s, device, stream, left);
+  });
+  EXPECT_GT(left, 100);
+}
+
+TEST_F(Points, few_measured_points_explain_all_others) {
+  int left = 0;
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    for (auto& point : s.tracked)
+      if (point.result.status == Status::ok) point.result.status = Status::diverged;
+    check_explained(s, device, stream, left);  // nobody to ask
+    for (int k = 0; k < 3; ++k) {
+      const int i = s.integer(0, s.count() - 1);
+      if (trackable(s, i)) s.tracked[i].result.status = Status::ok;
+    }
+    check_explained(s, device, stream, left);
+  });
+  EXPECT_GT(left, 1000);
+}
+
+// ---- fields ----
+
+/// A table of straight lines, which interpolation does not change.
+double naive_gain(double displacement) { return 1 - 0.8 * std::abs(displacement - std::round(displacement)); }
+
+double naive_noise(const PointsState& s) {
+  std::vector<double> all;
+  for (int i = 0; i < s.count(); ++i) {
+    if (!measured(s, i)) continue;
+    const TrackedPoint& p = s.tracked[i];
+    double gain = 0;
+    for (const double dy : {-6.7, 0.0, 6.7})
+      for (const double dx : {-6.7, 0.0, 6.7})
+        gain += naive_gain(value_at(0, p.result.shape.u, dx, dy)) *
+                naive_gain(value_at(0, p.result.shape.v, dx, dy));
+    all.push_back(p.result.residual_sd / std::sqrt(1 + gain / 9));
+  }
+  std::sort(all.begin(), all.end());
+  return all.empty() ? 0 : all[all.size() / 2];
+}
+
+TEST_F(Points, the_noise_is_a_median) {
+  track::NoiseGains gains;
+  for (int k = 0; k <= 32; ++k) gains.gain[k] = naive_gain(k / 64.0);
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    for (const bool some : {true, false}) {
+      for (auto& point : s.tracked)
+        if (!some) point.result.status = Status::diverged;
+      const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+      const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
+      const DeviceArray<double> noise(1, stream);
+      kernels::launch_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
+                            workspace.data(), stream.handle());
+      const double want = naive_noise(s);
+      EXPECT_NEAR(noise.value(stream), want, 1e-6 * want);
+    }
+  });
+}
+
+TEST_F(Points, equal_residuals_and_zero_have_a_median) {
+  const Stream stream;
+  PointsState s({40, 40, false, false}, 3);
+  for (const float residual : {0.0f, 1.5f}) {
+    for (auto& point : s.tracked) point.result.residual_sd = residual;
+    const DevicePoints device(s, stream);
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
+    const DeviceArray<double> noise(1, stream);
+    kernels::launch_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
+                          workspace.data(), stream.handle());
+    EXPECT_EQ(noise.value(stream), residual);  // without gain
+  }
+}
+
+struct DeviceField {
+  DeviceArray<double> u, v;
+  DeviceArray<float> zncc, sigma_u, sigma_v;
+  DeviceArray<Status> status;
+  DeviceArray<std::int16_t> iterations;
+  kernels::FieldArrays arrays;
+
+  DeviceField(std::size_t nodes, const Stream& stream)
+      : u(nodes, stream),
+        v(nodes, stream),
+        zncc(nodes, stream),
+        sigma_u(nodes, stream),
+        sigma_v(nodes, stream),
+        status(nodes, stream),
+        iterations(nodes, stream) {
+    arrays.u = u.data(), arrays.v = v.data(), arrays.zncc = zncc.data();
+    arrays.sigma_u = sigma_u.data(), arrays.sigma_v = sigma_v.data();
+    arrays.status = status.data(), arrays.iterations = iterations.data();
+  }
+};
+
+/// NaNs are equal.
+void expect_near(double got, double want, double tolerance) {
+  if (std::isnan(want))
+    ASSERT_TRUE(std::isnan(got)) << got;
+  else
+    ASSERT_NEAR(got, want, tolerance);
+}
+
+void check_field(const PointsState& s, const DevicePoints& device, const std::vector<MaterialPoint>& material,
+                 const Stream& stream) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), noise = 2.5;
+  const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+  const DeviceArray<MaterialPoint> device_material(material, stream);
+  const DeviceArray<double> device_noise(std::vector<double>{noise}, stream);
+  const DeviceField field(s.point_at.size(), stream);
+  kernels::launch_field(device.points, tracked.data(), material.empty() ? nullptr : device_material.data(),
+                        device_noise.data(), field.arrays, stream.handle());
+  const auto u = field.u.values(stream), v = field.v.values(stream);
+  const auto zncc = field.zncc.values(stream), sigma_u = field.sigma_u.values(stream),
+             sigma_v = field.sigma_v.values(stream);
+  const auto status = field.status.values(stream);
+  const auto iterations = field.iterations.values(stream);
+  for (std::size_t node = 0; node < s.point_at.size(); ++node) {
+    const int i = s.point_at[node];
+    ASSERT_EQ(status[node], i < 0 ? Status::masked : s.tracked[i].result.status);
+    ASSERT_EQ(iterations[node], i < 0 ? 0 : s.tracked[i].result.iterations);
+    const bool ok = i >= 0 && measured(s, i);
+    const TrackedPoint p = ok ? s.tracked[i] : TrackedPoint{};
+    const MaterialPoint m = ok && !material.empty() ? material[i] : MaterialPoint{};
+    ASSERT_NO_FATAL_FAILURE(
+        expect_near(u[node], ok ? m.u + value_at(p.u, p.result.shape.u, m.dx, m.dy) : nan, 1e-12));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_near(v[node], ok ? m.v + value_at(p.v, p.result.shape.v, m.dx, m.dy) : nan, 1e-12));
+    ASSERT_NO_FATAL_FAILURE(expect_near(zncc[node], ok ? p.result.zncc : nan, 0));
+    ASSERT_NO_FATAL_FAILURE(expect_near(
+        sigma_u[node], ok ? std::hypot(noise * p.result.unit_sigma_u, std::sqrt(m.variance_u)) : nan, 1e-7));
+    ASSERT_NO_FATAL_FAILURE(expect_near(
+        sigma_v[node], ok ? std::hypot(noise * p.result.unit_sigma_v, std::sqrt(m.variance_v)) : nan, 1e-7));
+  }
+}
+
+TEST_F(Points, become_a_field) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    check_field(s, device, {}, stream);
+    std::vector<MaterialPoint> material(s.count());
+    for (MaterialPoint& m : material)
+      m = {s.uniform(-50, 50),
+           s.uniform(-50, 50),
+           s.uniform(-0.5, 0.5),
+           s.uniform(-0.5, 0.5),
+           static_cast<float>(s.uniform(0, 1e-4)),
+           static_cast<float>(s.uniform(0, 1e-4)),
+           Status::ok};
+    check_field(s, device, material, stream);
+  });
+}
+
+}  // namespace
+}  // namespace dic::test
