@@ -1,12 +1,10 @@
 #include "track/noise.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <complex>
 #include <numbers>
 
-namespace dic {
+namespace dic::track {
 namespace {
 
 /// Centred B-spline of degree 3 or 5.
@@ -34,34 +32,19 @@ double gain_by_frequency(Interpolation interpolation, double fraction) {
   return gain;
 }
 
-track::NoiseGains gain_table(Interpolation interpolation) {
-  constexpr int steps = track::NoiseGains::kSteps;
-  track::NoiseGains table;
+NoiseGains gain_table(Interpolation interpolation) {
+  constexpr int steps = NoiseGains::kSteps;
+  NoiseGains table;
   for (int i = 0; i <= steps; ++i) table.gain[i] = gain_by_frequency(interpolation, 0.5 * i / steps);
   return table;
 }
 
 }  // namespace
 
-const track::NoiseGains& noise_gains(Interpolation interpolation) {
+const NoiseGains& noise_gains(Interpolation interpolation) {
   static const auto cubic = gain_table(Interpolation::cubic);
   static const auto quintic = gain_table(Interpolation::quintic);
   return interpolation == Interpolation::cubic ? cubic : quintic;
 }
 
-double interpolation_noise_gain(Interpolation interpolation, double fraction) {
-  return noise_gains(interpolation).at(fraction);
-}
-
-double noise_from_residual(const RefinedPoint& point, Interpolation interpolation, int radius) {
-  double gain = 0;
-  for (int j = -1; j <= 1; ++j)
-    for (int i = -1; i <= 1; ++i) {
-      const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
-      gain += interpolation_noise_gain(interpolation, point.shape.u_at(dx, dy)) *
-              interpolation_noise_gain(interpolation, point.shape.v_at(dx, dy)) / 9;
-    }
-  return point.residual_sd / std::sqrt(1 + gain);
-}
-
-}  // namespace dic
+}  // namespace dic::track

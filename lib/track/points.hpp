@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/shared/track_rules.hpp>
@@ -26,17 +25,6 @@ struct Points {
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(node_of.size()); }
-
-  /// Calls visit(point) for the up to 8 neighbours of a point on the grid.
-  template <typename Visit>
-  void visit_neighbours(std::int64_t point, const Visit& visit) const {
-    const int i = static_cast<int>(node_of[point] % grid.nx), j = static_cast<int>(node_of[point] / grid.nx);
-    for (int b = std::max(0, j - 1); b <= std::min(grid.ny - 1, j + 1); ++b)
-      for (int a = std::max(0, i - 1); a <= std::min(grid.nx - 1, i + 1); ++a) {
-        const std::int64_t neighbour = point_at[static_cast<std::int64_t>(b) * grid.nx + a];
-        if (neighbour >= 0 && neighbour != point) visit(neighbour);
-      }
-  }
 };
 
 }  // namespace dic::track

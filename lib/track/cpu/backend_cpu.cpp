@@ -69,17 +69,18 @@ class CpuAnchor final : public Anchor {
   double estimate_noise() const {
     const TrackOptions& options = shared_.options;
     if (options.noise >= 0) return options.noise;
+    const NoiseGains& gains = noise_gains(options.refine.interpolation);
     std::vector<double> sigmas;
     for (const RefinedPoint& p : reference_.last)
       if (p.status == Status::ok)
-        sigmas.push_back(noise_from_residual(p, options.refine.interpolation, options.refine.subset / 2));
+        sigmas.push_back(noise_from_residual(gains, p.shape, p.residual_sd, options.refine.subset / 2));
     if (sigmas.empty()) return 0;
     const auto middle = sigmas.begin() + static_cast<std::ptrdiff_t>(sigmas.size() / 2);
     std::nth_element(sigmas.begin(), middle, sigmas.end());
     return *middle;
   }
 
-  Field field_of(double sigma) const {
+  Field field_of(double noise) const {
     Field field(shared_.points.grid.nodes());
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
@@ -91,9 +92,8 @@ class CpuAnchor final : public Anchor {
       field.u[node] = m.u + p.shape.u_at(m.dx, m.dy);
       field.v[node] = m.v + p.shape.v_at(m.dx, m.dy);
       field.zncc[node] = p.zncc;
-      const double su = sigma * p.unit_sigma_u, sv = sigma * p.unit_sigma_v;
-      field.sigma_u[node] = static_cast<float>(std::sqrt(m.variance_u + su * su));
-      field.sigma_v[node] = static_cast<float>(std::sqrt(m.variance_v + sv * sv));
+      field.sigma_u[node] = sigma_of(m.variance_u, noise, p.unit_sigma_u);
+      field.sigma_v[node] = sigma_of(m.variance_v, noise, p.unit_sigma_v);
     }
     return field;
   }

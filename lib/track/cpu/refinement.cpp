@@ -1,26 +1,18 @@
 #include "track/cpu/refinement.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <limits>
-#include <set>
 #include <span>
 #include <utility>
 
+#include "track/cpu/frame_points.hpp"
 #include "track/steering.hpp"
 
 namespace dic::track {
 namespace {
 
 constexpr std::size_t kBatch = 1 << 18;  // refinements at once: fills a GPU, and 30 MB of results
-
-/// True where the point is measured by the result.
-bool accept(RefinedPoint& known, const RefinedPoint& result) {
-  if (result.status != Status::ok && known.iterations > 0) return false;
-  if (known.status == Status::ok && result.zncc <= known.zncc) return false;
-  known = result;
-  return known.status == Status::ok;
-}
 
 }  // namespace
 
@@ -62,8 +54,12 @@ PointRefinement::PointList PointRefinement::make(const Attempts& attempts, Resul
     refined.resize(count);
     anchor_.refiner.refine(which.subspan(first, count), starts.subspan(first, count), refined, stop_);
     check_stop_();
-    for (std::size_t k = 0; k < count; ++k)
-      if (accept(results[which[first + k]], refined[k])) fresh.push_back(which[first + k]);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::int64_t i = which[first + k];
+      if (!replaces(refined[k], results[i])) continue;
+      results[i] = refined[k];
+      if (results[i].status == Status::ok) fresh.push_back(i);
+    }
   }
   return fresh;
 }
@@ -76,95 +72,47 @@ void PointRefinement::recover(Results& results, PointList fresh) const {
     fresh = make(front(results, fresh), results);
 }
 
-/// Points beside `fresh` ones that are lost or contradict a better one, each with the shape of its best
-/// measured neighbour.
+/// The points that are wanted again, each with the shape of its best measured neighbour.
 PointRefinement::Attempts PointRefinement::front(const Results& results, const PointList& fresh) const {
-  std::set<std::int64_t> wanted;
-  for (const std::int64_t i : fresh)
-    points_.visit_neighbours(i, [&](std::int64_t n) {
-      if (!anchor_.trackable(n)) return;
-      const bool doubtful = results[n].zncc < std::min(kCertain, results[i].zncc);
-      if (results[n].status != Status::ok || (doubtful && !agree(results, i, n))) wanted.insert(n);
-    });
+  const FramePoints points{points_, anchor_, results};
+  std::vector<std::uint8_t> is_fresh(results.size()), seen(results.size());
+  for (const std::int64_t i : fresh) is_fresh[i] = 1;
   Attempts out;
-  for (const std::int64_t i : wanted) {
-    std::int64_t best = -1;
-    points_.visit_neighbours(i, [&](std::int64_t n) {
-      if (results[n].status == Status::ok && (best < 0 || results[n].zncc > results[best].zncc)) best = n;
+  for (const std::int64_t i : fresh)
+    points.for_each_neighbour(i, [&](std::int64_t n) {
+      if (std::exchange(seen[n], 1) || !wanted(points, is_fresh, n)) return;
+      out.add(n, between(points, best_neighbour(points, n), n));
     });
-    out.add(i, between(results, best, i));
-  }
   return out;
 }
 
-/// A refinement may settle on a wrong place with a fair zncc, and pass it on to its neighbours. Such points
-/// form small islands: what lies around them was lost, or contradicts them.
 void PointRefinement::drop_unconfirmed(Results& results) const {
-  std::vector<bool> seen(results.size(), false);
-  PointList island;
-  for (std::int64_t seed = 0; seed < anchor_.size(); ++seed) {
-    if (seen[seed] || results[seed].status != Status::ok || results[seed].zncc >= kCertain) continue;
-    island.assign(1, seed);
-    seen[seed] = true;
-    bool contested = false, certain = false;
-    for (std::size_t head = 0; head < island.size(); ++head)
-      points_.visit_neighbours(island[head], [&](std::int64_t n) {
-        if (!anchor_.trackable(n)) return;
-        if (!agree(results, island[head], n))
-          contested = true;
-        else if (results[n].zncc >= kCertain)
-          certain = true;
-        else if (!seen[n]) {
-          seen[n] = true;
-          island.push_back(n);
-        }
-      });
-    if (certain || !contested || island.size() > kSmallIsland) continue;
-    for (const std::int64_t i : island) results[i].status = Status::low_correlation;
-  }
-}
-
-/// Tells points that left the picture from points that were not recognized: by where the nearest measured
-/// point (in steps on the grid) says they are.
-void PointRefinement::explain_lost(Results& results) const {
-  PointList source(results.size(), -1), queue;
+  const FramePoints points{points_, anchor_, results};
+  std::array<std::int64_t, kSmallIsland> island;
+  PointList dropped;
   for (std::int64_t i = 0; i < anchor_.size(); ++i)
-    if (results[i].status == Status::ok) {
-      source[i] = i;
-      queue.push_back(i);
-    }
-  for (std::size_t head = 0; head < queue.size(); ++head) {
-    const std::int64_t from = source[queue[head]];
-    points_.visit_neighbours(queue[head], [&](std::int64_t n) {
-      if (source[n] >= 0) return;
-      source[n] = from;
-      queue.push_back(n);
-      if (anchor_.trackable(n) && leaves(n, between(results, from, n)))
-        results[n].status = Status::out_of_image;
-    });
-  }
+    if (unconfirmed(points, i, island)) dropped.push_back(i);
+  for (const std::int64_t i : dropped) results[i].status = Status::low_correlation;
 }
 
-/// The shape of point `from`, continued to point `to`.
-ShapeParameters PointRefinement::between(const Results& results, std::int64_t from, std::int64_t to) const {
-  const Subsets& s = anchor_.subsets;
-  return continued(results[from].shape, s.x[to] - s.x[from], s.y[to] - s.y[from]);
-}
-
-bool PointRefinement::agree(const Results& results, std::int64_t a, std::int64_t b) const {
-  if (results[a].status != Status::ok || results[b].status != Status::ok) return false;
-  const ShapeParameters s = between(results, a, b);
-  return std::hypot(s.u - results[b].shape.u, s.v - results[b].shape.v) <= kAgreement;
-}
-
-bool PointRefinement::leaves(std::int64_t i, const ShapeParameters& shape) const {
+void PointRefinement::explain_lost(Results& results) const {
+  const FramePoints points{points_, anchor_, results};
   const ImageView picture = anchor_.picture();
-  const double r = anchor_.refiner.options().subset / 2;
-  const int at_x = anchor_.subsets.x[i], at_y = anchor_.subsets.y[i];
-  const double x = at_x + shape.u, y = at_y + shape.v;
-  return x - std::min<double>(r, at_x) < -0.5 || y - std::min<double>(r, at_y) < -0.5 ||
-         x + std::min<double>(r, picture.width - 1 - at_x) > picture.width - 0.5 ||
-         y + std::min<double>(r, picture.height - 1 - at_y) > picture.height - 0.5;
+  const int radius = anchor_.refiner.options().subset / 2;
+  PointList source(results.size(), -1), wave, next;
+  for (std::int64_t i = 0; i < anchor_.size(); ++i)
+    if (results[i].status == Status::ok) wave.push_back(source[i] = i);
+  for (; !wave.empty(); wave = std::move(next), next.clear()) {
+    for (const std::int64_t from : wave)
+      points.for_each_neighbour(from, [&](std::int64_t n) {
+        if (source[n] >= 0) return;
+        source[n] = source[from];
+        next.push_back(n);
+        if (points.trackable(n) && left_picture(points, n, source[n], radius, picture.width, picture.height))
+          results[n].status = Status::out_of_image;
+      });
+    std::sort(next.begin(), next.end());  // so that each hears from its first neighbour in this wave
+  }
 }
 
 }  // namespace dic::track

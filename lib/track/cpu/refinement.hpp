@@ -42,9 +42,6 @@ class PointRefinement {
   Attempts front(const Results& results, const PointList& fresh) const;
   void drop_unconfirmed(Results& results) const;
   void explain_lost(Results& results) const;
-  ShapeParameters between(const Results& results, std::int64_t from, std::int64_t to) const;
-  bool agree(const Results& results, std::int64_t a, std::int64_t b) const;
-  bool leaves(std::int64_t i, const ShapeParameters& shape) const;
 
   const Points& points_;
   const ReferenceSide& anchor_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "track/cpu/frame_points.hpp"
 #include "track/steering.hpp"
 
 namespace dic::track {
@@ -19,22 +20,13 @@ Prediction rounded(double u, double v) {
 StartSearch::PointList StartSearch::start_from_last(std::span<const std::int64_t> which,
                                                     std::vector<Start>& starts) const {
   PointList without;
+  const FramePoints last{points_, anchor_, anchor_.last};
   for (const std::int64_t i : which) {
-    std::int64_t best = -1;
-    const auto consider = [&](std::int64_t k) {
-      const RefinedPoint& candidate = anchor_.last[k];
-      if (candidate.status == Status::ok && (best < 0 || candidate.zncc > anchor_.last[best].zncc)) best = k;
-    };
-    if (!anchor_.last.empty()) {
-      consider(i);
-      if (best < 0) points_.visit_neighbours(i, consider);
-    }
-    if (best < 0) {
+    const std::int64_t from = anchor_.last.empty() ? -1 : start_source(last, i);
+    if (from >= 0)
+      starts[i].shape = between(last, from, i);
+    else
       without.push_back(i);
-      continue;
-    }
-    const Subsets& s = anchor_.subsets;
-    starts[i].shape = continued(anchor_.last[best].shape, s.x[i] - s.x[best], s.y[i] - s.y[best]);
   }
   return without;
 }

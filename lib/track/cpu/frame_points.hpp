@@ -1,0 +1,30 @@
+#pragma once
+
+#include <dic/shared/track_rules.hpp>
+#include <vector>
+
+#include "track/cpu/reference_side.hpp"
+
+namespace dic::track {
+
+/// The points of a frame as the rules of tracking see them.
+struct FramePoints {
+  using Index = std::int64_t;
+  const Points& points;
+  const ReferenceSide& anchor;
+  const std::vector<RefinedPoint>& results;
+
+  Status status(Index i) const { return results[i].status; }
+  float zncc(Index i) const { return results[i].zncc; }
+  const ShapeParameters& shape(Index i) const { return results[i].shape; }
+  bool trackable(Index i) const { return anchor.trackable(i); }
+  int x(Index i) const { return anchor.subsets.x[i]; }
+  int y(Index i) const { return anchor.subsets.y[i]; }
+  template <typename Visit>
+  void for_each_neighbour(Index i, Visit&& visit) const {
+    const Grid& grid = points.grid;
+    track::for_each_neighbour(grid.nx, grid.ny, points.point_at.data(), points.node_of[i], visit);
+  }
+};
+
+}  // namespace dic::track
