@@ -44,7 +44,7 @@ void print_frames(const TrackJob& job, const TrackSummary& summary, bool all_fra
 
 void print_speed(const TrackSummary& summary) {
   const StageSeconds& seconds = summary.seconds;
-  const double measuring = seconds.prepare + seconds.search + seconds.refine + seconds.strain;
+  const double measuring = seconds.measuring();
   const double points = static_cast<double>(summary.points * processed_frames(summary));
   std::printf("Time        %.2f s; measuring took %.2f s of it: %.0f points/s on %s\n", seconds.total,
               measuring, measuring > 0 ? points / measuring : 0.0, summary.device.c_str());

@@ -1,9 +1,11 @@
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
 #include <dic/track.hpp>
+#include <dic/track_stream.hpp>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -20,6 +22,8 @@ namespace dic {
 namespace {
 
 using track::Stopwatch;
+
+constexpr int kInside = 4;  // frames that are measured, or wait for that or to be written
 
 std::string describe(ImageView picture) {
   return std::to_string(picture.width) + "x" + std::to_string(picture.height) + " px of type " +
@@ -100,8 +104,8 @@ class Run {
     summary_.output = job_.output;
     load_seconds_ = watch.seconds();
     report("prepare", 0);
-    tracker_.emplace(job_.options, reference_, job_.roi);
-    summary_.points = tracker_->grid().points();
+    stream_.emplace(job_.options, reference_, job_.roi, TrackStream::Callback(), kInside);
+    summary_.points = stream_->grid().points();
     info_ = describe_result();
   }
 
@@ -111,71 +115,79 @@ class Run {
         "): give the reference and at least one frame more, or name the reference with --reference.");
   }
 
+  /// Frames are decoded, measured and written at the same time: some are always inside the stream.
   void track_all() {
     ReadAhead frames(*source_, first_current_, frames_ahead(*source_));
-    for (;;) {
-      if (stop_.stop_requested()) {
-        summary_.interrupted = true;
-        return;
-      }
-      const Stopwatch waiting;
-      std::optional<Frame> frame = frames.next();
-      load_seconds_ += waiting.seconds();
-      if (!frame) break;
-      if (!process(*frame)) {
-        summary_.interrupted = true;
-        return;
-      }
-    }
-    if (summary_.frames.empty()) throw_too_few();
+    const std::stop_callback interrupt(stop_, [this] { stream_->cancel(); });
+    bool more = true;
+    do {
+      while (more && !stop_.stop_requested() && std::ssize(inside_) < kInside) more = start_next(frames);
+    } while (!inside_.empty() && finish_next());
+    summary_.interrupted = stop_.stop_requested();
+    if (!summary_.interrupted && summary_.frames.empty()) throw_too_few();
   }
 
-  // False where the run was interrupted inside the frame.
-  bool process(const Frame& frame) {
-    const Stopwatch watch;
+  /// False where there is no further frame.
+  bool start_next(ReadAhead& frames) {
+    const Stopwatch waiting;
+    std::optional<Frame> frame = frames.next();
+    load_seconds_ += waiting.seconds();
+    if (!frame) return false;
+    frame->error = mismatch(*frame, reference_);
+    if (frame->error.empty()) stream_->push(frame->image);
+    if (stop_.stop_requested()) stream_->cancel();
+    inside_.push_back(std::move(*frame));
+    return true;
+  }
+
+  /// False where the run was interrupted before the frame was measured.
+  bool finish_next() {
+    Frame frame = std::move(inside_.front());
+    inside_.pop_front();
     const int number = static_cast<int>(frame.index - first_current_ + 1);
     FrameSummary entry;
-    entry.error = mismatch(frame, reference_);
-    if (entry.error.empty()) {
+    if (frame.error.empty()) {
       report("search", number);
-      try {
-        const Field field = tracker_->track(frame.image, stop_);
-        entry = summarize(tracker_->grid(), field, info_.length_factor());
-        entry.noise = tracker_->noise();
-        report("write", number);
-        write(field, frame, number);
-      } catch (const Cancelled&) {
-        return false;
-      }
+      std::optional<StreamResult> result = stream_->wait();
+      if (!result) return false;
+      frame.error = result->error;
+      if (frame.error.empty()) entry = take(*result, frame, number);
     }
+    entry.error = frame.error;
     entry.file = frame.name;
-    entry.seconds = watch.seconds();
     summary_.frames.push_back(std::move(entry));
     points_done_ += summary_.points;
     report("load", number);
     return true;
   }
 
-  void write(const Field& field, const Frame& frame, int number) {
-    const Stopwatch watch;
+  FrameSummary take(const StreamResult& result, const Frame& frame, int number) {
+    report("write", number);
+    const Stopwatch writing;
     if (!results_.begun()) results_.begin(info_);
-    results_.add(field, frame.image, number, frame.name);
-    write_seconds_ += watch.seconds();
+    results_.add(result.field, frame.image, number, frame.name);
+    FrameSummary entry = summarize(stream_->grid(), result.field, info_.length_factor());
+    entry.noise = result.noise;
+    entry.seconds = result.seconds.measuring() + writing.seconds();
+    write_seconds_ += writing.seconds();
+    measuring_ += result.seconds;
+    return entry;
   }
 
   void finish() {
-    summary_.seconds = tracker_->seconds();
+    summary_.seconds = measuring_;
+    summary_.seconds.prepare += stream_->prepare_seconds();
     summary_.seconds.load = load_seconds_;
     summary_.seconds.write = write_seconds_;
     summary_.seconds.total = total_.seconds();
-    summary_.device = tracker_->device();
-    summary_.kernels = tracker_->kernels();
+    summary_.device = stream_->device();
+    summary_.kernels = stream_->kernels();
     results_.finish(summary_);
   }
 
   ResultInfo describe_result() const {
     ResultInfo info;
-    info.grid = tracker_->grid();
+    info.grid = stream_->grid();
     info.subset = job_.options.refine.subset;
     info.image_width = reference_.width();
     info.image_height = reference_.height();
@@ -203,12 +215,14 @@ class Run {
   std::unique_ptr<FrameSource> source_;
   std::int64_t first_current_ = 0;
   Image reference_;
-  std::optional<Tracker> tracker_;
+  std::optional<TrackStream> stream_;
+  std::deque<Frame> inside_;  ///< read, and not written yet; those without an error are in the stream
   ResultInfo info_;
   TrackSummary summary_;
   std::int64_t points_done_ = 0;
   double load_seconds_ = 0;
   double write_seconds_ = 0;
+  StageSeconds measuring_;  ///< of all frames
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ class TrackTest(ProgramTest):
         self.assertEqual(run["points"], 10 * 9)
         self.assertEqual(set(run["seconds"]), {"load", "prepare", "search", "refine", "strain", "write", "total"})
         self.assertGreater(run["seconds"]["refine"], 0)
-        self.assertLessEqual(sum(run["seconds"].values()) - run["seconds"]["total"], run["seconds"]["total"])
+        self.assertEqual(max(run["seconds"].values()), run["seconds"]["total"])
         self.assertTrue(run["kernels"])
         self.assertEqual([frame["file"] for frame in run["frames"]], frames[1:])
         for frame, (u, v) in zip(run["frames"], SHIFTS[1:]):

@@ -61,10 +61,12 @@ Image rasterize(const Roi& roi, int width, int height);
 /// The grid of points over a mask.
 Grid make_grid(ImageView roi_mask, int step);
 
-/// Seconds by stage, summed over frames.
+/// Seconds by stage, summed over frames. Stages of different frames overlap: `total` may be less than the
+/// sum.
 struct StageSeconds {
   double load = 0, prepare = 0, search = 0, refine = 0, strain = 0, write = 0, total = 0;
 
+  double measuring() const { return prepare + search + refine + strain; }
   StageSeconds& operator+=(const StageSeconds& other);
 };
 

@@ -1,8 +1,9 @@
-// Lab software with its camera pictures in memory: tracks a pair that moved by (1.5, -0.75) px and checks it.
+// Lab software with its camera pictures in memory: a stream of frames that move by up to (1.5, -0.75) px,
+// checked.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <dic/track.hpp>
+#include <dic/track_stream.hpp>
 #include <vector>
 
 namespace {
@@ -33,23 +34,35 @@ dic::ImageView view(const std::vector<std::uint8_t>& pixels) {
   return {pixels.data(), dic::ScalarType::u8, kSize, kSize, kSize};
 }
 
+// The largest error of a frame, px; infinite where too few points were measured.
+double error_of(const dic::StreamResult& result, double part) {
+  int measured = 0;
+  double worst = 0;
+  for (std::size_t i = 0; i < result.field.status.size(); ++i) {
+    if (result.field.status[i] != dic::Status::ok) continue;
+    ++measured;
+    worst = std::fmax(worst, std::abs(result.field.u[i] - part * kMovedX));
+    worst = std::fmax(worst, std::abs(result.field.v[i] - part * kMovedY));
+  }
+  std::printf("frame %d: %d points measured, largest error %.4f px\n", static_cast<int>(result.index),
+              measured, worst);
+  return measured > 100 ? worst : INFINITY;
+}
+
 }  // namespace
 
 int main() {
-  const auto reference = camera(0, 0), current = camera(kMovedX, kMovedY);
   dic::TrackOptions options;
   options.refine.subset = 31;
   options.step = 10;
-  dic::Tracker tracker(options, view(reference));
-  const dic::Field field = tracker.track(view(current));
-
-  int measured = 0;
+  constexpr int kFrames = 3;
   double worst = 0;
-  for (std::size_t i = 0; i < field.status.size(); ++i) {
-    if (field.status[i] != dic::Status::ok) continue;
-    ++measured;
-    worst = std::fmax(worst, std::fmax(std::abs(field.u[i] - kMovedX), std::abs(field.v[i] - kMovedY)));
-  }
-  std::printf("%d points measured, largest error %.4f px\n", measured, worst);
-  return measured > 100 && worst < 0.02 ? 0 : 1;
+  int results = 0;
+  dic::TrackStream stream(options, view(camera(0, 0)), {}, [&](const dic::StreamResult& result) {
+    worst = std::fmax(worst, error_of(result, (result.index + 1.0) / kFrames));
+    ++results;
+  });
+  for (int k = 1; k <= kFrames; ++k) stream.push(view(camera(kMovedX * k / kFrames, kMovedY * k / kFrames)));
+  stream.finish();
+  return results == kFrames && worst < 0.02 ? 0 : 1;
 }

@@ -1,0 +1,315 @@
+#include <condition_variable>
+#include <deque>
+#include <dic/error.hpp>
+#include <dic/track_stream.hpp>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "track/sequence.hpp"
+#include "track/stopwatch.hpp"
+
+namespace dic {
+namespace {
+
+/// A frame on its way through the stream.
+struct Passing {
+  StreamResult result;
+  track::Stopwatch since_push;
+  std::shared_ptr<const track::Frame> frame;  ///< until it is measured; none where there is an error
+  std::unique_ptr<track::Result> measured;    ///< from then on
+};
+
+int checked(int capacity) {
+  if (capacity < 1) throw UsageError("A stream needs room for a frame: choose a capacity of at least 1.");
+  return capacity;
+}
+
+Passing pop(std::deque<Passing>& queue) {
+  Passing first = std::move(queue.front());
+  queue.pop_front();
+  return first;
+}
+
+void fetch(Passing& passing) {
+  if (!passing.measured) return;
+  track::Measured measured = passing.measured->fetch();
+  passing.result.field = std::move(measured.field);
+  passing.result.noise = measured.noise;
+  passing.result.seconds = measured.seconds;
+  passing.measured.reset();
+}
+
+}  // namespace
+
+/// Frames go from `waiting` through one thread, which measures, to `measured`, and from there through
+/// another, which fetches, to `results` or the callback.
+struct TrackStream::Impl {
+  using Lock = std::unique_lock<std::mutex>;
+
+  const TrackOptions options;
+  const Callback callback;
+  const int capacity;
+
+  std::mutex pushing;  ///< taken before `mutex`: pushes and resets follow each other
+
+  mutable std::mutex mutex;  ///< of all that follows
+  std::condition_variable changed;
+  std::unique_ptr<track::Sequence> sequence;  ///< none after a reset that failed
+  std::deque<Passing> waiting, measured;
+  std::deque<StreamResult> results;
+  int inside = 0;  ///< frames pushed whose result was not handed out
+  std::int64_t next_index = 0;
+  std::stop_source cancelling;
+  std::exception_ptr failure;  ///< that ended the experiment
+  std::vector<std::string> kernels;
+  bool measuring = false, delivering = false, closing = false;
+
+  std::thread measurer, deliverer;
+
+  Impl(const TrackOptions& o, ImageView reference, const Roi& roi, Callback c, int room)
+      : options(o),
+        callback(std::move(c)),
+        capacity(checked(room)),
+        sequence(std::make_unique<track::Sequence>(o, reference, roi)),
+        measurer([this] { measure_frames(); }),
+        deliverer([this] { deliver_results(); }) {}
+
+  ~Impl() {
+    cancel();
+    {
+      const std::lock_guard lock(mutex);
+      closing = true;
+    }
+    changed.notify_all();
+    measurer.join();
+    deliverer.join();
+  }
+
+  const track::Sequence& known_sequence() const {
+    if (!sequence) throw UsageError("The stream has no reference: reset it with one.");
+    return *sequence;
+  }
+
+  // ---- frames that go no further; the lock is held ----
+
+  void leave(std::size_t frames) {
+    inside -= static_cast<int>(frames);
+    changed.notify_all();
+  }
+  void forget_waiting() {
+    leave(waiting.size());
+    waiting.clear();
+  }
+  void fail(std::exception_ptr error) {
+    failure = std::move(error);
+    forget_waiting();
+  }
+  void rethrow_failure() const {
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  /// Does a step of a frame's way, without the lock. A UsageError is the frame's own; others end the
+  /// experiment. Returns false where the frame goes no further.
+  template <typename Step>
+  bool advance(Lock& lock, Passing& passing, const Step& step) {
+    lock.unlock();
+    std::exception_ptr failed;
+    bool goes_on = true;
+    try {
+      step(passing);
+    } catch (const Cancelled&) {
+      goes_on = false;
+    } catch (const UsageError& e) {
+      passing.result.error = e.what();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    lock.lock();
+    if (failed) fail(failed);
+    if (goes_on && !failed) return true;
+    leave(1);
+    return false;
+  }
+
+  // ---- in ----
+
+  bool has_room() const { return inside < capacity || failure; }
+
+  std::int64_t take(Lock& lock, ImageView picture) {
+    rethrow_failure();
+    const track::Sequence& target = known_sequence();
+    ++inside;
+    Passing passing;
+    passing.result.index = next_index++;
+    const std::int64_t index = passing.result.index;
+    if (advance(lock, passing, [&](Passing& p) { p.frame = target.take(picture); }))
+      waiting.push_back(std::move(passing));
+    rethrow_failure();
+    changed.notify_all();
+    return index;
+  }
+
+  std::int64_t push(ImageView picture) {
+    const std::lock_guard one_at_a_time(pushing);
+    Lock lock(mutex);
+    changed.wait(lock, [&] { return has_room(); });
+    return take(lock, picture);
+  }
+
+  std::optional<std::int64_t> try_push(ImageView picture) {
+    const std::lock_guard one_at_a_time(pushing);
+    Lock lock(mutex);
+    if (!has_room()) return std::nullopt;
+    return take(lock, picture);
+  }
+
+  // ---- through ----
+
+  void measure_frames() {
+    Lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return closing || !waiting.empty(); });
+      if (closing) return;
+      Passing passing = pop(waiting);
+      measuring = true;
+      const bool goes_on =
+          advance(lock, passing, [this, token = cancelling.get_token()](Passing& p) { measure(p, token); });
+      measuring = false;
+      kernels = sequence->backend().kernels();
+      if (goes_on) measured.push_back(std::move(passing));
+      changed.notify_all();
+    }
+  }
+
+  void measure(Passing& passing, const std::stop_token& token) {
+    if (!passing.frame) return;
+    passing.measured = sequence->measure(std::move(passing.frame), token);
+    if (token.stop_requested()) throw Cancelled("The measurement was cancelled.");
+  }
+
+  void deliver_results() {
+    Lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return closing || !measured.empty(); });
+      if (closing) return;
+      Passing passing = pop(measured);
+      delivering = true;
+      if (advance(lock, passing, fetch)) deliver(lock, passing);
+      delivering = false;
+      changed.notify_all();
+    }
+  }
+
+  void deliver(Lock& lock, Passing& passing) {
+    passing.result.latency = passing.since_push.seconds();
+    if (!callback) {
+      results.push_back(std::move(passing.result));
+      return;
+    }
+    lock.unlock();
+    std::exception_ptr failed;
+    try {
+      callback(std::move(passing.result));
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    lock.lock();
+    if (failed) fail(failed);
+    leave(1);
+  }
+
+  // ---- out ----
+
+  StreamResult take_result() {
+    StreamResult first = std::move(results.front());
+    results.pop_front();
+    leave(1);
+    return first;
+  }
+
+  std::optional<StreamResult> poll() {
+    const std::lock_guard lock(mutex);
+    if (results.empty()) return std::nullopt;
+    return take_result();
+  }
+
+  std::optional<StreamResult> wait() {
+    Lock lock(mutex);
+    changed.wait(lock, [&] { return !results.empty() || inside == 0; });
+    if (!results.empty()) return take_result();
+    rethrow_failure();
+    return std::nullopt;
+  }
+
+  void finish() {
+    Lock lock(mutex);
+    changed.wait(lock, [&] { return inside == std::ssize(results); });
+    rethrow_failure();
+  }
+
+  // ---- over ----
+
+  void cancel() {
+    const std::lock_guard lock(mutex);
+    forget_waiting();
+    std::exchange(cancelling, std::stop_source()).request_stop();
+  }
+
+  /// Cancels, and gives way to a push that waits for room.
+  void abandon() {
+    cancel();
+    const std::lock_guard lock(mutex);
+    leave(results.size());
+    results.clear();
+  }
+
+  void reset(ImageView reference, const Roi& roi) {
+    abandon();
+    const std::lock_guard one_at_a_time(pushing);
+    abandon();
+    Lock lock(mutex);
+    changed.wait(lock, [&] { return !measuring && !delivering; });
+    measured.clear();
+    results.clear();
+    sequence.reset();
+    inside = 0;
+    next_index = 0;
+    failure = nullptr;
+    sequence = std::make_unique<track::Sequence>(options, reference, roi);
+  }
+};
+
+TrackStream::TrackStream(const TrackOptions& options, ImageView reference, const Roi& roi, Callback callback,
+                         int capacity)
+    : impl_(std::make_unique<Impl>(options, reference, roi, std::move(callback), capacity)) {}
+TrackStream::~TrackStream() = default;
+
+const Grid& TrackStream::grid() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known_sequence().grid();
+}
+std::int64_t TrackStream::push(ImageView frame) { return impl_->push(frame); }
+std::optional<std::int64_t> TrackStream::try_push(ImageView frame) { return impl_->try_push(frame); }
+std::optional<StreamResult> TrackStream::poll() { return impl_->poll(); }
+std::optional<StreamResult> TrackStream::wait() { return impl_->wait(); }
+void TrackStream::finish() { impl_->finish(); }
+void TrackStream::cancel() { impl_->cancel(); }
+void TrackStream::reset(ImageView reference, const Roi& roi) { impl_->reset(reference, roi); }
+
+std::vector<std::string> TrackStream::kernels() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernels;
+}
+std::string TrackStream::device() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known_sequence().backend().device();
+}
+double TrackStream::prepare_seconds() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known_sequence().prepare_seconds();
+}
+
+}  // namespace dic
