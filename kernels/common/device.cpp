@@ -104,23 +104,65 @@ double Stopwatch::seconds() const {
   return 1e-3 * milliseconds;
 }
 
-DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
-DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+Event::Event() { check(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), "Creating an event"); }
+Event::~Event() { cudaEventDestroy(handle_); }
+void Event::record(const Stream& stream) {
+  check(cudaEventRecord(handle_, stream.handle()), "Recording an event");
+}
+void Event::hold(const Stream& stream) const {
+  check(cudaStreamWaitEvent(stream.handle(), handle_), "Waiting for an event");
+}
+bool Event::reached() const {
+  const cudaError_t code = cudaEventQuery(handle_);
+  if (code != cudaErrorNotReady) check(code, "Querying an event");
+  return code == cudaSuccess;
+}
+void Event::synchronize(const std::string& what) const { check(cudaEventSynchronize(handle_), what); }
+
+namespace {
+
+void release(void* memory, MemoryKind kind) {
+  if (kind == MemoryKind::device)
+    cudaFree(memory);
+  else
+    cudaFreeHost(memory);
+}
+
+void* allocate(std::size_t bytes, MemoryKind kind) {
+  void* memory = nullptr;
+  const bool device = kind == MemoryKind::device;
+  check(device ? cudaMalloc(&memory, bytes) : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable),
+        "Allocating " + std::to_string(bytes) + " bytes" + (device ? "" : " of page-locked memory"));
+  return memory;
+}
+
+}  // namespace
+
+template <MemoryKind kind>
+Buffer<kind>::~Buffer() {
+  release(data_, kind);
+}
+template <MemoryKind kind>
+Buffer<kind>::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+template <MemoryKind kind>
+Buffer<kind>& Buffer<kind>::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
 }
 
-void* DeviceBuffer::reserve(std::size_t bytes) {
+template <MemoryKind kind>
+void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
-  cudaFree(std::exchange(data_, nullptr));  // first, so that old and new need not fit side by side
+  release(std::exchange(data_, nullptr), kind);  // first, so that old and new need not fit side by side
   size_ = 0;
-  check(cudaMalloc(&data_, bytes), "Allocating " + std::to_string(bytes) + " bytes");
+  data_ = allocate(bytes, kind);
   size_ = bytes;
   return data_;
 }
+template class Buffer<MemoryKind::device>;
+template class Buffer<MemoryKind::pinned>;
 
 std::size_t free_memory() {
   std::size_t free = 0, total = 0;

@@ -12,8 +12,9 @@ template <typename T>
 __device__ const T* row_of(const DevicePicture& picture, int y) {
   return reinterpret_cast<const T*>(static_cast<const char*>(picture.data) + y * picture.row_bytes);
 }
-__device__ inline float* row_of(const DevicePlane<float>& plane, int y) {
-  return reinterpret_cast<float*>(reinterpret_cast<char*>(plane.data) + y * plane.row_bytes);
+template <typename T>
+__device__ T* row_of(const DevicePlane<T>& plane, int y) {
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(plane.data) + y * plane.row_bytes);
 }
 
 /// The picture's value at (x, y), which may lie outside.

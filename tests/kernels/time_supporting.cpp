@@ -3,6 +3,7 @@
 #include <dic/error.hpp>
 #include <dic/kernels/fields.hpp>
 #include <dic/kernels/filter.hpp>
+#include <dic/kernels/pyramid.hpp>
 #include <dic/kernels/reduce.hpp>
 #include <random>
 #include <string>
@@ -109,6 +110,24 @@ void time_reductions(const Setup<T>& s) {
   }
 }
 
+template <typename T>
+void time_pyramid(const Setup<T>& s, ScalarType type) {
+  const auto plane = [](const DeviceBuffer& buffer, int width) {
+    return kernels::DevicePlane<std::uint8_t>{static_cast<std::uint8_t*>(buffer.data()), width};
+  };
+  report(s.stream, s.type + " stretched, full and half size", pixels * (2 * sizeof(T) + 1.25), [&] {
+    kernels::launch_stretched(s.picture, type, plane(s.table, size), plane(s.other, size / 2),
+                              s.workspace.data(), s.stream.handle());
+  });
+  report(s.stream, s.type + " stretched, half size", pixels * (2 * sizeof(T) + 0.25), [&] {
+    kernels::launch_stretched(s.picture, type, {}, plane(s.other, size / 2), s.workspace.data(),
+                              s.stream.handle());
+  });
+  if constexpr (std::is_same_v<T, std::uint8_t>)
+    report(s.stream, s.type + " halved", pixels * 1.25,
+           [&] { kernels::launch_halved(s.picture, plane(s.other, size / 2), s.stream.handle()); });
+}
+
 void time_largest(const Setup<float>& s) {
   for (const int length : {1024, size * size}) {
     for (const int k : {1, 16, 1024}) {
@@ -133,6 +152,7 @@ void time_all(const char* name, ScalarType type) {
   time_integral<T, Power::one>(setup, "values");
   time_integral<T, Power::two>(setup, "squares");
   time_reductions(setup);
+  time_pyramid(setup, type);
   if constexpr (std::is_same_v<T, float>) time_largest(setup);
 }
 

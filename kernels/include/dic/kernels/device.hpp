@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -77,16 +78,49 @@ class Stopwatch {
   CUevent_st* stop_ = nullptr;
 };
 
-/// Device memory that grows and is kept: after the first calls of a steady workload nothing is allocated.
-class DeviceBuffer {
+/// A mark in the work of a stream, for which other streams and the host can wait. Before it is first recorded
+/// it counts as reached.
+class Event {
  public:
-  DeviceBuffer() = default;
-  ~DeviceBuffer();
-  DeviceBuffer(DeviceBuffer&& other) noexcept;
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
 
-  /// At least `bytes` of memory, aligned to 256. Growing loses the content and waits for the device.
+  /// Marks the end of what is queued on the stream by now.
+  void record(const Stream& stream);
+  /// What is queued on `stream` from now on begins when the mark has been reached.
+  void hold(const Stream& stream) const;
+  bool reached() const;
+  /// Waits until it is reached; `what` names the work before it in the message of an error.
+  void synchronize(const std::string& what) const;
+
+ private:
+  CUevent_st* handle_ = nullptr;
+};
+
+enum class MemoryKind : std::uint8_t {
+  device,
+  pinned  ///< of the host, page-locked: copies from and to it overlap with other work of host and device
+};
+
+/// Memory that grows and is kept: after the first calls of a steady workload nothing is allocated.
+template <MemoryKind kind>
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+
+  /// At least `bytes` of memory, aligned to 256. Growing loses the content and waits for the device; of
+  /// pinned memory no copy may be under way.
   void* reserve(std::size_t bytes);
+  /// The same for `count` elements of a plain type.
+  template <typename T>
+  T* reserve(std::size_t count) {
+    return static_cast<T*>(reserve(count * sizeof(T)));
+  }
   void* data() const { return data_; }
   std::size_t size() const { return size_; }
 
@@ -94,12 +128,14 @@ class DeviceBuffer {
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
+using DeviceBuffer = Buffer<MemoryKind::device>;
+using PinnedBuffer = Buffer<MemoryKind::pinned>;
 
 /// Free memory of the current device, in bytes.
 std::size_t free_memory();
 
 /// Copies `rows` rows of `row_bytes` each; a pitch is the distance between the starts of two rows. Pageable
-/// host memory has been read when the call returns.
+/// host memory has been read when the call returns, pinned memory when the stream has come so far.
 void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream);
 void upload(void* device, const void* host, std::size_t bytes, const Stream& stream);

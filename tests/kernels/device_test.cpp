@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cstring>
+#include <dic/kernels/device.hpp>
+#include <vector>
+
+#include "kernels/gpu.hpp"
+
+// Streams, events and the memory that is kept.
+namespace dic::test {
+namespace {
+
+using kernels::DeviceBuffer;
+using kernels::Event;
+using kernels::PinnedBuffer;
+using kernels::Stream;
+
+using Device = GpuTest;
+
+/// Some 50 ms of work, at the end of which every byte of the memory has its last value.
+constexpr std::size_t much = std::size_t{1} << 30;
+constexpr int last_value = 200;
+void queue_work(DeviceBuffer& memory, const Stream& stream) {
+  for (int value = 1; value <= last_value; ++value)
+    kernels::fill(memory.reserve(much), value, much, stream.handle());
+}
+
+TEST_F(Device, an_event_is_reached_after_the_work_before_it) {
+  DeviceBuffer memory;
+  const Stream stream;
+  Event event;
+  EXPECT_TRUE(event.reached());
+  queue_work(memory, stream);
+  event.record(stream);
+  EXPECT_FALSE(event.reached());
+  event.synchronize("filling");
+  EXPECT_TRUE(event.reached());
+}
+
+TEST_F(Device, an_event_holds_another_stream) {
+  DeviceBuffer memory;
+  PinnedBuffer copy;
+  const Stream busy, waiting;
+  Event event;
+  queue_work(memory, busy);
+  event.record(busy);
+  event.hold(waiting);
+  kernels::download(copy.reserve(1), static_cast<std::byte*>(memory.data()) + much - 1, 1, waiting);
+  waiting.synchronize("downloading");
+  EXPECT_EQ(*static_cast<std::uint8_t*>(copy.data()), last_value);
+}
+
+TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
+  DeviceBuffer memory, target;
+  PinnedBuffer from, to;
+  const Stream stream;
+  const std::size_t count = 100'000;
+  auto* values = from.reserve<int>(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
+  Event event;
+  queue_work(memory, stream);
+  kernels::upload(target.reserve<int>(count), values, count * sizeof(int), stream);
+  kernels::download(to.reserve<int>(count), target.data(), count * sizeof(int), stream);
+  event.record(stream);
+  EXPECT_FALSE(event.reached()) << "the copies waited for their stream";
+  stream.synchronize("copying");
+  EXPECT_EQ(std::memcmp(from.data(), to.data(), count * sizeof(int)), 0);
+}
+
+template <typename Buffer>
+void check_growth() {
+  Buffer buffer;
+  void* first = buffer.reserve(1000);
+  EXPECT_EQ(buffer.reserve(10), first) << "kept where it suffices";
+  EXPECT_EQ(buffer.size(), 1000u);
+  buffer.reserve(1 << 20);
+  EXPECT_EQ(buffer.size(), 1u << 20);
+  Buffer other = std::move(buffer);
+  EXPECT_EQ(buffer.data(), nullptr);
+  EXPECT_EQ(other.size(), 1u << 20);
+}
+TEST_F(Device, memory_grows_and_is_kept) {
+  check_growth<DeviceBuffer>();
+  check_growth<PinnedBuffer>();
+}
+
+}  // namespace
+}  // namespace dic::test
