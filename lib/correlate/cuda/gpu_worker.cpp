@@ -30,11 +30,6 @@ void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const
   for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
 }
 
-/// Sums and scores of one pair.
-std::size_t surface_bytes(const NccJob& job) {
-  return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float));
-}
-
 }  // namespace
 
 kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kernels::Stream& stream) {
@@ -74,10 +69,10 @@ void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& nam
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
   const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
-  for_parts(whole, pairs, name, surface_bytes(whole), [&](const NccJob& part) {
+  for_parts(whole, pairs, name, surface_bytes_of_pair(whole), [&](const NccJob& part) {
     const void* result = job.measure == Measure::sums
-                             ? sums(variant, part)
-                             : scores(variant, part, job.measure, kernels::ScoreKind::value);
+                             ? runner_.sums(variant, part, stream_)
+                             : runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
     download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes);
   });
 }
@@ -86,19 +81,11 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   const kernels::DeviceScope scope(device_);
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
-  const bool fused = variant.fused && variant.fused->fits(whole, true);
-  const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes(whole));
+  const bool fused = has_fused_peaks(variant, whole);
+  const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes_of_pair(whole));
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
-    auto* found = static_cast<Peak*>(peaks_.reserve(part.pairs * sizeof(Peak)));
-    kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
-    if (fused) {
-      variant.fused->launch_peaks(part, job.measure, found, stream_.handle());
-    } else {
-      const float* of_shifts = scores(variant, part, job.measure, kernels::ScoreKind::score);
-      // Only now: the variant works in the same memory, and may let it grow.
-      void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(part));
-      kernels::launch_peaks(part, job.measure, of_shifts, found, memory, stream_.handle());
-    }
+    auto* found = peaks_.reserve<Peak>(part.pairs);
+    runner_.peaks(variant, part, job.measure, found, stream_);
     download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
   });
 }
@@ -118,7 +105,7 @@ NccJob GpuWorker::upload(const Job& job) {
 template <typename Body>
 void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::string& name,
                           std::size_t bytes_per_pair, Body&& body) {
-  const std::size_t available = kernels::free_memory() + sums_.size() + scores_.size();
+  const std::size_t available = kernels::free_memory() + runner_.surface_bytes();
   const std::int64_t pairs_at_once =
       std::max<std::int64_t>(1, std::min(most_surface_bytes, available / 2) / bytes_per_pair);
   for (std::int64_t first = pairs.begin; first < pairs.end; first += pairs_at_once) {
@@ -140,25 +127,6 @@ void GpuWorker::download(void* host, const void* device, std::size_t bytes) {
   downloading_.start(stream_);
   kernels::download(host, device, bytes, stream_);
   downloading_.stop(stream_);
-}
-
-const void* GpuWorker::sums(const NccVariant& variant, const NccJob& part) {
-  void* out = sums_.reserve(part.outputs() * kernels::size_of(part.sums));
-  kernels::launch_ncc(variant, part, out, workspace_, stream_.handle());
-  return out;
-}
-
-const float* GpuWorker::scores(const NccVariant& variant, const NccJob& part, Measure measure,
-                               kernels::ScoreKind kind) {
-  auto* out = static_cast<float*>(scores_.reserve(part.outputs() * sizeof(float)));
-  if (variant.fused && variant.fused->fits(part, false)) {
-    variant.fused->launch_scores(part, measure, kind, out, stream_.handle());
-    return out;
-  }
-  void* moments = moments_.reserve(part.reference.count * kernels::moments_bytes);
-  kernels::launch_reference_moments(part, moments, stream_.handle());
-  kernels::launch_scores(part, measure, kind, sums(variant, part), moments, out, stream_.handle());
-  return out;
 }
 
 }  // namespace dic::correlate::cuda

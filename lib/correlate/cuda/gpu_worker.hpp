@@ -7,6 +7,7 @@
 #include <string>
 
 #include "correlate/backend.hpp"
+#include "correlate/cuda/job_runner.hpp"
 
 namespace dic::correlate::cuda {
 
@@ -46,17 +47,14 @@ class GpuWorker {
   void for_parts(const kernels::NccJob& whole, PairRange pairs, const std::string& variant,
                  std::size_t bytes_per_pair, Body&& body);
   void download(void* host, const void* device, std::size_t bytes);
-  const void* sums(const kernels::NccVariant& variant, const kernels::NccJob& part);
-  const float* scores(const kernels::NccVariant& variant, const kernels::NccJob& part, Measure measure,
-                      kernels::ScoreKind kind);
 
   int device_;
   kernels::Stream stream_;
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;
   DeviceSide reference_, search_;
-  kernels::Workspace workspace_;
-  kernels::DeviceBuffer moments_, sums_, scores_, peaks_;
+  JobRunner runner_;
+  kernels::DeviceBuffer peaks_;
 };
 
 }  // namespace dic::correlate::cuda

@@ -1,0 +1,69 @@
+#include "correlate/cuda/job_runner.hpp"
+
+#include <algorithm>
+
+namespace dic::correlate::cuda {
+
+using kernels::NccJob;
+using kernels::NccVariant;
+using kernels::Stream;
+
+namespace {
+
+/// Surfaces of the parts of a job.
+constexpr std::size_t most_surface_bytes = std::size_t{512} << 20;
+
+}  // namespace
+
+bool has_fused_peaks(const NccVariant& variant, const NccJob& job) {
+  return variant.fused && variant.fused->fits(job, true);
+}
+
+std::size_t surface_bytes_of_pair(const NccJob& job) {
+  return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float));
+}
+
+const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const Stream& stream) {
+  void* out = sums_.reserve(job.outputs() * kernels::size_of(job.sums));
+  kernels::launch_ncc(variant, job, out, workspace_, stream.handle());
+  return out;
+}
+
+const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Measure measure,
+                               kernels::ScoreKind kind, const Stream& stream) {
+  auto* out = scores_.reserve<float>(job.outputs());
+  if (variant.fused && variant.fused->fits(job, false)) {
+    variant.fused->launch_scores(job, measure, kind, out, stream.handle());
+    return out;
+  }
+  void* moments = moments_.reserve(job.reference.count * kernels::moments_bytes);
+  kernels::launch_reference_moments(job, moments, stream.handle());
+  kernels::launch_scores(job, measure, kind, sums(variant, job, stream), moments, out, stream.handle());
+  return out;
+}
+
+void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
+                      const Stream& stream) {
+  kernels::fill(out, 0, job.pairs * sizeof(Peak), stream.handle());  // what lies between the fields
+  if (has_fused_peaks(variant, job)) return variant.fused->launch_peaks(job, measure, out, stream.handle());
+  const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
+  // Only now: the variant works in the same memory, and may let it grow.
+  void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
+  kernels::launch_peaks(job, measure, of_shifts, out, memory, stream.handle());
+}
+
+void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
+                               const Stream& stream) {
+  const std::int64_t at_once =
+      has_fused_peaks(variant, job)
+          ? job.pairs
+          : std::max<std::int64_t>(1, most_surface_bytes / surface_bytes_of_pair(job));
+  for (std::int64_t first = 0; first < job.pairs; first += at_once) {
+    NccJob part = job;
+    part.first_pair = job.first_pair + first;
+    part.pairs = std::min(at_once, job.pairs - first);
+    peaks(variant, part, measure, out + first, stream);
+  }
+}
+
+}  // namespace dic::correlate::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <dic/kernels/ncc.hpp>
+
+namespace dic::correlate::cuda {
+
+/// Queues jobs whose data is in device memory, and keeps the memory that they work in. Nothing waits for the
+/// device, unless that memory grows. Belongs to one device, and to calls that follow each other on one
+/// stream.
+class JobRunner {
+ public:
+  /// Queue the job's sums or scores; the result is valid until the next call.
+  const void* sums(const kernels::NccVariant& variant, const kernels::NccJob& job,
+                   const kernels::Stream& stream);
+  const float* scores(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure,
+                      kernels::ScoreKind kind, const kernels::Stream& stream);
+  /// Queues the job's peaks, in device memory.
+  void peaks(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure, Peak* out,
+             const kernels::Stream& stream);
+  /// The same in parts whose surfaces take moderate memory, if there are any.
+  void peaks_in_parts(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure,
+                      Peak* out, const kernels::Stream& stream);
+
+  /// Memory kept for surfaces.
+  std::size_t surface_bytes() const { return sums_.size() + scores_.size(); }
+
+ private:
+  kernels::Workspace workspace_;
+  kernels::DeviceBuffer moments_, sums_, scores_;
+};
+
+/// True where peaks come straight from the pictures.
+bool has_fused_peaks(const kernels::NccVariant& variant, const kernels::NccJob& job);
+/// Sums and scores of one pair, in bytes.
+std::size_t surface_bytes_of_pair(const kernels::NccJob& job);
+
+}  // namespace dic::correlate::cuda
