@@ -20,11 +20,7 @@ class CudaBackend final : public Backend {
       const kernels::DeviceScope scope(device.index);
       workers_.push_back(std::make_unique<GpuWorker>(device));
     }
-    const auto oldest = std::ranges::min(devices, {}, &kernels::Device::compute_capability);
-    facts_ = {.backend = "cuda",
-              .threads = 1,
-              .compute_capability = oldest.compute_capability,
-              .cufft = kernels::cufft_problem().empty()};
+    facts_ = cuda::facts_of(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
   }
 
   const DeviceFacts& facts() const override { return facts_; }

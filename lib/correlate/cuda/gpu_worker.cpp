@@ -85,6 +85,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes_of_pair(whole));
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     auto* found = peaks_.reserve<Peak>(part.pairs);
+    kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
     runner_.peaks(variant, part, job.measure, found, stream_);
     download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
   });

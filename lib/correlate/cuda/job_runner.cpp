@@ -15,6 +15,13 @@ constexpr std::size_t most_surface_bytes = std::size_t{512} << 20;
 
 }  // namespace
 
+DeviceFacts facts_of(const kernels::Device& device) {
+  return {.backend = "cuda",
+          .threads = 1,
+          .compute_capability = device.compute_capability,
+          .cufft = kernels::cufft_problem().empty()};
+}
+
 bool has_fused_peaks(const NccVariant& variant, const NccJob& job) {
   return variant.fused && variant.fused->fits(job, true);
 }
@@ -44,7 +51,6 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
 
 void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
                       const Stream& stream) {
-  kernels::fill(out, 0, job.pairs * sizeof(Peak), stream.handle());  // what lies between the fields
   if (has_fused_peaks(variant, job)) return variant.fused->launch_peaks(job, measure, out, stream.handle());
   const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.

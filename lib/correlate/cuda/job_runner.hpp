@@ -30,6 +30,8 @@ class JobRunner {
   kernels::DeviceBuffer moments_, sums_, scores_;
 };
 
+/// What the planner wants to know of a device.
+DeviceFacts facts_of(const kernels::Device& device);
 /// True where peaks come straight from the pictures.
 bool has_fused_peaks(const kernels::NccVariant& variant, const kernels::NccJob& job);
 /// Sums and scores of one pair, in bytes.

@@ -1,0 +1,156 @@
+#include "track/cuda/coarse.hpp"
+
+#include <algorithm>
+#include <dic/kernels/pyramid.hpp>
+
+namespace dic::track::cuda {
+namespace {
+
+std::ptrdiff_t pitch_of(int width) {
+  constexpr std::ptrdiff_t alignment = 256;  // rows start at whole cache lines
+  return (width + alignment - 1) / alignment * alignment;
+}
+
+kernels::DevicePicture picture_of(const ImageView& view) {
+  return {view.data, view.row_bytes, view.width, view.height};
+}
+kernels::DevicePlane<std::uint8_t> plane_of(const ImageView& view) {
+  return {static_cast<std::uint8_t*>(const_cast<void*>(view.data)), view.row_bytes};
+}
+
+}  // namespace
+
+void DevicePyramid::place_levels(int width, int height, int first, int count, const kernels::Stream& stream) {
+  std::size_t bytes = 0;
+  std::vector<std::size_t> offsets;
+  levels_.assign(count, {});
+  for (int level = first; level < count; ++level) {
+    const int w = width >> level, h = height >> level;
+    levels_[level] = {.type = ScalarType::u8, .width = w, .height = h, .row_bytes = pitch_of(w)};
+    offsets.push_back(bytes);
+    bytes += pitch_of(w) * h;
+  }
+  const bool grows = bytes > pixels_.size();
+  auto* pixels = pixels_.reserve<std::uint8_t>(bytes);
+  // Kernels read whole words, beyond the ends of rows too.
+  if (grows) kernels::fill(pixels, 0, bytes, stream.handle());
+  for (int level = first; level < count; ++level) levels_[level].data = pixels + offsets[level - first];
+}
+
+void DevicePyramid::build(const ImageView& picture, const CoarseSearch& search,
+                          const kernels::Stream& stream) {
+  const int levels = search.levels();
+  place_levels(picture.width, picture.height, search.uses_full_size() ? 0 : 1, levels, stream);
+  kernels::launch_stretched(picture_of(picture), picture.type, plane_of(levels_[0]),
+                            levels > 1 ? plane_of(levels_[1]) : kernels::DevicePlane<std::uint8_t>{},
+                            workspace_.reserve(kernels::stretch_workspace_bytes), stream.handle());
+  for (int level = 2; level < levels; ++level)
+    kernels::launch_halved(picture_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
+}
+
+CoarseReference::CoarseReference(const ImageView& picture, ImageView roi, CoarseMemory& memory,
+                                 const kernels::Stream& stream)
+    : search_(picture.width, picture.height, roi), memory_(memory), roi_(search_.levels()) {
+  memory_.pyramid.build(picture, search_, stream);
+  if (roi.empty()) return;
+  memory_.roi.resize(search_.levels());
+  for (int level = 0; level < search_.levels(); ++level) {
+    const ImageView on_host = search_.roi(level);
+    const std::size_t bytes = on_host.row_bytes * on_host.height;
+    roi_[level] = on_host;
+    roi_[level].data = memory_.roi[level].reserve(bytes);
+    kernels::upload(memory_.roi[level].data(), on_host.data, bytes, stream);
+  }
+}
+
+CoarseField DeviceCoarseSearch::run(CoarseReference& reference, const ImageView& current,
+                                    const kernels::Stream& stream) {
+  current_.build(current, reference.search(), stream);
+  reference_ = &reference;
+  stream_ = &stream;
+  kernels_.clear();
+  return reference.search().run(*this);
+}
+
+/// Finds the nodes `which` in the windows at window_of(index in which, position of the reference) by jobs of
+/// the form shape_of(subset, count), one for each shape of subset.
+template <typename WindowOf, typename ShapeOf>
+std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice,
+                                                 std::span<const std::int64_t> which,
+                                                 const WindowOf& window_of, const ShapeOf& shape_of) {
+  const std::size_t n = which.size();
+  auto* references = host_positions_.reserve<MatrixPosition>(2 * n);
+  auto* windows = references + n;
+  auto* device_references = positions_.reserve<MatrixPosition>(2 * n);
+  auto* device_peaks = peaks_.reserve<Peak>(n);
+  std::vector<std::size_t> order;
+  struct Group {
+    SubsetShape shape;
+    std::size_t first, count;
+  };
+  std::vector<Group> groups;
+  lattice.shapes.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
+    groups.push_back({shape, order.size(), members.size()});
+    for (const std::size_t k : members) {
+      const std::size_t i = order.size();
+      references[i] = lattice.shapes.position(which[k]);
+      windows[i] = window_of(k, references[i]);
+      order.push_back(k);
+    }
+  });
+  kernels::upload(device_references, references, 2 * n * sizeof(MatrixPosition), *stream_);
+  SearchPictures pictures{reference_->picture(lattice.level), current_.level(lattice.level),
+                          reference_->roi(lattice.level)};
+  for (const Group& group : groups) {
+    pictures.cut = group.shape.masked;
+    kernels_.insert(search_.peaks(pictures, shape_of(group.shape, group.count),
+                                  device_references + group.first, device_references + n + group.first,
+                                  device_peaks + group.first, *stream_));
+  }
+  auto* peaks = host_peaks_.reserve<Peak>(n);
+  kernels::download(peaks, device_peaks, n * sizeof(Peak), *stream_);
+  stream_->synchronize("the coarse search");
+  std::vector<FoundShift> out(n);
+  for (std::size_t i = 0; i < n; ++i)
+    out[order[i]] = found_shift(peaks[i], windows[i].x - references[i].x, windows[i].y - references[i].y);
+  return out;
+}
+
+std::vector<FoundShift> DeviceCoarseSearch::around(const CoarseLattice& lattice,
+                                                   std::span<const std::int64_t> which,
+                                                   std::span<const Prediction> predictions, int range) {
+  return find(
+      lattice, which,
+      [&](std::size_t k, const MatrixPosition& at) {
+        return MatrixPosition{0, at.x + predictions[k].u - range, at.y + predictions[k].v - range};
+      },
+      [&](const SubsetShape& subset, std::int64_t count) {
+        return CorrelateShape{.form = Form::one_to_one,
+                              .ref_h = subset.height,
+                              .ref_w = subset.width,
+                              .search_h = subset.height + 2 * range,
+                              .search_w = subset.width + 2 * range,
+                              .shifts = {0, 2 * range, 0, 2 * range},
+                              .references = count,
+                              .pairs = count};
+      });
+}
+
+std::vector<FoundShift> DeviceCoarseSearch::everywhere(const CoarseLattice& lattice) {
+  const ImageView& current = current_.level(lattice.level);
+  return find(
+      lattice, lattice.searched, [](std::size_t, const MatrixPosition&) { return MatrixPosition{}; },
+      [&](const SubsetShape& subset, std::int64_t count) {
+        return CorrelateShape{
+            .form = Form::n_to_m,
+            .ref_h = subset.height,
+            .ref_w = subset.width,
+            .search_h = current.height,
+            .search_w = current.width,
+            .shifts = Shifts::valid(subset.height, subset.width, current.height, current.width),
+            .references = count,
+            .pairs = count};
+      });
+}
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <dic/image.hpp>
+#include <dic/kernels/device.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "track/coarse_search.hpp"
+#include "track/cuda/subset_search.hpp"
+
+namespace dic::track::cuda {
+
+/// The pyramid of a picture in device memory (see PyramidSearch).
+class DevicePyramid {
+ public:
+  /// Queues it. Level 0 is left out where the search has no use for it.
+  void build(const ImageView& picture, const CoarseSearch& search, const kernels::Stream& stream);
+  /// Device memory.
+  const ImageView& level(int level) const { return levels_[level]; }
+
+ private:
+  void place_levels(int width, int height, int first, int count, const kernels::Stream& stream);
+
+  std::vector<ImageView> levels_;
+  kernels::DeviceBuffer pixels_, workspace_;
+};
+
+/// Memory that a CoarseReference works in.
+struct CoarseMemory {
+  DevicePyramid pyramid;
+  std::vector<kernels::DeviceBuffer> roi;  ///< by level
+};
+
+/// What the coarse-to-fine search knows of a reference.
+class CoarseReference {
+ public:
+  /// Queues the pyramid of a picture in device memory. roi: u8, in host memory; may be empty.
+  CoarseReference(const ImageView& picture, ImageView roi, CoarseMemory& memory,
+                  const kernels::Stream& stream);
+
+  CoarseSearch& search() { return search_; }
+  const ImageView& picture(int level) const { return memory_.pyramid.level(level); }
+  /// Device memory; empty = everywhere.
+  const ImageView& roi(int level) const { return roi_[level]; }
+
+ private:
+  CoarseSearch search_;
+  CoarseMemory& memory_;
+  std::vector<ImageView> roi_;  ///< by level
+};
+
+/// The coarse-to-fine search on the GPU: finds nodes there, and judges them on the host.
+class DeviceCoarseSearch final : private PyramidSearch {
+ public:
+  explicit DeviceCoarseSearch(SubsetSearch& search) : search_(search) {}
+
+  /// The field from the reference to a picture in device memory. Waits for the device.
+  CoarseField run(CoarseReference& reference, const ImageView& current, const kernels::Stream& stream);
+  /// Variants that ran in the last call.
+  const std::set<std::string>& kernels() const { return kernels_; }
+
+ private:
+  std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                                 std::span<const Prediction> predictions, int range) override;
+  std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override;
+  template <typename WindowOf, typename ShapeOf>
+  std::vector<FoundShift> find(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                               const WindowOf& window_of, const ShapeOf& shape_of);
+
+  SubsetSearch& search_;
+  DevicePyramid current_;
+  CoarseReference* reference_ = nullptr;     ///< of the call under way
+  const kernels::Stream* stream_ = nullptr;  ///< the same
+  std::set<std::string> kernels_;
+  kernels::PinnedBuffer host_positions_, host_peaks_;
+  kernels::DeviceBuffer positions_, peaks_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,58 @@
+#include "track/cuda/subset_search.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "correlate/cuda/plan_cuda.hpp"
+
+namespace dic::track::cuda {
+
+using kernels::DevicePicture;
+using kernels::NccJob;
+
+SubsetSearch::SubsetSearch(const kernels::Device& device) : facts_(correlate::cuda::facts_of(device)) {}
+
+std::string SubsetSearch::peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
+                                const kernels::Stream& stream) {
+  const int size = windows.size, range = windows.range;
+  CorrelateShape shape{.form = Form::one_to_one,
+                       .ref_h = size,
+                       .ref_w = size,
+                       .search_h = size + 2 * range,
+                       .search_w = size + 2 * range,
+                       .shifts = {0, 2 * range, 0, 2 * range},
+                       .references = windows.count,
+                       .pairs = windows.count};
+  return peaks(pictures, shape, windows.references, windows.windows, out, stream);
+}
+
+std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape shape,
+                                const MatrixPosition* references, const MatrixPosition* windows, Peak* out,
+                                const kernels::Stream& stream) {
+  shape.measure = Measure::zncc;
+  shape.type = pictures.current.type;
+  shape.bit_depth = pictures.current.bit_depth;
+  describe(pictures, stream);
+  const auto* descriptions = static_cast<const DevicePicture*>(descriptions_.data());
+  NccJob job = correlate::cuda::job_of(shape);
+  job.reference.pictures = descriptions;
+  job.reference.positions = references;
+  job.search.pictures = descriptions + 1;
+  job.search.positions = windows;
+  job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;
+  const std::string variant = correlate::cuda::plan(shape, facts_).variant;
+  runner_.peaks_in_parts(correlate::cuda::variant_named(variant), job, Measure::zncc, out, stream);
+  return variant;
+}
+
+void SubsetSearch::describe(const SearchPictures& pictures, const kernels::Stream& stream) {
+  std::array<DevicePicture, 3> table;
+  const auto description = [](const ImageView& p) {
+    return DevicePicture{p.data, p.row_bytes, p.width, p.height};
+  };
+  std::ranges::transform(std::array{pictures.reference, pictures.current, pictures.roi}, table.begin(),
+                         description);
+  kernels::upload(descriptions_.reserve<DevicePicture>(table.size()), table.data(), sizeof(table), stream);
+}
+
+}  // namespace dic::track::cuda

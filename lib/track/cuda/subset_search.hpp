@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/correlate.hpp>
+#include <dic/image.hpp>
+#include <dic/kernels/device.hpp>
+#include <string>
+
+#include "correlate/cuda/job_runner.hpp"
+
+namespace dic::track::cuda {
+
+/// The pictures of a search, in device memory. Rows are multiples of 4 bytes: kernels read whole words.
+struct SearchPictures {
+  ImageView reference, current;
+  ImageView roi;  ///< u8, inside where not zero; empty = everywhere
+  /// The subsets are cut by the border or the ROI: what is inside counts.
+  bool cut = false;
+};
+
+/// Subsets of the reference, each with a window that is larger by `range` px on every side.
+struct SubsetWindows {
+  const MatrixPosition *references, *windows;  ///< [count], device memory; in picture 0
+  std::int64_t count;
+  int size, range;  ///< px
+};
+
+/// ZNCC search of subsets on the device. Nothing waits for the device, unless memory grows.
+class SubsetSearch {
+ public:
+  explicit SubsetSearch(const kernels::Device& device);
+
+  /// Queues the best shift of every subset in its window; shift (0, 0) is the window's corner. Returns the
+  /// variant that runs. All calls are on one stream.
+  std::string peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
+                    const kernels::Stream& stream);
+  /// The same of any job: it lacks type and pictures, which are added.
+  std::string peaks(const SearchPictures& pictures, CorrelateShape shape, const MatrixPosition* references,
+                    const MatrixPosition* windows, Peak* out, const kernels::Stream& stream);
+
+ private:
+  void describe(const SearchPictures& pictures, const kernels::Stream& stream);
+
+  DeviceFacts facts_;
+  correlate::cuda::JobRunner runner_;
+  kernels::DeviceBuffer descriptions_;
+};
+
+}  // namespace dic::track::cuda
