@@ -35,6 +35,12 @@ __device__ void for_each_point(std::int64_t n, Body&& body) {
                 [&](std::int64_t task) { body(static_cast<std::int32_t>(task)); });
 }
 
+/// The same for whole warps: body(k, k < n).
+template <typename Body>
+__device__ void for_each_warp_of_points(std::int64_t n, Body&& body) {
+  for_each_point((n + warp_size - 1) / warp_size * warp_size, [&](std::int32_t k) { body(k, k < n); });
+}
+
 /// Counts one more for each of the threads that call it together; returns which one this thread's is. The
 /// lanes of a warp add with one atomic, and get neighbouring numbers.
 __device__ inline std::int32_t count_up(std::int32_t* count) {
@@ -47,6 +53,30 @@ __device__ inline std::int32_t count_up(std::int32_t* count) {
 
 __device__ inline void append(const PointList& list, std::int32_t point) {
   list.points[count_up(list.count)] = point;
+}
+
+/// Writes array[place] = value for every lane whose place is not -1, word by word along the warp: with a lane
+/// for an element, every store would touch another sector for each lane. All lanes of the warp.
+template <typename T>
+__device__ void store_together(T* array, std::int32_t place, const T& value) {
+  constexpr int words = sizeof(T) / sizeof(unsigned);
+  static_assert(words % 2 == 1 && words * sizeof(unsigned) == sizeof(T), "else lanes meet in banks");
+  __shared__ unsigned values[point_threads * words];
+  __shared__ std::int32_t places[point_threads];
+  const unsigned storing = __ballot_sync(0xffffffffu, place >= 0);
+  const int lane = threadIdx.x % warp_size, first = threadIdx.x - lane;
+  if (place >= 0) {
+    const int own = first + __popc(storing & ((1u << lane) - 1));
+    places[own] = place;
+    memcpy(values + own * words, &value, sizeof(T));
+  }
+  __syncwarp();
+  for (int k = lane; k < __popc(storing) * words; k += warp_size) {
+    const int element = k / words;
+    auto* target = reinterpret_cast<unsigned*>(array + places[first + element]);
+    target[k - element * words] = values[first * words + k];
+  }
+  __syncwarp();
 }
 
 inline void clear(std::int32_t* count, StreamHandle stream) { fill(count, 0, sizeof(*count), stream); }

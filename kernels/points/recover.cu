@@ -6,12 +6,14 @@ namespace {
 __global__ void __launch_bounds__(point_threads)
     fill_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts,
                    TrackedPoint* tracked) {
-  for_each_point(points.count, [&](std::int32_t i) {
-    const Status status = points.subsets[i].status;
+  for_each_warp_of_points(points.count, [&](std::int32_t i, bool exists) {
     TrackedPoint point;
-    point.result.status = status == Status::ok ? Status::low_correlation : status;
-    point.result.zncc = fmaxf(0, starts[i].score);
-    tracked[i] = point;
+    if (exists) {
+      const Status status = points.subsets[i].status;
+      point.result.status = status == Status::ok ? Status::low_correlation : status;
+      point.result.zncc = fmaxf(0, starts[i].score);
+    }
+    store_together(tracked, exists ? i : -1, point);
   });
 }
 
@@ -22,27 +24,37 @@ __device__ RelativeShape truncated(RelativeShape shape, int order) {
   return shape;
 }
 
+/// Appends the tasks of those lanes that have one. All lanes of the warp.
+__device__ void append_task(bool has_one, const RefineTask& task, RefineTask* tasks, std::int32_t* count) {
+  std::int32_t place = -1;
+  if (has_one) place = count_up(count);
+  store_together(tasks, place, task);
+}
+
 __global__ void __launch_bounds__(point_threads)
     select(const __grid_constant__ FramePoints points, const PointStart* starts, float least, float below,
            int order, RefineTask* tasks, std::int32_t* count) {
-  for_each_point(points.grid.count, [&](std::int32_t i) {
-    const PointStart& start = starts[i];
-    if (!(start.score >= least && start.score < below)) return;
-    if (points.status(i) == Status::ok || !points.trackable(i)) return;
-    tasks[count_up(count)] = {i, start.u, start.v, truncated(start.shape, order)};
+  for_each_warp_of_points(points.grid.count, [&](std::int32_t i, bool exists) {
+    const float score = exists ? starts[i].score : -1;
+    const bool selected =
+        score >= least && score < below && points.status(i) != Status::ok && points.trackable(i);
+    RefineTask task;
+    if (selected) task = {i, starts[i].u, starts[i].v, truncated(starts[i].shape, order)};
+    append_task(selected, task, tasks, count);
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
     accept(const RefineTask* tasks, const RefineResult* results, std::int64_t n, TrackedPoint* tracked,
            std::uint8_t* fresh, std::int32_t* fresh_count) {
-  for_each_point(n, [&](std::int32_t k) {
-    const RefineTask& task = tasks[k];
-    TrackedPoint& known = tracked[task.point];
-    if (!track::replaces(results[k], known.result)) return;
-    known = {task.u, task.v, results[k]};
-    if (known.result.status != Status::ok) return;
-    fresh[task.point] = 1;
+  for_each_warp_of_points(n, [&](std::int32_t k, bool exists) {
+    const std::int32_t i = exists ? tasks[k].point : -1;
+    const bool taken = exists && track::replaces(results[k], tracked[i].result);
+    TrackedPoint point;
+    if (taken) point = {tasks[k].u, tasks[k].v, results[k]};
+    store_together(tracked, taken ? i : -1, point);
+    if (!taken || point.result.status != Status::ok) return;
+    fresh[i] = 1;
     count_up(fresh_count);
   });
 }
@@ -50,10 +62,14 @@ __global__ void __launch_bounds__(point_threads)
 __global__ void __launch_bounds__(point_threads)
     list_front(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
                std::int32_t* count) {
-  for_each_point(points.grid.count, [&](std::int32_t i) {
-    if (!track::wanted(points, fresh, i)) return;
-    const SplitShape start = split(track::between(points, track::best_neighbour(points, i), i));
-    tasks[count_up(count)] = {i, start.u, start.v, start.rest};
+  for_each_warp_of_points(points.grid.count, [&](std::int32_t i, bool exists) {
+    const bool wanted = exists && track::wanted(points, fresh, i);
+    RefineTask task;
+    if (wanted) {
+      const SplitShape start = split(track::between(points, track::best_neighbour(points, i), i));
+      task = {i, start.u, start.v, start.rest};
+    }
+    append_task(wanted, task, tasks, count);
   });
 }
 

@@ -8,18 +8,16 @@ namespace {
 __global__ void __launch_bounds__(point_threads)
     start_from_last(const __grid_constant__ FramePoints last, PointStart* starts,
                     const __grid_constant__ PointList without) {
-  for_each_point(last.grid.count, [&](std::int32_t i) {
+  for_each_warp_of_points(last.grid.count, [&](std::int32_t i, bool exists) {
+    const bool trackable = exists && last.trackable(i);
+    const std::int32_t from = trackable && last.tracked ? track::start_source(last, i) : -1;
     PointStart start;
-    if (last.trackable(i)) {
-      const std::int32_t from = last.tracked ? track::start_source(last, i) : -1;
-      if (from >= 0) {
-        const SplitShape shape = split(track::between(last, from, i));
-        start = {shape.u, shape.v, shape.rest, -1};
-      } else {
-        append(without, i);
-      }
+    if (from >= 0) {
+      const SplitShape shape = split(track::between(last, from, i));
+      start = {shape.u, shape.v, shape.rest, -1};
     }
-    starts[i] = start;
+    if (trackable && from < 0) append(without, i);
+    store_together(starts, exists ? i : -1, start);
   });
 }
 

@@ -124,6 +124,71 @@ TEST_F(Points, start_at_zero_in_the_first_frame) {
   });
 }
 
+/// A coarse field of straight lines, which stays as it is between nodes and ends at the outermost ones.
+struct Lines {
+  track::FieldLattice lattice;
+  double value, along, down;
+
+  std::vector<float> nodes() const {
+    std::vector<float> out;
+    for (int j = 0; j < lattice.ny; ++j)
+      for (int i = 0; i < lattice.nx; ++i)
+        out.push_back(static_cast<float>(value + along * i * lattice.spacing + down * j * lattice.spacing));
+    return out;
+  }
+  double at(int x, int y) const {
+    const double r = lattice.reduction, dx = (x + 0.5) / r - 0.5 - lattice.x0,
+                 dy = (y + 0.5) / r - 0.5 - lattice.y0;
+    return r * (value + along * std::clamp(dx, 0.0, lattice.spacing * (lattice.nx - 1.0)) +
+                down * std::clamp(dy, 0.0, lattice.spacing * (lattice.ny - 1.0)));
+  }
+};
+
+TEST_F(Points, start_where_a_coarse_field_says) {
+  const track::FieldLattice lattice{4, 3, 5, 6, 9, 8};
+  on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    List some;
+    for (int i = s.count() - 1; i >= 0; i -= 2) some.push_back(i);
+    const DeviceArray<std::int32_t> list(some, stream);
+    for (const double slope : {0.02, 0.09}) {
+      const Lines u{lattice, 7.3, 0.01, slope}, v{lattice, -2.1, -0.03, 0.04};
+      const DeviceArray<float> device_u(u.nodes(), stream), device_v(v.nodes(), stream);
+      const DeviceArray<PointStart> starts(s.starts, stream);
+      kernels::launch_starts_from_field(device.points, list.data(), std::ssize(some), lattice,
+                                        device_u.data(), device_v.data(), starts.data(), stream.handle());
+      const auto got = starts.values(stream);
+      std::vector<PointStart> others = s.starts;
+      for (const int i : some) {
+        ASSERT_EQ(got[i].score, -1);
+        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u.at(s.x[i], s.y[i]), 1e-4);
+        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v.at(s.x[i], s.y[i]), 1e-4);
+        const bool steep = slope > 0.05;  // else the slopes are no more than noise
+        ASSERT_NEAR(got[i].shape.u[1], steep ? u.along : 0, 1e-5);
+        ASSERT_NEAR(got[i].shape.u[2], steep ? u.down : 0, 1e-5);
+        ASSERT_NEAR(got[i].shape.v[1], steep ? v.along : 0, 1e-5);
+        ASSERT_NEAR(got[i].shape.v[2], steep ? v.down : 0, 1e-5);
+        others[i] = got[i];
+      }
+      EXPECT_TRUE(same_bytes(got, others)) << "points that are not listed changed";
+    }
+  });
+}
+
+TEST_F(Points, that_were_lost_before_are_marked) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    std::vector<MaterialPoint> material(s.count());
+    auto want = s.subsets;
+    for (int i = 0; i < s.count(); ++i) {
+      if (s.chance(0.7)) continue;
+      material[i].status = want[i].status = Status::out_of_image;
+    }
+    const DeviceArray<MaterialPoint> device_material(material, stream);
+    kernels::launch_mark_lost(device_material.data(), s.count(), device.subsets.data(), stream.handle());
+    const auto got = device.subsets.values(stream);
+    for (int i = 0; i < s.count(); ++i) ASSERT_EQ(got[i].status, want[i].status);
+  });
+}
+
 bool naive_cut(const PointsState& s, int i) {
   const int r = PointsState::radius;
   return s.subsets[i].weighted || s.x[i] < r || s.y[i] < r || s.x[i] + r >= s.width || s.y[i] + r >= s.height;

@@ -1,7 +1,8 @@
 #include <cstdio>
 #include <dic/error.hpp>
 #include <dic/kernels/points.hpp>
-#include <string>
+#include <functional>
+#include <limits>
 
 #include "kernels/device_timing.hpp"
 #include "kernels/points_state.hpp"
@@ -31,6 +32,14 @@ std::vector<std::int32_t> all_points(int count) {
   return all;
 }
 
+/// Peaks that are taken every time: no score is as good as NaN.
+std::vector<Peak> peaks_to_take(int count) {
+  Peak peak;
+  peak.found = true;
+  peak.score = std::numeric_limits<float>::quiet_NaN();
+  return std::vector<Peak>(count, peak);
+}
+
 /// What the launches read and write, for one state.
 struct Frame {
   Stream stream;
@@ -42,7 +51,7 @@ struct Frame {
   DeviceArray<kernels::TrackedPoint> tracked{state.tracked, stream}, scratch{state.tracked, stream};
   DeviceArray<RefineTask> tasks{state.tracked.size(), stream};
   DeviceArray<RefineResult> results{std::vector<RefineResult>(count), stream};
-  DeviceArray<Peak> peaks{std::vector<Peak>(count), stream};
+  DeviceArray<Peak> peaks{peaks_to_take(count), stream};
   DeviceArray<MatrixPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> fresh{std::vector<std::uint8_t>(count, 1), stream};
   DeviceArray<std::uint8_t> workspace{kernels::explain_lost_workspace_bytes(count), stream};
@@ -79,7 +88,7 @@ void time_starts(const Frame& f) {
                                   f.references.data(), f.windows.data(), handle);
   });
   report(f.stream, "take peaks", [&] {
-    kernels::launch_take_peaks(f.all.data(), f.count, f.peaks.data(), range, true, f.starts.data(),
+    kernels::launch_take_peaks(f.all.data(), f.count, f.peaks.data(), range, true, f.other_starts.data(),
                                f.first.list(), handle);
   });
   report(f.stream, "count lost",

@@ -66,13 +66,13 @@ DIC_HOST_DEVICE ShapeParameters between(const Points& points, Index from, Index 
   return continued(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
 }
 
-/// Are both points measured, and is b where the shape of a says?
+/// Is point b measured, and where `shape`, that of point a, puts it?
 template <typename Points, typename Index>
-DIC_HOST_DEVICE bool agree(const Points& points, Index a, Index b) {
-  if (points.status(a) != Status::ok || points.status(b) != Status::ok) return false;
-  const ShapeParameters says = points.shape(a), is = points.shape(b);
+DIC_HOST_DEVICE bool confirms(const Points& points, const ShapeParameters& shape, Index a, Index b) {
+  if (points.status(b) != Status::ok) return false;
   const double dx = points.x(b) - points.x(a), dy = points.y(b) - points.y(a);
-  const double du = says.u_at(dx, dy) - is.u, dv = says.v_at(dx, dy) - is.v;
+  const ShapeParameters& found = points.shape(b);
+  const double du = shape.u_at(dx, dy) - found.u, dv = shape.v_at(dx, dy) - found.v;
   return du * du + dv * dv <= kAgreement * kAgreement;
 }
 
@@ -104,7 +104,8 @@ DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
   bool wanted = false;
   points.for_each_neighbour(i, [&](Index n) {
     if (wanted || !fresh[n]) return;
-    wanted = lost || (points.zncc(i) < kCertain && points.zncc(i) < points.zncc(n) && !agree(points, n, i));
+    wanted = lost || (points.zncc(i) < kCertain && points.zncc(i) < points.zncc(n) &&
+                      !confirms(points, points.shape(n), n, i));
   });
   return wanted;
 }
@@ -138,9 +139,10 @@ DIC_HOST_DEVICE bool unconfirmed(const Points& points, Index i, Island&& island)
   join(i);
   for (int head = 0; head < size && !believed; ++head) {
     const Index member = island[head];
+    const ShapeParameters& shape = points.shape(member);
     points.for_each_neighbour(member, [&](Index n) {
       if (believed || !points.trackable(n)) return;
-      if (!agree(points, member, n))
+      if (!confirms(points, shape, member, n))
         contested = true;
       else if (points.zncc(n) >= kCertain)
         believed = true;
@@ -151,16 +153,16 @@ DIC_HOST_DEVICE bool unconfirmed(const Points& points, Index i, Island&& island)
   return contested && !believed;
 }
 
-/// Does what lies `before` and `after` px around `at`, moved by `displacement`, leave the pixels 0 .. size -
-/// 1?
+/// Along one axis: does a subset centred at `at`, as far as the pixels 0 .. size - 1 hold it, leave them when
+/// it is displaced?
 DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, int size) {
   const int before = radius < at ? radius : at, after = radius < size - 1 - at ? radius : size - 1 - at;
   return at + displacement - before < -0.5 || at + displacement + after > size - 0.5;
 }
 
-/// Tells points that left the picture from points that were not recognized, by what the nearest measured
-/// point `from` says: in steps on the grid (waves from all measured points; a point hears from the first of
-/// its neighbours in the wave before).
+/// Has a lost point left the picture, or was it not recognized? The nearest measured point, `from`, says
+/// where it is: in steps on the grid (waves from all measured points; a point hears from the first of its
+/// neighbours in the wave before).
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool left_picture(const Points& points, Index i, Index from, int radius, int width,
                                   int height) {
@@ -192,9 +194,9 @@ DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const
   for (int j = -1; j <= 1; ++j)
     for (int i = -1; i <= 1; ++i) {
       const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
-      gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy)) / 9;
+      gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy));
     }
-  return residual_sd / std::sqrt(1 + gain);
+  return residual_sd / std::sqrt(1 + gain / 9);
 }
 
 /// Standard deviation of a displacement, px. variance: of the anchor's; unit_sigma: for a noise of 1.
