@@ -90,6 +90,12 @@ float median(std::span<float> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+/// Is the value so close to most of the others? Then it is to their median, which takes longer to find.
+bool is_near_most(float value, std::span<const float> others, float distance) {
+  const auto near = std::count_if(others.begin(), others.end(),
+                                  [=](float other) { return std::abs(other - value) <= distance; });
+  return 2 * near > std::ssize(others);
+}
 
 /// Calls visit(index) for the up to 8 neighbours of node (i, j).
 template <typename Visit>
@@ -99,9 +105,15 @@ void visit_neighbours(const CoarseField& f, int i, int j, const Visit& visit) {
       if (a != i || b != j) visit(b * f.nx + a);
 }
 
-/// Nodes that agree with the median of their recognized neighbours; strain of up to a third is agreement.
+/// Does the displacement (u, v) agree with the median of others? Strain of up to a third is agreement.
+bool agrees(float u, float v, std::span<float> us, std::span<float> vs, int spacing) {
+  const float tolerance = 1.5f + 0.35f * static_cast<float>(spacing), each = 0.7f * tolerance;
+  if (is_near_most(u, us, each) && is_near_most(v, vs, each)) return true;
+  return std::hypot(u - median(us), v - median(vs)) <= tolerance;
+}
+
+/// Nodes that agree with their recognized neighbours.
 std::vector<bool> consistent(const CoarseField& f, const std::vector<bool>& recognized) {
-  const float tolerance = 1.5f + 0.35f * static_cast<float>(f.spacing);
   std::vector<bool> keep(recognized.size(), false);
   std::array<float, 8> us, vs;
   for (int j = 0; j < f.ny; ++j)
@@ -115,8 +127,7 @@ std::vector<bool> consistent(const CoarseField& f, const std::vector<bool>& reco
         vs[count++] = f.v[n];
       });
       keep[k] = count == 0 ? f.nx * f.ny == 1
-                           : std::hypot(f.u[k] - median({us.data(), count}),
-                                        f.v[k] - median({vs.data(), count})) <= tolerance;
+                           : agrees(f.u[k], f.v[k], {us.data(), count}, {vs.data(), count}, f.spacing);
     }
   return keep;
 }

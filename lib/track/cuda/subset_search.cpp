@@ -10,6 +10,15 @@ namespace dic::track::cuda {
 using kernels::DevicePicture;
 using kernels::NccJob;
 
+namespace {
+
+DevicePicture description_of(const ImageView& p) { return {p.data, p.row_bytes, p.width, p.height}; }
+bool same_place(const ImageView& a, const ImageView& b) {
+  return a.data == b.data && a.row_bytes == b.row_bytes && a.width == b.width && a.height == b.height;
+}
+
+}  // namespace
+
 SubsetSearch::SubsetSearch(const kernels::Device& device) : facts_(correlate::cuda::facts_of(device)) {}
 
 std::string SubsetSearch::peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
@@ -32,8 +41,7 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   shape.measure = Measure::zncc;
   shape.type = pictures.current.type;
   shape.bit_depth = pictures.current.bit_depth;
-  describe(pictures, stream);
-  const auto* descriptions = static_cast<const DevicePicture*>(descriptions_.data());
+  const DevicePicture* descriptions = describe(pictures, stream);
   NccJob job = correlate::cuda::job_of(shape);
   job.reference.pictures = descriptions;
   job.reference.positions = references;
@@ -45,14 +53,16 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   return variant;
 }
 
-void SubsetSearch::describe(const SearchPictures& pictures, const kernels::Stream& stream) {
+/// Descriptions of reference, current picture and ROI, in device memory.
+const DevicePicture* SubsetSearch::describe(const SearchPictures& pictures, const kernels::Stream& stream) {
+  const std::array views{pictures.reference, pictures.current, pictures.roi};
+  auto* descriptions = descriptions_.reserve<DevicePicture>(views.size());
+  if (std::ranges::equal(views, described_, same_place)) return descriptions;
+  described_ = views;
   std::array<DevicePicture, 3> table;
-  const auto description = [](const ImageView& p) {
-    return DevicePicture{p.data, p.row_bytes, p.width, p.height};
-  };
-  std::ranges::transform(std::array{pictures.reference, pictures.current, pictures.roi}, table.begin(),
-                         description);
-  kernels::upload(descriptions_.reserve<DevicePicture>(table.size()), table.data(), sizeof(table), stream);
+  std::ranges::transform(views, table.begin(), description_of);
+  kernels::upload(descriptions, table.data(), sizeof(table), stream);
+  return descriptions;
 }
 
 }  // namespace dic::track::cuda

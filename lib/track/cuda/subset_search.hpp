@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
@@ -39,10 +40,11 @@ class SubsetSearch {
                     const MatrixPosition* windows, Peak* out, const kernels::Stream& stream);
 
  private:
-  void describe(const SearchPictures& pictures, const kernels::Stream& stream);
+  const kernels::DevicePicture* describe(const SearchPictures& pictures, const kernels::Stream& stream);
 
   DeviceFacts facts_;
   correlate::cuda::JobRunner runner_;
+  std::array<ImageView, 3> described_;  ///< reference, current picture and ROI of the last call
   kernels::DeviceBuffer descriptions_;
 };
 
