@@ -1,6 +1,8 @@
 #include "track/results.hpp"
 
+#include <array>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "track/run_json.hpp"
@@ -23,21 +25,26 @@ void Results::add(const Field& field, ImageView current, int number, const std::
 }
 
 void Results::add_pictures(const Field& field, ImageView current, const std::string& stem) {
-  const auto draw = [&](const std::string& title, const std::string& unit, const std::vector<float>& values) {
-    const fs::path path = folder_.claim(fs::path("pictures") / (stem + "_" + title + ".png"));
-    write_field_picture(path, current, info_.grid, field, values, {.title = title, .unit = unit});
-  };
   const auto in_unit = [&](const std::vector<double>& lengths) {
     std::vector<float> scaled(lengths.size());
     for (std::size_t i = 0; i < lengths.size(); ++i)
       scaled[i] = static_cast<float>(lengths[i] * info_.length_factor());
     return scaled;
   };
-  draw("u", info_.length_unit(), in_unit(field.u));
-  draw("v", info_.length_unit(), in_unit(field.v));
-  draw("exx", "", field.strain.exx);
-  draw("eyy", "", field.strain.eyy);
-  draw("exy", "", field.strain.exy);
+  const std::vector<float> u = in_unit(field.u), v = in_unit(field.v);
+  struct Picture {
+    std::string title, unit;
+    std::span<const float> values;
+    fs::path path = {};
+  };
+  std::array pictures{Picture{"u", info_.length_unit(), u}, Picture{"v", info_.length_unit(), v},
+                      Picture{"exx", "", field.strain.exx}, Picture{"eyy", "", field.strain.eyy},
+                      Picture{"exy", "", field.strain.exy}};
+  for (Picture& p : pictures) p.path = folder_.claim(fs::path("pictures") / (stem + "_" + p.title + ".png"));
+  threads_.parallel_for(std::ssize(pictures), 1, [&](std::int64_t i, std::int64_t, int) {
+    const Picture& p = pictures[i];
+    write_field_picture(p.path, current, info_.grid, field, p.values, {.title = p.title, .unit = p.unit});
+  });
 }
 
 void Results::finish(const TrackSummary& summary) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/parallel.hpp"
 #include "track/output_folder.hpp"
 
 namespace dic {
@@ -13,7 +14,8 @@ namespace dic {
 class Results {
  public:
   /// Throws FileError by the rules of OutputFolder.
-  explicit Results(const TrackJob& job) : job_(job), folder_(job.output, job.force) {}
+  explicit Results(const TrackJob& job)
+      : job_(job), folder_(job.output, job.force), threads_(job.options.threads) {}
 
   bool begun() const { return writer_.has_value(); }
   void begin(ResultInfo info);
@@ -26,6 +28,7 @@ class Results {
 
   const TrackJob& job_;
   OutputFolder folder_;
+  ThreadPool threads_;  ///< that draw pictures
   ResultInfo info_;
   std::optional<VtkHdfWriter> writer_;
 };
