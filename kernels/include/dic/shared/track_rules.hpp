@@ -99,15 +99,16 @@ DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
 /// point, and is lost, or contradicts that better one without being certain. fresh[i]: measured, and new.
 template <typename Points, typename Fresh, typename Index>
 DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
-  if (!points.trackable(i)) return false;
-  const bool lost = points.status(i) != Status::ok;
-  bool wanted = false;
+  bool beside_fresh = false, contradicts = false;
+  points.for_each_neighbour(i, [&](Index n) { beside_fresh = beside_fresh || fresh[n]; });
+  if (!beside_fresh || !points.trackable(i)) return false;  // most points: asked first, and cheaply
+  if (points.status(i) != Status::ok) return true;
+  if (points.zncc(i) >= kCertain) return false;
   points.for_each_neighbour(i, [&](Index n) {
-    if (wanted || !fresh[n]) return;
-    wanted = lost || (points.zncc(i) < kCertain && points.zncc(i) < points.zncc(n) &&
-                      !confirms(points, points.shape(n), n, i));
+    contradicts = contradicts ||
+                  (fresh[n] && points.zncc(i) < points.zncc(n) && !confirms(points, points.shape(n), n, i));
   });
-  return wanted;
+  return contradicts;
 }
 
 /// Does a refinement's result take the place of what is known of its point? A failure does only where nothing
