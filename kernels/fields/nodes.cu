@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(word_threads)
 }  // namespace
 
 std::size_t fields_workspace_bytes(const DeviceGrid& grid) {
-  return 2 * sizeof(std::uint32_t) * NodeSet(grid, nullptr).size() +
+  return 3 * sizeof(std::uint32_t) * NodeSet(grid, nullptr).size() +
          sizeof(std::int32_t) * (1 + static_cast<std::size_t>(grid.nodes()));
 }
 

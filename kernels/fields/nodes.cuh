@@ -29,16 +29,18 @@ static_assert(warp_size == 32);
 
 /// What the functions of <dic/kernels/fields.hpp> keep in their workspace.
 struct FieldsMemory {
-  NodeSet usable;   ///< nodes that are inside and `ok`
-  NodeSet trusted;  ///< those of them that are no suspects
-  std::int32_t* partial_count;
-  std::int32_t* partial;  ///< indices of nodes with values whose window is not complete, in any order
+  NodeSet usable;     ///< nodes that are inside and `ok`
+  NodeSet trusted;    ///< outlier test: those of them that are no suspects
+  NodeSet clustered;  ///< strain: other nodes of the grid that have another one among their eight neighbours
+  std::int32_t* list_length;
+  std::int32_t* list;  ///< strain: indices of nodes whose windows take a search, in any order
 
   FieldsMemory(const DeviceGrid& grid, void* workspace)
       : usable(grid, workspace),
         trusted(grid, usable.words + usable.size()),
-        partial_count(reinterpret_cast<std::int32_t*>(trusted.words + trusted.size())),
-        partial(partial_count + 1) {}
+        clustered(grid, trusted.words + trusted.size()),
+        list_length(reinterpret_cast<std::int32_t*>(clustered.words + clustered.size())),
+        list(list_length + 1) {}
 };
 
 /// Queues finding memory.usable.

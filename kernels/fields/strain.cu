@@ -3,7 +3,9 @@
 
 #include "fields/nodes.cuh"
 
-// Complete windows as separable sums, by tiles of nodes. Nodes whose window is not complete are listed and
+// Sums over windows are separable, and done by tiles of nodes, missing ones left out. Where nodes are
+// missing, only those connected with the centre may take part: these are all in a window (at least two nodes
+// wide, as all with half of their nodes are) in which no two missing ones touch. Other windows are listed and
 // done afterwards, by teams of lanes that hold a window as rows of bits.
 namespace dic::kernels {
 namespace {
@@ -34,38 +36,115 @@ __device__ void store_missing(const FieldArrays& field, int node) {
   field.e1[node] = field.e2[node] = field.von_mises[node] = none;
 }
 
-// ---- Complete windows ----
+/// Sums of a window, or of a part of it.
+struct WindowSums {
+  int n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  strain::DataMoments u, v;
+
+  __device__ strain::NodeMoments nodes() const {
+    return {double(n), double(x), double(y), double(xx), double(xy), double(yy)};
+  }
+};
+
+/// Where the nodes that take part are some of the window's.
+__device__ void store_partial(const StrainJob& job, int node, const WindowSums& sums) {
+  if (!strain::PartialPlane::has_enough(sums.n, job.window)) return store_missing(job.field, node);
+  const strain::PartialPlane plane(sums.nodes(), job.grid.step);
+  const auto [ux, uy] = plane.slopes(sums.u);
+  const auto [vx, vy] = plane.slopes(sums.v);
+  store(job.field, node, {ux, uy, vx, vy}, job.measure);
+}
+
+// ---- Tiles ----
 
 constexpr int threads = 256;
 constexpr int tile_columns = 64, tile_rows = 8;
 constexpr int rows_of_thread = 4;  ///< whose sums over a column share their loads
+constexpr int row_groups = tile_rows / rows_of_thread;
 static_assert(tile_rows % rows_of_thread == 0);
 
 /// Sums of f and of j f over the window's part of a column, j counted from its centre.
 struct alignas(16) ColumnSums {
   double sum, moment;
 };
+/// Nodes in the window's part of a column: usable ones, with their sums of j and of j^2, and clustered ones.
+struct alignas(16) ColumnCounts {
+  int n, y, yy, clustered;
+};
 
-/// The sums of one column for neighbouring rows of nodes, the first of whose windows begin at (x, y).
-__device__ void sum_column(const StrainJob& job, const double* component, int x, int y,
+/// What a block keeps of its columns: [row of the tile][column] each.
+struct TileMemory {
+  ColumnSums *u, *v;
+  ColumnCounts* counts;
+  int width;
+
+  __device__ TileMemory(int window, void* shared)
+      : u(static_cast<ColumnSums*>(shared)),
+        v(u + cells(window)),
+        counts(reinterpret_cast<ColumnCounts*>(v + cells(window))),
+        width(columns(window)) {}
+  static int bytes(int window) {
+    return cells(window) * static_cast<int>(2 * sizeof(ColumnSums) + sizeof(ColumnCounts));
+  }
+
+ private:
+  __host__ __device__ static int columns(int window) { return tile_columns + window - 1; }
+  __host__ __device__ static int cells(int window) { return tile_rows * columns(window); }
+};
+
+/// The sums of one column for neighbouring rows of nodes, the first of whose windows begin at (x, y). False
+/// where nodes are missing.
+__device__ bool sum_column(const StrainJob& job, const double* component, int x, int y,
                            ColumnSums (&sums)[rows_of_thread]) {
 #pragma unroll
   for (ColumnSums& of_row : sums) of_row = {0, 0};
+  bool complete = true;
   double j = -(job.window / 2);
 #pragma unroll 4
   for (int row = 0; row < job.window + rows_of_thread - 1; ++row, j += 1) {
     const bool usable = job.memory.usable.holds(x, y + row);
-    const double f = usable ? component[(y + row) * job.grid.nx + x] : strain::missing;
-    const double jf = j * f;
+    complete &= usable;
+    const double f = usable ? component[(y + row) * job.grid.nx + x] : 0, jf = j * f;
 #pragma unroll
     for (int k = 0; k < rows_of_thread; ++k)
       if (row >= k && row < job.window + k) sums[k].sum += f, sums[k].moment += jf;
   }
 #pragma unroll
   for (int k = 1; k < rows_of_thread; ++k) sums[k].moment -= k * sums[k].sum;  // j counted from the first
+  return complete;
+}
+__device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&counts)[rows_of_thread]) {
+#pragma unroll
+  for (ColumnCounts& of_row : counts) of_row = {0, 0, 0, 0};
+  for (int row = 0; row < job.window + rows_of_thread - 1; ++row) {
+    const int usable = job.memory.usable.holds(x, y + row),
+              clustered = job.memory.clustered.holds(x, y + row);
+#pragma unroll
+    for (int k = 0; k < rows_of_thread; ++k) {
+      if (row < k || row >= job.window + k) continue;
+      const int j = (row - k - job.window / 2) * usable;
+      counts[k] = {counts[k].n + usable, counts[k].y + j, counts[k].yy + j * j,
+                   counts[k].clustered + clustered};
+    }
+  }
 }
 
-/// Slopes at a node, from the column sums of its window; NaN where that is not complete.
+/// Calls body(column, row) for all columns of the tile's windows and every rows_of_thread-th row of nodes.
+template <typename Body>
+__device__ void for_each_stretch(const TileMemory& tile, int tables, Body&& body) {
+  for (int task = threadIdx.x; task < tables * row_groups * tile.width; task += threads) {
+    const int line = task / tile.width;
+    body(line / row_groups, task - line * tile.width, line % row_groups * rows_of_thread);
+  }
+}
+template <typename Sums>
+__device__ void keep(const Sums (&sums)[rows_of_thread], const TileMemory& tile, int column, int row,
+                     Sums* table) {
+#pragma unroll
+  for (int k = 0; k < rows_of_thread; ++k) table[(row + k) * tile.width + column] = sums[k];
+}
+
+/// Slopes at a node, from the column sums of its complete window.
 __device__ strain::Slopes slopes(const ColumnSums* columns, int window, double scale) {
   double moment_x = 0, moment_y = 0, i = -(window / 2);
 #pragma unroll 4
@@ -75,46 +154,112 @@ __device__ strain::Slopes slopes(const ColumnSums* columns, int window, double s
   }
   return {moment_x * scale, moment_y * scale};
 }
+/// Sums of a window from those of its columns; `first`: the first one in the tables.
+__device__ WindowSums sum_window(const TileMemory& tile, int first, int window, int& clustered) {
+  WindowSums sums;
+  clustered = 0;
+  for (int k = 0; k < window; ++k) {
+    const int i = k - window / 2;
+    const ColumnSums u = tile.u[first + k], v = tile.v[first + k];
+    const ColumnCounts counts = tile.counts[first + k];
+    sums.n += counts.n, sums.x += i * counts.n, sums.xx += i * i * counts.n;
+    sums.y += counts.y, sums.yy += counts.yy, sums.xy += i * counts.y;
+    sums.u.sum += u.sum, sums.u.x += i * u.sum, sums.u.y += u.moment;
+    sums.v.sum += v.sum, sums.v.x += i * v.sum, sums.v.y += v.moment;
+    clustered += counts.clustered;
+  }
+  return sums;
+}
+
+/// The nodes that a block leaves to the teams: appended to the list by one atomic addition.
+struct LeftOver {
+  int count, place;
+  std::int32_t nodes[tile_columns * tile_rows];
+
+  __device__ void add(int node) { nodes[atomicAdd(&count, 1)] = node; }
+  /// After the block has synchronized.
+  __device__ void append_to(const FieldsMemory& memory) {
+    if (threadIdx.x == 0) place = atomicAdd(memory.list_length, count);
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += threads) memory.list[place + i] = nodes[i];
+  }
+};
 
 /// A block does a tile of nodes.
-__global__ void __launch_bounds__(threads) complete_windows(const __grid_constant__ StrainJob job) {
-  extern __shared__ ColumnSums columns[];  // [component][row of the tile][column]
-  const int half = job.window / 2, width = tile_columns + 2 * half;
+__global__ void __launch_bounds__(threads, 3) strain_of_tiles(const __grid_constant__ StrainJob job) {
+  extern __shared__ uint4 shared[];
+  __shared__ LeftOver left_over;
+  const TileMemory tile(job.window, shared);
+  const int half = job.window / 2;
   const int tiles_across = (job.grid.nx + tile_columns - 1) / tile_columns;
   const int x0 = static_cast<int>(blockIdx.x) % tiles_across * tile_columns;
   const int y0 = static_cast<int>(blockIdx.x) / tiles_across * tile_rows;
 
-  constexpr int groups = tile_rows / rows_of_thread;
-  for (int task = threadIdx.x; task < 2 * groups * width; task += threads) {
-    const int column = task % width, row = task / width % groups * rows_of_thread;
-    const bool of_v = task >= groups * width;
+  if (threadIdx.x == 0) left_over.count = 0;
+  bool complete = true;
+  for_each_stretch(tile, 2, [&](int component, int column, int row) {
     ColumnSums sums[rows_of_thread];
-    sum_column(job, of_v ? job.field.v : job.field.u, x0 - half + column, y0 - half + row, sums);
-#pragma unroll
-    for (int k = 0; k < rows_of_thread; ++k) columns[(of_v * tile_rows + row + k) * width + column] = sums[k];
+    complete &= sum_column(job, component == 0 ? job.field.u : job.field.v, x0 - half + column,
+                           y0 - half + row, sums);
+    keep(sums, tile, column, row, component == 0 ? tile.u : tile.v);
+  });
+  complete = __syncthreads_and(complete);
+  if (!complete) {
+    for_each_stretch(tile, 1, [&](int, int column, int row) {
+      ColumnCounts counts[rows_of_thread];
+      count_column(job, x0 - half + column, y0 - half + row, counts);
+      keep(counts, tile, column, row, tile.counts);
+    });
+    __syncthreads();
   }
-  __syncthreads();
 
   for (int task = threadIdx.x; task < tile_columns * tile_rows; task += threads) {
     const int column = task % tile_columns, row = task / tile_columns;
-    const int i = x0 + column, j = y0 + row, node = j * job.grid.nx + i;
+    const int i = x0 + column, j = y0 + row, node = j * job.grid.nx + i, first = row * tile.width + column;
     if (i >= job.grid.nx || j >= job.grid.ny) continue;
     const Status status = job.field.status[node];
     if (!job.grid.inside[node] || (status != Status::ok && status != Status::outlier)) {
       store_missing(job.field, node);
       continue;
     }
-    const ColumnSums* first = columns + row * width + column;
-    const auto [ux, uy] = slopes(first, job.window, job.complete_scale);
-    const auto [vx, vy] = slopes(first + tile_rows * width, job.window, job.complete_scale);
-    if (isnan(ux))
-      job.memory.partial[atomicAdd(job.memory.partial_count, 1)] = node;
-    else
+    int clustered = 0;
+    WindowSums sums;
+    if (!complete) sums = sum_window(tile, first, job.window, clustered);
+    if (complete || sums.n == job.window * job.window) {
+      const auto [ux, uy] = slopes(tile.u + first, job.window, job.complete_scale);
+      const auto [vx, vy] = slopes(tile.v + first, job.window, job.complete_scale);
       store(job.field, node, {ux, uy, vx, vy}, job.measure);
+    } else if (clustered == 0 || !strain::PartialPlane::has_enough(sums.n, job.window)) {
+      store_partial(job, node, sums);
+    } else {
+      left_over.add(node);
+    }
   }
+  __syncthreads();
+  left_over.append_to(job.memory);
 }
 
-// ---- Partial windows ----
+/// A thread does a word.
+__global__ void __launch_bounds__(threads)
+    find_clustered(const __grid_constant__ NodeSet usable, const __grid_constant__ NodeSet clustered) {
+  for_each_task(std::int64_t{usable.row_words} * usable.ny, threads, threadIdx.x, [&](std::int64_t task) {
+    const int w = static_cast<int>(task) % usable.row_words, j = static_cast<int>(task) / usable.row_words;
+    const auto missing = [&](int word, int row) -> std::uint32_t {
+      if (word < 0 || word >= usable.row_words || row < 0 || row >= usable.ny) return 0;
+      const int nodes = min(usable.nx - word * warp_size, warp_size);
+      return ~usable.word(word, row) & (0xffffffffu >> (warp_size - nodes));
+    };
+    std::uint32_t touched = 0;
+    for (int row = j - 1; row <= j + 1; ++row) {
+      const std::uint32_t here = missing(w, row);
+      touched |= here << 1 | missing(w - 1, row) >> 31 | here >> 1 | missing(w + 1, row) << 31;
+      if (row != j) touched |= here;
+    }
+    clustered.words[task] = missing(w, j) & touched;
+  });
+}
+
+// ---- Teams ----
 
 using Bits32 = std::uint32_t;
 using Bits64 = unsigned long long;
@@ -176,6 +321,7 @@ class WindowNodes {
   /// Calls visit(row, bits) for all rows of the window, with the same in all lanes.
   template <typename Visit>
   __device__ void for_each_row(Visit&& visit) const {
+#pragma unroll(4 / rows)
     for (int owner = 0; owner * rows < window_; ++owner) {
 #pragma unroll
       for (int k = 0; k < rows; ++k) visit(owner * rows + k, from_lane(reached_[k], owner, lanes));
@@ -213,24 +359,15 @@ __device__ Sum over_team(Sum sum) {
   return sum;
 }
 
-/// Sums of a window, or of a lane's part of it.
-struct WindowSums {
-  int n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-  strain::DataMoments u, v;
-
-  template <int kLanes>
-  __device__ void sum_over_team() {
-    for (int* sum : {&n, &x, &y, &xx, &xy, &yy}) *sum = over_team<kLanes>(*sum);
-    for (strain::DataMoments* f : {&u, &v}) {
-      f->sum = over_team<kLanes>(f->sum);
-      f->x = over_team<kLanes>(f->x);
-      f->y = over_team<kLanes>(f->y);
-    }
+template <int kLanes>
+__device__ void sum_over_team(WindowSums& sums) {
+  for (int* sum : {&sums.n, &sums.x, &sums.y, &sums.xx, &sums.xy, &sums.yy}) *sum = over_team<kLanes>(*sum);
+  for (strain::DataMoments* f : {&sums.u, &sums.v}) {
+    f->sum = over_team<kLanes>(f->sum);
+    f->x = over_team<kLanes>(f->x);
+    f->y = over_team<kLanes>(f->y);
   }
-  __device__ strain::NodeMoments nodes() const {
-    return {double(n), double(x), double(y), double(xx), double(xy), double(yy)};
-  }
-};
+}
 
 /// Sums over window column `column`, which is the lane's own.
 template <typename Nodes>
@@ -255,35 +392,30 @@ __device__ void add_column(const StrainJob& job, const Nodes& nodes, int column,
 
 /// A team does a node.
 template <typename Bits, int kLanes>
-__global__ void __launch_bounds__(threads) partial_windows(const __grid_constant__ StrainJob job) {
+__global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant__ StrainJob job) {
   using Nodes = WindowNodes<Bits, kLanes>;
   constexpr int teams = warp_size / kLanes;
-  const int count = *job.memory.partial_count;
+  const int count = *job.memory.list_length;
   for_each_task((count + teams - 1) / teams, threads / warp_size, warp_index(), [&](std::int64_t task) {
     const int index = static_cast<int>(task) * teams + static_cast<int>(threadIdx.x) % warp_size / kLanes;
-    const int node = job.memory.partial[min(index, count - 1)];  // all teams work to the end
+    const int node = job.memory.list[min(index, count - 1)];  // all teams work to the end
     const int i = node % job.grid.nx, j = node / job.grid.nx, half = job.window / 2;
     const Nodes nodes(job.memory.usable, i, j, job.window);
     WindowSums sums;
 #pragma unroll
     for (int k = 0; k < Nodes::rows; ++k)
       add_column(job, nodes, Nodes::lane() + k * kLanes, node - half * job.grid.nx - half, sums);
-    sums.sum_over_team<kLanes>();
-    if (Nodes::lane() != 0 || index >= count) return;
-    if (!strain::PartialPlane::has_enough(sums.n, job.window)) return store_missing(job.field, node);
-    const strain::PartialPlane plane(sums.nodes(), job.grid.step);
-    const auto [ux, uy] = plane.slopes(sums.u);
-    const auto [vx, vy] = plane.slopes(sums.v);
-    store(job.field, node, {ux, uy, vx, vy}, job.measure);
+    sum_over_team<kLanes>(sums);
+    if (Nodes::lane() == 0 && index < count) store_partial(job, node, sums);
   });
 }
 
-auto partial_kernel(int window) {
-  if (window <= 7) return partial_windows<Bits32, 8>;
-  if (window <= 15) return partial_windows<Bits32, 16>;
-  if (window <= 31) return partial_windows<Bits32, 32>;
-  if (window <= 63) return partial_windows<Bits64, 32>;
-  return partial_windows<Bits128, 32>;
+auto list_kernel(int window) {
+  if (window <= 7) return strain_of_list<Bits32, 8>;
+  if (window <= 15) return strain_of_list<Bits32, 16>;
+  if (window <= 31) return strain_of_list<Bits32, 32>;
+  if (window <= 63) return strain_of_list<Bits64, 32>;
+  return strain_of_list<Bits128, 32>;
 }
 
 }  // namespace
@@ -298,17 +430,21 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
                       strain::complete_window_scale(options.window, grid.step),
                       options.measure};
   launch_find_usable(grid, field, job.memory, stream);
-  fill(job.memory.partial_count, 0, sizeof(std::int32_t), stream);
+  find_clustered<<<grid_size(job.memory.usable.size(), threads), threads, 0, stream>>>(job.memory.usable,
+                                                                                       job.memory.clustered);
+  fill(job.memory.list_length, 0, sizeof(std::int32_t), stream);
 
   const std::int64_t across = (grid.nx + tile_columns - 1) / tile_columns;
   const std::int64_t down = (grid.ny + tile_rows - 1) / tile_rows;
-  const std::size_t shared = 2 * tile_rows * (tile_columns + options.window - 1) * sizeof(ColumnSums);
-  complete_windows<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
+  const int shared = TileMemory::bytes(options.window);
+  check(cudaFuncSetAttribute(strain_of_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+        describe("strain", grid));
+  strain_of_tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =
-      2048;  // enough for the largest GPU; how many nodes there are is not known here
+      2048;  // enough for any GPU: how long the list is only the device knows
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
-  partial_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
+  list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
   check_launch(describe("strain", grid));
 }
 

@@ -1,3 +1,4 @@
+#include "ncc/find_peak.cuh"
 #include "ncc/register_tiles.cuh"
 #include "ncc/scoring.cuh"
 #include "ncc/variants.hpp"
@@ -219,19 +220,6 @@ __device__ void store_scores(const Frame& frame, const TileBlock& block, const f
   }
 }
 
-/// Finds the peak of a packed surface, which is all of a pair.
-__device__ void find_peak(const Frame& frame, const float* surface, Peak* out) {
-  const auto search = [&](auto&& wanted) {
-    Best best = Best::none();
-    for (int i = threadIdx.x; i < frame.nx * frame.ny; i += blockDim.x)
-      if (surface[i] > best.score && wanted(i)) best = {surface[i], i};
-    return best_of_block(best);
-  };
-  const Best best = search([](int) { return true; });
-  const Best second = search([&](int i) { return best.index >= 0 && is_far(i, best.index, frame.nx); });
-  if (threadIdx.x < warp_size) store_peak(frame, Measure::zncc, surface, frame.nx, best, second, out);
-}
-
 /// 96 registers let four blocks of 160 threads meet on a multiprocessor.
 template <typename Tile>
 __global__ void __maxnreg__(96)
@@ -266,7 +254,7 @@ __global__ void __maxnreg__(96)
     });
     __syncthreads();
     if (out.scores) store_scores(frame, block, terms.scores(), Tile::columns, Tile::rows, out);
-    if (out.peaks) find_peak(frame, terms.scores(), out.peaks + block.first_pair);
+    if (out.peaks) find_peak(frame, Measure::zncc, terms.scores(), out.peaks + block.first_pair);
   });
 }
 

@@ -49,6 +49,20 @@ struct Moments {
   Real<T> variation;  ///< n * sum of squared deviations from the mean; 0 = no contrast
 };
 
+/// Moments from sums of the elements less `origin` (0 for integers). `summed`: see variation_of.
+template <typename T>
+__device__ Moments<T> moments_of(std::int64_t n, MomentValue<T> sum, MomentValue<T> squares,
+                                 MomentValue<T> summed, T origin) {
+  if constexpr (is_exact<T>) {
+    return {sum, squares, centred<T>(n, squares, sum, sum)};
+  } else {
+    const auto count = static_cast<double>(n), zero = static_cast<double>(origin);
+    const double energy = squares + zero * (2 * sum + count * zero);
+    const bool has_energy = energy > rounding * (summed + count * zero * zero);
+    return {sum + count * zero, has_energy ? energy : 0, variation_of(count, sum, squares, summed)};
+  }
+}
+
 /// Gathers elements. Floats are summed relative to `origin`, one of them: then a constant matrix sums to
 /// exact zeros.
 template <typename T>
@@ -66,14 +80,7 @@ class MomentSums {
   }
 
   __device__ Moments<T> moments(std::int64_t n) const {
-    if constexpr (is_exact<T>) {
-      return {sum_, squares_, centred<T>(n, squares_, sum_, sum_)};
-    } else {
-      const auto count = static_cast<double>(n), origin = static_cast<double>(origin_);
-      const double squares = squares_ + origin * (2 * sum_ + count * origin);
-      const bool has_energy = squares > rounding * (summed_ + count * origin * origin);
-      return {sum_ + count * origin, has_energy ? squares : 0, variation_of(count, sum_, squares_, summed_)};
-    }
+    return moments_of<T>(n, sum_, squares_, summed_, origin_);
   }
 
  private:

@@ -130,6 +130,16 @@ constexpr std::array variants{
         "the window",
         all_forms, u16_only, zncc_only, true, refuses_f16_tensor, nullptr, &f16_tensor_fused,
         f16_tensor_shared_bytes},
+    NccVariant{.name = "cuda-masked",
+               .idea =
+                   "references of which only some elements count: products by the fastest variant, sums of "
+                   "the window from running sums along its rows",
+               .forms = all_forms,
+               .types = all_types,
+               .measures = all_measures,
+               .refuses = refuses_masked,
+               .launch_in = launch_masked_sums,
+               .masks = true},
     NccVariant{.name = "cuda-fft-fused",
                .idea = "transforms of up to 128x128 in shared memory, from pixels to sums",
                .forms = all_forms,

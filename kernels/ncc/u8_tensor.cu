@@ -721,15 +721,16 @@ void launch(const NccJob& job, Word* out, const Scoring& scoring, StreamHandle s
   launch_choice<output>(job, out, scoring, stream, std::make_index_sequence<std::size(warp_shapes)>{});
 }
 
-bool fits(const NccJob& job, Result output) {
-  return choose_cut(job, output).shared_bytes() <= most_shared_bytes;
+bool fits(const NccJob& job, const Cut& cut) {
+  const int row_bytes = cut.columns() + job.reference.width - 1;  // copied by a block at once
+  return cut.shared_bytes() <= most_shared_bytes && most_chunks(row_bytes) <= cut.threads();
 }
 
 }  // namespace
 
 std::string refuses_u8_tensor(const NccJob& job) {
   if (job.sums != Surfaces::Type::u32) return "cuda-u8-tensor sums in 32 bits.";
-  if (job.shifts.count() > 0 && !fits(job, Result::sums))
+  if (job.shifts.count() > 0 && !fits(job, choose_cut(job, Result::sums)))
     return "cuda-u8-tensor does references up to about 255x255.";
   return {};
 }
@@ -738,7 +739,7 @@ bool u8_tensor_scores_fit(const NccJob& job, bool peaks) {
   const Cut cut = choose_cut(job, Result::scores);
   const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
   const bool small = job.reference.height * job.reference.width <= 257 * 257;  // 32 bits hold the squares
-  return small && cut.shared_bytes() <= most_shared_bytes && (!peaks || one_block_per_pair);
+  return small && fits(job, cut) && (!peaks || one_block_per_pair);
 }
 
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {

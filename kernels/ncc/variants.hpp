@@ -31,6 +31,8 @@ void launch_warp_per_shift_shared_multimat_right(const NccJob& job, void* out, S
 void launch_warp_per_shift_shared_columns(const NccJob& job, void* out, StreamHandle stream);
 void launch_registers(const NccJob& job, void* out, StreamHandle stream);
 
+std::string refuses_masked(const NccJob& job);
+
 std::string refuses_f32_scores(const NccJob& job);
 bool f32_scores_fit(const NccJob& job, bool peaks);
 int f32_scores_shared_bytes(const NccJob& job);

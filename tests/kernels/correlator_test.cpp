@@ -33,7 +33,8 @@ template <typename T>
 struct Problem {
   Case c;
   std::vector<T> reference, search;
-  std::vector<ImageView> reference_views, search_views;
+  std::vector<std::uint8_t> mask;  ///< of the reference's pictures; empty: every element counts
+  std::vector<ImageView> reference_views, search_views, mask_views;
 
   explicit Problem(Case the_case) : c(std::move(the_case)) {
     reference = random_pixels<T>(c.reference, 3);
@@ -53,6 +54,8 @@ struct Problem {
     request.shifts = c.shifts;
     request.measure = measure;
     request.variant = variant;
+    mask_views = mask.empty() ? std::vector<ImageView>{} : views(c.reference, mask, 0);
+    request.reference_mask = mask_views;
     return request;
   }
 
@@ -62,14 +65,17 @@ struct Problem {
     const auto [r, s] = pair_at(c, k);
     const int h = c.reference.h, w = c.reference.w;
     if (!b.holds(s, dy, dx, h, w)) return std::nan("");
-    long double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0, ssd = 0;
-    if (measure == Measure::zncc) {
-      for (int y = 0; y < h; ++y)
-        for (int x = 0; x < w; ++x) mean_a += a.at(r, y, x), mean_b += b.at(s, y + dy, x + dx);
-      mean_a /= h * w, mean_b /= h * w;
-    }
+    const Pixels<std::uint8_t> counting{c.reference, mask};
+    const auto counts = [&](int y, int x) { return mask.empty() || counting.at(r, y, x) != 0; };
+    long double n = 0, mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0, ssd = 0;
+    for (int y = 0; y < h; ++y)
+      for (int x = 0; x < w; ++x)
+        if (counts(y, x)) ++n, mean_a += a.at(r, y, x), mean_b += b.at(s, y + dy, x + dx);
+    const bool zero_mean = measure == Measure::zncc;
+    mean_a = zero_mean ? mean_a / n : 0, mean_b = zero_mean ? mean_b / n : 0;
     for (int y = 0; y < h; ++y) {
       for (int x = 0; x < w; ++x) {
+        if (!counts(y, x)) continue;
         const long double p = a.at(r, y, x) - mean_a, q = b.at(s, y + dy, x + dx) - mean_b;
         ab += p * q, aa += p * p, bb += q * q;
         ssd += (p - q) * (p - q);
@@ -270,6 +276,98 @@ double half_bound(const Side& reference, double offset, double deviation) {
   return std::ldexp(steps, -20) * std::hypot(1, offset / deviation);
 }
 
+enum class MaskKind { half_plane, holes, speckle, corner };
+
+/// Masks with long runs, several runs in a row, many short ones; `corner`: nearly nothing counts, in most
+/// references nothing at all.
+std::vector<std::uint8_t> make_mask(const Side& side, MaskKind kind) {
+  std::mt19937 random(5);
+  std::vector<std::uint8_t> mask;
+  for (int y = 0; y < side.picture_h * side.pictures; ++y)
+    for (int x = 0; x < side.picture_w; ++x) {
+      const bool counts = kind == MaskKind::half_plane ? 2 * x + y % side.picture_h < side.picture_w + 5
+                          : kind == MaskKind::holes    ? std::hypot(x % 13 - 6, y % 11 - 5) > 3
+                          : kind == MaskKind::speckle  ? random() % 3 == 0
+                                                       : x < 6 && y < 5;
+      mask.push_back(counts ? 1 + random() % 255 : 0);
+    }
+  return mask;
+}
+
+template <typename T>
+void check_masked(Correlator& correlator) {
+  for (const Case& c : ncc_cases()) {
+    if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 10'000'000) continue;
+    Problem<T> problem(c);
+    for (const MaskKind kind : {MaskKind::half_plane, MaskKind::holes, MaskKind::speckle, MaskKind::corner}) {
+      problem.mask = make_mask(c.reference, kind);
+      for (const Measure measure : scored) {
+        SCOPED_TRACE("mask " + std::to_string(static_cast<int>(kind)));
+        check_surfaces(correlator, problem, measure);
+        check_peaks(correlator, problem, measure);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+TEST_F(CudaCorrelator, masked_u8) {
+  Correlator c("cuda");
+  check_masked<std::uint8_t>(c);
+  EXPECT_EQ(c.last_plan().variant, "cuda-masked");
+  check_all_measures<std::uint8_t>(c, "cuda-masked");
+}
+TEST_F(CudaCorrelator, masked_u16) {
+  Correlator c("cuda");
+  check_masked<std::uint16_t>(c);
+}
+TEST_F(CudaCorrelator, masked_i32) {
+  Correlator c("cuda");
+  check_masked<std::int32_t>(c);
+}
+TEST_F(CudaCorrelator, masked_f32) {
+  Correlator c("cuda");
+  check_masked<float>(c);
+  check_all_measures<float>(c, "cuda-masked");
+}
+TEST_F(CudaCorrelator, masked_f64) {
+  Correlator c("cuda");
+  check_masked<double>(c);
+}
+TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
+  Correlator correlator("cuda");
+  for (const Case& c :
+       {make_case("bands", Form::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)),
+        make_case("wide", Form::n_to_m, 2, 2, 2, 2000, 7, 2005, Shifts::valid(2, 2000, 7, 2005)),
+        make_case("tiles", Form::n_to_m, 2, 1, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
+    Problem<std::uint8_t> bytes(c);
+    Problem<float> floats(c);
+    bytes.mask = floats.mask = make_mask(c.reference, MaskKind::holes);
+    check_surfaces(correlator, bytes, Measure::zncc);
+    check_surfaces(correlator, floats, Measure::zncc);
+    check_peaks(correlator, bytes, Measure::ssd);
+  }
+}
+TEST_F(CudaCorrelator, masked_sums_leave_out_what_does_not_count) {
+  Correlator correlator("cuda");
+  Problem<std::uint16_t> problem(
+      make_case("sums", Form::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full(15, 17, 31, 30), 9));
+  problem.mask = make_mask(problem.c.reference, MaskKind::holes);
+  Surfaces sums;
+  correlator.surfaces(problem.request(Measure::sums), sums);
+  std::vector<std::uint16_t> counted = problem.reference;
+  for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = problem.mask[i] ? counted[i] : 0;
+  const Pixels<std::uint16_t> a{problem.c.reference, counted}, b{problem.c.search, problem.search};
+  const Shifts& shifts = problem.c.shifts;
+  for (std::int64_t k = 0; k < sums.pairs; ++k) {
+    const auto [r, s] = pair_at(problem.c, k);
+    for (std::int64_t i = 0; i < shifts.count(); ++i) {
+      const int dx = shifts.dx_min + static_cast<int>(i % shifts.nx()),
+                dy = shifts.dy_min + static_cast<int>(i / shifts.nx());
+      ASSERT_EQ(sums.surface<std::uint64_t>(k)[i], naive_sum<std::uint64_t>(a, r, b, s, dy, dx).sum);
+    }
+  }
+}
+
 TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
   Correlator correlator("cuda");
   for (const int bits : {12, 10}) {
@@ -458,9 +556,10 @@ TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
 }
 
 template <typename T>
-void expect_same_on(const std::string& devices, Case c) {
+void expect_same_on(const std::string& devices, Case c, bool masked = false) {
   SCOPED_TRACE(c.name + " on " + devices);
   Problem<T> problem(std::move(c));
+  if (masked) problem.mask = make_mask(problem.c.reference, MaskKind::holes);
   const CorrelateRequest request = problem.request(Measure::zncc);
   Correlator one("cuda:0"), several(devices);
   Surfaces want, got;
@@ -481,6 +580,8 @@ TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
     expect_same_on<std::uint8_t>(devices, make_case("u8", Form::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));
     expect_same_on<float>(devices, make_case("f32", Form::n_to_m, 3, 7, 15, 17, 31, 40, valid));
     expect_same_on<std::uint16_t>(devices, make_case("u16", Form::one_to_many, 1, 3, 15, 17, 31, 40, valid));
+    for (const Form form : {Form::n_to_mn, Form::n_to_m})
+      expect_same_on<float>(devices, make_case("masked", form, 5, 10, 15, 17, 31, 40, valid, 9), true);
   }
 }
 
@@ -521,6 +622,8 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_EQ(plan_correlation(large, {.backend = "cuda", .compute_capability = 89}).variant, "cuda-dp4a");
   CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
   masked.masked = true;
+  EXPECT_EQ(variant(masked), "cuda-masked");
+  masked.ref_w = 5000, masked.search_w = 5100;
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
 }
 

@@ -3,6 +3,7 @@
 #include <dic/error.hpp>
 #include <dic/kernels/fields.hpp>
 #include <dic/kernels/filter.hpp>
+#include <dic/kernels/ncc.hpp>
 #include <dic/kernels/pyramid.hpp>
 #include <dic/kernels/reduce.hpp>
 #include <random>
@@ -148,6 +149,7 @@ void time_largest(const Setup<float>& s) {
 template <typename T>
 void time_all(const char* name, ScalarType type) {
   const Setup<T> setup(name);
+  for (const int range : {2, 15}) time_masked(setup, type, range);
   time_filters(setup, type);
   time_integral<T, Power::one>(setup, "values");
   time_integral<T, Power::two>(setup, "squares");
@@ -195,6 +197,43 @@ void time_fields(double lost) {
     report(stream, "strain, window " + std::to_string(window) + of, 42.0 * nodes, [&] {
       kernels::launch_strain(grid, field, {.window = window}, workspace.data(), stream.handle());
     });
+}
+
+/// Peaks of 10,000 subsets of 33 x 33 that a mask cuts, at most `range` px away.
+template <typename T>
+void time_masked(const Setup<T>& s, ScalarType type, int range) {
+  constexpr int count = 10'000, subset = 33, per_row = 100;
+  std::vector<MatrixPosition> references, windows;
+  for (int k = 0; k < count; ++k) {
+    references.push_back({0, 50 + k % per_row * 39, 50 + k / per_row * 39});
+    windows.push_back({0, references.back().x - range + 3, references.back().y - range - 2});
+  }
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(pixels));
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    mask[i] = (i % size + i / size / 3) % 39 < 30;  // slanted stripes
+  DeviceBuffer mask_memory, pictures, positions, peaks;
+  kernels::upload(mask_memory.reserve(mask.size()), mask.data(), mask.size(), s.stream);
+  const kernels::DevicePicture both[] = {s.picture, {mask_memory.data(), size, size, size}};
+  auto* const of_pictures = static_cast<kernels::DevicePicture*>(pictures.reserve(sizeof both));
+  auto* const of_references =
+      static_cast<MatrixPosition*>(positions.reserve(2 * count * sizeof(MatrixPosition)));
+  kernels::upload(of_pictures, both, sizeof both, s.stream);
+  kernels::upload(of_references, references.data(), count * sizeof(MatrixPosition), s.stream);
+  kernels::upload(of_references + count, windows.data(), count * sizeof(MatrixPosition), s.stream);
+  const kernels::NccJob job{
+      .form = Form::one_to_one,
+      .type = type,
+      .sums = kernels::sums_for_scores(type, subset, subset),
+      .reference = {of_pictures, of_references, count, subset, subset},
+      .search = {of_pictures, of_references + count, count, subset + 2 * range, subset + 2 * range},
+      .shifts = {0, 2 * range, 0, 2 * range},
+      .pairs = count};
+  auto* const found = static_cast<Peak*>(peaks.reserve(count * sizeof(Peak)));
+  kernels::Workspace workspace;
+  s.stream.synchronize("upload");
+  const double bytes = static_cast<double>(job.outputs()) * 2 * kernels::size_of(job.sums);  // out and back
+  report(s.stream, s.type + " masked peaks, +-" + std::to_string(range) + " px", bytes,
+         [&] { kernels::launch_masked_peaks(job, Measure::zncc, found, workspace, s.stream.handle()); });
 }
 
 }  // namespace

@@ -33,17 +33,18 @@ void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const
 }  // namespace
 
 kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kernels::Stream& stream) {
-  upload_pictures(matrices.pictures, stream);
+  const kernels::DevicePicture* pictures = upload_pictures(matrices.pictures, stream);
   const std::size_t bytes = matrices.positions.size_bytes();
   kernels::upload(positions_.reserve(bytes), matrices.positions.data(), bytes, stream);
-  return {.pictures = static_cast<const kernels::DevicePicture*>(descriptions_.data()),
+  return {.pictures = pictures,
           .positions = static_cast<const MatrixPosition*>(positions_.data()),
           .count = static_cast<std::int64_t>(matrices.positions.size()),
           .height = matrices.height,
           .width = matrices.width};
 }
 
-void DeviceSide::upload_pictures(std::span<const ImageView> pictures, const kernels::Stream& stream) {
+const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageView> pictures,
+                                                          const kernels::Stream& stream) {
   std::size_t bytes = 0;
   for (const ImageView& p : pictures) bytes += pitch_of(p) * std::max(p.height, 0);
   auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
@@ -62,6 +63,7 @@ void DeviceSide::upload_pictures(std::span<const ImageView> pictures, const kern
   }
   const std::size_t table = descriptions.size() * sizeof(kernels::DevicePicture);
   kernels::upload(descriptions_.reserve(table), descriptions.data(), table, stream);
+  return static_cast<const kernels::DevicePicture*>(descriptions_.data());
 }
 
 void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& name, Surfaces& out) {
@@ -69,7 +71,7 @@ void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& nam
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
   const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
-  for_parts(whole, pairs, name, surface_bytes_of_pair(whole), [&](const NccJob& part) {
+  for_parts(whole, pairs, name, surface_bytes_of_pair(variant, whole), [&](const NccJob& part) {
     const void* result = job.measure == Measure::sums
                              ? runner_.sums(variant, part, stream_)
                              : runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
@@ -82,7 +84,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
   const bool fused = has_fused_peaks(variant, whole);
-  const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes_of_pair(whole));
+  const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes_of_pair(variant, whole));
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     auto* found = peaks_.reserve<Peak>(part.pairs);
     kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
@@ -97,6 +99,7 @@ NccJob GpuWorker::upload(const Job& job) {
   uploading_.start(stream_);
   whole.reference = reference_.upload(job.reference, stream_);
   whole.search = search_.upload(job.search, stream_);
+  if (!job.mask.empty()) whole.masks = masks_.upload_pictures(job.mask, stream_);
   uploading_.stop(stream_);
   seconds_ = {};
   return whole;

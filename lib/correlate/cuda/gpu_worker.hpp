@@ -20,10 +20,10 @@ struct PairRange {
 class DeviceSide {
  public:
   kernels::DeviceMatrices upload(const Matrices& matrices, const kernels::Stream& stream);
+  const kernels::DevicePicture* upload_pictures(std::span<const ImageView> pictures,
+                                                const kernels::Stream& stream);
 
  private:
-  void upload_pictures(std::span<const ImageView> pictures, const kernels::Stream& stream);
-
   kernels::DeviceBuffer pixels_, descriptions_, positions_;
 };
 
@@ -52,7 +52,7 @@ class GpuWorker {
   kernels::Stream stream_;
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;
-  DeviceSide reference_, search_;
+  DeviceSide reference_, search_, masks_;
   JobRunner runner_;
   kernels::DeviceBuffer peaks_;
 };

@@ -26,8 +26,10 @@ bool has_fused_peaks(const NccVariant& variant, const NccJob& job) {
   return variant.fused && variant.fused->fits(job, true);
 }
 
-std::size_t surface_bytes_of_pair(const NccJob& job) {
-  return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float));
+std::size_t surface_bytes_of_pair(const NccVariant& variant, NccJob job) {
+  job.pairs = 1;
+  return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) +
+         (variant.masks ? kernels::masked_workspace_bytes(job) : 0);
 }
 
 const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const Stream& stream) {
@@ -43,6 +45,10 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
     variant.fused->launch_scores(job, measure, kind, out, stream.handle());
     return out;
   }
+  if (variant.masks) {
+    kernels::launch_masked_scores(job, measure, kind, out, workspace_, stream.handle());
+    return out;
+  }
   void* moments = moments_.reserve(job.reference.count * kernels::moments_bytes);
   kernels::launch_reference_moments(job, moments, stream.handle());
   kernels::launch_scores(job, measure, kind, sums(variant, job, stream), moments, out, stream.handle());
@@ -52,6 +58,7 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
 void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
                       const Stream& stream) {
   if (has_fused_peaks(variant, job)) return variant.fused->launch_peaks(job, measure, out, stream.handle());
+  if (variant.masks) return kernels::launch_masked_peaks(job, measure, out, workspace_, stream.handle());
   const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.
   void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
@@ -63,7 +70,7 @@ void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Mea
   const std::int64_t at_once =
       has_fused_peaks(variant, job)
           ? job.pairs
-          : std::max<std::int64_t>(1, most_surface_bytes / surface_bytes_of_pair(job));
+          : std::max<std::int64_t>(1, most_surface_bytes / surface_bytes_of_pair(variant, job));
   for (std::int64_t first = 0; first < job.pairs; first += at_once) {
     NccJob part = job;
     part.first_pair = job.first_pair + first;

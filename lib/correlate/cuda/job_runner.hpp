@@ -34,7 +34,7 @@ class JobRunner {
 DeviceFacts facts_of(const kernels::Device& device);
 /// True where peaks come straight from the pictures.
 bool has_fused_peaks(const kernels::NccVariant& variant, const kernels::NccJob& job);
-/// Sums and scores of one pair, in bytes.
-std::size_t surface_bytes_of_pair(const kernels::NccJob& job);
+/// Sums and scores of one pair, and what its reference takes where it is masked, in bytes.
+std::size_t surface_bytes_of_pair(const kernels::NccVariant& variant, kernels::NccJob job);
 
 }  // namespace dic::correlate::cuda

@@ -105,6 +105,7 @@ const std::vector<VariantInfo>& variants() {
                        .forms = {v.forms.begin(), v.forms.end()},
                        .types = {v.types.begin(), v.types.end()},
                        .measures = {v.measures.begin(), v.measures.end()},
+                       .masks = v.masks,
                        .idea = std::string(v.idea)});
     return infos;
   }();
@@ -118,7 +119,11 @@ std::string problem(std::string_view name, const CorrelateShape& shape) {
 }
 
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device) {
-  if (shape.masked) throw UsageError("The CUDA backend does not take masks: use --device cpu.");
+  if (shape.masked) {
+    if (shape.shifts.count() > 0 && !can_do("cuda-masked", shape, device))
+      throw UsageError("References this large cannot be masked on the GPU: use --device cpu.");
+    return {"cuda-masked", "only some elements of the references count"};
+  }
   for (const Rule& rule : rules)
     if (can_do(rule.variant, shape, device) && (!rule.pays || rule.pays(shape)))
       return {std::string(rule.variant), rule.reason};

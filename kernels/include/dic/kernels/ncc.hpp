@@ -33,6 +33,9 @@ struct NccJob {
   Surfaces::Type sums = Surfaces::Type::u32;
   DeviceMatrices reference;
   DeviceMatrices search;
+  /// Pictures of u8, one for each of the references' pictures and of its size, in device memory: non-zero
+  /// where an element counts. Null: all count.
+  const DevicePicture* masks = nullptr;
   Shifts shifts;
   std::int64_t first_pair = 0;
   std::int64_t pairs = 0;
@@ -96,6 +99,8 @@ struct NccVariant {
   void (*launch_in)(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) = nullptr;
   /// What this machine lacks to run it: an empty text, or one sentence. Null: nothing.
   std::string (*lacks)() = nullptr;
+  /// True where NccJob::masks count, and for what launch_masked_scores and launch_masked_peaks do.
+  bool masks = false;
 
   bool sums() const { return launch || launch_in; }
 };
@@ -118,5 +123,21 @@ std::size_t peaks_workspace_bytes(const NccJob& job);
 /// Queues the best shift of every pair from its ScoreKind::score surface. `peaks` is device memory.
 void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* peaks, void* workspace,
                   StreamHandle stream);
+
+/// Correlation of references of which only some elements count (NccJob::masks): scores are those of these
+/// elements alone, with their means and variances on both sides. Here, and only here, references may lie
+/// partly or wholly outside of their pictures: elements there do not count, nor need they meet anything.
+///
+/// All expect a job that cuda-masked does not refuse, and work in the workspace's memory:
+/// masked_workspace_bytes, of which the elements of the references and the sums of products are most.
+std::size_t masked_workspace_bytes(const NccJob& job);
+/// Queues out[pair, dy, dx], sums of products.
+void launch_masked_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+/// Queue what launch_scores and launch_peaks write, straight from the pictures. job.sums is
+/// sums_for_scores().
+void launch_masked_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                          Workspace& workspace, StreamHandle stream);
+void launch_masked_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                         StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -47,20 +47,22 @@ class PartialPlane {
   DIC_HOST_DEVICE static bool has_enough(double nodes, int window) { return 2 * nodes >= window * window; }
 
   DIC_HOST_DEVICE PartialPlane(const NodeMoments& nodes, int step)
-      : m_(nodes),
-        xx_(m_.xx - m_.x * m_.x / m_.n),
-        xy_(m_.xy - m_.x * m_.y / m_.n),
-        yy_(m_.yy - m_.y * m_.y / m_.n),
+      : x_(nodes.x / nodes.n),
+        y_(nodes.y / nodes.n),
+        xx_(nodes.xx - nodes.x * x_),
+        xy_(nodes.xy - nodes.x * y_),
+        yy_(nodes.yy - nodes.y * y_),
         scale_(1 / ((xx_ * yy_ - xy_ * xy_) * step)) {}
 
   DIC_HOST_DEVICE Slopes slopes(const DataMoments& f) const {
-    const double xf = f.x - m_.x * f.sum / m_.n, yf = f.y - m_.y * f.sum / m_.n;
+    const double xf = f.x - x_ * f.sum, yf = f.y - y_ * f.sum;
     return {(yy_ * xf - xy_ * yf) * scale_, (xx_ * yf - xy_ * xf) * scale_};
   }
 
  private:
-  NodeMoments m_;
-  double xx_, xy_, yy_, scale_;
+  double x_, y_;         ///< means
+  double xx_, xy_, yy_;  ///< about them
+  double scale_;
 };
 
 /// The bits of `usable` that bits of `reached` connect with by steps to neighbouring bits: runs of usable

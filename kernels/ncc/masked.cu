@@ -1,0 +1,509 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "ncc/find_peak.cuh"
+#include "ncc/variants.hpp"
+
+// Correlation of references of which only some elements count. These references are copied with zeros in
+// place of the others, so that any variant sums their products. What is left, the sums over the window under
+// the elements that count, comes from running sums along the window's rows: a run of such elements in a row
+// of the reference is the difference of two of them.
+namespace dic::kernels {
+namespace {
+
+constexpr int threads = 128;
+constexpr int warps = threads / warp_size;
+constexpr unsigned all_lanes = 0xffffffffu;
+
+// ---- References without the elements that do not count ----
+
+/// What scores need of a reference.
+template <typename T>
+struct MaskedReference {
+  Moments<T> moments;
+  std::int64_t count;  ///< elements that count
+  int x0, x1, y0, y1;  ///< elements that exist
+};
+
+/// Packed references. Rows of `pixels` are whole chunks of 16 bytes; those of `bits` whole words, with a bit
+/// for every element that counts.
+struct MaskedReferences {
+  void* pixels;
+  std::uint32_t* bits;
+  void* records;  ///< MaskedReference each
+  DevicePicture* picture;
+  MatrixPosition* positions;
+  int row_elements, row_words;
+};
+
+/// A warp copies a reference.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    mask_references(const __grid_constant__ DeviceMatrices in, const DevicePicture* masks, std::int64_t first,
+                    std::int64_t count, const __grid_constant__ MaskedReferences out) {
+  const int lane = threadIdx.x % warp_size;
+  for_each_task(count, warps, warp_index(), [&](std::int64_t task) {
+    const auto reference = load_matrix<T>(in, first + task);
+    const auto mask =
+        masks ? load_matrix<std::uint8_t>({masks, in.positions, in.count, in.height, in.width}, first + task)
+              : Matrix<std::uint8_t>{};
+    const bool exists = reference.x0 < reference.x1 && reference.y0 < reference.y1;
+    MomentSums<T> sums(exists ? reference.row(reference.y0)[reference.x0] : T{0});
+    int counted = 0;
+    for (int word = 0; word < out.row_words; ++word) {
+      const int x = word * warp_size + lane;
+      const bool column_exists = x >= reference.x0 && x < reference.x1;
+      T* pixel = static_cast<T*>(out.pixels) + task * in.height * out.row_elements + x;
+      std::uint32_t* bits = out.bits + task * in.height * out.row_words + word;
+#pragma unroll 4
+      for (int y = 0; y < in.height; ++y, pixel += out.row_elements, bits += out.row_words) {
+        const bool is_there = column_exists && y >= reference.y0 && y < reference.y1;
+        const T element = is_there ? reference.row(y)[x] : T{0};
+        const bool counts = is_there && (!masks || mask.row(y)[x] != 0);
+        if (x < out.row_elements) *pixel = counts ? element : T{0};
+        const std::uint32_t row = __ballot_sync(all_lanes, counts);
+        if (lane == 0) *bits = row;
+        if (counts) sums.add(element);
+        counted += __popc(row);
+      }
+    }
+    sums.sum_over_warp();
+    if (lane != 0) return;
+    static_cast<MaskedReference<T>*>(out.records)[task] = {sums.moments(counted), counted,      reference.x0,
+                                                           reference.x1,          reference.y0, reference.y1};
+    out.positions[task] = {0, 0, static_cast<int>(task) * in.height};
+    if (task == 0)
+      *out.picture = {out.pixels, out.row_elements * static_cast<std::ptrdiff_t>(sizeof(T)), in.width,
+                      static_cast<int>(count) * in.height};
+  });
+}
+
+// ---- Scores ----
+
+/// Sums along a row of the window, and of any number of its elements: exact for integers, where 32-bit sums
+/// of products suffice in 32 bits.
+template <typename T, typename Sum>
+using RunningSum =
+    cuda::std::conditional_t<!is_exact<T>, double,
+                             cuda::std::conditional_t<sizeof(Sum) == 4, std::uint32_t, std::int64_t>>;
+template <typename Value>
+struct alignas(2 * sizeof(Value)) Running {
+  Value sum, squares;
+};
+
+/// Shifts of a thread.
+template <typename Value>
+constexpr int most_shifts = sizeof(Value) == 4 ? 8 : 4;
+
+/// How a block does a tile of shifts, by bands of the reference's rows. Where there are few, its warps share
+/// the rows of a band.
+struct MaskedCut {
+  int columns, rows;  ///< shifts of a tile
+  int across, down;   ///< tiles
+  int parts;          ///< that rows are dealt to; threads / parts are whole warps
+  int band;           ///< rows
+  int pitch;          ///< running sums of a row of the window; there are band + rows - 1 of them
+
+  MaskedCut(const NccJob& job, int value_bytes, int shifts_of_thread) {
+    constexpr int most_bytes = 33 * 1024, most_columns = 64;
+    across = share(job.shifts.nx(), most_columns);
+    columns = share(job.shifts.nx(), across);
+    pitch = job.reference.width + columns;
+    const int fit = most_bytes / (2 * value_bytes * pitch);
+    down = share(job.shifts.ny(), std::max(std::min(threads * shifts_of_thread / columns, (fit + 1) / 2), 1));
+    rows = share(job.shifts.ny(), down);
+    band = std::min(job.reference.height, fit - rows + 1);
+    parts = std::max(threads / std::max(std::bit_ceil(static_cast<unsigned>(columns * rows)), 32u), 1u);
+  }
+  bool has_all_shifts() const { return across * down == 1; }
+
+ private:
+  static int share(int whole, int parts) { return (whole + parts - 1) / parts; }
+};
+
+/// Shared memory of a block: running sums, then the bits of the band.
+template <typename Value>
+struct BandMemory {
+  static int bytes(const MaskedCut& cut, int row_words) {
+    return static_cast<int>(sizeof(Running<Value>)) * sums(cut) +
+           static_cast<int>(sizeof(std::uint32_t)) * cut.band * row_words;
+  }
+
+  __device__ BandMemory(const MaskedCut& cut, void* memory)
+      : running(static_cast<Running<Value>*>(memory)),
+        bits(reinterpret_cast<std::uint32_t*>(running + sums(cut))) {}
+
+  Running<Value>* running;
+  std::uint32_t* bits;
+
+ private:
+  __host__ __device__ static int sums(const MaskedCut& cut) { return cut.pitch * (cut.band + cut.rows - 1); }
+};
+
+/// The running sums of some rows of a window, from (y, x) on, less `origin` (of floats: an element of the
+/// window, so that what is constant sums to exact zeros).
+template <typename T, typename Value>
+__device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int rows, int columns, int pitch,
+                           Running<Value>* shared) {
+  const int lane = threadIdx.x % warp_size;
+  for (int row = warp_index(); row < rows; row += warps) {
+    const bool row_exists = y + row >= window.y0 && y + row < window.y1;
+    Running<Value>* const line = shared + row * pitch;
+    Running<Value> before{0, 0};
+    if (lane == 0) line[0] = before;
+    for (int first = 2 * lane; first - 2 * lane < columns; first += 2 * warp_size) {
+      const auto value_at = [&](int column) {
+        const bool exists = row_exists && column >= window.x0 && column < window.x1;
+        return exists ? static_cast<Value>(window.row(y + row)[column]) - static_cast<Value>(origin)
+                      : Value{0};
+      };
+      const Value left = value_at(x + first), right = value_at(x + first + 1);
+      Running<Value> sums{left + right, left * left + right * right};
+#pragma unroll
+      for (int offset = 1; offset < warp_size; offset *= 2) {
+        const Value sum = __shfl_up_sync(all_lanes, sums.sum, offset);
+        const Value squares = __shfl_up_sync(all_lanes, sums.squares, offset);
+        if (lane >= offset) sums.sum += sum, sums.squares += squares;
+      }
+      sums.sum += before.sum, sums.squares += before.squares;
+      if (first < columns) line[first + 1] = {sums.sum - right, sums.squares - right * right};
+      if (first + 1 < columns) line[first + 2] = sums;
+      before = {__shfl_sync(all_lanes, sums.sum, warp_size - 1),
+                __shfl_sync(all_lanes, sums.squares, warp_size - 1)};
+    }
+  }
+}
+
+/// Sums over the window under the elements that count, for the shifts of a thread.
+template <typename Value>
+class SumsUnderMask {
+ public:
+  static constexpr int count = most_shifts<Value>;
+  /// Of one shift.
+  struct Sums {
+    Value sum = 0, squares = 0;
+    Value summed = 0;  ///< of floats: squares that were added or subtracted
+  };
+
+  /// The thread's shifts are number `first`, first + step, ... of the tile's.
+  __device__ SumsUnderMask(const MaskedCut& cut, int first, int step, int shifts, int shifts_x)
+      : used_((shifts + step - 1) / step) {
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const int shift = min(first + k * step, shifts - 1);
+      at_[k] = shift / shifts_x * cut.pitch + shift % shifts_x;
+    }
+  }
+
+  /// Every `step`-th row of a band from `first` on.
+  __device__ void add_rows(const BandMemory<Value>& memory, int row_words, int pitch, int first, int step,
+                           int rows) {
+    for (int row = first; row < rows; row += step) {
+      std::uint32_t before = 0, word = memory.bits[row * row_words];
+      for (int w = 0; w < row_words; ++w) {
+        const std::uint32_t after = w + 1 < row_words ? memory.bits[row * row_words + w + 1] : 0;
+        const Running<Value>* const line = memory.running + row * pitch + w * warp_size;
+        // Runs begin where the element before does not count, and end where the one behind does not.
+        for_each_bit(word & ~(word << 1 | before >> 31), [&](int bit) { add<-1>(line + bit); });
+        for_each_bit(word & ~(word >> 1 | after << 31), [&](int bit) { add<1>(line + bit + 1); });
+        before = word, word = after;
+      }
+    }
+  }
+  /// Adds what the other parts have of the thread's first shift, to part 0.
+  __device__ void add_parts(int parts, Sums* of_thread) {
+    if (parts == 1) return;
+    of_thread[threadIdx.x] = sums_[0];
+    __syncthreads();
+    for (int i = threadIdx.x + threads / parts; i < threads; i += threads / parts) {
+      sums_[0].sum += of_thread[i].sum;
+      sums_[0].squares += of_thread[i].squares;
+      sums_[0].summed += of_thread[i].summed;
+    }
+    __syncthreads();  // the memory is used again
+  }
+  template <typename T>
+  __device__ Moments<T> moments(int k, std::int64_t n, T origin) const {
+    return moments_of<T>(n, sums_[k].sum, sums_[k].squares, sums_[k].summed, origin);
+  }
+
+ private:
+  template <typename Body>
+  __device__ static void for_each_bit(std::uint32_t bits, Body&& body) {
+    for (; bits != 0; bits &= bits - 1) body(__ffs(static_cast<int>(bits)) - 1);
+  }
+  template <int kSign>
+  __device__ void add(const Running<Value>* running) {
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      if (k >= used_) break;
+      const Running<Value> here = running[at_[k]];
+      sums_[k].sum += Value(kSign) * here.sum;
+      sums_[k].squares += Value(kSign) * here.squares;
+      if constexpr (cuda::std::is_floating_point_v<Value>) sums_[k].summed += here.squares;
+    }
+  }
+
+  int used_;       ///< shifts that some thread has
+  int at_[count];  ///< where the shifts begin among the running sums of a band
+  Sums sums_[count];
+};
+
+/// What a launch writes: the scores of all shifts, or the peaks of all pairs.
+struct MaskedOutput {
+  ScoreKind kind = ScoreKind::score;
+  float* scores = nullptr;
+  Peak* peaks = nullptr;  ///< where a tile has all shifts
+};
+
+/// A block scores a tile of one pair's shifts. `frame` is that of the packed references.
+template <typename T, typename Sum>
+__global__ void __launch_bounds__(threads, is_exact<T> ? 5 : 4)
+    masked_scores(const __grid_constant__ Frame frame, const __grid_constant__ MaskedReferences references,
+                  const __grid_constant__ MaskedCut cut, Measure measure, const Sum* products,
+                  const __grid_constant__ MaskedOutput out) {
+  using Value = RunningSum<T, Sum>;
+  using Under = SumsUnderMask<Value>;
+  extern __shared__ uint4 shared[];
+  __shared__ union {
+    float scores[threads * Under::count];
+    uint4 of_thread[threads * sizeof(typename Under::Sums) / sizeof(uint4)];
+  } result;
+  const BandMemory<Value> memory(cut, shared);
+  const int h = frame.reference.height, w = frame.reference.width;
+  const int tiles = cut.across * cut.down, threads_of_part = threads / cut.parts;
+  const int part = static_cast<int>(threadIdx.x) / threads_of_part;
+  const int first_shift = static_cast<int>(threadIdx.x) % threads_of_part;
+  for_each_task(frame.pairs * tiles, 1, 0, [&](std::int64_t task) {
+    const std::int64_t pair = task / tiles;
+    const auto tile = static_cast<int>(task - pair * tiles);
+    const int x = tile % cut.across * cut.columns, y = tile / cut.across * cut.rows;
+    const int shifts_x = min(cut.columns, frame.nx - x), shifts_y = min(cut.rows, frame.ny - y);
+    const int shifts = shifts_x * shifts_y, dx = frame.dx_min + x, dy = frame.dy_min + y;
+    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const bool exists = window.x0 < window.x1 && window.y0 < window.y1;
+    const T origin = !is_exact<T> && exists ? window.row(window.y0)[window.x0] : T{0};
+    const std::int64_t index = frame.reference_of(pair);
+    const std::uint32_t* bits = references.bits + index * h * references.row_words;
+
+    Under under(cut, first_shift, threads_of_part, shifts, shifts_x);
+    for (int first = 0; first < h; first += cut.band) {
+      const int rows = min(cut.band, h - first);
+      stage_rows(window, origin, dy + first, dx, rows + shifts_y - 1, w + shifts_x - 1, cut.pitch,
+                 memory.running);
+      for (int i = threadIdx.x; i < rows * references.row_words; i += threads)
+        memory.bits[i] = bits[first * references.row_words + i];
+      __syncthreads();
+      under.add_rows(memory, references.row_words, cut.pitch, part, cut.parts, rows);
+      __syncthreads();  // the running sums are overwritten for the next band or task
+    }
+    under.add_parts(cut.parts, reinterpret_cast<typename Under::Sums*>(result.of_thread));
+
+    const MaskedReference<T> reference = static_cast<const MaskedReference<T>*>(references.records)[index];
+#pragma unroll
+    for (int k = 0; k < Under::count; ++k) {
+      const int shift = first_shift + k * threads_of_part;
+      if (part != 0 || shift >= shifts) break;
+      const int column = shift % shifts_x, row = shift / shifts_x;
+      const int sx = dx + column, sy = dy + row;
+      const bool inside = sx + reference.x0 >= window.x0 && sx + reference.x1 <= window.x1 &&
+                          sy + reference.y0 >= window.y0 && sy + reference.y1 <= window.y1;
+      const std::int64_t place = (pair * frame.ny + y + row) * frame.nx + x + column;
+      const float value = inside ? score<T>(measure, reference.count, products[place], reference.moments,
+                                            under.moments(k, reference.count, origin))
+                                 : undefined;
+      if (out.peaks)
+        result.scores[shift] = value;
+      else
+        out.scores[place] = out.kind == ScoreKind::value ? value_of(value, measure) : value;
+    }
+    if (!out.peaks) return;
+    __syncthreads();
+    find_peak(frame, measure, result.scores, out.peaks + pair);
+    __syncthreads();  // the scores are overwritten for the next task
+  });
+}
+
+// ---- Memory, and the launches ----
+
+/// The references of a job's pairs: a stretch of its references.
+struct ReferenceRange {
+  std::int64_t first, count;
+
+  explicit ReferenceRange(const NccJob& job) {
+    const std::int64_t m = make_frame(job).windows_per_reference;
+    first = job.first_pair / m;
+    count = (job.first_pair + job.pairs - 1) / m - first + 1;
+  }
+};
+
+/// Hands out parts of the memory; with no memory it counts how much they need.
+class Arena {
+ public:
+  explicit Arena(void* memory) : memory_(static_cast<char*>(memory)) {}
+  void* take(std::size_t bytes) {
+    constexpr std::size_t alignment = 256;
+    void* const part = memory_ + used_;
+    used_ += (bytes + alignment - 1) / alignment * alignment;
+    return part;
+  }
+  template <typename Row>
+  Row* take(std::size_t count) {
+    return static_cast<Row*>(take(count * sizeof(Row)));
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  char* memory_;
+  std::size_t used_ = 0;
+};
+
+std::size_t element_bytes(ScalarType type) {
+  std::size_t bytes = 0;
+  visit_scalar(type, [&]<typename T>(T) { bytes = sizeof(T); });
+  return bytes;
+}
+
+MaskedReferences place_references(const NccJob& job, Arena& arena) {
+  constexpr std::size_t largest_record = sizeof(MaskedReference<double>);
+  const std::size_t element = element_bytes(job.type), chunk = 16;
+  const auto count = static_cast<std::size_t>(ReferenceRange(job).count);
+  const std::size_t rows = count * job.reference.height;
+  const std::size_t row_bytes = (job.reference.width * element + chunk - 1) / chunk * chunk;
+  const int row_words = (job.reference.width + warp_size - 1) / warp_size;
+  return {.pixels = arena.take(rows * row_bytes),
+          .bits = arena.take<std::uint32_t>(rows * row_words),
+          .records = arena.take(count * largest_record),
+          .picture = arena.take<DevicePicture>(1),
+          .positions = arena.take<MatrixPosition>(count),
+          .row_elements = static_cast<int>(row_bytes / element),
+          .row_words = row_words};
+}
+
+/// Queues packing the references of the job's pairs; the job with these.
+NccJob with_masked_references(const NccJob& job, const MaskedReferences& references, StreamHandle stream) {
+  const ReferenceRange range(job);
+  visit_scalar(job.type, [&]<typename T>(T) {
+    mask_references<T><<<grid_size(range.count, warps), threads, 0, stream>>>(
+        job.reference, job.masks, range.first, range.count, references);
+  });
+  check_launch(describe("masking of the references", job));
+  const std::int64_t m = make_frame(job).windows_per_reference;
+  NccJob packed = job;
+  packed.reference.pictures = references.picture;
+  packed.reference.positions = references.positions;
+  packed.reference.count = range.count;
+  packed.first_pair -= range.first * m;
+  if (job.form == Form::n_to_m) return packed;  // whose references share the windows
+  packed.search.positions += range.first * m;
+  packed.search.count = range.count * m;
+  return packed;
+}
+
+int most_shared_bytes() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), "Reading the current device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "Reading the size of shared memory");
+  return bytes;
+}
+
+/// A fast variant for the products of a job, whatever its shifts.
+const NccVariant& products_variant(const NccJob& job) {
+  constexpr std::array by_speed{"cuda-u8-tensor", "cuda-u16-tensor", "cuda-dp4a", "cuda-registers"};
+  constexpr int of_u8_tensor = 160 * 1024;
+  const int shared = most_shared_bytes();
+  const auto can_do = [&](const NccVariant& variant) {
+    const int needs = variant.name == by_speed[0] ? of_u8_tensor
+                      : variant.shared_bytes      ? variant.shared_bytes(job)
+                                                  : 0;
+    return refusal(variant, job).empty() && needs <= shared;
+  };
+  for (const std::string_view name : by_speed) {
+    const NccVariant& variant = *std::ranges::find(ncc_variants(), name, &NccVariant::name);
+    if (can_do(variant)) return variant;
+  }
+  return *std::ranges::find(ncc_variants(), std::string_view("cuda-basic"), &NccVariant::name);
+}
+
+void launch_products(const NccJob& packed, void* out, Workspace& workspace, StreamHandle stream) {
+  launch_ncc(products_variant(packed), packed, out, workspace, stream);
+}
+
+template <typename T, typename Sum>
+MaskedCut cut_of(const NccJob& job) {
+  using Value = RunningSum<T, Sum>;
+  return MaskedCut(job, sizeof(Value), most_shifts<Value>);
+}
+
+/// Whether peaks need no surfaces in memory.
+bool has_all_shifts(const NccJob& job) {
+  bool has = false;
+  visit_types(
+      job, [&]<typename T, typename Sum>(TypePair<T, Sum>) { has = cut_of<T, Sum>(job).has_all_shifts(); });
+  return has;
+}
+
+void launch_scoring(const NccJob& job, Measure measure, const MaskedOutput& out, Arena& arena,
+                    Workspace& workspace, StreamHandle stream) {
+  const MaskedReferences references = place_references(job, arena);
+  void* const products = arena.take(job.outputs() * size_of(job.sums));
+  const NccJob packed = with_masked_references(job, references, stream);
+  launch_products(packed, products, workspace, stream);
+  visit_types(packed, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    const MaskedCut cut = cut_of<T, Sum>(packed);
+    const std::int64_t tasks = packed.pairs * cut.across * cut.down;
+    const int bytes = BandMemory<RunningSum<T, Sum>>::bytes(cut, references.row_words);
+    masked_scores<T, Sum><<<grid_size(tasks, 1), threads, bytes, stream>>>(
+        make_frame(packed), references, cut, measure, static_cast<const Sum*>(products), out);
+  });
+  check_launch(describe("scores of masked references", job));
+}
+
+}  // namespace
+
+std::string refuses_masked(const NccJob& job) {
+  bool fits = true;
+  visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    if (job.shifts.count() > 0) fits = cut_of<T, Sum>(job).band > 0;
+  });
+  return fits ? "" : "cuda-masked does references of up to about 2000 columns.";
+}
+
+std::size_t masked_workspace_bytes(const NccJob& job) {
+  Arena arena(nullptr);
+  place_references(job, arena);
+  arena.take(job.outputs() * size_of(job.sums));
+  if (!has_all_shifts(job)) {
+    arena.take(job.outputs() * sizeof(float));
+    arena.take(peaks_workspace_bytes(job));
+  }
+  return arena.used();
+}
+
+void launch_masked_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  Arena arena(workspace.memory().reserve(masked_workspace_bytes(job)));
+  launch_products(with_masked_references(job, place_references(job, arena), stream), out, workspace, stream);
+}
+
+void launch_masked_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                          Workspace& workspace, StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  Arena arena(workspace.memory().reserve(masked_workspace_bytes(job)));
+  launch_scoring(job, measure, {.kind = kind, .scores = scores}, arena, workspace, stream);
+}
+
+void launch_masked_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                         StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  Arena arena(workspace.memory().reserve(masked_workspace_bytes(job)));
+  if (has_all_shifts(job)) return launch_scoring(job, measure, {.peaks = peaks}, arena, workspace, stream);
+  auto* const scores = arena.take<float>(job.outputs());
+  void* const memory = arena.take(peaks_workspace_bytes(job));
+  launch_scoring(job, measure, {.scores = scores}, arena, workspace, stream);
+  launch_peaks(job, measure, scores, peaks, memory, stream);
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,136 @@
+#include <cmath>
+#include <dic/kernels/ncc.hpp>
+
+#include "kernels/device_data.hpp"
+#include "kernels/gpu.hpp"
+#include "kernels/ncc_cases.hpp"
+
+// References that hang over the border of their picture, which Correlator does not let through: the device
+// pipeline's subsets that the border cuts. Scores against float64 straight from the definition.
+namespace dic::test {
+namespace {
+
+using kernels::DeviceBuffer;
+using kernels::NccJob;
+using kernels::ScoreKind;
+using kernels::Stream;
+
+constexpr int picture_w = 90, picture_h = 70;
+
+/// A picture with its masks (one picture, used as reference and current picture) on the device.
+template <typename T>
+struct Scene {
+  std::vector<T> pixels = random_values<T>(picture_w * picture_h, 3);
+  std::vector<std::uint8_t> mask;  ///< empty: all elements count
+  std::vector<MatrixPosition> references, windows;
+  int size, range;
+
+  Scene(int subset, int search, bool masked) : size(subset), range(search) {
+    if (masked) mask = random_values<std::uint8_t>(pixels.size(), 5, 3);
+    for (int y = -size; y <= picture_h; y += 7)
+      for (int x = -size; x <= picture_w; x += 11) {
+        references.push_back({0, x, y});
+        windows.push_back({0, x - range + x % 3, y - range + y % 2});
+      }
+  }
+
+  bool counts(int x, int y) const {
+    const bool exists = x >= 0 && y >= 0 && x < picture_w && y < picture_h;
+    return exists && (mask.empty() || mask[y * picture_w + x] != 0);
+  }
+  /// zncc of pair k with the reference displaced to (x, y); NaN where it is not defined: where the part of
+  /// the reference that lies in the picture does not lie in picture and window there.
+  double zncc(std::size_t k, int dx, int dy) const {
+    const MatrixPosition& r = references[k];
+    const int u = windows[k].x + dx - r.x, v = windows[k].y + dy - r.y;  // how far it moves
+    const int left = std::max(r.x, 0), right = std::min(r.x + size, picture_w);
+    const int top = std::max(r.y, 0), bottom = std::min(r.y + size, picture_h);
+    const bool inside = left + u >= std::max(windows[k].x, 0) && top + v >= std::max(windows[k].y, 0) &&
+                        right + u <= std::min(windows[k].x + size + 2 * range, picture_w) &&
+                        bottom + v <= std::min(windows[k].y + size + 2 * range, picture_h);
+    if (!inside) return std::nan("");
+    double n = 0, a_sum = 0, b_sum = 0, ab = 0, aa = 0, bb = 0;
+    const auto at = [&](int x, int y) { return static_cast<double>(pixels[y * picture_w + x]); };
+    const auto for_each = [&](auto&& visit) {
+      for (int y = top; y < bottom; ++y)
+        for (int x = left; x < right; ++x)
+          if (counts(x, y)) visit(at(x, y), at(x + u, y + v));
+    };
+    for_each([&](double a, double b) { ++n, a_sum += a, b_sum += b; });
+    for_each([&](double a, double b) {
+      const double p = a - a_sum / n, q = b - b_sum / n;
+      ab += p * q, aa += p * p, bb += q * q;
+    });
+    return aa * bb > 0 ? ab / std::sqrt(aa * bb) : std::nan("");
+  }
+};
+
+template <typename T>
+std::vector<float> scores_of(const Scene<T>& scene, ScalarType type) {
+  const Stream stream;
+  const DeviceRows<T> picture(picture_w, picture_h, scene.pixels, stream);
+  const DeviceRows<std::uint8_t> mask(picture_w, picture_h, scene.mask, stream);
+  const std::vector<kernels::DevicePicture> descriptions{picture.picture(), mask.picture()};
+  DeviceBuffer tables;
+  const std::size_t table = descriptions.size() * sizeof descriptions[0];
+  const std::size_t list = scene.references.size() * sizeof(MatrixPosition);
+  auto* const pictures = static_cast<kernels::DevicePicture*>(tables.reserve(table + 2 * list));
+  auto* const references = reinterpret_cast<MatrixPosition*>(pictures + descriptions.size());
+  MatrixPosition* const windows = references + scene.references.size();
+  kernels::upload(pictures, descriptions.data(), table, stream);
+  kernels::upload(references, scene.references.data(), list, stream);
+  kernels::upload(windows, scene.windows.data(), list, stream);
+
+  const auto count = static_cast<std::int64_t>(scene.references.size());
+  const int window = scene.size + 2 * scene.range;
+  const NccJob job{.form = Form::one_to_one,
+                   .type = type,
+                   .sums = kernels::sums_for_scores(type, scene.size, scene.size),
+                   .reference = {pictures, references, count, scene.size, scene.size},
+                   .search = {pictures, windows, count, window, window},
+                   .masks = scene.mask.empty() ? nullptr : pictures + 1,
+                   .shifts = {0, 2 * scene.range, 0, 2 * scene.range},
+                   .pairs = count};
+  const DeviceRows<float> scores(static_cast<int>(job.outputs()), 1, stream);
+  kernels::Workspace workspace;
+  kernels::launch_masked_scores(job, Measure::zncc, ScoreKind::score, scores.data(), workspace,
+                                stream.handle());
+  return scores.values(stream);
+}
+
+template <typename T>
+void check_scene(const Scene<T>& scene, ScalarType type) {
+  SCOPED_TRACE("subset " + std::to_string(scene.size) + " range " + std::to_string(scene.range));
+  const std::vector<float> got = scores_of(scene, type);
+  std::size_t i = 0;
+  int defined = 0;
+  for (std::size_t k = 0; k < scene.references.size(); ++k)
+    for (int dy = 0; dy <= 2 * scene.range; ++dy)
+      for (int dx = 0; dx <= 2 * scene.range; ++dx, ++i) {
+        const double want = scene.zncc(k, dx, dy);
+        const std::string where =
+            "pair " + std::to_string(k) + " shift " + std::to_string(dx) + ", " + std::to_string(dy);
+        if (std::isnan(want)) {
+          ASSERT_EQ(got[i], -std::numeric_limits<float>::infinity()) << where;
+        } else {
+          ASSERT_NEAR(got[i], want, 2e-6) << where;
+          ++defined;
+        }
+      }
+  EXPECT_GT(defined, 500);
+}
+
+using KernelsMasked = GpuTest;
+
+TEST_F(KernelsMasked, references_over_the_border) {
+  for (const bool masked : {false, true})
+    for (const auto& [size, range] : {std::pair{33, 2}, {33, 15}, {9, 5}, {41, 1}}) {
+      check_scene(Scene<std::uint8_t>(size, range, masked), ScalarType::u8);
+      check_scene(Scene<std::uint16_t>(size, range, masked), ScalarType::u16);
+      check_scene(Scene<float>(size, range, masked), ScalarType::f32);
+      if (HasFatalFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace dic::test
