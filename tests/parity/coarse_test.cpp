@@ -128,5 +128,11 @@ TEST_F(CoarseOnGpu, finds_what_the_cpu_finds_in_a_rectangle) {
   check(ScalarType::u8, mask_of([](int x, int y) { return x > 50 && x < 470 && y > 31 && y < 433; }));
 }
 
+TEST_F(CoarseOnGpu, finds_what_the_cpu_finds_under_a_mask) {
+  check(ScalarType::u8, mask_of([](int x, int y) {
+          return std::hypot(x - 260, y - 230) < 220 && std::hypot(x - 300, y - 200) > 30;
+        }));
+}
+
 }  // namespace
 }  // namespace dic::track

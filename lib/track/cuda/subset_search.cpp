@@ -41,11 +41,13 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   shape.measure = Measure::zncc;
   shape.type = pictures.current.type;
   shape.bit_depth = pictures.current.bit_depth;
+  shape.masked = pictures.cut;
   const DevicePicture* descriptions = describe(pictures, stream);
   NccJob job = correlate::cuda::job_of(shape);
   job.reference.pictures = descriptions;
   job.reference.positions = references;
   job.search.pictures = descriptions + 1;
+  if (!pictures.roi.empty()) job.masks = descriptions + 2;
   job.search.positions = windows;
   job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;
   const std::string variant = correlate::cuda::plan(shape, facts_).variant;
