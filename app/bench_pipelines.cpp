@@ -33,6 +33,18 @@ void print_track(const bench::TrackCase& shape, const bench::TrackTiming& timing
               shape.noise);
 }
 
+void print_stream(const bench::StreamTiming& timing, int frames) {
+  const auto points = static_cast<double>(timing.points);
+  const StageSeconds& stages = timing.stages;
+  std::printf("A sequence of %d frames on %s: %.1f frames/s, %.1f M points/s; %.0f points lost per frame\n",
+              frames, timing.device.c_str(), timing.frames_per_second,
+              1e-6 * points * timing.frames_per_second, timing.lost);
+  std::printf(
+      "  per frame: prepare %.2f ms, search %.2f ms, refine %.2f ms, strain %.2f ms; latency %.1f ms\n",
+      1e3 * stages.prepare, 1e3 * stages.search, 1e3 * stages.refine, 1e3 * stages.strain,
+      1e3 * timing.latency);
+}
+
 void print_match(const bench::MatchCase& shape, const bench::MatchTiming& timing, const std::string& device) {
   std::printf("Template %dx%d in %dx%d, 8 bit, on %s: %.2f ms (first %.2f ms), %.1f images/s, %.0f Gop/s\n",
               shape.template_size, shape.template_size, shape.image_size, shape.image_size, device.c_str(),
@@ -118,6 +130,7 @@ std::string resolve_device(const std::string& device) {
 
 void add_bench_track(CLI::App& bench) {
   auto shape = std::make_shared<bench::TrackCase>();
+  auto frames = std::make_shared<int>(0);
   TrackOptions& options = shape->options;
   CLI::App& command = *bench.add_subcommand("track", "Times the tracking of synthetic speckle by stage");
   command.option_defaults()->always_capture_default();
@@ -131,10 +144,13 @@ void add_bench_track(CLI::App& bench) {
              {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current picture");
   command.add_option("--device", options.device, "auto, cpu, cuda or cuda:N");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
+  command.add_option("--search", options.search, "Search range, px; -1 = automatic");
   command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
-  command.callback([shape] {
+  command.add_option("--frames", *frames, "Then track a sequence of so many frames");
+  command.callback([shape, frames] {
     const Interruption interruption;
     print_track(*shape, bench::track(*shape, interruption.token()));
+    if (*frames > 0) print_stream(bench::track_stream(*shape, *frames, interruption.token()), *frames);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/synth.hpp>
+#include <dic/track_stream.hpp>
 
 #include "bench/timing.hpp"
 
@@ -19,6 +20,7 @@ SynthOptions speckle(const TrackCase& shape) {
   synth.threads = shape.options.threads;
   synth.motion = {.kind = MotionKind::affine, .u = 5.3, .v = -3.6, .ux = 0.005, .vy = -0.002};
   synth.motion.cx = synth.motion.cy = (shape.size - 1) / 2.0;
+  synth.amounts = {0, 1, 2.0 / 3, 1.0 / 3};
   return synth;
 }
 
@@ -49,23 +51,83 @@ double median_stage(const std::vector<StageSeconds>& runs, double StageSeconds::
   return median_of(values);
 }
 
-}  // namespace
-
-TrackTiming track(const TrackCase& shape, std::stop_token stop) {
-  if (shape.repeats < 1) throw UsageError("There must be at least one repeat.");
-  if (shape.size <= 2 * kMargin + 3)
-    throw UsageError("The pictures must be larger: 40 px at every border have no points.");
-  const SynthOptions synth = speckle(shape);
-  const Image reference = synth_frame(synth, 0), current = synth_frame(synth, 1);
+Roi inner_roi(const TrackCase& shape) {
   Roi roi;
   const int side = shape.size - 2 * kMargin - 3;  // 941 px for 1024
   roi.rect = {kMargin, kMargin, side, side};
+  return roi;
+}
+
+void check(const TrackCase& shape) {
+  if (shape.size <= 2 * kMargin + 3)
+    throw UsageError("The pictures must be larger: 40 px at every border have no points.");
+}
+
+/// Adds up what comes out of a stream.
+struct StreamSums {
+  std::int64_t frames = 0, lost = 0;
+  StageSeconds stages;
+  double latency = 0;
+
+  void add(const StreamResult& result) {
+    ++frames;
+    for (const Status status : result.field.status) lost += !has_values(status);
+    stages += result.seconds;
+    latency += result.latency;
+  }
+  StreamTiming means() const {
+    const auto n = static_cast<double>(std::max<std::int64_t>(frames, 1));
+    StreamTiming timing;
+    timing.lost = static_cast<double>(lost) / n;
+    timing.latency = latency / n;
+    for (double StageSeconds::*stage :
+         {&StageSeconds::prepare, &StageSeconds::search, &StageSeconds::refine, &StageSeconds::strain})
+      timing.stages.*stage = stages.*stage / n;
+    return timing;
+  }
+};
+
+}  // namespace
+
+StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop) {
+  check(shape);
+  constexpr int kWarmUp = 8;  // frames until all memory is there
+  const SynthOptions synth = speckle(shape);
+  const Image reference = synth_frame(synth, 0);
+  std::vector<Image> shown;  // to and fro: 1/3, 2/3, 1, 2/3
+  for (const int i : {3, 2, 1, 2}) shown.push_back(synth_frame(synth, i));
+  StreamSums sums;
+  TrackStream stream(shape.options, reference, inner_roi(shape), [&](const StreamResult& result) {
+    if (result.index >= kWarmUp) sums.add(result);
+  });
+  const auto push = [&](int frame) {
+    if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");
+    stream.push(shown[frame % shown.size()]);
+  };
+  for (int i = 0; i < kWarmUp; ++i) push(i);
+  stream.finish();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < frames; ++i) push(kWarmUp + i);
+  stream.finish();
+  const double seconds = seconds_since(start);
+  StreamTiming timing = sums.means();
+  timing.points = stream.grid().points();
+  timing.frames_per_second = frames / seconds;
+  timing.device = stream.device();
+  return timing;
+}
+
+TrackTiming track(const TrackCase& shape, std::stop_token stop) {
+  if (shape.repeats < 1) throw UsageError("There must be at least one repeat.");
+  check(shape);
+  const SynthOptions synth = speckle(shape);
+  const Image reference = synth_frame(synth, 0), current = synth_frame(synth, 1);
 
   TrackTiming timing;
   std::vector<StageSeconds> runs;
   for (int repeat = 0; repeat < shape.repeats; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
-    Tracker tracker(shape.options, reference, roi);
+    Tracker tracker(shape.options, reference, inner_roi(shape));
     const Field field = tracker.track(current, stop);
     runs.push_back(tracker.seconds());
     runs.back().total = seconds_since(start);

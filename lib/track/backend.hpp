@@ -4,6 +4,7 @@
 #include <dic/image.hpp>
 #include <dic/track.hpp>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -65,10 +66,14 @@ class Backend {
   virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) = 0;
   /// What ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
-  /// "cpu" or "cuda".
+  /// "cpu", or number and name of the GPU.
   virtual std::string device() const = 0;
 };
 
 std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points);
+/// On the GPUs of these numbers, all where there is none. Defined by exactly one file of cuda/, as the build
+/// has CUDA or not. Throws DeviceError.
+std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const Points& points,
+                                   std::span<const int> ordinals);
 
 }  // namespace dic::track

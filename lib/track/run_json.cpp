@@ -120,6 +120,7 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   json["settings"] = settings(job);
   json["reference"] = summary.reference;
   json["device"] = summary.device;
+  json["device_reason"] = summary.device_reason;
   json["kernels"] = summary.kernels;
   json["points"] = summary.points;
   json["length_unit"] = job.scale_mm_per_px > 0 ? "mm" : "px";

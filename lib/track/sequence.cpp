@@ -5,6 +5,7 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "core/device_name.hpp"
 #include "track/known_result.hpp"
 #include "track/stopwatch.hpp"
 
@@ -61,6 +62,12 @@ std::int64_t measured_points(const Field& field) {
   return std::count_if(field.status.begin(), field.status.end(), has_values);
 }
 
+std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options, const Points& points) {
+  const DeviceName name = parse_device(device);
+  if (name.backend == "cpu") return open_cpu(options, points);
+  return open_cuda(options, points, name.ordinals);
+}
+
 const TrackOptions& checked(const TrackOptions& options, ImageView reference) {
   const auto problems = options.problems();
   if (!problems.empty()) throw UsageError(problems.front());
@@ -79,7 +86,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
       reference_(reference),
       roi_(rasterize(roi, reference.width, reference.height)),
       points_(make_grid(roi_, options.step)),
-      backend_(open_cpu(options_, points_)) {
+      device_(choose_device(options_.device, points_.size())),
+      backend_(open(device_.device, options_, points_)) {
   const Stopwatch watch;
   if (everywhere(roi_)) roi_ = {};
   anchor_ =

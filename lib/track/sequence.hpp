@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include "track/backend.hpp"
+#include "track/device_choice.hpp"
 
 namespace dic::track {
 
@@ -17,6 +18,8 @@ class Sequence {
 
   const Grid& grid() const { return points_.grid; }
   const Backend& backend() const { return *backend_; }
+  /// Why the backend is this one: one sentence.
+  const std::string& device_reason() const { return device_.reason; }
   /// Seconds that the reference took.
   double prepare_seconds() const { return prepare_seconds_; }
 
@@ -34,6 +37,7 @@ class Sequence {
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Image roi_;            ///< empty where it is the whole frame
   Points points_;
+  DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Anchor> anchor_;
   /// The frame before, for the strategies that may need it as the next reference.

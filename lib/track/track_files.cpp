@@ -181,6 +181,7 @@ class Run {
     summary_.seconds.write = write_seconds_;
     summary_.seconds.total = total_.seconds();
     summary_.device = stream_->device();
+    summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
     results_.finish(summary_);
   }

@@ -307,6 +307,10 @@ std::string TrackStream::device() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known_sequence().backend().device();
 }
+std::string TrackStream::device_reason() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known_sequence().device_reason();
+}
 double TrackStream::prepare_seconds() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known_sequence().prepare_seconds();

@@ -67,5 +67,6 @@ double Tracker::noise() const { return impl_->noise; }
 const StageSeconds& Tracker::seconds() const { return impl_->seconds; }
 std::vector<std::string> Tracker::kernels() const { return impl_->sequence.backend().kernels(); }
 std::string Tracker::device() const { return impl_->sequence.backend().device(); }
+std::string Tracker::device_reason() const { return impl_->sequence.device_reason(); }
 
 }  // namespace dic

@@ -468,6 +468,20 @@ TEST(BenchTrack, StagesAddUpAndTheMotionIsFound) {
   EXPECT_THROW(track(shape), UsageError);
 }
 
+TEST(BenchTrack, AStreamKeepsItsPoints) {
+  TrackCase shape;
+  shape.size = 200;
+  shape.options.threads = 1;
+  const StreamTiming timing = track_stream(shape, 5);
+  EXPECT_EQ(timing.points, 24 * 24);  // 117 px at step 5
+  EXPECT_LT(timing.lost, 0.05 * static_cast<double>(timing.points));
+  EXPECT_GT(timing.frames_per_second, 0);
+  EXPECT_GT(timing.stages.refine, 0);
+  EXPECT_GT(timing.latency, timing.stages.refine);
+  shape.size = 80;
+  EXPECT_THROW(track_stream(shape, 5), UsageError);
+}
+
 TEST(BenchMatch, TheTemplateIsFound) {
   MatchCase shape;
   shape.template_size = 32;

@@ -191,6 +191,19 @@ struct TrackTiming {
 /// UsageError, DeviceError, Cancelled.
 TrackTiming track(const TrackCase& shape, std::stop_token stop = {});
 
+/// How a TrackStream keeps up with frames that are in host memory: means over the frames.
+struct StreamTiming {
+  std::int64_t points = 0;  ///< of the grid
+  double lost = 0;          ///< points of a frame that were not measured
+  double frames_per_second = 0;
+  StageSeconds stages;  ///< of a frame: prepare, search, refine, strain
+  double latency = 0;   ///< seconds from a push to its result, while others are under way
+  std::string device;
+};
+/// Pushes `frames` frames of the case's speckle, whose motion grows and shrinks by a third of track()'s from
+/// frame to frame, as fast as the stream takes them. Throws as track() does.
+StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop = {});
+
 struct MatchCase {
   int template_size = 64;  ///< side, px
   int image_size = 2048;   ///< side, px

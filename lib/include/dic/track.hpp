@@ -36,8 +36,9 @@ struct TrackOptions {
   double noise = -1;
   OutlierOptions outliers;
   StrainOptions strain;
-  std::string device = "auto";  ///< auto, cpu, cuda, cuda:N, cuda:all
-  int threads = 0;              ///< 0 = one per core
+  /// cpu, cuda (the first GPU), cuda:N, or auto: a GPU where there is one and the points are worth its start.
+  std::string device = "auto";
+  int threads = 0;  ///< 0 = one per core
   std::vector<std::string> problems() const;
 };
 
@@ -88,8 +89,10 @@ class Tracker {
   const StageSeconds& seconds() const;
   /// Correlation variants and SIMD targets that ran.
   std::vector<std::string> kernels() const;
-  /// "cpu" or the GPU's name.
+  /// "cpu", or number and name of the GPU: "cuda:0, NVIDIA H100 80GB HBM3".
   std::string device() const;
+  /// Why it was chosen: one sentence.
+  std::string device_reason() const;
 
  private:
   struct Impl;
@@ -129,7 +132,7 @@ struct TrackSummary {
   std::int64_t points = 0;
   std::vector<FrameSummary> frames;
   StageSeconds seconds;
-  std::string device;
+  std::string device, device_reason;  ///< see Tracker
   std::vector<std::string> kernels;
   bool interrupted = false;  ///< ended by the stop token; what was finished is saved
   std::filesystem::path output;

@@ -72,6 +72,7 @@ class TrackStream {
   /// See Tracker.
   std::vector<std::string> kernels() const;
   std::string device() const;
+  std::string device_reason() const;
   /// Seconds that preparing the reference took.
   double prepare_seconds() const;
 

@@ -19,18 +19,16 @@ namespace {
 struct Shared {
   TrackOptions options;
   const Points& points;
-  std::string device;
   Correlator correlator;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p, std::string name)
-      : options(o), points(p), device(std::move(name)), correlator(device, o.threads) {}
+  Shared(const TrackOptions& o, const Points& p) : options(o), points(p), correlator("cpu", o.threads) {}
 };
 
 class CpuAnchor final : public Anchor {
  public:
   CpuAnchor(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets)
-      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.device) {
+      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
@@ -104,8 +102,7 @@ class CpuAnchor final : public Anchor {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const TrackOptions& options, const Points& points, const std::string& device)
-      : shared_(options, points, device) {}
+  CpuBackend(const TrackOptions& options, const Points& points) : shared_(options, points) {}
 
   std::shared_ptr<const Frame> take(ImageView picture) override {
     return std::make_shared<HostFrame>(picture);
@@ -116,24 +113,16 @@ class CpuBackend final : public Backend {
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};
   }
-  std::string device() const override { return shared_.correlator.device().backend; }
+  std::string device() const override { return "cpu"; }
 
  private:
   Shared shared_;
 };
 
-std::string chosen_device(const std::string& device) {
-  if (device == "cuda:all")
-    throw DeviceError(
-        "Tracking on several GPUs at once is not supported yet; choose --device cuda or cuda:N.");
-  // `auto` stays on the CPU until the whole pipeline can stay on the GPU.
-  return device == "auto" ? "cpu" : device;
-}
-
 }  // namespace
 
 std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points) {
-  return std::make_unique<CpuBackend>(options, points, chosen_device(options.device));
+  return std::make_unique<CpuBackend>(options, points);
 }
 
 }  // namespace dic::track

@@ -20,8 +20,7 @@ class HostFrame final : public Frame {
 /// What is known of an anchor before any frame is seen.
 class ReferenceSide {
  public:
-  ReferenceSide(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
-                const std::string& device);
+  ReferenceSide(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView picture() const { return static_cast<const HostFrame&>(*frame_).picture.view(); }

@@ -1,0 +1,103 @@
+#include "track/cuda/device_field.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace dic::track::cuda {
+namespace {
+
+using kernels::FieldArrays;
+
+/// Lays arrays one after the other into a block; without a block it only counts.
+class Layout {
+ public:
+  explicit Layout(void* block) : block_(static_cast<std::byte*>(block)) {}
+
+  template <typename T>
+  void place(T*& array, std::int64_t count) {
+    constexpr std::size_t alignment = 256;
+    if (block_) array = reinterpret_cast<T*>(block_ + bytes_);
+    bytes_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* block_;
+  std::size_t bytes_ = 0;
+};
+
+/// Places a field in a block. Returns its size in bytes.
+std::size_t place(void* block, std::int64_t nodes, FieldArrays& arrays, double*& noise) {
+  Layout layout(block);
+  layout.place(noise, 1);
+  for (double* FieldArrays::*array : {&FieldArrays::u, &FieldArrays::v}) layout.place(arrays.*array, nodes);
+  for (float* FieldArrays::*array :
+       {&FieldArrays::zncc, &FieldArrays::sigma_u, &FieldArrays::sigma_v, &FieldArrays::exx,
+        &FieldArrays::eyy, &FieldArrays::exy, &FieldArrays::e1, &FieldArrays::e2, &FieldArrays::von_mises})
+    layout.place(arrays.*array, nodes);
+  layout.place(arrays.status, nodes);
+  layout.place(arrays.iterations, nodes);
+  return layout.bytes();
+}
+
+std::size_t bytes_of(std::int64_t nodes) {
+  FieldArrays arrays;
+  double* noise = nullptr;
+  return place(nullptr, nodes, arrays, noise);
+}
+
+/// The field as the host keeps it. Most of the time goes into new pages of memory, which threads make side by
+/// side.
+Field field_of(const FieldArrays& a, std::int64_t nodes) {
+  Field f;
+  StrainField& strain = f.strain;
+  std::vector<std::function<void()>> copies;
+  const auto copy = [&](auto& to, const auto* from) {
+    copies.emplace_back([&to, from, nodes] { to.assign(from, from + nodes); });
+  };
+  copy(f.u, a.u), copy(f.v, a.v);
+  copy(f.zncc, a.zncc), copy(f.sigma_u, a.sigma_u), copy(f.sigma_v, a.sigma_v);
+  copy(strain.exx, a.exx), copy(strain.eyy, a.eyy), copy(strain.exy, a.exy);
+  copy(strain.e1, a.e1), copy(strain.e2, a.e2), copy(strain.von_mises, a.von_mises);
+  copy(f.status, a.status), copy(f.iterations, a.iterations);
+
+  constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
+  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(nodes / nodes_per_thread, 1, 4)));
+  pool.parallel_for(std::ssize(copies), 1, [&](std::int64_t begin, std::int64_t, int) { copies[begin](); });
+  return f;
+}
+
+}  // namespace
+
+DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory)
+    : nodes_(nodes), memory_(std::move(memory)) {
+  memory_->on_host.reserve(bytes_of(nodes));
+  place(memory_->on_device.reserve(bytes_of(nodes)), nodes, arrays_, noise_);
+}
+
+void DeviceField::download(const kernels::Stream& stream) const {
+  kernels::download(memory_->on_host.data(), memory_->on_device.data(), bytes_of(nodes_), stream);
+  memory_->done.record(stream);
+}
+
+Measured DeviceField::read(const DeviceFrame& frame) const {
+  memory_->done.synchronize("the measurement of a frame");
+  FieldArrays arrays;
+  double* noise = nullptr;
+  place(memory_->on_host.data(), nodes_, arrays, noise);
+  Measured measured;
+  measured.field = field_of(arrays, nodes_);
+  measured.noise = *noise;
+  measured.seconds.prepare = frame.seconds();
+  measured.seconds.search = memory_->search.seconds();
+  measured.seconds.refine = memory_->refine.seconds();
+  measured.seconds.strain = memory_->strain.seconds();
+  return measured;
+}
+
+}  // namespace dic::track::cuda

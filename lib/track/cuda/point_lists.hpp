@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/points.hpp>
+#include <string>
+
+namespace dic::track::cuda {
+
+/// Lists of points that kernels fill, and counts whose lists lie elsewhere. The host reads all lengths at
+/// once: that is what it waits for while a frame is measured.
+class PointLists {
+ public:
+  enum Name { without, whole, cut, again_whole, again_cut, lost, tasks, fresh, names };
+
+  /// Room for `points` in every list. Empties all.
+  void reserve(std::int64_t points, const kernels::Stream& stream) {
+    points_ = points;
+    memory_.reserve<std::int32_t>(names * points);
+    kernels::fill(counts_.reserve<std::int32_t>(names), 0, names * sizeof(std::int32_t), stream.handle());
+    on_host_.reserve<std::int32_t>(names);
+  }
+
+  kernels::PointList operator[](Name name) const {
+    return {static_cast<std::int32_t*>(memory_.data()) + name * points_, count(name)};
+  }
+  std::int32_t* count(Name name) const { return static_cast<std::int32_t*>(counts_.data()) + name; }
+
+  /// Waits for the lengths; `what` names the work before them in the message of an error.
+  void read(const kernels::Stream& stream, const std::string& what) {
+    kernels::download(on_host_.data(), counts_.data(), names * sizeof(std::int32_t), stream);
+    stream.synchronize(what);
+  }
+  /// As read last.
+  std::int64_t size(Name name) const { return static_cast<const std::int32_t*>(on_host_.data())[name]; }
+
+ private:
+  std::int64_t points_ = 0;
+  kernels::DeviceBuffer memory_, counts_;
+  kernels::PinnedBuffer on_host_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,96 @@
+#include "track/cuda/reference_side.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace dic::track::cuda {
+namespace {
+
+template <typename T>
+T* uploaded(kernels::DeviceBuffer& buffer, const std::vector<T>& values, const kernels::Stream& stream) {
+  T* to = buffer.reserve<T>(values.size());
+  kernels::upload(to, values.data(), values.size() * sizeof(T), stream);
+  return to;
+}
+
+std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
+  return {indices.begin(), indices.end()};
+}
+
+bool in_place(const MaterialPoint& m) {
+  return m.status == Status::ok && m.u == 0 && m.v == 0 && m.variance_u == 0 && m.variance_v == 0;
+}
+
+}  // namespace
+
+DevicePoints::DevicePoints(const Points& points, const kernels::Stream& stream)
+    : size_(points.size()), grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr} {
+  grid_.inside = uploaded(inside_, points.grid.inside, stream);
+  uploaded(point_at_, narrowed(points.point_at), stream);
+  uploaded(node_of_, narrowed(points.node_of), stream);
+}
+
+kernels::GridPoints DevicePoints::points() const {
+  return {.nx = grid_.nx,
+          .ny = grid_.ny,
+          .point_at = static_cast<const std::int32_t*>(point_at_.data()),
+          .node_of = static_cast<const std::int32_t*>(node_of_.data()),
+          .count = size_};
+}
+
+ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
+                             Subsets subsets, const RefineOptions& options,
+                             Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream)
+    : frame_(std::move(frame)),
+      memory_(std::move(memory)),
+      host_roi_(std::move(subsets.roi)),
+      points_(points.points()) {
+  frame_->hold(stream);
+  place_roi(stream);
+  const ImageView& picture = frame_->picture;
+  reference_.layout = kernels::PlaneLayout(picture.width, picture.height);
+  auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(reference_.layout.elements()) +
+                 reference_.layout.origin();
+  auto* largest = memory_->largest.reserve<float>(1);
+  kernels::launch_reference_pixels(picture, roi_, options.interpolation, pixels, largest, stream.handle());
+  reference_.pixels = pixels;
+  reference_.largest = largest;
+
+  place_subsets(subsets, stream);
+  auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());
+  auto* matrices = memory_->matrices.reserve<float>(points.size() * kernels::matrix_floats(options.order));
+  kernels::launch_prepare_subsets(reference_, options, points_.x, points_.y, points.size(), prepared,
+                                  matrices, stream.handle());
+  if (material_) kernels::launch_mark_lost(material_, points.size(), prepared, stream.handle());
+  points_.subsets = prepared;
+  memory_->tracked.reserve<kernels::TrackedPoint>(points.size());
+  frame_->release_after(stream);
+}
+
+CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
+  if (!coarse_)
+    coarse_.emplace(frame_->picture, host_roi_.empty() ? ImageView{} : host_roi_.view(), memory_->coarse,
+                    stream);
+  return *coarse_;
+}
+
+void ReferenceSide::place_roi(const kernels::Stream& stream) {
+  if (host_roi_.empty()) return;
+  roi_ = host_roi_.view();
+  const std::size_t bytes = roi_.row_bytes * roi_.height;
+  void* to = memory_->roi.reserve(bytes);
+  kernels::upload(to, roi_.data, bytes, stream);
+  roi_.data = to;
+}
+
+void ReferenceSide::place_subsets(const Subsets& subsets, const kernels::Stream& stream) {
+  std::vector<int> centres = subsets.x;
+  centres.insert(centres.end(), subsets.y.begin(), subsets.y.end());
+  points_.x = uploaded(memory_->centres, centres, stream);
+  points_.y = points_.x + subsets.x.size();
+  if (!std::ranges::all_of(subsets.material, in_place))
+    material_ = uploaded(memory_->material, subsets.material, stream);
+}
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/fields.hpp>
+#include <dic/kernels/points.hpp>
+#include <dic/kernels/refine.hpp>
+#include <memory>
+#include <optional>
+
+#include "track/backend.hpp"
+#include "track/cuda/coarse.hpp"
+#include "track/cuda/device_frame.hpp"
+#include "track/cuda/pool.hpp"
+
+namespace dic::track::cuda {
+
+/// A grid's points in device memory.
+class DevicePoints {
+ public:
+  DevicePoints(const Points& points, const kernels::Stream& stream);
+
+  std::int64_t size() const { return size_; }
+  kernels::DeviceGrid grid() const { return grid_; }
+  /// Without centres and subsets, which belong to a reference.
+  kernels::GridPoints points() const;
+
+ private:
+  std::int64_t size_;
+  kernels::DeviceGrid grid_;
+  kernels::DeviceBuffer inside_, point_at_, node_of_;
+};
+
+/// Memory of what is known of an anchor before any frame is seen.
+struct ReferenceMemory {
+  kernels::DeviceBuffer pixels, largest, roi, centres, material, subsets, matrices, tracked;
+  CoarseMemory coarse;
+};
+
+/// What is known of an anchor before any frame is seen.
+class ReferenceSide {
+ public:
+  ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame, Subsets subsets,
+                const RefineOptions& options, Pool<ReferenceMemory>::Loan memory,
+                const kernels::Stream& stream);
+
+  const DeviceFrame& frame() const { return *frame_; }
+  /// Made when first asked for.
+  CoarseReference& coarse(const kernels::Stream& stream);
+  ImageView roi() const { return roi_; }  ///< device memory; empty = everywhere
+  const kernels::GridPoints& points() const { return points_; }
+  const kernels::RefineReference& reference() const { return reference_; }
+  const float* matrices() const { return static_cast<const float*>(memory_->matrices.data()); }
+  /// Null where the points lie as in the original reference.
+  const MaterialPoint* material() const { return material_; }
+  kernels::TrackedPoint* tracked() const {
+    return static_cast<kernels::TrackedPoint*>(memory_->tracked.data());
+  }
+
+ private:
+  void place_roi(const kernels::Stream& stream);
+  void place_subsets(const Subsets& subsets, const kernels::Stream& stream);
+
+  std::shared_ptr<const DeviceFrame> frame_;
+  Pool<ReferenceMemory>::Loan memory_;
+  Image host_roi_;
+  std::optional<CoarseReference> coarse_;
+  ImageView roi_;
+  kernels::GridPoints points_;
+  kernels::RefineReference reference_;
+  const MaterialPoint* material_ = nullptr;
+};
+
+}  // namespace dic::track::cuda

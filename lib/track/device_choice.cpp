@@ -1,0 +1,23 @@
+#include "track/device_choice.hpp"
+
+#include "core/cuda_devices.hpp"
+
+namespace dic::track {
+namespace {
+
+/// Starting a GPU takes as long as some cores take for this many points in a few frames.
+constexpr std::int64_t kPointsForGpu = 5000;
+
+}  // namespace
+
+DeviceChoice choose_device(const std::string& wanted, std::int64_t points) {
+  if (wanted != "auto") return {wanted, "It was asked for."};
+  if (points < kPointsForGpu)
+    return {"cpu", "Automatic: " + std::to_string(points) + " points are measured before a GPU is ready."};
+  std::string none;
+  const auto devices = cuda_devices(none);
+  if (devices.empty()) return {"cpu", "Automatic: " + none};
+  return {devices.front().name, "Automatic: " + std::to_string(points) + " points are worth a GPU."};
+}
+
+}  // namespace dic::track

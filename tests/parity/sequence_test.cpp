@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dic/image_io.hpp>
+#include <dic/synth.hpp>
+#include <dic/track.hpp>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/gpu.hpp"
+
+// Whole measurements on the GPU against those on the CPU, which other tests hold against known motion.
+namespace dic {
+namespace {
+
+struct Sequence {
+  std::string name;
+  SynthOptions synth;
+  TrackOptions options;
+  Roi roi;
+};
+void PrintTo(const Sequence& sequence, std::ostream* out) { *out << sequence.name; }
+
+std::vector<Image> frames_of(const SynthOptions& synth) {
+  std::vector<Image> frames;
+  for (std::size_t i = 0; i < synth.amounts.size(); ++i)
+    frames.push_back(synth_frame(synth, static_cast<int>(i)));
+  return frames;
+}
+
+std::vector<Field> track_on(const std::string& device, TrackOptions options, const std::vector<Image>& frames,
+                            const Roi& roi, Grid* grid = nullptr) {
+  options.device = device;
+  Tracker tracker(options, frames[0], roi);
+  if (grid) *grid = tracker.grid();
+  std::vector<Field> fields;
+  for (std::size_t i = 1; i < frames.size(); ++i) fields.push_back(tracker.track(frames[i]));
+  return fields;
+}
+
+std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
+  std::ostringstream text;
+  int told = 0;
+  for (std::int64_t k = 0; k < grid.nodes() && told < 12; ++k) {
+    if (cpu.status[k] == gpu.status[k]) continue;
+    text << "\n  (" << grid.x(static_cast<int>(k % grid.nx)) << ", " << grid.y(static_cast<int>(k / grid.nx))
+         << "): " << to_string(cpu.status[k]) << " (zncc " << cpu.zncc[k] << ") on the CPU, "
+         << to_string(gpu.status[k]) << " (zncc " << gpu.zncc[k] << ") on the GPU";
+    ++told;
+  }
+  return text.str();
+}
+
+/// Do all points in the strain window of a node have the same status?
+bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int64_t node, int half) {
+  const int i = static_cast<int>(node % grid.nx), j = static_cast<int>(node / grid.nx);
+  for (int b = std::max(0, j - half); b <= std::min(grid.ny - 1, j + half); ++b)
+    for (int a = std::max(0, i - half); a <= std::min(grid.nx - 1, i + half); ++a) {
+      const std::int64_t k = static_cast<std::int64_t>(b) * grid.nx + a;
+      if (cpu.status[k] != gpu.status[k]) return false;
+    }
+  return true;
+}
+
+/// The same status for 99.99 % of the points (two may always differ), displacements within 1e-4 px of each
+/// other, and what follows from these.
+void expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid) {
+  std::int64_t statuses = 0;
+  double largest = 0, zncc = 0, sigma = 0, strain = 0;
+  const auto distance = [](double a, double b) {
+    return std::isnan(a) && std::isnan(b) ? 0.0 : std::isnan(a - b) ? INFINITY : std::abs(a - b);
+  };
+  for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+    statuses += cpu.status[k] != gpu.status[k];
+    if (!has_values(cpu.status[k]) || !has_values(gpu.status[k])) continue;
+    largest = std::max({largest, distance(cpu.u[k], gpu.u[k]), distance(cpu.v[k], gpu.v[k])});
+    zncc = std::max(zncc, distance(cpu.zncc[k], gpu.zncc[k]));
+    sigma = std::max(sigma, distance(1, double{gpu.sigma_u[k]} / cpu.sigma_u[k]));
+    if (!same_window(cpu, gpu, grid, k, StrainOptions{}.window / 2)) continue;
+    strain = std::max({strain, distance(cpu.strain.exx[k], gpu.strain.exx[k]),
+                       distance(cpu.strain.exy[k], gpu.strain.exy[k]),
+                       distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
+  }
+  EXPECT_LE(statuses, std::max<std::int64_t>(2, grid.points() / 10000)) << differing(cpu, gpu, grid);
+  EXPECT_LE(largest, 1e-4);
+  EXPECT_LE(zncc, 1e-4);
+  EXPECT_LE(sigma, 1e-2);
+  EXPECT_LE(strain, 1e-4 / grid.step);
+}
+
+bool identical(const Field& a, const Field& b) {
+  const auto same = [](const auto& x, const auto& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(x[0])) == 0;
+  };
+  return same(a.u, b.u) && same(a.v, b.v) && same(a.zncc, b.zncc) && same(a.sigma_u, b.sigma_u) &&
+         same(a.status, b.status) && same(a.iterations, b.iterations) && same(a.strain.exx, b.strain.exx) &&
+         same(a.strain.von_mises, b.strain.von_mises);
+}
+
+class SyntheticSequence : public test::GpuTest, public testing::WithParamInterface<Sequence> {};
+
+TEST_P(SyntheticSequence, AgreesWithTheCpuAndRepeatsItself) {
+  const auto frames = frames_of(GetParam().synth);
+  Grid grid;
+  const auto cpu = track_on("cpu", GetParam().options, frames, GetParam().roi, &grid);
+  const auto gpu = track_on("cuda", GetParam().options, frames, GetParam().roi);
+  const auto again = track_on("cuda", GetParam().options, frames, GetParam().roi);
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    SCOPED_TRACE("frame " + std::to_string(i + 1));
+    EXPECT_GT(cpu[i].counts(grid)[0], grid.points() / 2);
+    expect_agreement(cpu[i], gpu[i], grid);
+    EXPECT_TRUE(identical(gpu[i], again[i]));
+  }
+}
+
+SynthOptions speckle(int width, int height, std::vector<double> amounts, const Motion& motion) {
+  SynthOptions synth;
+  synth.width = width;
+  synth.height = height;
+  synth.noise = 2;
+  synth.amounts = std::move(amounts);
+  synth.motion = motion;
+  synth.motion.cx = width / 2.0;
+  synth.motion.cy = height / 2.0;
+  return synth;
+}
+
+TrackOptions options_with(int subset, int step, int order = 1) {
+  TrackOptions options;
+  options.refine.subset = subset;
+  options.refine.order = order;
+  options.step = step;
+  return options;
+}
+
+Roi ring() {
+  const auto circle = [](double radius) {
+    Roi::Polygon polygon;
+    for (int k = 0; k < 60; ++k)
+      polygon.push_back({200 + radius * std::cos(k * M_PI / 30), 180 + radius * std::sin(k * M_PI / 30)});
+    return polygon;
+  };
+  Roi roi;
+  roi.polygons = {circle(150)};
+  roi.holes = {circle(40)};
+  return roi;
+}
+
+std::vector<Sequence> sequences() {
+  const Motion far{.u = 31.4, .v = -17.8};
+  const Motion stretch{.kind = MotionKind::affine, .u = 1.7, .v = -0.6, .ux = 0.02, .uy = 0.01, .vy = -0.01};
+  const Motion steep{.kind = MotionKind::affine, .ux = 0.08, .uy = -0.04, .vx = 0.03, .vy = -0.05};
+  const Motion crack{.kind = MotionKind::crack, .amplitude = 3, .crack_y = 150};
+  const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
+  std::vector<Sequence> all{
+      {"far", speckle(400, 360, {0, 1}, far), options_with(21, 5), {}},
+      {"growing stretch", speckle(400, 360, {0, 0.3, 0.6, 1}, stretch), options_with(31, 4), {}},
+      {"steep", speckle(400, 360, {0, 1}, steep), options_with(25, 5, 2), {}},
+      {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(21, 3), ring()},
+      {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(21, 4), {}},
+      {"translation only", speckle(301, 233, {0, 1}, far), options_with(33, 7, 0), {}},
+      {"quintic", speckle(400, 360, {0, 1}, stretch), options_with(31, 5), {}},
+      {"16 bit", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(21, 5), {}},
+      {"searched range", speckle(400, 360, {0, 1}, stretch), options_with(31, 5), {}},
+      {"frame before", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), {}},
+      {"as needed", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), ring()}};
+  all[6].options.refine.interpolation = Interpolation::quintic;
+  all[7].synth.bits = 16;
+  all[8].options.search = 15;
+  all[8].options.noise = 2;
+  all[9].options.reference_strategy = ReferenceStrategy::previous;
+  all[10].options.reference_strategy = ReferenceStrategy::automatic;
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Track, SyntheticSequence, testing::ValuesIn(sequences()), [](const auto& test) {
+  std::string name = test.param.name;
+  std::ranges::replace(name, ' ', '_');
+  return "case_" + name;
+});
+
+using TrackOnGpu = test::GpuTest;
+
+TEST_F(TrackOnGpu, MeasuresNothingWhereThereIsNothing) {
+  const Image black(300, 200, ScalarType::u8);
+  Grid grid;
+  const Field cpu = track_on("cpu", options_with(21, 5), {black, black}, {}, &grid)[0];
+  const Field gpu = track_on("cuda", options_with(21, 5), {black, black}, {})[0];
+  EXPECT_EQ(gpu.counts(grid), cpu.counts(grid));
+  EXPECT_TRUE(std::ranges::all_of(gpu.u, [](double u) { return std::isnan(u); }));
+}
+
+TEST_F(TrackOnGpu, GoesOnAfterAFrameThatShowsSomethingElse) {
+  const auto synth = speckle(300, 240, {0, 0.5, 1}, {.u = 4.2, .v = 1.3});
+  auto frames = frames_of(synth);
+  auto other = synth;
+  other.seed = 77;
+  frames.insert(frames.begin() + 2, synth_frame(other, 0));
+  const auto fields = track_on("cuda", options_with(21, 5), frames, {});
+  EXPECT_LT(std::ranges::count(fields[1].status, Status::ok), std::ssize(fields[1].status) / 20);
+  EXPECT_GT(std::ranges::count(fields[2].status, Status::ok), std::ssize(fields[2].status) * 8 / 10);
+}
+
+TEST_F(TrackOnGpu, TwoTrackersOnTwoThreadsDoNotDisturbEachOther) {
+  const auto one = frames_of(speckle(400, 360, {0, 0.3, 0.6, 1}, {.u = 8.3, .v = -2.1}));
+  const auto two = frames_of(speckle(330, 280, {0, 0.5, 1}, {.kind = MotionKind::rotation, .angle_deg = 2}));
+  const auto alone_one = track_on("cuda", options_with(21, 4), one, {});
+  const auto alone_two = track_on("cuda", options_with(31, 5, 2), two, {});
+  std::vector<Field> beside_one, beside_two;
+  std::thread thread([&] { beside_one = track_on("cuda", options_with(21, 4), one, {}); });
+  beside_two = track_on("cuda", options_with(31, 5, 2), two, {});
+  thread.join();
+  for (std::size_t i = 0; i < alone_one.size(); ++i) EXPECT_TRUE(identical(alone_one[i], beside_one[i]));
+  for (std::size_t i = 0; i < alone_two.size(); ++i) EXPECT_TRUE(identical(alone_two[i], beside_two[i]));
+}
+
+TEST_F(TrackOnGpu, SharesOfSeveralGpusGiveTheResultOfOne) {
+  const auto frames = frames_of(
+      speckle(700, 680, {0, 0.5, 1}, {.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02}));
+  const TrackOptions options = options_with(21, 3);  // more points than are worth sharing
+  const auto alone = track_on("cuda", options, frames, {});
+  for (const std::string devices : {"cuda:0,0", "cuda:0,0,0", "cuda:all"}) {
+    const auto shared = track_on(devices, options, frames, {});
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(identical(alone[i], shared[i])) << devices;
+  }
+}
+
+struct PairOfFiles {
+  const char *reference, *current;
+};
+void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
+
+class RealPair : public test::GpuTest, public testing::WithParamInterface<PairOfFiles> {};
+
+TEST_P(RealPair, AgreesWithTheCpu) {
+  const char* folder = std::getenv("DIC_REAL_DATA");
+  if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real pictures";
+  std::vector<Image> frames;
+  for (const char* file : {GetParam().reference, GetParam().current})
+    frames.push_back(read_image(std::filesystem::path(folder) / file));
+  for (const int order : {1, 2}) {
+    SCOPED_TRACE("order " + std::to_string(order));
+    Grid grid;
+    const auto options = options_with(order == 1 ? 31 : 41, 5, order);
+    const Field cpu = track_on("cpu", options, frames, {}, &grid)[0];
+    const Field gpu = track_on("cuda", options, frames, {})[0];
+    expect_agreement(cpu, gpu, grid);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, RealPair,
+    testing::Values(PairOfFiles{"challenge14/reference.tif", "challenge14/L1.tif"},
+                    PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif"},
+                    PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
+                    PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
+                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
+                    PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}));
+
+}  // namespace
+}  // namespace dic
