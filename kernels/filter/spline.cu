@@ -2,15 +2,21 @@
 #include <dic/shared/reflect.hpp>
 
 #include "common/launch.cuh"
+#include "filter/reference_pixel.cuh"
 
 // The recursive B-spline prefilter, tile by tile. A pole's memory fades within a few pixels (z^14 < 1e-8 for
-// the cubic spline), so a tile is filtered in shared memory with a halo of that width, rows then columns, and
-// the picture is read and written once. Beyond the edges, halo and margin continue the picture by point
-// reflection: the filter then needs no rule of its own for boundaries.
+// the cubic spline), so that a thread filters a short line with a halo in its registers: a column of the tile
+// as it comes from the picture, then part of a row that the columns left in shared memory. Beyond the edges,
+// halo and margin continue the picture by point reflection: the filter needs no rule of its own for
+// boundaries.
 namespace dic::kernels {
 namespace {
 
-constexpr int tile = 64;
+constexpr int tile_width = 128, tile_height = 32;
+/// Pixels that a thread filters along a row, besides the halo: with it, a row has one thread in each of some
+/// warps, whose lanes are the tile's rows.
+constexpr int part = 32;
+static_assert(tile_height == warp_size);
 
 template <int kDegree>
 struct Poles;
@@ -46,100 +52,118 @@ __device__ float continued(const ImageView& picture, int x, int y) {
   return point_reflected(row, picture.height, y);
 }
 
-/// width x height values in shared memory; an odd distance between rows keeps both directions free of bank
-/// conflicts.
-template <int kWidth, int kHeight>
-struct SharedTile {
-  static constexpr int stride = kWidth | 1;
-  static constexpr int bytes = stride * kHeight * static_cast<int>(sizeof(float));
-  float* values;
-
-  __device__ float& at(int x, int y) const { return values[y * stride + x]; }
-
-  /// The picture's pixels from (left, top) on; all threads of the block.
-  template <typename T>
-  __device__ void load(const ImageView& picture, int left, int top) const {
-    const bool inside =
-        left >= 0 && top >= 0 && left + kWidth <= picture.width && top + kHeight <= picture.height;
-    for (int k = threadIdx.x; k < kWidth * kHeight; k += blockDim.x) {
-      const int x = k % kWidth, y = k / kWidth;
-      at(x, y) = inside ? static_cast<float>(row_of<T>(picture, top + y)[left + x])
-                        : continued<T>(picture, left + x, top + y);
-    }
-    __syncthreads();
-  }
-
-  template <int kDegree>
-  __device__ void filter_rows() const {
-    for (int y = threadIdx.x; y < kHeight; y += blockDim.x) filter_line<kDegree>(&at(0, y), 1, kWidth);
-    __syncthreads();
-  }
-  /// Columns first .. first + count - 1.
-  template <int kDegree>
-  __device__ void filter_columns(int first, int count) const {
-    for (int x = threadIdx.x; x < count; x += blockDim.x)
-      filter_line<kDegree>(&at(first + x, 0), stride, kHeight);
-    __syncthreads();
-  }
-
- private:
-  /// The inverse filter without its gain. A line begins and ends as if its end values went on forever: what
-  /// that changes has faded at the halo's end.
-  template <int kDegree>
-  __device__ static void filter_line(float* line, int step, int n) {
+/// Inverse filter of the spline, less its gain, on a line in registers. It begins and ends as if its end
+/// values went on forever: what that changes has faded at the halo's end.
+template <int kDegree, int kCount>
+__device__ void filter_line(float (&line)[kCount]) {
 #pragma unroll
-    for (int pole = 0; pole < Poles<kDegree>::count; ++pole) {
-      const float z = Poles<kDegree>::z(pole);
-      float value = line[0] / (1 - z);
-      line[0] = value;
-#pragma unroll 8
-      for (int k = 1; k < n; ++k) line[k * step] = value = line[k * step] + z * value;
-      value *= -z / (1 - z);
-      line[(n - 1) * step] = value;
-#pragma unroll 8
-      for (int k = n - 2; k >= 0; --k) line[k * step] = value = z * (value - line[k * step]);
+  for (int pole = 0; pole < Poles<kDegree>::count; ++pole) {
+    const float z = Poles<kDegree>::z(pole);
+    line[0] /= 1 - z;
+#pragma unroll
+    for (int k = 1; k < kCount; ++k) line[k] += z * line[k - 1];
+    line[kCount - 1] *= -z / (1 - z);
+#pragma unroll
+    for (int k = kCount - 2; k >= 0; --k) line[k] = z * (line[k + 1] - line[k]);
+  }
+}
+
+/// Derivative of the spline at a knot.
+template <int kDegree>
+__device__ float slope(const float* c) {
+  const float near = Poles<kDegree>::near_slope * (c[1] - c[-1]);
+  return near + Poles<kDegree>::far_slope * (c[2] - c[-2]);
+}
+
+/// One tile of the picture, by a block.
+template <int kDegree>
+struct Tile {
+  static constexpr int halo = Poles<kDegree>::halo;
+  static constexpr int columns = tile_width + 2 * halo;  ///< a thread each
+  static constexpr int threads = (columns + warp_size - 1) / warp_size * warp_size;
+  static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor: for lines in registers
+  static constexpr int stride = columns | 1;  ///< in shared memory: odd, so that rows do not meet in banks
+  static constexpr int span = part + 2 * halo;
+  static_assert(part == tile_height);  // lines are equally long both ways
+
+  int left, top;  ///< pixel of the picture
+
+  /// This thread's column of the picture, halo included. scratch: tile_height rows of `stride`.
+  template <typename T>
+  __device__ void load_column(const ImageView& picture, float* scratch, float (&line)[span]) const {
+    const int x = left - halo + static_cast<int>(threadIdx.x), y = top - halo;
+    if (left >= halo && left - halo + columns <= picture.width && y >= 0 && y + span <= picture.height) {
+#pragma unroll
+      for (int k = 0; k < span; ++k) line[k] = static_cast<float>(row_of<T>(picture, y + k)[x]);
+      return;
     }
+    // A loop that is not unrolled cannot write to registers.
+#pragma unroll
+    for (int first = 0; first < span; first += tile_height) {
+      const int rows = min(tile_height, span - first);
+#pragma unroll 1
+      for (int k = 0; k < rows; ++k)
+        scratch[k * stride + threadIdx.x] = continued<T>(picture, x, y + first + k);
+#pragma unroll
+      for (int k = 0; k < rows; ++k) line[first + k] = scratch[k * stride + threadIdx.x];
+    }
+  }
+
+  __device__ static bool has_column() { return threadIdx.x < columns; }
+  /// Has the thread a part of a row?
+  __device__ static bool has_part() { return threadIdx.x < tile_width / part * warp_size; }
+  __device__ static int row() { return threadIdx.x % warp_size; }
+  __device__ static int first_of_part() { return static_cast<int>(threadIdx.x) / warp_size * part; }
+
+  /// This thread's part of a row of `values`, rows of `stride`, halo included.
+  __device__ static void load_part(const float* values, float (&line)[span]) {
+#pragma unroll
+    for (int k = 0; k < span; ++k) line[k] = values[row() * stride + first_of_part() + k];
+  }
+
+  /// Calls body(x, y) for all pixels, threads side by side.
+  template <typename Body>
+  __device__ static void each_pixel(Body&& body) {
+    for (int k = threadIdx.x; k < tile_width * tile_height; k += blockDim.x)
+      body(k % tile_width, k / tile_width);
   }
 };
 
-template <int kDegree>
-using CoefficientTile = SharedTile<tile + 2 * Poles<kDegree>::halo, tile + 2 * Poles<kDegree>::halo>;
-template <int kDegree>
-using RowTile = SharedTile<tile + 2 * Poles<kDegree>::halo, tile>;
-template <int kDegree>
-using ColumnTile = SharedTile<tile, tile + 2 * Poles<kDegree>::halo>;
-
-extern __shared__ float shared_values[];
-
-constexpr int coefficient_threads = 128, gradient_threads = 128;
-
 template <int kDegree, typename T>
-__global__ void __launch_bounds__(coefficient_threads)
+__global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     spline_coefficients(const __grid_constant__ ImageView picture, float* out, int stride) {
-  constexpr int halo = Poles<kDegree>::halo, margin = PlaneLayout::margin;
-  const int left = static_cast<int>(blockIdx.x) * tile - margin;
-  const int top = static_cast<int>(blockIdx.y) * tile - margin;
-  const CoefficientTile<kDegree> values{shared_values};
-  values.template load<T>(picture, left - halo, top - halo);
-  values.template filter_rows<kDegree>();
-  values.template filter_columns<kDegree>(halo, tile);
-  const int width = min(tile, picture.width + margin - left),
-            height = min(tile, picture.height + margin - top);
-  for (int k = threadIdx.x; k < tile * tile; k += blockDim.x) {
-    const int x = k % tile, y = k / tile;
-    if (x < width && y < height)
-      out[static_cast<std::ptrdiff_t>(top + y) * stride + left + x] = values.at(halo + x, halo + y);
+  using Tile = Tile<kDegree>;
+  constexpr int margin = PlaneLayout::margin;
+  __shared__ float values[tile_height * Tile::stride];
+  const Tile tile{static_cast<int>(blockIdx.x) * tile_width - margin,
+                  static_cast<int>(blockIdx.y) * tile_height - margin};
+  float line[Tile::span];
+  if (tile.has_column()) {
+    tile.template load_column<T>(picture, values, line);
+    filter_line<kDegree>(line);
+#pragma unroll
+    for (int k = 0; k < tile_height; ++k) values[k * Tile::stride + threadIdx.x] = line[Tile::halo + k];
   }
+  __syncthreads();
+  if (tile.has_part()) {
+    tile.load_part(values, line);
+    filter_line<kDegree>(line);
+  }
+  __syncthreads();
+  if (tile.has_part()) {
+#pragma unroll
+    for (int k = 0; k < part; ++k)
+      values[tile.row() * Tile::stride + tile.first_of_part() + k] = line[Tile::halo + k];
+  }
+  __syncthreads();
+  tile.each_pixel([&](int x, int y) {
+    const int i = tile.left + x, j = tile.top + y;
+    if (i < picture.width + margin && j < picture.height + margin)
+      out[static_cast<std::ptrdiff_t>(j) * stride + i] = values[y * Tile::stride + x];
+  });
 }
 
-/// Derivative of the spline at a knot; step: to the next coefficient.
-template <int kDegree>
-__device__ float slope(const float* c, int step) {
-  const float near = Poles<kDegree>::near_slope * (c[step] - c[-step]);
-  return near + Poles<kDegree>::far_slope * (c[2 * step] - c[-2 * step]);
-}
-
-/// Raises *largest (>= 0) to the largest value of the block's threads.
+/// Raises *largest (>= 0) to the largest value of the warp's threads.
 __device__ void raise(float* largest, float value) {
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
     value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
@@ -148,42 +172,72 @@ __device__ void raise(float* largest, float value) {
     atomicMax(reinterpret_cast<int*>(largest), __float_as_int(value));
 }
 
-template <int kDegree, typename T>
-__global__ void __launch_bounds__(gradient_threads)
-    reference_pixels(const __grid_constant__ ImageView picture, const __grid_constant__ ImageView roi,
-                     ReferencePixel* out, float* all_largest, int stride) {
-  constexpr int halo = Poles<kDegree>::halo, pixels = tile * tile / gradient_threads;
-  const int left = static_cast<int>(blockIdx.x) * tile, top = static_cast<int>(blockIdx.y) * tile;
-  const RowTile<kDegree> rows{shared_values};
-  rows.template load<T>(picture, left - halo, top);
-  float grey[pixels], dx[pixels], largest = 0;
-  const auto each_pixel = [&](auto&& body) {
-#pragma unroll
-    for (int p = 0; p < pixels; ++p) {
-      const int k = p * gradient_threads + static_cast<int>(threadIdx.x);
-      body(p, k % tile, k / tile);
+constexpr int range_threads = 128;
+
+/// Raises the range, which begins with zeros, to the picture's; a block per row.
+template <typename T>
+__global__ void __launch_bounds__(range_threads)
+    grey_range(const __grid_constant__ ImageView picture, GreyRange* range) {
+  for (int y = static_cast<int>(blockIdx.x); y < picture.height; y += gridDim.x) {
+    float largest = 0, magnitude = 0;
+#pragma unroll 8
+    for (int x = threadIdx.x; x < picture.width; x += blockDim.x) {
+      const auto grey = static_cast<float>(row_of<T>(picture, y)[x]);
+      largest = fmaxf(largest, grey);
+      magnitude = fmaxf(magnitude, fabsf(grey));
     }
-  };
-  each_pixel([&](int p, int x, int y) { grey[p] = rows.at(halo + x, y); });
+    raise(&range->largest, largest);
+    raise(&range->magnitude, magnitude);
+  }
+}
+
+template <int kDegree, typename T>
+__global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
+    reference_pixels(const __grid_constant__ ImageView picture, const __grid_constant__ ImageView roi,
+                     ReferencePixel* out, std::uint32_t* rest, const GreyRange* range, int stride) {
+  using Tile = Tile<kDegree>;
+  __shared__ float grey[tile_height * Tile::stride], dy[tile_height * Tile::stride];
+  const Tile tile{static_cast<int>(blockIdx.x) * tile_width, static_cast<int>(blockIdx.y) * tile_height};
+  const float of_unit = 1 / gradient_unit(*range);
+  float line[Tile::span];
+  if (tile.has_column()) {
+    tile.template load_column<T>(picture, grey, line);
+#pragma unroll
+    for (int k = 0; k < tile_height; ++k) grey[k * Tile::stride + threadIdx.x] = line[Tile::halo + k];
+    filter_line<kDegree>(line);
+#pragma unroll
+    for (int k = 0; k < tile_height; ++k)
+      dy[k * Tile::stride + threadIdx.x] = of_unit * slope<kDegree>(line + Tile::halo + k);
+  }
   __syncthreads();
-  rows.template filter_rows<kDegree>();
-  each_pixel([&](int p, int x, int y) { dx[p] = slope<kDegree>(&rows.at(halo + x, y), 1); });
+  if (tile.has_part()) {
+    tile.load_part(grey, line);
+    filter_line<kDegree>(line);
+  }
   __syncthreads();
-  const ColumnTile<kDegree> columns{shared_values};
-  columns.template load<T>(picture, left, top - halo);
-  columns.template filter_columns<kDegree>(0, tile);
-  each_pixel([&](int p, int x, int y) {
-    if (left + x >= picture.width || top + y >= picture.height) return;
-    const bool outermost =
-        left + x == 0 || top + y == 0 || left + x == picture.width - 1 || top + y == picture.height - 1;
-    const float dy = slope<kDegree>(&columns.at(x, halo + y), ColumnTile<kDegree>::stride);
-    const bool inside = !roi.data || row_of<std::uint8_t>(roi, top + y)[left + x] != 0;
+  float* dx = grey;
+  if (tile.has_part()) {
+#pragma unroll
+    for (int k = 0; k < part; ++k)
+      dx[tile.row() * Tile::stride + tile.first_of_part() + k] =
+          of_unit * slope<kDegree>(line + Tile::halo + k);
+  }
+  __syncthreads();
+  tile.each_pixel([&](int x, int y) {
+    const int i = tile.left + x, j = tile.top + y;
+    if (i >= picture.width || j >= picture.height) return;
+    const auto value = static_cast<float>(row_of<T>(picture, j)[i]);
+    const bool inside = !roi.data || row_of<std::uint8_t>(roi, j)[i] != 0;
+    const bool outermost = i == 0 || j == 0 || i == picture.width - 1 || j == picture.height - 1;
     // Extrapolated gradients would pull at the subset with more error than information.
-    out[static_cast<std::ptrdiff_t>(top + y) * stride + left + x] = {
-        grey[p], outermost ? 0 : dx[p], outermost ? 0 : dy, inside ? 1.0f : 0.0f};
-    largest = fmaxf(largest, grey[p]);
+    const float gx = outermost ? 0 : dx[y * Tile::stride + x],
+                gy = outermost ? 0 : dy[y * Tile::stride + Tile::halo + x];
+    const __half2 most = __floats2half2_rn(gx, gy);
+    const float2 rounded = __half22float2(most);
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(j) * stride + i;
+    out[at] = {value, inside ? bits_of(most) : outside_roi};
+    rest[at] = bits_of(__floats2half2_rn(gx - rounded.x, gy - rounded.y));
   });
-  raise(all_largest, largest);
 }
 
 // ---- launches ----
@@ -199,15 +253,10 @@ void visit(Interpolation interpolation, ScalarType type, Visitor&& visitor) {
   });
 }
 
-unsigned tiles(int length) { return static_cast<unsigned>((length + tile - 1) / tile); }
-
-/// Launches a kernel that wants more shared memory than the 48 KB that need no asking.
-template <typename Kernel, typename... Arguments>
-void launch(Kernel* kernel, dim3 grid, int threads, int shared_bytes, StreamHandle stream,
-            const Arguments&... arguments) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        "Reserving shared memory for splines");
-  kernel<<<grid, threads, shared_bytes, stream>>>(arguments...);
+/// A block per tile of width x height pixels.
+dim3 grid_of(int width, int height) {
+  const auto tiles = [](int length, int tile) { return static_cast<unsigned>((length + tile - 1) / tile); };
+  return {tiles(width, tile_width), tiles(height, tile_height)};
 }
 
 }  // namespace
@@ -215,23 +264,24 @@ void launch(Kernel* kernel, dim3 grid, int threads, int shared_bytes, StreamHand
 void launch_spline_coefficients(ImageView picture, Interpolation interpolation, float* coefficients,
                                 StreamHandle stream) {
   const PlaneLayout layout(picture.width, picture.height);
-  const dim3 grid(tiles(picture.width + 2 * layout.margin), tiles(picture.height + 2 * layout.margin));
+  const dim3 grid = grid_of(picture.width + 2 * layout.margin, picture.height + 2 * layout.margin);
   visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
-    launch(spline_coefficients<degree, T>, grid, coefficient_threads, CoefficientTile<degree>::bytes, stream,
-           picture, coefficients, layout.stride);
+    spline_coefficients<degree, T>
+        <<<grid, Tile<degree>::threads, 0, stream>>>(picture, coefficients, layout.stride);
   });
   check_launch("B-spline coefficients");
 }
 
 void launch_reference_pixels(ImageView picture, ImageView roi, Interpolation interpolation,
-                             ReferencePixel* pixels, float* largest, StreamHandle stream) {
+                             ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
+                             StreamHandle stream) {
   const PlaneLayout layout(picture.width, picture.height);
-  const dim3 grid(tiles(picture.width), tiles(picture.height));
-  fill(largest, 0, sizeof(float), stream);
+  const dim3 grid = grid_of(picture.width, picture.height);
+  fill(range, 0, sizeof(GreyRange), stream);
   visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
-    constexpr int bytes = std::max(RowTile<degree>::bytes, ColumnTile<degree>::bytes);
-    launch(reference_pixels<degree, T>, grid, gradient_threads, bytes, stream, picture, roi, pixels, largest,
-           layout.stride);
+    grey_range<T><<<grid_size(picture.height, 1), range_threads, 0, stream>>>(picture, range);
+    reference_pixels<degree, T>
+        <<<grid, Tile<degree>::threads, 0, stream>>>(picture, roi, pixels, rest, range, layout.stride);
   });
   check_launch("gradients of the reference");
 }

@@ -4,6 +4,7 @@
 #include <dic/shared/icgn.hpp>
 
 #include "common/transposed_sum.cuh"
+#include "filter/reference_pixel.cuh"
 #include "refine/deal.hpp"
 
 /// What the iterations of all variants share: the warp's state and the sums that a variant supplies.
@@ -12,11 +13,6 @@ namespace dic::kernels {
 constexpr unsigned all_lanes = 0xffffffffu;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
-
-template <typename T>
-__device__ T from_lane(T value, int source) {
-  return __shfl_sync(all_lanes, value, source);
-}
 
 struct RefineFrame {
   RefineReference reference;
@@ -37,20 +33,20 @@ constexpr int polynomial_degree = kOrder == 2 ? 2 : 1;
 template <int kOrder>
 using ShapeOf = BasicWarp<float, polynomial_degree<kOrder>>;
 
-/// Sums of g, the interpolated current values less the offset, as a lane adds them up.
+/// Sums of what a fit by mean and contrast leaves of the interpolated current values, as a lane adds them up.
 template <int kOrder>
 struct LaneSums {
   static constexpr int terms = icgn::monomial_count(kOrder), count = 3 + 2 * terms;
   using Total = TransposedSum<count>;
-  /// g, g g, f g (f as it is in the picture), then dx g i^a j^b, then dy g i^a j^b.
+  /// e, e e, f e (f as it is in the picture), then dx e i^a j^b, then dy e i^a j^b; gradients in their unit.
   float values[count] = {};
 
-  __device__ void add(float g, const ReferencePixel& f, float i, float j) {
-    values[0] += g;
-    values[1] += g * g;
-    values[2] += f.grey * g;
-    add_moments(3, g * f.dx, i, j);
-    add_moments(3 + terms, g * f.dy, i, j);
+  __device__ void add(float e, float f, float2 gradient, float i, float j) {
+    values[0] += e;
+    values[1] += e * e;
+    values[2] += f * e;
+    add_moments(3, e * gradient.x, i, j);
+    add_moments(3 + terms, e * gradient.y, i, j);
   }
 
  private:
@@ -68,15 +64,19 @@ struct LaneSums {
   }
 };
 
+/// Rows of a block where the displacement does not change along columns.
+constexpr int all_rows = 1 << 30;
+
 /// A subset under a displacement, as a variant sees it.
 template <int kOrder>
 struct Placed {
+  ShapeOf<kOrder> displacement;  ///< relative to whole pixels
+  float contrast;                ///< of the current subset over that of the reference, near the fit
+  float offset;                  ///< grey value that the fit gives where the reference is 0
   std::int32_t point;
-  int shift;                     ///< whole-pixel displacement, as a distance within a plane
-  ShapeOf<kOrder> displacement;  ///< relative to `shift`
-  float offset;                  ///< subtracted from every interpolated value, near their mean
-
-  __device__ const PreparedSubset& subset(const RefineFrame& frame) const { return frame.subsets[point]; }
+  int centre;         ///< of the subset, as an index within a plane
+  int shift;          ///< whole-pixel displacement, as a distance within a plane
+  int rows_of_block;  ///< see Sliding::rows_of_block
 };
 
 }  // namespace dic::kernels

@@ -28,23 +28,29 @@ __device__ float gathered_value(const float* coefficients, int stride, float x, 
 /// masked subset.
 template <int kDegree, int kOrder>
 struct Gathering {
-  static constexpr int most_iterations = -1;  ///< no limit of its own
+  static constexpr bool exact = true;
+  static constexpr int most_iterations = 1 << 30;
+  static constexpr float far = 1e30f;
+  __device__ static bool trusts(float) { return true; }
   __device__ static bool takes(const RefineFrame&, const PreparedSubset&) { return true; }
+  __device__ static int rows_of_block(const RefineFrame&, const Placed<kOrder>&, bool) { return all_rows; }
 
-  __device__ static bool add(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
+  __device__ static float sum(const RefineFrame& frame, const Placed<kOrder>& at) {
     LaneSums<kOrder> sums;
     const RefineReference& reference = frame.reference;
-    const PreparedSubset& s = at.subset(frame);
+    const PreparedSubset& s = frame.subsets[at.point];
     const int width = s.right - s.left + 1, stride = reference.layout.stride, lane = lane_index();
     const int down = warp_size / width, along = warp_size % width;
-    const float* centre = frame.coefficients + (s.y * stride + s.x + at.shift);
+    const float* centre = frame.coefficients + (at.centre + at.shift);
     int i = s.left + lane % width;
     for (int j = s.top + lane / width; j <= s.bottom; j += down) {
-      const ReferencePixel f = reference.pixels[(s.y + j) * stride + s.x + i];
-      if (f.weight != 0) {
+      const int index = at.centre + j * stride + i;
+      const ReferencePixel f = reference.pixels[index];
+      if (counts(f)) {
         const auto fi = static_cast<float>(i), fj = static_cast<float>(j);
         const float x = fi + at.displacement.x(fi, fj), y = fj + at.displacement.y(fi, fj);
-        sums.add(gathered_value<kDegree>(centre, stride, x, y) - at.offset, f, fi, fj);
+        const float e = gathered_value<kDegree>(centre, stride, x, y) - at.offset - at.contrast * f.grey;
+        sums.add(e, f.grey, exact_gradient(f, reference.rest[index]), fi, fj);
       }
       i += along;
       if (i > s.right) {
@@ -52,8 +58,7 @@ struct Gathering {
         ++j;
       }
     }
-    total = LaneSums<kOrder>::Total::of(sums.values);
-    return true;
+    return LaneSums<kOrder>::Total::of(sums.values);
   }
 };
 

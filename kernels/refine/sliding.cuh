@@ -7,22 +7,57 @@
 // down its rows, so that a pixel loads only degree + 1 new coefficients. It keeps to the knots at the middle
 // of its piece: where the displacement crosses a knot within the piece, the spline's polynomials are
 // continued beyond it. Every row of coefficients is reduced to a value and an x-slope at one position; a
-// pixel corrects to first order what its own position differs, and corrects the vertical weights likewise.
+// pixel corrects to first order what its own position differs, and vertical weights follow the displacement
+// to first order.
 namespace dic::kernels {
 
+/// A displacement along one column of the subset, from row to row.
+template <int kOrder>
+struct Slope {
+  float now, step, bend = 0;  ///< value; how it changes to the next row; how that changes
+
+  __device__ Slope(const Polynomial<float, polynomial_degree<kOrder>>& p, float i, float j)
+      : now(p(i, j)), step(p.y) {
+    if constexpr (kOrder == 2) {
+      step += p.xy * i + 2 * p.yy * j;
+      bend = 2 * p.yy;
+    }
+  }
+  /// From row to row: the difference from the value at j, beginning `rows` rows away.
+  __device__ void start(float rows) {
+    now = rows * (step + 0.5f * rows * bend);
+    step += (rows + 0.5f) * bend;
+  }
+  __device__ void next_step() {
+    if constexpr (kOrder == 2) step += bend;
+  }
+  __device__ void next() {
+    now += step;
+    next_step();
+  }
+};
+
 /// Weights around a position t and how they change with it: a straight line for positions whose mean square
-/// distance from t is `spread`, without bias.
-template <int kDegree>
+/// distance from t is `spread`, without bias. Fixed: they do not change.
+template <int kDegree, bool kFixed>
 struct Taps {
   float weight[kDegree + 1], slope[kDegree + 1];
 
   __device__ Taps(float t, float spread) {
-    float bend[kDegree + 1];
     scaled_spline_weights(t, weight);
-    scaled_spline_slopes(t, slope);
-    scaled_spline_bends(t, bend);
+    if constexpr (!kFixed) {
+      float bend[kDegree + 1];
+      scaled_spline_slopes(t, slope);
+      scaled_spline_bends(t, bend);
 #pragma unroll
-    for (int k = 0; k <= kDegree; ++k) weight[k] += 0.5f * spread * bend[k];
+      for (int k = 0; k <= kDegree; ++k) weight[k] += 0.5f * spread * bend[k];
+    }
+  }
+  __device__ void move(float distance) {
+    if constexpr (!kFixed) {
+#pragma unroll
+      for (int k = 0; k <= kDegree; ++k) weight[k] += distance * slope[k];
+    }
   }
   __device__ void clear() {
 #pragma unroll
@@ -30,42 +65,35 @@ struct Taps {
   }
 };
 
-/// The rows of coefficients around a pixel, reduced along x: values and x-slopes at one position.
-template <int kDegree>
+/// The rows of coefficients around a pixel, reduced along x: values and x-slopes at one position. A ring:
+/// rows keep their place, and the window turns.
+template <int kDegree, bool kFixed>
 struct RowWindow {
-  float value[kDegree + 1], slope[kDegree + 1];
+  static constexpr int rows = kDegree + 1;
+  float value[rows], slope[rows];
 
-  /// Moves down by one row.
-  __device__ void push(const float (&coefficients)[kDegree + 1], const Taps<kDegree>& x) {
-#pragma unroll
-    for (int k = 0; k < kDegree; ++k) {
-      value[k] = value[k + 1];
-      slope[k] = slope[k + 1];
-    }
-    float v = x.weight[0] * coefficients[0], s = x.slope[0] * coefficients[0];
-#pragma unroll
-    for (int k = 1; k <= kDegree; ++k) {
-      v += x.weight[k] * coefficients[k];
-      s += x.slope[k] * coefficients[k];
-    }
-    value[kDegree] = v;
-    slope[kDegree] = s;
+  /// Takes in a row as the last but one of the window after `turn` moves.
+  __device__ void push(int turn, const float (&coefficients)[rows], const Taps<kDegree, kFixed>& x) {
+    value[turn % rows] = product(x.weight, coefficients);
+    if constexpr (!kFixed) slope[turn % rows] = product(x.slope, coefficients);
   }
-  /// All rows at a position `change` further right.
-  __device__ void shift(float change) {
-#pragma unroll
-    for (int k = 0; k <= kDegree; ++k) value[k] += change * slope[k];
-  }
-  /// Less `offset`, at (dx, dy) from where the weights were taken.
-  __device__ float interpolate(const Taps<kDegree>& y, float dx, float dy, float offset) const {
-    float v = -offset, s = 0;
+  /// After `turn` moves, at a distance dx from where the weights were taken; less `fit`.
+  __device__ float interpolate(int turn, const Taps<kDegree, kFixed>& y, float dx, float fit) const {
+    float v = -fit, s = 0;
 #pragma unroll
     for (int k = 0; k <= kDegree; ++k) {
-      const float weight = y.weight[k] + dy * y.slope[k];
-      v += weight * value[k];
-      s += weight * slope[k];
+      v += y.weight[k] * value[(turn + k) % rows];
+      if constexpr (!kFixed) s += y.weight[k] * slope[(turn + k) % rows];
     }
     return v + dx * s;
+  }
+
+ private:
+  __device__ static float product(const float (&weights)[rows], const float (&coefficients)[rows]) {
+    float sum = weights[0] * coefficients[0];
+#pragma unroll
+    for (int k = 1; k < rows; ++k) sum += weights[k] * coefficients[k];
+    return sum;
   }
 };
 
@@ -94,29 +122,6 @@ struct ColumnMoments {
   }
 };
 
-/// A displacement along one column of the subset: its value and how it grows from row to row.
-template <int kOrder>
-struct Slope {
-  float now, step, bend = 0;
-
-  __device__ Slope(const Polynomial<float, polynomial_degree<kOrder>>& p, float i, float j)
-      : now(p(i, j)), step(p.y) {
-    if constexpr (kOrder == 2) {
-      step += p.xy * i + 2 * p.yy * j;
-      bend = p.yy;
-    }
-  }
-  /// From row to row: the difference from the value at j, beginning `rows` rows away.
-  __device__ void start(float rows) {
-    now = rows * (step + rows * bend);
-    step += (2 * rows + 1) * bend;
-  }
-  __device__ void next() {
-    now += step;
-    if constexpr (kOrder == 2) step += 2 * bend;
-  }
-};
-
 /// Which pixels a lane adds in one pass.
 struct Piece {
   int column, first;  ///< px from the subset's centre
@@ -125,94 +130,117 @@ struct Piece {
   bool ragged;        ///< some lanes own one row less
 };
 
-/// What a pixel reads, a row ahead of its use.
+/// What a pixel reads.
 template <int kDegree>
 struct RowInput {
   float coefficients[kDegree + 1];
   ReferencePixel pixel;
+};
 
-  __device__ RowInput(const RefineFrame& frame, int tap, int index) : pixel(frame.reference.pixels[index]) {
+/// Reads rows one after the other.
+template <int kDegree>
+struct RowReader {
+  const float* taps;
+  const ReferencePixel* pixel;
+  int stride;
+
+  __device__ RowInput<kDegree> next() {
+    RowInput<kDegree> row;
 #pragma unroll
-    for (int k = 0; k <= kDegree; ++k) coefficients[k] = frame.coefficients[tap + k];
+    for (int k = 0; k <= kDegree; ++k) row.coefficients[k] = taps[k];
+    row.pixel = *pixel;
+    int step = stride;
+    asm volatile(""
+                 : "+r"(step));  // so that it is multiplied and added in one instruction, not prepared in two
+    taps += step;
+    pixel += step;
+    return row;
   }
 };
 
-template <int kDegree, int kOrder>
-__device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>& at, const Piece& piece,
-                                  int rows_of_block) {
+template <int kDegree, bool kFixed, int kOrder>
+__device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>& at, const Piece& piece) {
   const int stride = frame.reference.layout.stride;
   const auto i = static_cast<float>(piece.column), first = static_cast<float>(piece.first);
   const float middle = first + 0.5f * static_cast<float>(piece.rows - 1);
   const float knot_x = floorf(at.displacement.x(i, middle)), knot_y = floorf(at.displacement.y(i, middle));
-  int index = (at.subset(frame).y + piece.first) * stride + at.subset(frame).x + piece.column;
-  int tap = index + at.shift + (static_cast<int>(knot_y) - kDegree / 2) * stride + static_cast<int>(knot_x) -
-            kDegree / 2;
+  const int index = at.centre + piece.first * stride + piece.column;
+  const ReferencePixel* pixels = frame.reference.pixels + index;
+  const float* taps = frame.coefficients + (index + at.shift + static_cast<int>(knot_x) - kDegree / 2 +
+                                            (static_cast<int>(knot_y) - kDegree / 2) * stride);
 
   LaneSums<kOrder> sums;
-  RowWindow<kDegree> window{};
   ColumnMoments<kOrder> moments_x, moments_y;
   const int common = piece.ragged ? piece.rows - 1 : piece.rows;
-  float position = 0;
   for (int row = 0; row < piece.rows;) {
     asm volatile("" ::: "memory");    // the displacement stays in shared memory
     const bool last = row == common;  // of a ragged piece: not every lane's
-    const int rows = last ? 1 : min(rows_of_block, common - row);
+    const int rows = last ? 1 : min(at.rows_of_block, common - row), end = row + rows;
     const auto height = static_cast<float>(rows);
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
     Slope<kOrder> x(at.displacement.x, i, j), y(at.displacement.y, i, j);
     const float spread = (height * height - 1) * (1.0f / 12);  // of the rows around their middle
-    const Taps<kDegree> across(x.now - knot_x, spread * x.step * x.step);
-    Taps<kDegree> down(y.now - knot_y, spread * y.step * y.step);
-    if (row == 0) {
+    const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
+    Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
+    // What lies below the piece may lie below the picture, where pixels are undefined.
+    const int pixel_row = last && row >= piece.owned ? row - 1 : row;
+    RowReader<kDegree> reader{taps + row * stride, pixels + (pixel_row - kDegree) * stride, stride};
+    RowWindow<kDegree, kFixed> window{};
 #pragma unroll
-      for (int k = 0; k < kDegree; ++k, tap += stride)
-        window.push(RowInput<kDegree>(frame, tap, index).coefficients, across);
-    } else {
-      window.shift(x.now - position);
-    }
-    position = x.now;
-    float offset = at.offset;
-    if (last && row >= piece.owned) {
-      down.clear();
-      offset = 0;
-      index -= stride;  // what lies below the piece may lie below the picture, where pixels are undefined
-    }
+    for (int k = 0; k < kDegree; ++k) window.push(k, reader.next().coefficients, across);
     x.start(-above);
     y.start(-above);
-    const int end = row + rows;
-
-#pragma unroll 3
-    for (; row < end; ++row) {
-      const RowInput<kDegree> input(frame, tap, index);
-      tap += stride;
-      index += stride;
-
-      window.push(input.coefficients, across);
-      const float g = window.interpolate(down, x.now, y.now, offset);
-      sums.values[0] += g;
-      sums.values[1] += g * g;
-      sums.values[2] += input.pixel.grey * g;
-      moments_x.add(input.pixel.dx, g);
-      moments_y.add(input.pixel.dy, g);
-      x.next();
-      y.next();
+    down.move(y.now);
+    float offset = at.offset, contrast = at.contrast;
+    if (row >= piece.owned) {
+      down.clear();
+      offset = contrast = 0;
     }
+
+    RowInput<kDegree> input = reader.next();
+    const auto add_row = [&](int turn) {
+      const RowInput<kDegree> ahead = reader.next();
+      window.push(turn + kDegree, input.coefficients, across);
+      const ReferencePixel f = input.pixel;
+      input = ahead;
+      const float e = window.interpolate(turn, down, x.now, offset + contrast * f.grey);
+      const float2 gradient = gradient_of(f);
+      sums.values[0] += e;
+      sums.values[1] += e * e;
+      sums.values[2] += f.grey * e;
+      moments_x.add(gradient.x, e);
+      moments_y.add(gradient.y, e);
+      x.next();
+      down.move(y.step);
+      y.next_step();
+    };
+    constexpr int group = kDegree + 1;
+    for (; end - row >= group; row += group)
+#pragma unroll
+      for (int turn = 0; turn < group; ++turn) add_row(turn);
+#pragma unroll
+    for (int turn = 0; turn < kDegree; ++turn) {
+      if (row + turn == end) break;
+      add_row(turn);
+    }
+    row = end;
   }
   const float end = first + static_cast<float>(piece.rows);
   moments_x.finish(i, end, sums.values + 3);
   moments_y.finish(i, end, sums.values + 3 + LaneSums<kOrder>::terms);
-#pragma unroll
-  for (float& value : sums.values) value = piece.owned > 0 ? value : 0;
   return sums;
 }
 
-/// How far a position may be from the one that weights were taken at, px. Displacements then differ by some
-/// 1e-5 px from those of exact weights.
-constexpr float longest_correction = 0.04f;
-/// How far beyond a knot the spline's polynomials may be continued, px.
-constexpr float longest_continuation = 0.25f;
-/// Blocks of rows with weights of their own may not be shorter.
-constexpr int least_rows_of_block = 16;
+struct SlidingLimits {
+  /// How far a position may be from the one that weights were taken at, px.
+  float correction;
+  /// How far beyond a knot the spline's polynomials may be continued, px.
+  float continuation;
+  /// Most that the displacement may change from one row to the next, px: blocks of rows would become short.
+  float steepest;
+};
+/// Displacements then differ by some 1e-5 px from those of exact weights.
+constexpr SlidingLimits usual_limits{0.04f, 0.25f, 0.016f}, loose_limits{0.12f, 0.6f, 0.04f};
 
 /// Most that the displacement changes from one row to the next.
 template <int kOrder>
@@ -224,35 +252,50 @@ __device__ float steepness(const Placed<kOrder>& at, float radius) {
   return fmaxf(of(at.displacement.x), of(at.displacement.y));
 }
 
-/// The fast variant as a whole. `takes` says whether it can do a subset at all; `add` sums up its pixels over
-/// the warp, or returns false where the deformation is too large.
+/// The fast variant as a whole. `takes` says whether it can do a subset at all; `sum` adds up its pixels over
+/// the warp.
 template <int kDegree, int kOrder>
 struct Sliding {
+  static constexpr bool exact = false;
   /// Where convergence is slow, the small errors of this variant add up.
   static constexpr int most_iterations = 8;
+  /// An iteration after a step that was no shorter, px, may be loose: others follow, and only the last one's
+  /// errors stay.
+  static constexpr float far = 0.1f;
+  /// Errors grow with those of the displacement, px (standard deviation): they are a thousandth, rarely a
+  /// hundredth of it.
+  __device__ static bool trusts(float sigma) { return sigma < 0.035f; }
 
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;
     return s.right - s.left == size - 1 && s.bottom - s.top == size - 1 && !s.weighted;
   }
 
-  __device__ static bool add(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
-    const Deal& deal = frame.deal;
-    const auto size = static_cast<float>(deal.size);
+  /// Rows that share weights; 0 where the deformation is too large.
+  __device__ static int rows_of_block(const RefineFrame& frame, const Placed<kOrder>& at, bool loose) {
+    const SlidingLimits limits = loose ? loose_limits : usual_limits;
+    const auto size = static_cast<float>(frame.deal.size);
     const float steep = steepness(at, 0.5f * size);
-    if (!(steep * least_rows_of_block <= 2 * longest_correction && steep * size <= 2 * longest_continuation))
-      return false;
-    const float blocks = ceilf(size * steep * (0.5f / longest_correction));
-    const auto rows = static_cast<int>(ceilf(size / fmaxf(blocks, 1)));
+    if (steep == 0) return all_rows;
+    if (!(steep <= limits.steepest && steep * size <= 2 * limits.continuation)) return 0;
+    const float typical = steepness(at, 0.3f * size);  // on average over the subset
+    const float blocks = fmaxf(ceilf(0.5f * size * typical / limits.correction), 1);
+    return static_cast<int>(ceilf(size / blocks));
+  }
+
+  __device__ static float sum(const RefineFrame& frame, const Placed<kOrder>& at) {
+    const Deal& deal = frame.deal;
     const int whole_passes = (deal.whole() + warp_size - 1) / warp_size, passes = whole_passes + deal.passes;
-    total = 0;
+    const bool fixed = kOrder == 0 || at.rows_of_block == all_rows;
+    float total = 0;
     for (int pass = 0; pass < passes; ++pass) {
       const Piece piece =
           pass < whole_passes ? whole_column(deal, pass) : cut_column(deal, pass - whole_passes);
-      const auto sums = slide<kDegree>(frame, at, piece, rows);
+      const auto sums =
+          fixed ? slide<kDegree, true>(frame, at, piece) : slide<kDegree, false>(frame, at, piece);
       total += LaneSums<kOrder>::Total::of(sums.values);
     }
-    return true;
+    return total;
   }
 
  private:

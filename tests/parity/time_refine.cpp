@@ -134,7 +134,8 @@ class Stages {
     upload(tasks_, tasks);
     coefficients_.reserve(layout_.elements() * sizeof(float));
     pixels_.reserve(layout_.elements() * sizeof(kernels::ReferencePixel));
-    largest_.reserve(sizeof(float));
+    rest_.reserve(layout_.elements() * sizeof(std::uint32_t));
+    range_.reserve(sizeof(kernels::GreyRange));
   }
 
   void time_splines(Interpolation interpolation) {
@@ -199,16 +200,17 @@ class Stages {
   }
   kernels::RefineReference reference(Interpolation interpolation) {
     auto* pixels = static_cast<kernels::ReferencePixel*>(pixels_.data()) + layout_.origin();
-    auto* largest = static_cast<float*>(largest_.data());
-    kernels::launch_reference_pixels(reference_, {}, interpolation, pixels, largest, stream_.handle());
-    return {pixels, largest, layout_};
+    auto* rest = static_cast<std::uint32_t*>(rest_.data()) + layout_.origin();
+    auto* range = static_cast<kernels::GreyRange*>(range_.data());
+    kernels::launch_reference_pixels(reference_, {}, interpolation, pixels, rest, range, stream_.handle());
+    return {pixels, rest, range, layout_};
   }
 
   PlaneLayout layout_;
   const Points& points_;
   Stream stream_;
   ImageView reference_, current_;
-  DeviceBuffer reference_pixels_, current_pixels_, x_, y_, tasks_, pixels_, coefficients_, largest_;
+  DeviceBuffer reference_pixels_, current_pixels_, x_, y_, tasks_, pixels_, coefficients_, rest_, range_;
   DeviceBuffer subsets_, matrices_, results_;
 };
 

@@ -99,14 +99,16 @@ class CudaBackend final : public Backend {
   void upload(const ImageView& picture, const ImageView& roi) {
     const PlaneLayout& layout = reference_.layout;
     auto* pixels = reserve<kernels::ReferencePixel>(reference_pixels_, layout.elements()) + layout.origin();
-    auto* largest = reserve<float>(largest_, 1);
+    auto* rest = reserve<std::uint32_t>(rest_, layout.elements()) + layout.origin();
+    auto* range = reserve<kernels::GreyRange>(range_, 1);
     DevicePicture mask;
     kernels::launch_reference_pixels(picture_.upload(picture, stream_),
                                      roi.empty() ? ImageView{} : mask.upload(roi, stream_),
-                                     options_.interpolation, pixels, largest, stream_.handle());
+                                     options_.interpolation, pixels, rest, range, stream_.handle());
     stream_.synchronize("gradients of the reference");
     reference_.pixels = pixels;
-    reference_.largest = largest;
+    reference_.rest = rest;
+    reference_.range = range;
   }
 
   void prepare(std::span<const int> x, std::span<const int> y) {
@@ -150,7 +152,7 @@ class CudaBackend final : public Backend {
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;
   DevicePicture picture_;
-  DeviceBuffer reference_pixels_, largest_, coefficient_plane_;
+  DeviceBuffer reference_pixels_, rest_, range_, coefficient_plane_;
   DeviceBuffer subsets_, matrices_, device_tasks_, device_results_;
 };
 

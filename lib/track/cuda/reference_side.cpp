@@ -52,10 +52,14 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   reference_.layout = kernels::PlaneLayout(picture.width, picture.height);
   auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(reference_.layout.elements()) +
                  reference_.layout.origin();
-  auto* largest = memory_->largest.reserve<float>(1);
-  kernels::launch_reference_pixels(picture, roi_, options.interpolation, pixels, largest, stream.handle());
+  auto* rest =
+      memory_->rest.reserve<std::uint32_t>(reference_.layout.elements()) + reference_.layout.origin();
+  auto* range = memory_->range.reserve<kernels::GreyRange>(1);
+  kernels::launch_reference_pixels(picture, roi_, options.interpolation, pixels, rest, range,
+                                   stream.handle());
   reference_.pixels = pixels;
-  reference_.largest = largest;
+  reference_.rest = rest;
+  reference_.range = range;
 
   place_subsets(subsets, stream);
   auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());

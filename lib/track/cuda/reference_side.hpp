@@ -32,7 +32,7 @@ class DevicePoints {
 
 /// Memory of what is known of an anchor before any frame is seen.
 struct ReferenceMemory {
-  kernels::DeviceBuffer pixels, largest, roi, centres, material, subsets, matrices, tracked;
+  kernels::DeviceBuffer pixels, rest, range, roi, centres, material, subsets, matrices, tracked;
   CoarseMemory coarse;
 };
 

@@ -16,7 +16,8 @@ namespace dic::kernels {
 /// The reference side of a refinement.
 struct RefineReference {
   const ReferencePixel* pixels = nullptr;  ///< a plane
-  const float* largest = nullptr;          ///< grey value
+  const std::uint32_t* rest = nullptr;     ///< a plane: of the gradients
+  const GreyRange* range = nullptr;        ///< of the picture
   PlaneLayout layout;
 };
 
@@ -32,11 +33,12 @@ struct PreparedSubset {
   std::uint16_t unused = 0;  ///< no uninitialized bytes leave the device
 };
 
-/// Floats per point: for every one of the N parameters a column of the inverse Hessian, then the sums of the
-/// steepest-descent images and their products with the reference over its energy.
+/// Floats per point: for every one of the N parameters the sum of its steepest-descent image and this image's
+/// product with the reference over its energy; the lower triangle of the inverse Hessian, row by row. Whole
+/// float4.
 DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
   const int parameters = order == 0 ? 2 : order == 1 ? 6 : 12;
-  return parameters * (parameters + 2);
+  return (2 * parameters + parameters * (parameters + 1) / 2 + 3) / 4 * 4;
 }
 
 /// Queues all reference-side work on `count` subsets, centred at pixels (x[k], y[k]) of the reference.

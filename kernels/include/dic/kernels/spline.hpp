@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/refine.hpp>
@@ -28,15 +29,23 @@ struct PlaneLayout {
 void launch_spline_coefficients(ImageView picture, Interpolation interpolation, float* coefficients,
                                 StreamHandle stream);
 
-/// What the refinement reads of a pixel of its reference, in one piece.
-struct alignas(16) ReferencePixel {
+/// Of the grey values of a picture.
+struct GreyRange {
+  float largest;    ///< or 0, if all are negative
+  float magnitude;  ///< largest absolute value
+};
+
+/// What the refinement reads of a pixel of its reference, in one piece. The gradient is two half floats: it
+/// is a factor of what a fit leaves, and rarely matters beyond. What rounding took off is in a plane of its
+/// own, two half floats again. See filter/reference_pixel.cuh.
+struct alignas(8) ReferencePixel {
   float grey;
-  float dx, dy;  ///< gradient of the spline, grey levels per px; 0 at the border
-  float weight;  ///< 1 inside the ROI, 0 outside
+  std::uint32_t gradient;  ///< of the spline, dx in the low half; 0 at the border, all bits outside the ROI
 };
 /// Queues the computation of a plane of reference pixels. roi: u8, in device memory, inside where not zero;
-/// empty = everywhere. largest: one value, the largest grey value, or 0 if all are negative.
+/// empty = everywhere. rest: a plane, of the gradients. range: one, of the picture.
 void launch_reference_pixels(ImageView picture, ImageView roi, Interpolation interpolation,
-                             ReferencePixel* pixels, float* largest, StreamHandle stream);
+                             ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
+                             StreamHandle stream);
 
 }  // namespace dic::kernels

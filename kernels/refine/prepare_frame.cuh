@@ -1,0 +1,80 @@
+#pragma once
+
+#include <dic/kernels/refine.hpp>
+#include <dic/shared/icgn.hpp>
+
+#include "common/launch.cuh"
+#include "filter/reference_pixel.cuh"
+
+/// What both ways to prepare subsets share.
+namespace dic::kernels {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+/// Lane `source`'s value in every lane; source may differ from lane to lane.
+template <typename T>
+__device__ T from_lane(T value, int source) {
+  return __shfl_sync(all_lanes, value, source);
+}
+
+/// What is prepared.
+struct Frame {
+  RefineReference reference;
+  int subset;
+  float flat_sd, noise_gain;
+  const int *x, *y;
+};
+
+/// The part of the subset inside the picture; status out_of_image where that is less than half of it.
+__device__ inline PreparedSubset place(const Frame& frame, std::int64_t task) {
+  PreparedSubset s;
+  s.x = frame.x[task];
+  s.y = frame.y[task];
+  const int r = frame.subset / 2;
+  s.left = static_cast<std::int16_t>(-min(r, s.x));
+  s.right = static_cast<std::int16_t>(min(r, frame.reference.layout.width - 1 - s.x));
+  s.top = static_cast<std::int16_t>(-min(r, s.y));
+  s.bottom = static_cast<std::int16_t>(min(r, frame.reference.layout.height - 1 - s.y));
+  const bool outside = s.left > 0 || s.right < 0 || s.top > 0 || s.bottom < 0;
+  const int inside = (s.right - s.left + 1) * (s.bottom - s.top + 1);
+  if (outside || 2 * inside < frame.subset * frame.subset) s.status = Status::out_of_image;
+  return s;
+}
+
+/// Sums over a subset, grey values relative to its mean; monomials i^a j^b in the order of icgn.
+template <int kOrder>
+struct Sums {
+  static constexpr int terms = icgn::monomial_count(kOrder), products = icgn::monomial_count(2 * kOrder);
+  float linear[2 * terms] = {};    ///< dx, then dy
+  float grey[2 * terms + 1] = {};  ///< f dx, f dy, then f f
+  float dx_dx[products] = {}, dx_dy[products] = {}, dy_dy[products] = {};
+
+  __device__ void add(float f, float dx, float dy, float i, float j) {
+    grey[2 * terms] += f * f;
+    float powers[2 * kOrder + 1];  // of j
+    powers[0] = 1;
+#pragma unroll
+    for (int b = 1; b <= 2 * kOrder; ++b) powers[b] = powers[b - 1] * j;
+    float of_i = 1;
+#pragma unroll
+    for (int a = 0; a <= 2 * kOrder; ++a, of_i *= i)
+#pragma unroll
+      for (int b = 0; a + b <= 2 * kOrder; ++b) add_term(a, b, of_i * powers[b], f, dx, dy);
+  }
+
+ private:
+  __device__ void add_term(int a, int b, float monomial, float f, float dx, float dy) {
+    const int k = icgn::monomial_index(a, b);
+    const float x = monomial * dx, y = monomial * dy;
+    dx_dx[k] += x * dx;
+    dx_dy[k] += x * dy;
+    dy_dy[k] += y * dy;
+    if (a + b > kOrder) return;
+    linear[k] += x;
+    linear[terms + k] += y;
+    grey[k] += f * x;
+    grey[terms + k] += f * y;
+  }
+};
+
+}  // namespace dic::kernels
