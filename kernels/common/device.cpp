@@ -33,8 +33,10 @@ void check(cudaError_t code, const std::string& what) {
   if (code == cudaSuccess) return;
   const std::string device = current_device_name();
   cudaGetLastError();  // so that a later, healthy call does not report this error again
-  throw DeviceError(what + " failed on " + device + ": " + cudaGetErrorString(code) +
-                    "; use --device cpu if this persists.");
+  const std::string advice = code == cudaErrorMemoryAllocation
+                                 ? "; fewer points or smaller pictures take less, or use --device cpu."
+                                 : "; use --device cpu if this persists.";
+  throw DeviceError(what + " failed on " + device + ": " + cudaGetErrorString(code) + advice);
 }
 
 std::vector<Device> devices(std::string* why) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "track/points.hpp"
@@ -39,11 +40,17 @@ class Result {
 /// The subsets that a reference is looked at through.
 struct Subsets {
   std::vector<int> x, y;                ///< whole-pixel centres in the reference, one for each point
-  std::vector<MaterialPoint> material;  ///< of every point
+  std::vector<MaterialPoint> material;  ///< of every point; empty where the points have not moved
   Image roi;                            ///< 0 or 255, the reference's size; empty = everywhere
 
+  /// In the original reference.
+  Subsets(const Points& points, Image region) : x(points.x), y(points.y), roi(std::move(region)) {}
   /// Puts the subsets where the points lie now. Points that were lost keep their node's place.
   Subsets(const Points& points, std::vector<MaterialPoint> moved, Image region, int width, int height);
+
+  MaterialPoint material_of(std::int64_t point) const {
+    return material.empty() ? MaterialPoint{} : material[point];
+  }
 };
 
 /// A picture that frames are compared with: the reference, or a later one that took its place.

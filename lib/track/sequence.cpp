@@ -91,9 +91,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
   const Stopwatch watch;
   if (everywhere(roi_)) roi_ = {};
   anchor_ =
-      backend_->anchor(backend_->take(reference),
-                       Subsets(points_, std::vector<MaterialPoint>(points_.size()),
-                               roi_.empty() ? Image() : copy_of(roi_), reference.width, reference.height));
+      backend_->anchor(backend_->take(reference), Subsets(points_, roi_.empty() ? Image() : copy_of(roi_)));
   reference_.data = nullptr;
   prepare_seconds_ = watch.seconds();
 }

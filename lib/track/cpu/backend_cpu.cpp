@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "track/backend.hpp"
-#include "track/cpu/refinement.hpp"
-#include "track/cpu/starts.hpp"
+#include "track/cpu/point_refinement.hpp"
+#include "track/cpu/start_search.hpp"
 #include "track/known_result.hpp"
 #include "track/noise.hpp"
 #include "track/stopwatch.hpp"
@@ -82,7 +82,7 @@ class CpuAnchor final : public Anchor {
     Field field(shared_.points.grid.nodes());
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
-      const MaterialPoint& m = reference_.subsets.material[i];
+      const MaterialPoint m = reference_.subsets.material_of(i);
       const std::int64_t node = shared_.points.node_of[i];
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;

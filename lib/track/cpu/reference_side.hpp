@@ -28,7 +28,7 @@ class ReferenceSide {
   IntegerSearch search() const { return {picture(), roi(), shapes_}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const {
-    const Status followed = subsets.material[i].status;
+    const Status followed = subsets.material_of(i).status;
     return followed != Status::ok ? followed : refiner.reference_status(i);
   }
 

@@ -64,7 +64,8 @@ class Reading {
 
 class CudaAnchor final : public Anchor {
  public:
-  CudaAnchor(Workbench& bench, const FrameCopies& reference, const Subsets& subsets) : bench_(bench) {
+  CudaAnchor(Workbench& bench, const FrameCopies& reference, const std::shared_ptr<const Subsets>& subsets)
+      : bench_(bench) {
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
       const kernels::DeviceScope scope(station.device.index);
@@ -156,7 +157,8 @@ class CudaBackend final : public Backend {
   }
 
   std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) override {
-    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*reference), subsets);
+    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*reference),
+                                        std::make_shared<const Subsets>(std::move(subsets)));
   }
 
   std::vector<std::string> kernels() const override {

@@ -1,6 +1,5 @@
 #include "track/cuda/reference_side.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,10 +15,6 @@ T* uploaded(kernels::DeviceBuffer& buffer, const std::vector<T>& values, const k
 
 std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
   return {indices.begin(), indices.end()};
-}
-
-bool in_place(const MaterialPoint& m) {
-  return m.status == Status::ok && m.u == 0 && m.v == 0 && m.variance_u == 0 && m.variance_v == 0;
 }
 
 }  // namespace
@@ -40,11 +35,11 @@ kernels::GridPoints DevicePoints::points() const {
 }
 
 ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                             Subsets subsets, const RefineOptions& options,
+                             std::shared_ptr<const Subsets> subsets, const RefineOptions& options,
                              Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream)
     : frame_(std::move(frame)),
       memory_(std::move(memory)),
-      host_roi_(std::move(subsets.roi)),
+      subsets_(std::move(subsets)),
       points_(points.points()) {
   frame_->hold(stream);
   place_roi(stream);
@@ -61,7 +56,7 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   reference_.rest = rest;
   reference_.range = range;
 
-  place_subsets(subsets, stream);
+  place_subsets(stream);
   auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());
   auto* matrices = memory_->matrices.reserve<float>(points.size() * kernels::matrix_floats(options.order));
   kernels::launch_prepare_subsets(reference_, options, points_.x, points_.y, points.size(), prepared,
@@ -74,27 +69,29 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
 
 CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
   if (!coarse_)
-    coarse_.emplace(frame_->picture, host_roi_.empty() ? ImageView{} : host_roi_.view(), memory_->coarse,
-                    stream);
+    coarse_.emplace(frame_->picture, subsets_->roi.empty() ? ImageView{} : subsets_->roi.view(),
+                    memory_->coarse, stream);
   return *coarse_;
 }
 
 void ReferenceSide::place_roi(const kernels::Stream& stream) {
-  if (host_roi_.empty()) return;
-  roi_ = host_roi_.view();
+  if (subsets_->roi.empty()) return;
+  roi_ = subsets_->roi.view();
   const std::size_t bytes = roi_.row_bytes * roi_.height;
   void* to = memory_->roi.reserve(bytes);
   kernels::upload(to, roi_.data, bytes, stream);
   roi_.data = to;
 }
 
-void ReferenceSide::place_subsets(const Subsets& subsets, const kernels::Stream& stream) {
-  std::vector<int> centres = subsets.x;
-  centres.insert(centres.end(), subsets.y.begin(), subsets.y.end());
-  points_.x = uploaded(memory_->centres, centres, stream);
-  points_.y = points_.x + subsets.x.size();
-  if (!std::ranges::all_of(subsets.material, in_place))
-    material_ = uploaded(memory_->material, subsets.material, stream);
+void ReferenceSide::place_subsets(const kernels::Stream& stream) {
+  const Subsets& subsets = *subsets_;
+  int* x = memory_->centres.reserve<int>(2 * subsets.x.size());
+  int* y = x + subsets.x.size();
+  kernels::upload(x, subsets.x.data(), subsets.x.size() * sizeof(int), stream);
+  kernels::upload(y, subsets.y.data(), subsets.y.size() * sizeof(int), stream);
+  points_.x = x;
+  points_.y = y;
+  if (!subsets.material.empty()) material_ = uploaded(memory_->material, subsets.material, stream);
 }
 
 }  // namespace dic::track::cuda

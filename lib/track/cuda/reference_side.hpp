@@ -39,9 +39,9 @@ struct ReferenceMemory {
 /// What is known of an anchor before any frame is seen.
 class ReferenceSide {
  public:
-  ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame, Subsets subsets,
-                const RefineOptions& options, Pool<ReferenceMemory>::Loan memory,
-                const kernels::Stream& stream);
+  ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
+                std::shared_ptr<const Subsets> subsets, const RefineOptions& options,
+                Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream);
 
   const DeviceFrame& frame() const { return *frame_; }
   /// Made when first asked for.
@@ -58,11 +58,11 @@ class ReferenceSide {
 
  private:
   void place_roi(const kernels::Stream& stream);
-  void place_subsets(const Subsets& subsets, const kernels::Stream& stream);
+  void place_subsets(const kernels::Stream& stream);
 
   std::shared_ptr<const DeviceFrame> frame_;
   Pool<ReferenceMemory>::Loan memory_;
-  Image host_roi_;
+  std::shared_ptr<const Subsets> subsets_;
   std::optional<CoarseReference> coarse_;
   ImageView roi_;
   kernels::GridPoints points_;

@@ -50,7 +50,6 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   if (!pictures.roi.empty()) job.masks = descriptions + 2;
   job.search.positions = windows;
   job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;
-  if (pictures.cut && !pictures.roi.empty()) job.masks = descriptions + 2;
   const std::string variant = correlate::cuda::plan(shape, facts_).variant;
   runner_.peaks_in_parts(correlate::cuda::variant_named(variant), job, Measure::zncc, out, stream);
   return variant;

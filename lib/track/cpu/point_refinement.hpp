@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "track/cpu/reference_side.hpp"
-#include "track/cpu/starts.hpp"
+#include "track/cpu/start_search.hpp"
 
 namespace dic::track {
 

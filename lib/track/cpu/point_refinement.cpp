@@ -1,4 +1,4 @@
-#include "track/cpu/refinement.hpp"
+#include "track/cpu/point_refinement.hpp"
 
 #include <algorithm>
 #include <array>

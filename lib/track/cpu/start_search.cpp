@@ -1,4 +1,4 @@
-#include "track/cpu/starts.hpp"
+#include "track/cpu/start_search.hpp"
 
 #include <algorithm>
 #include <cmath>
