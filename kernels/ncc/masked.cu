@@ -91,8 +91,13 @@ template <typename Value>
 struct alignas(2 * sizeof(Value)) Running {
   Value sum, squares;
 };
+/// Of two neighbours, that are stored together.
+template <typename Value>
+struct alignas(16) RunningPair {
+  Running<Value> left, right;
+};
 
-/// Shifts of a thread.
+/// Shifts of a thread, where a block has many.
 template <typename Value>
 constexpr int most_shifts = sizeof(Value) == 4 ? 8 : 4;
 
@@ -103,13 +108,15 @@ struct MaskedCut {
   int across, down;   ///< tiles
   int parts;          ///< that rows are dealt to; threads / parts are whole warps
   int band;           ///< rows
-  int pitch;          ///< running sums of a row of the window; there are band + rows - 1 of them
+  /// Running sums of a row of the window, of which there are band + rows - 1: the first is not used, so that
+  /// pairs behind the second are aligned; neighbouring rows begin in other banks.
+  int pitch;
 
   MaskedCut(const NccJob& job, int value_bytes, int shifts_of_thread) {
-    constexpr int most_bytes = 33 * 1024, most_columns = 64;
+    constexpr int most_bytes = 36 * 1024, most_columns = 64;
     across = share(job.shifts.nx(), most_columns);
     columns = share(job.shifts.nx(), across);
-    pitch = job.reference.width + columns;
+    pitch = (job.reference.width + columns + 1) / 4 * 4 + 6;
     const int fit = most_bytes / (2 * value_bytes * pitch);
     down = share(job.shifts.ny(), std::max(std::min(threads * shifts_of_thread / columns, (fit + 1) / 2), 1));
     rows = share(job.shifts.ny(), down);
@@ -117,6 +124,7 @@ struct MaskedCut {
     parts = std::max(threads / std::max(std::bit_ceil(static_cast<unsigned>(columns * rows)), 32u), 1u);
   }
   bool has_all_shifts() const { return across * down == 1; }
+  bool has_few_shifts() const { return columns * rows <= threads; }
 
  private:
   static int share(int whole, int parts) { return (whole + parts - 1) / parts; }
@@ -149,7 +157,7 @@ __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int 
   const int lane = threadIdx.x % warp_size;
   for (int row = warp_index(); row < rows; row += warps) {
     const bool row_exists = y + row >= window.y0 && y + row < window.y1;
-    Running<Value>* const line = shared + row * pitch;
+    Running<Value>* const line = shared + row * pitch + 1;
     Running<Value> before{0, 0};
     if (lane == 0) line[0] = before;
     for (int first = 2 * lane; first - 2 * lane < columns; first += 2 * warp_size) {
@@ -167,8 +175,8 @@ __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int 
         if (lane >= offset) sums.sum += sum, sums.squares += squares;
       }
       sums.sum += before.sum, sums.squares += before.squares;
-      if (first < columns) line[first + 1] = {sums.sum - right, sums.squares - right * right};
-      if (first + 1 < columns) line[first + 2] = sums;
+      const Running<Value> of_left{sums.sum - right, sums.squares - right * right};
+      if (first < columns) *reinterpret_cast<RunningPair<Value>*>(line + first + 1) = {of_left, sums};
       before = {__shfl_sync(all_lanes, sums.sum, warp_size - 1),
                 __shfl_sync(all_lanes, sums.squares, warp_size - 1)};
     }
@@ -176,10 +184,10 @@ __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int 
 }
 
 /// Sums over the window under the elements that count, for the shifts of a thread.
-template <typename Value>
+template <typename Value, int kShifts>
 class SumsUnderMask {
  public:
-  static constexpr int count = most_shifts<Value>;
+  static constexpr int count = kShifts;
   /// Of one shift.
   struct Sums {
     Value sum = 0, squares = 0;
@@ -203,7 +211,7 @@ class SumsUnderMask {
       std::uint32_t before = 0, word = memory.bits[row * row_words];
       for (int w = 0; w < row_words; ++w) {
         const std::uint32_t after = w + 1 < row_words ? memory.bits[row * row_words + w + 1] : 0;
-        const Running<Value>* const line = memory.running + row * pitch + w * warp_size;
+        const Running<Value>* const line = memory.running + row * pitch + w * warp_size + 1;
         // Runs begin where the element before does not count, and end where the one behind does not.
         for_each_bit(word & ~(word << 1 | before >> 31), [&](int bit) { add<-1>(line + bit); });
         for_each_bit(word & ~(word >> 1 | after << 31), [&](int bit) { add<1>(line + bit + 1); });
@@ -257,14 +265,21 @@ struct MaskedOutput {
   Peak* peaks = nullptr;  ///< where a tile has all shifts
 };
 
+/// Blocks that a multiprocessor must have registers for: as many as do without spills.
+template <typename Value>
+__host__ __device__ constexpr int least_blocks(int shifts) {
+  if (sizeof(Value) == 4 && shifts == 1) return 8;
+  return cuda::std::is_floating_point_v<Value> ? 4 : 5;
+}
+
 /// A block scores a tile of one pair's shifts. `frame` is that of the packed references.
-template <typename T, typename Sum>
-__global__ void __launch_bounds__(threads, is_exact<T> ? 5 : 4)
+template <typename T, typename Sum, int kShifts>
+__global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShifts))
     masked_scores(const __grid_constant__ Frame frame, const __grid_constant__ MaskedReferences references,
                   const __grid_constant__ MaskedCut cut, Measure measure, const Sum* products,
                   const __grid_constant__ MaskedOutput out) {
   using Value = RunningSum<T, Sum>;
-  using Under = SumsUnderMask<Value>;
+  using Under = SumsUnderMask<Value, kShifts>;
   extern __shared__ uint4 shared[];
   __shared__ union {
     float scores[threads * Under::count];
@@ -276,7 +291,7 @@ __global__ void __launch_bounds__(threads, is_exact<T> ? 5 : 4)
   const int part = static_cast<int>(threadIdx.x) / threads_of_part;
   const int first_shift = static_cast<int>(threadIdx.x) % threads_of_part;
   for_each_task(frame.pairs * tiles, 1, 0, [&](std::int64_t task) {
-    const std::int64_t pair = task / tiles;
+    const std::int64_t pair = tiles == 1 ? task : task / tiles;
     const auto tile = static_cast<int>(task - pair * tiles);
     const int x = tile % cut.across * cut.columns, y = tile / cut.across * cut.rows;
     const int shifts_x = min(cut.columns, frame.nx - x), shifts_y = min(cut.rows, frame.ny - y);
@@ -452,11 +467,15 @@ void launch_scoring(const NccJob& job, Measure measure, const MaskedOutput& out,
   const NccJob packed = with_masked_references(job, references, stream);
   launch_products(packed, products, workspace, stream);
   visit_types(packed, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
-    const MaskedCut cut = cut_of<T, Sum>(packed);
-    const std::int64_t tasks = packed.pairs * cut.across * cut.down;
-    const int bytes = BandMemory<RunningSum<T, Sum>>::bytes(cut, references.row_words);
-    masked_scores<T, Sum><<<grid_size(tasks, 1), threads, bytes, stream>>>(
-        make_frame(packed), references, cut, measure, static_cast<const Sum*>(products), out);
+    if constexpr (!std::is_same_v<Sum, float>) {  // scores of floats come from f64
+      using Value = RunningSum<T, Sum>;
+      const MaskedCut cut = cut_of<T, Sum>(packed);
+      const std::int64_t tasks = packed.pairs * cut.across * cut.down;
+      const auto kernel =
+          cut.has_few_shifts() ? masked_scores<T, Sum, 1> : masked_scores<T, Sum, most_shifts<Value>>;
+      kernel<<<grid_size(tasks, 1), threads, BandMemory<Value>::bytes(cut, references.row_words), stream>>>(
+          make_frame(packed), references, cut, measure, static_cast<const Sum*>(products), out);
+    }
   });
   check_launch(describe("scores of masked references", job));
 }
