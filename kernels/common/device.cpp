@@ -1,5 +1,6 @@
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/memory_space.hpp>
 #include <utility>
 
 #include "common/check.hpp"
@@ -172,9 +173,18 @@ std::size_t free_memory() {
   return free;
 }
 
+bool is_device_memory(const void* memory) {
+  cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
 void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream) {
-  check(cudaMemcpy2DAsync(device, device_pitch, host, host_pitch, row_bytes, rows, cudaMemcpyHostToDevice,
+  check(cudaMemcpy2DAsync(device, device_pitch, host, host_pitch, row_bytes, rows, cudaMemcpyDefault,
                           stream.handle()),
         "Copying a picture to the device");
 }

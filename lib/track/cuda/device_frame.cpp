@@ -1,6 +1,7 @@
 #include "track/cuda/device_frame.hpp"
 
 #include <cstring>
+#include <dic/kernels/memory_space.hpp>
 #include <dic/kernels/spline.hpp>
 
 namespace dic::track::cuda {
@@ -24,6 +25,13 @@ const void* stage(kernels::PinnedBuffer& staging, const ImageView& picture) {
   return staging.data();
 }
 
+/// Copies rows that are in the memory of a GPU already.
+void copy_rows(void* to, const ImageView& picture, const kernels::Stream& stream) {
+  const std::size_t pitch = pitch_of(picture);
+  kernels::fill(to, 0, pitch * picture.height, stream.handle());
+  kernels::upload(to, pitch, picture.data, picture.row_bytes, row_bytes_of(picture), picture.height, stream);
+}
+
 }  // namespace
 
 std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture) {
@@ -31,11 +39,15 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture) {
   auto memory = pool_.lend();
   memory->ready.synchronize("the copy of a frame");  // of the frame that had this memory before
   memory->used.hold(stream_);
+  const bool on_gpu = kernels::is_device_memory(picture.data);
   const std::size_t bytes = pitch_of(picture) * picture.height;
-  const void* staged = stage(memory->staging, picture);
+  const void* staged = on_gpu ? nullptr : stage(memory->staging, picture);
   memory->taking.start(stream_);
   void* pixels = memory->pixels.reserve(bytes);
-  kernels::upload(pixels, staged, bytes, stream_);
+  if (on_gpu)
+    copy_rows(pixels, picture, stream_);
+  else
+    kernels::upload(pixels, staged, bytes, stream_);
   ImageView on_device = picture;
   on_device.data = pixels;
   on_device.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(picture));
@@ -44,6 +56,7 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture) {
   kernels::launch_spline_coefficients(on_device, interpolation_, coefficients, stream_.handle());
   memory->taking.stop(stream_);
   memory->ready.record(stream_);
+  if (on_gpu) memory->ready.synchronize("the copy of a frame");  // the caller may change the pixels
   return std::make_shared<DeviceFrame>(on_device, coefficients, std::move(memory));
 }
 

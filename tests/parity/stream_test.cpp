@@ -1,0 +1,135 @@
+#include <dic/error.hpp>
+#include <dic/kernels/device.hpp>
+#include <dic/track_stream.hpp>
+#include <thread>
+#include <vector>
+
+#include "kernels/gpu.hpp"
+#include "support/speckle.hpp"
+
+// Streams of frames on the GPU: what a Tracker measures, whatever else is under way.
+namespace dic {
+namespace {
+
+constexpr int width = 301, height = 240;
+
+/// Speckle that has moved by (0.3 k, -0.2 k).
+Image frame(int k, unsigned seed) {
+  const test::Speckle speckle(width, height, 2, seed, 40);
+  return test::converted<std::uint8_t>(
+      test::picture_of(width, height,
+                       [&](int x, int y) { return test::grey_of(speckle(x - 0.3 * k, y + 0.2 * k)); }),
+      ScalarType::u8);
+}
+std::vector<Image> frames(int count, unsigned seed) {
+  std::vector<Image> out;
+  for (int k = 0; k < count; ++k) out.push_back(frame(k, seed));
+  return out;
+}
+
+TrackOptions options(ReferenceStrategy strategy = ReferenceStrategy::first) {
+  TrackOptions out;
+  out.step = 6;
+  out.device = "cuda";
+  out.reference_strategy = strategy;
+  return out;
+}
+
+std::vector<Field> tracked_one_by_one(const std::vector<Image>& pictures, ReferenceStrategy strategy) {
+  Tracker tracker(options(strategy), pictures[0]);
+  std::vector<Field> fields;
+  for (const Image& picture : pictures) fields.push_back(tracker.track(picture));
+  return fields;
+}
+
+/// To the bit: NaN where a point was not measured.
+void expect_same(const Field& a, const Field& b) {
+  EXPECT_EQ(a.status, b.status);
+  ASSERT_EQ(a.u.size(), b.u.size());
+  std::size_t measured = 0;
+  for (std::size_t i = 0; i < a.u.size(); ++i) {
+    if (a.status[i] != Status::ok) continue;
+    ++measured;
+    ASSERT_EQ(a.u[i], b.u[i]) << "node " << i;
+    ASSERT_EQ(a.v[i], b.v[i]) << "node " << i;
+    ASSERT_EQ(a.zncc[i], b.zncc[i]) << "node " << i;
+  }
+  EXPECT_GT(measured, a.u.size() / 2);
+}
+
+void check_stream(unsigned seed, ReferenceStrategy strategy) {
+  const std::vector<Image> pictures = frames(12, seed);
+  const std::vector<Field> expected = tracked_one_by_one(pictures, strategy);
+  std::size_t next = 0;
+  TrackStream stream(options(strategy), pictures[0], {}, [&](const StreamResult& result) {
+    ASSERT_EQ(result.index, static_cast<std::int64_t>(next));
+    EXPECT_EQ(result.error, "");
+    expect_same(result.field, expected.at(next++));
+  });
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    for (const Image& picture : pictures) stream.push(picture);
+    stream.finish();
+    EXPECT_EQ(next, pictures.size());
+    next = 0;
+    stream.reset(pictures[0]);
+  }
+}
+
+using StreamOnGpu = test::GpuTest;
+
+TEST_F(StreamOnGpu, measures_what_a_tracker_measures) {
+  for (const auto strategy :
+       {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic})
+    check_stream(1, strategy);
+}
+
+TEST_F(StreamOnGpu, two_at_once_do_not_disturb_each_other) {
+  std::thread other([] { check_stream(2, ReferenceStrategy::first); });
+  check_stream(3, ReferenceStrategy::first);
+  other.join();
+}
+
+TEST_F(StreamOnGpu, takes_frames_in_gpu_memory) {
+  const std::vector<Image> pictures = frames(5, 4);
+  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
+  const kernels::Stream queue;
+  kernels::DeviceBuffer buffer;  // one for all frames
+  constexpr int pitch = width + 19;
+  TrackStream stream(options(), pictures[0]);
+  for (std::size_t k = 0; k < pictures.size(); ++k) {
+    kernels::upload(buffer.reserve(pitch * height), pitch, pictures[k].row<std::uint8_t>(0), width, width,
+                    height, queue);
+    queue.synchronize("upload");
+    stream.push({buffer.data(), ScalarType::u8, width, height, pitch});
+    kernels::fill(buffer.data(), 0, pitch * height, queue.handle());
+    if (k + 1 < 4) continue;
+    const auto result = stream.wait();
+    ASSERT_TRUE(result);
+    expect_same(result->field, expected[result->index]);
+  }
+  while (const auto result = stream.wait()) expect_same(result->field, expected[result->index]);
+}
+
+TEST_F(StreamOnGpu, goes_on_after_cancelling_and_bad_frames) {
+  const std::vector<Image> pictures = frames(6, 5);
+  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
+  TrackStream stream(options(), pictures[0], {}, {}, 6);
+  for (const Image& picture : pictures) stream.push(picture);
+  stream.cancel();
+  while (stream.wait()) {
+  }
+  stream.push(Image(width, height + 1, ScalarType::u8));
+  stream.push(pictures[1]);
+  EXPECT_NE(stream.wait()->error, "");
+  const auto result = stream.wait();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->error, "");
+  EXPECT_EQ(result->index, 7);
+  for (std::size_t i = 0; i < expected[1].u.size(); ++i)
+    if (expected[1].status[i] == Status::ok && result->field.status[i] == Status::ok) {
+      ASSERT_NEAR(result->field.u[i], expected[1].u[i], 1e-3);
+    }
+}
+
+}  // namespace
+}  // namespace dic
