@@ -72,85 +72,92 @@ CoarseField DeviceCoarseSearch::run(CoarseReference& reference, const ImageView&
   return reference.search().run(*this);
 }
 
-/// Finds the nodes `which` in the windows at window_of(index in which, position of the reference) by jobs of
-/// the form shape_of(subset, count), one for each shape of subset.
-template <typename WindowOf, typename ShapeOf>
-std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice,
-                                                 std::span<const std::int64_t> which,
-                                                 const WindowOf& window_of, const ShapeOf& shape_of) {
+/// Places the nodes `which` and their windows, which begin at window_of(index in which, position of the
+/// subset).
+template <typename WindowOf>
+DeviceCoarseSearch::Placement DeviceCoarseSearch::place(const CoarseLattice& lattice,
+                                                        std::span<const std::int64_t> which,
+                                                        const WindowOf& window_of) {
   const std::size_t n = which.size();
   auto* references = host_positions_.reserve<MatrixPosition>(2 * n);
-  auto* windows = references + n;
   auto* device_references = positions_.reserve<MatrixPosition>(2 * n);
-  auto* device_peaks = peaks_.reserve<Peak>(n);
-  std::vector<std::size_t> order;
-  struct Group {
-    SubsetShape shape;
-    std::size_t first, count;
-  };
-  std::vector<Group> groups;
+  Placement nodes{{}, {}, references, references + n, device_references, device_references + n};
+  nodes.order.reserve(n);
   lattice.shapes.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
-    groups.push_back({shape, order.size(), members.size()});
+    nodes.groups.push_back({shape, nodes.order.size(), members.size()});
     for (const std::size_t k : members) {
-      const std::size_t i = order.size();
-      references[i] = lattice.shapes.position(which[k]);
-      windows[i] = window_of(k, references[i]);
-      order.push_back(k);
+      const std::size_t i = nodes.order.size();
+      nodes.references[i] = lattice.shapes.position(which[k]);
+      nodes.windows[i] = window_of(k, nodes.references[i]);
+      nodes.order.push_back(k);
     }
   });
   kernels::upload(device_references, references, 2 * n * sizeof(MatrixPosition), *stream_);
+  return nodes;
+}
+
+/// Finds placed nodes by a job of the form shape_of(subset, count) for each shape of subset.
+template <typename ShapeOf>
+std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice, const Placement& nodes,
+                                                 const ShapeOf& shape_of) {
   SearchPictures pictures{reference_->picture(lattice.level), current_.level(lattice.level),
                           reference_->roi(lattice.level)};
-  for (const Group& group : groups) {
+  auto* peaks = peaks_.reserve<Peak>(nodes.order.size());
+  for (const Group& group : nodes.groups) {
     pictures.cut = group.shape.masked;
     kernels_.insert(search_.peaks(pictures, shape_of(group.shape, group.count),
-                                  device_references + group.first, device_references + n + group.first,
-                                  device_peaks + group.first, *stream_));
+                                  nodes.device_references + group.first, nodes.device_windows + group.first,
+                                  peaks + group.first, *stream_));
   }
+  return fetch(nodes);
+}
+
+std::vector<FoundShift> DeviceCoarseSearch::fetch(const Placement& nodes) {
+  const std::size_t n = nodes.order.size();
   auto* peaks = host_peaks_.reserve<Peak>(n);
-  kernels::download(peaks, device_peaks, n * sizeof(Peak), *stream_);
+  kernels::download(peaks, peaks_.data(), n * sizeof(Peak), *stream_);
   stream_->synchronize("the coarse search");
   std::vector<FoundShift> out(n);
-  for (std::size_t i = 0; i < n; ++i)
-    out[order[i]] = found_shift(peaks[i], windows[i].x - references[i].x, windows[i].y - references[i].y);
+  for (std::size_t i = 0; i < n; ++i) {
+    const MatrixPosition &subset = nodes.references[i], &window = nodes.windows[i];
+    out[nodes.order[i]] = found_shift(peaks[i], window.x - subset.x, window.y - subset.y);
+  }
   return out;
 }
 
 std::vector<FoundShift> DeviceCoarseSearch::around(const CoarseLattice& lattice,
                                                    std::span<const std::int64_t> which,
                                                    std::span<const Prediction> predictions, int range) {
-  return find(
-      lattice, which,
-      [&](std::size_t k, const MatrixPosition& at) {
-        return MatrixPosition{0, at.x + predictions[k].u - range, at.y + predictions[k].v - range};
-      },
-      [&](const SubsetShape& subset, std::int64_t count) {
-        return CorrelateShape{.form = Form::one_to_one,
-                              .ref_h = subset.height,
-                              .ref_w = subset.width,
-                              .search_h = subset.height + 2 * range,
-                              .search_w = subset.width + 2 * range,
-                              .shifts = {0, 2 * range, 0, 2 * range},
-                              .references = count,
-                              .pairs = count};
-      });
+  const auto window_of = [&](std::size_t k, const MatrixPosition& at) {
+    return MatrixPosition{0, at.x + predictions[k].u - range, at.y + predictions[k].v - range};
+  };
+  return find(lattice, place(lattice, which, window_of), [&](const SubsetShape& subset, std::int64_t count) {
+    return CorrelateShape{.form = Form::one_to_one,
+                          .ref_h = subset.height,
+                          .ref_w = subset.width,
+                          .search_h = subset.height + 2 * range,
+                          .search_w = subset.width + 2 * range,
+                          .shifts = {0, 2 * range, 0, 2 * range},
+                          .references = count,
+                          .pairs = count};
+  });
 }
 
 std::vector<FoundShift> DeviceCoarseSearch::everywhere(const CoarseLattice& lattice) {
   const ImageView& current = current_.level(lattice.level);
-  return find(
-      lattice, lattice.searched, [](std::size_t, const MatrixPosition&) { return MatrixPosition{}; },
-      [&](const SubsetShape& subset, std::int64_t count) {
-        return CorrelateShape{
-            .form = Form::n_to_m,
-            .ref_h = subset.height,
-            .ref_w = subset.width,
-            .search_h = current.height,
-            .search_w = current.width,
-            .shifts = Shifts::valid(subset.height, subset.width, current.height, current.width),
-            .references = count,
-            .pairs = count};
-      });
+  const auto window_of = [](std::size_t, const MatrixPosition&) { return MatrixPosition{}; };
+  return find(lattice, place(lattice, lattice.searched, window_of),
+              [&](const SubsetShape& subset, std::int64_t count) {
+                return CorrelateShape{
+                    .form = Form::n_to_m,
+                    .ref_h = subset.height,
+                    .ref_w = subset.width,
+                    .search_h = current.height,
+                    .search_w = current.width,
+                    .shifts = Shifts::valid(subset.height, subset.width, current.height, current.width),
+                    .references = count,
+                    .pairs = count};
+              });
 }
 
 }  // namespace dic::track::cuda

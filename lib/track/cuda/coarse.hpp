@@ -64,9 +64,24 @@ class DeviceCoarseSearch final : private PyramidSearch {
   std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
                                  std::span<const Prediction> predictions, int range) override;
   std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override;
-  template <typename WindowOf, typename ShapeOf>
-  std::vector<FoundShift> find(const CoarseLattice& lattice, std::span<const std::int64_t> which,
-                               const WindowOf& window_of, const ShapeOf& shape_of);
+  /// Nodes of one shape, which lie one after the other.
+  struct Group {
+    SubsetShape shape;
+    std::size_t first, count;
+  };
+  /// The nodes of a search, sorted by shape.
+  struct Placement {
+    std::vector<std::size_t> order;  ///< indices of the caller
+    std::vector<Group> groups;
+    MatrixPosition *references, *windows;  ///< pinned
+    const MatrixPosition *device_references, *device_windows;
+  };
+  template <typename WindowOf>
+  Placement place(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                  const WindowOf& window_of);
+  template <typename ShapeOf>
+  std::vector<FoundShift> find(const CoarseLattice& lattice, const Placement& nodes, const ShapeOf& shape_of);
+  std::vector<FoundShift> fetch(const Placement& nodes);
 
   SubsetSearch& search_;
   DevicePyramid current_;
