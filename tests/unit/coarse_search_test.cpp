@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "support/speckle.hpp"
+#include "track/cpu/coarse.hpp"
+
+// The coarse-to-fine search: what the ROI leaves of subsets, the judgement of nodes, and motions of known
+// size.
+namespace dic::track {
+namespace {
+
+// ---- subsets that are cut ----
+
+constexpr int kWidth = 60, kHeight = 45, kRadius = 6;
+
+/// Discs and half-planes at random; subsets of every kind lie on their edges.
+Image random_roi(unsigned seed) {
+  std::mt19937 random(seed);
+  const int x0 = static_cast<int>(random() % kWidth), y0 = static_cast<int>(random() % kHeight),
+            radius = 5 + static_cast<int>(random() % 12), right = 30 + static_cast<int>(random() % 30);
+  Image roi(kWidth, kHeight, ScalarType::u8);
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x)
+      roi.row<std::uint8_t>(y)[x] = x <= right && std::hypot(x - x0, y - y0) > radius ? 255 : 0;
+  return roi;
+}
+
+struct Counted {
+  int left = 99, right = -99, top = 99, bottom = -99, pixels = 0;
+};
+Counted count_inside(const Image& roi, int x, int y) {
+  Counted out;
+  for (int b = std::max(0, y - kRadius); b <= std::min(kHeight - 1, y + kRadius); ++b)
+    for (int a = std::max(0, x - kRadius); a <= std::min(kWidth - 1, x + kRadius); ++a) {
+      if (!roi.row<std::uint8_t>(b)[a]) continue;
+      out.left = std::min(out.left, a - x);
+      out.right = std::max(out.right, a - x);
+      out.top = std::min(out.top, b - y);
+      out.bottom = std::max(out.bottom, b - y);
+      ++out.pixels;
+    }
+  return out;
+}
+
+std::vector<int> every_x() {
+  std::vector<int> out;
+  for (int k = 0; k < kWidth * kHeight; ++k) out.push_back(k % kWidth);
+  return out;
+}
+std::vector<int> every_y() {
+  std::vector<int> out;
+  for (int k = 0; k < kWidth * kHeight; ++k) out.push_back(k / kWidth);
+  return out;
+}
+
+TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
+  const std::vector<int> x = every_x(), y = every_y();
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    const Image roi = random_roi(seed);
+    const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, roi);
+    for (std::int64_t k = 0; k < shapes.size(); ++k) {
+      const Counted want = count_inside(roi, x[k], y[k]);
+      ASSERT_NEAR(shapes.coverage(k), want.pixels / 169.0, 1e-6);
+      if (want.pixels == 0) continue;
+      const SubsetShape& s = shapes.shape(k);
+      ASSERT_EQ(s.left, want.left) << "at " << x[k] << ", " << y[k];
+      ASSERT_EQ(s.top, want.top);
+      ASSERT_EQ(s.width, want.right - want.left + 1);
+      ASSERT_EQ(s.height, want.bottom - want.top + 1);
+      ASSERT_EQ(s.masked, want.pixels < s.area());
+      ASSERT_EQ(shapes.position(k).x, x[k] + want.left);
+      ASSERT_EQ(shapes.position(k).y, y[k] + want.top);
+    }
+  }
+}
+
+TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
+  const std::vector<int> x = every_x(), y = every_y();
+  const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, random_roi(7));
+  std::vector<std::int64_t> which;
+  for (std::int64_t k = shapes.size() - 1; k >= 0; k -= 3) which.push_back(k);
+  std::set<std::size_t> visited;
+  std::set<SubsetShape> seen;
+  shapes.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
+    EXPECT_TRUE(seen.insert(shape).second) << "a shape was visited twice";
+    EXPECT_TRUE(std::is_sorted(members.begin(), members.end()));
+    for (const std::size_t k : members) {
+      EXPECT_EQ(shapes.shape(which[k]), shape);
+      EXPECT_TRUE(visited.insert(k).second);
+    }
+  });
+  EXPECT_EQ(visited.size(), which.size());
+}
+
+// ---- judgement ----
+
+/// Finds what the test says, in px of the full picture.
+class Oracle : public PyramidSearch {
+ public:
+  double u = 40, v = -24;
+  std::set<std::int64_t> wrong;  ///< nodes of level 1 that are found elsewhere
+  int calls = 0;
+
+  std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                                 std::span<const Prediction> predictions, int range) override {
+    ++calls;
+    std::vector<FoundShift> out;
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const double du = u / lattice.field.reduction - predictions[k].u,
+                   dv = v / lattice.field.reduction - predictions[k].v;
+      FoundShift found{predictions[k].u + std::clamp<double>(du, -range, range),
+                       predictions[k].v + std::clamp<double>(dv, -range, range), 0.9f,
+                       std::abs(du) >= range || std::abs(dv) >= range};
+      if (lattice.level == 1 && wrong.contains(which[k])) found = {found.u + 30, found.v, 0.9f, false};
+      out.push_back(found);
+    }
+    return out;
+  }
+  std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override {
+    const double error = 4;  // px of the reduced picture: more than a finer level may correct in one step
+    return std::vector<FoundShift>(lattice.searched.size(), {(u / lattice.field.reduction) + error,
+                                                             v / lattice.field.reduction, 0.9f, false});
+  }
+};
+
+TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
+  CoarseSearch search(400, 400, {});
+  Oracle oracle;
+  const CoarseField field = search.run(oracle);
+  EXPECT_EQ(search.levels(), 3);
+  EXPECT_EQ(field.reduction, 2);
+  EXPECT_EQ(field.confidence, 1);
+  EXPECT_GT(oracle.calls, 1);
+  EXPECT_NEAR(field.at(200, 200).u, 40, 1e-4);
+  EXPECT_NEAR(field.at(10, 390).v, -24, 1e-4);
+}
+
+TEST(CoarseSearch, FillsNodesThatContradictTheirNeighbours) {
+  CoarseSearch search(400, 400, {});
+  Oracle oracle;
+  oracle.wrong = {5, 40, 41, 100};
+  const CoarseField field = search.run(oracle);
+  EXPECT_LT(field.confidence, 1);
+  EXPECT_GT(field.confidence, 0.9);
+  for (const float u : field.u) EXPECT_NEAR(u, 20, 1e-4);
+}
+
+// ---- pictures ----
+
+void expect_found(int width, int height, ScalarType type, double u, double v, const Image& roi) {
+  const test::Speckle speckle(width, height, 4, 3, 90);
+  const auto moved = [&](double du, double dv, unsigned seed) {
+    Image picture =
+        test::picture_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x - du, y - dv)); });
+    picture = test::noisy(picture, 3, seed);
+    if (type == ScalarType::u8) return test::converted<std::uint8_t>(picture, type);
+    if (type == ScalarType::u16) return test::converted<std::uint16_t>(picture, type, 13);
+    return picture;
+  };
+  Correlator correlator("cpu", 1);
+  CpuCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view());
+  for (const double part : {0.0, 1.0}) {  // the second search uses what the first has kept
+    const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));
+    EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the picture
+    EXPECT_NEAR(field.at(width / 2, height / 2).u, part * u, 1);
+    EXPECT_NEAR(field.at(width / 2, height / 2).v, part * v, 1);
+  }
+}
+
+TEST(CoarseSearch, FindsMotionsOfManyPixels) {
+  for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32})
+    expect_found(330, 241, type, 47.3, -31.6, {});
+}
+
+TEST(CoarseSearch, FindsThemUnderAMask) {
+  Image roi(330, 241, ScalarType::u8);
+  for (int y = 0; y < 241; ++y)
+    for (int x = 0; x < 330; ++x)
+      roi.row<std::uint8_t>(y)[x] = std::hypot(x - 165, y - 120) < 100 && std::hypot(x - 190, y - 90) > 20;
+  expect_found(330, 241, ScalarType::u8, 31.5, -20, roi);
+}
+
+}  // namespace
+}  // namespace dic::track
