@@ -1,6 +1,7 @@
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/track_stream.hpp>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -108,6 +109,31 @@ TEST_F(StreamOnGpu, takes_frames_in_gpu_memory) {
     expect_same(result->field, expected[result->index]);
   }
   while (const auto result = stream.wait()) expect_same(result->field, expected[result->index]);
+}
+
+/// Resident memory of this process, bytes.
+double resident_bytes() {
+  std::ifstream status("/proc/self/statm");
+  double pages = 0, resident = 0;
+  status >> pages >> resident;
+  return 4096 * resident;
+}
+
+TEST_F(StreamOnGpu, memory_stays_flat) {
+  const std::vector<Image> pictures = frames(8, 6);
+  std::int64_t measured = 0;
+  TrackStream stream(options(ReferenceStrategy::automatic), pictures[0], {},
+                     [&](const StreamResult& result) { measured += result.error.empty(); });
+  const auto push_many = [&](int count) {
+    for (int k = 0; k < count; ++k) stream.push(pictures[k % 8]);
+    stream.finish();
+  };
+  push_many(100);
+  const double host = resident_bytes(), device = static_cast<double>(kernels::free_memory());
+  push_many(2000);
+  EXPECT_EQ(measured, 2100);
+  EXPECT_LT(resident_bytes() - host, 4e6) << "2 kB per frame would be 4 MB";
+  EXPECT_LT(device - static_cast<double>(kernels::free_memory()), 4e6);
 }
 
 TEST_F(StreamOnGpu, goes_on_after_cancelling_and_bad_frames) {
