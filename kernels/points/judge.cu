@@ -15,18 +15,19 @@ struct Island {
   DIC_HOST_DEVICE std::int32_t& operator[](int k) const { return first[k * island_threads]; }
 };
 
-__global__ void __launch_bounds__(island_threads)
-    find_unconfirmed(const __grid_constant__ FramePoints points, std::uint8_t* dropped) {
-  __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
-  for_each_task(points.grid.count, island_threads, threadIdx.x, [&](std::int64_t i) {
-    dropped[i] = track::unconfirmed(points, static_cast<std::int32_t>(i), Island{islands + threadIdx.x});
-  });
+__global__ void __launch_bounds__(point_threads)
+    find_bonds(const __grid_constant__ FramePoints points, track::Bonds* bonds) {
+  for_each_point(points.grid.count, [&](std::int32_t i) { bonds[i] = track::bonds_of(points, i); });
 }
 
-__global__ void __launch_bounds__(point_threads)
-    drop(std::int64_t count, const std::uint8_t* dropped, TrackedPoint* tracked) {
-  for_each_point(count, [&](std::int32_t i) {
-    if (dropped[i]) tracked[i].result.status = Status::low_correlation;
+__global__ void __launch_bounds__(island_threads)
+    drop_unconfirmed(const __grid_constant__ FramePoints points, const track::Bonds* bonds,
+                     TrackedPoint* tracked) {
+  __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
+  for_each_task(points.grid.count, island_threads, threadIdx.x, [&](std::int64_t task) {
+    const auto i = static_cast<std::int32_t>(task);
+    if (bonds[i] == 0 || !track::unconfirmed(points, bonds, i, Island{islands + threadIdx.x})) return;
+    tracked[i].result.status = Status::low_correlation;
   });
 }
 
@@ -120,12 +121,13 @@ LostState lost_state(void* workspace, std::int64_t count) {
 
 }  // namespace
 
-void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, std::uint8_t* dropped,
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
                              StreamHandle stream) {
   if (points.count == 0) return;
-  find_unconfirmed<<<grid_size(points.count, island_threads), island_threads, 0, stream>>>({points, tracked},
-                                                                                           dropped);
-  drop<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points.count, dropped, tracked);
+  const FramePoints frame{points, tracked};
+  find_bonds<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(frame, bonds);
+  drop_unconfirmed<<<grid_size(points.count, island_threads), island_threads, 0, stream>>>(frame, bonds,
+                                                                                           tracked);
   check_launch(of_points("islands", points.count));
 }
 

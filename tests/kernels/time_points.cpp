@@ -54,6 +54,7 @@ struct Frame {
   DeviceArray<Peak> peaks{peaks_to_take(count), stream};
   DeviceArray<MatrixPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> fresh{std::vector<std::uint8_t>(count, 1), stream};
+  DeviceArray<track::Bonds> bonds{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> workspace{kernels::explain_lost_workspace_bytes(count), stream};
   DeviceArray<double> noise{1, stream}, u{state.point_at.size(), stream}, v{state.point_at.size(), stream};
   DeviceArray<float> floats{3 * state.point_at.size(), stream};
@@ -126,7 +127,7 @@ void time_verdicts(const Frame& f) {
   const kernels::GridPoints& points = f.device.points;
   constexpr int radius = PointsState::radius;
   report(f.stream, "drop unconfirmed",
-         [&] { kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.fresh.data(), handle); });
+         [&] { kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.bonds.data(), handle); });
   report(f.stream, "explain lost", [&] {
     kernels::launch_explain_lost(points, f.tracked.data(), radius, f.state.width, f.state.height,
                                  f.workspace.data(), handle);

@@ -36,8 +36,10 @@ struct Points {
       for (int a = i; a < i + w; ++a) at(a, b).shape.u = 8, at(a, b).zncc = 0.7f;
   }
   bool dropped(int i, int j) const {
+    std::vector<track::Bonds> bonds;
+    for (int k = 0; k < nx * ny; ++k) bonds.push_back(track::bonds_of(*this, k));
     std::array<int, track::kSmallIsland> island{};
-    return track::unconfirmed(*this, j * nx + i, island);
+    return track::unconfirmed(*this, bonds, j * nx + i, island);
   }
 
   Status status(int i) const { return results[i].status; }

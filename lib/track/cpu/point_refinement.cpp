@@ -88,11 +88,11 @@ PointRefinement::Attempts PointRefinement::front(const Results& results, const P
 
 void PointRefinement::drop_unconfirmed(Results& results) const {
   const FramePoints points{points_, anchor_, results};
+  std::vector<Bonds> bonds(results.size());
+  for (std::int64_t i = 0; i < anchor_.size(); ++i) bonds[i] = bonds_of(points, i);
   std::array<std::int64_t, kSmallIsland> island;
-  PointList dropped;
   for (std::int64_t i = 0; i < anchor_.size(); ++i)
-    if (unconfirmed(points, i, island)) dropped.push_back(i);
-  for (const std::int64_t i : dropped) results[i].status = Status::low_correlation;
+    if (bonds[i] != 0 && unconfirmed(points, bonds, i, island)) results[i].status = Status::low_correlation;
 }
 
 void PointRefinement::explain_lost(Results& results) const {

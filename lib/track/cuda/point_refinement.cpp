@@ -66,8 +66,8 @@ void PointRefinement::judge() {
   const auto& points = reference_.points();
   const auto stream = stream_.handle();
   const ImageView& picture = sides_.front().current.picture;
-  kernels::launch_drop_unconfirmed(points, reference_.tracked(),
-                                   bench_.marks.reserve<std::uint8_t>(points.count), stream);
+  kernels::launch_drop_unconfirmed(points, reference_.tracked(), bench_.marks.reserve<Bonds>(points.count),
+                                   stream);
   kernels::launch_explain_lost(
       points, reference_.tracked(), bench_.options.refine.subset / 2, picture.width, picture.height,
       bench_.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)), stream);

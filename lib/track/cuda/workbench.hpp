@@ -44,7 +44,7 @@ struct Workbench {
   PointLists lists;
   kernels::DeviceBuffer starts, retry;  ///< PointStart
   kernels::DeviceBuffer coarse_field;   ///< u, then v
-  kernels::DeviceBuffer marks;          ///< a byte for every point
+  kernels::DeviceBuffer marks;          ///< one or two bytes for every point
   kernels::DeviceBuffer memory;         ///< for launches that need some
   Pool<FieldMemory> field_memory;
 

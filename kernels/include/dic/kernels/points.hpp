@@ -112,9 +112,9 @@ void launch_front(const GridPoints& points, const TrackedPoint* tracked, const s
 
 // ---- verdicts ----
 
-/// Queues giving up small islands of points that only agree among themselves: low_correlation. dropped:
-/// [count], 1 where a point is given up, else 0.
-void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, std::uint8_t* dropped,
+/// Queues giving up small islands of points that only agree among themselves: low_correlation. bonds:
+/// [count], to work in.
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
                              StreamHandle stream);
 
 /// Bytes of device memory that launch_explain_lost works in.

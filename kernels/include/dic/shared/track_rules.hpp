@@ -121,37 +121,51 @@ DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
 
 // ---- verdicts ----
 
-/// A refinement may settle on a wrong place with a fair zncc, and pass it on to its neighbours. Such points
-/// form small islands: what lies around them was lost, or contradicts them. island: room for kSmallIsland
-/// indices.
-template <typename Points, typename Index, typename Island>
-DIC_HOST_DEVICE bool unconfirmed(const Points& points, Index i, Island&& island) {
-  if (points.status(i) != Status::ok || points.zncc(i) >= kCertain) return false;
-  bool contested = false, believed = false;
-  int size = 0;
-  const auto join = [&](Index n) {
-    for (int k = 0; k < size; ++k)
-      if (island[k] == n) return;
-    if (size == kSmallIsland)
-      believed = true;
-    else
-      island[size++] = n;
-  };
-  join(i);
-  for (int head = 0; head < size && !believed; ++head) {
-    const Index member = island[head];
-    const ShapeParameters& shape = points.shape(member);
-    points.for_each_neighbour(member, [&](Index n) {
-      if (believed || !points.trackable(n)) return;
-      if (!confirms(points, shape, member, n))
-        contested = true;
-      else if (points.zncc(n) >= kCertain)
-        believed = true;
-      else
-        join(n);
+// A refinement may settle on a wrong place with a fair zncc, and pass it on to its neighbours. Such points
+// form small islands: what lies around them was lost, or contradicts them.
+
+/// What the neighbours say of a point that is measured but not certain. Bit k: the k-th neighbour is such a
+/// point too, where the point's shape says; then kContested and kConfirmed. 0 for all other points.
+using Bonds = std::uint16_t;
+inline constexpr Bonds kContested = 1 << 8;  ///< a neighbour is lost or lies elsewhere
+inline constexpr Bonds kConfirmed = 1 << 9;  ///< a certain neighbour agrees
+
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Bonds bonds_of(const Points& points, Index i) {
+  if (points.status(i) != Status::ok || points.zncc(i) >= kCertain) return 0;
+  const ShapeParameters& shape = points.shape(i);
+  unsigned bonds = 0, bit = 1;
+  points.for_each_neighbour(i, [&](Index n) {
+    if (points.trackable(n)) {
+      const bool agrees = confirms(points, shape, i, n);
+      bonds |= !agrees ? kContested : points.zncc(n) >= kCertain ? kConfirmed : bit;
+    }
+    bit <<= 1;
+  });
+  return static_cast<Bonds>(bonds);
+}
+
+/// Is a point to be given up, as one of a small island that is contested and not confirmed? bonds[n]: of all
+/// points. island: room for kSmallIsland indices.
+template <typename Points, typename AllBonds, typename Index, typename Island>
+DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllBonds& bonds, Index i, Island&& island) {
+  unsigned found = 0;
+  int size = 1;
+  island[0] = i;
+  for (int head = 0; head < size && !(found & kConfirmed); ++head) {
+    unsigned bits = bonds[island[head]];
+    found |= bits;
+    points.for_each_neighbour(island[head], [&](Index n) {
+      bool joins = bits & 1;
+      for (int k = 0; joins && k < size; ++k) joins = island[k] != n;
+      if (joins && size < kSmallIsland)
+        island[size++] = n;
+      else if (joins)
+        found |= kConfirmed;  // so many are believed
+      bits >>= 1;
     });
   }
-  return contested && !believed;
+  return (found & (kContested | kConfirmed)) == kContested;
 }
 
 /// Along one axis: does a subset centred at `at`, as far as the pixels 0 .. size - 1 hold it, leave them when
