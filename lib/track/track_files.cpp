@@ -44,15 +44,17 @@ std::string mismatch(const Frame& frame, ImageView reference) {
 // Mean and standard deviation over the points with values.
 template <typename T>
 std::pair<double, double> moments(const std::vector<T>& values, const std::vector<Status>& status) {
-  double n = 0, mean = 0, m2 = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!has_values(status[i])) continue;
-    const double delta = values[i] - mean;  // Welford's update: no cancellation for large displacements
-    mean += delta / ++n;
-    m2 += delta * (values[i] - mean);
-  }
+  const auto sum_of = [&](const auto& term) {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (has_values(status[i])) sum += term(values[i]);
+    return sum;
+  };
+  const double n = sum_of([](T) { return 1; });
   if (n == 0) return {NAN, NAN};
-  return {mean, n > 1 ? std::sqrt(m2 / (n - 1)) : 0.0};
+  const double mean = sum_of([](T value) { return value; }) / n;
+  const double squares = sum_of([=](T value) { return (value - mean) * (value - mean); });
+  return {mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0.0};
 }
 
 FrameSummary summarize(const Grid& grid, const Field& field, double length_factor) {
