@@ -1,6 +1,7 @@
 #include <cuda/std/cstdint>
 #include <dic/shared/strain.hpp>
 
+#include "common/shared_memory.hpp"
 #include "fields/nodes.cuh"
 
 // Sums over windows are separable, and done by tiles of nodes, missing ones left out. Where nodes are
@@ -437,8 +438,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   const std::int64_t across = (grid.nx + tile_columns - 1) / tile_columns;
   const std::int64_t down = (grid.ny + tile_rows - 1) / tile_rows;
   const int shared = TileMemory::bytes(options.window);
-  check(cudaFuncSetAttribute(strain_of_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-        describe("strain", grid));
+  allow_shared_memory(strain_of_tiles, shared, describe("strain", grid));
   strain_of_tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =

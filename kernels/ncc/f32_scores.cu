@@ -1,3 +1,4 @@
+#include "common/shared_memory.hpp"
 #include "ncc/find_peak.cuh"
 #include "ncc/register_tiles.cuh"
 #include "ncc/scoring.cuh"
@@ -283,8 +284,7 @@ void launch_tile(const NccJob& job, const ScoreOutput& out, StreamHandle stream)
   const ScoreLayout layout(cut);
   const std::int64_t tasks = job.pairs * cut.blocks_of_pair();
   const auto kernel = f32_scores<Tile>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes()),
-        describe("cuda-f32-scores", job));
+  allow_shared_memory(kernel, layout.bytes(), describe("cuda-f32-scores", job));
   kernel<<<grid_size(tasks, 1), cut.threads(), layout.bytes(), stream>>>(make_frame(job), cut, layout, tasks,
                                                                          out);
   check_launch(describe("cuda-f32-scores", job));

@@ -1,3 +1,4 @@
+#include "common/shared_memory.hpp"
 #include "ncc/register_tiles.cuh"
 #include "ncc/variants.hpp"
 
@@ -45,8 +46,7 @@ void launch(const NccJob& job, void* out, StreamHandle stream) {
   const bool adds = cut.x.bands * cut.y.bands > 1 || !overlaps_everywhere(job);
   if (adds) fill(out, 0, job.outputs() * sizeof(Sum), stream);
   const auto kernel = registers<T, Sum, Tile>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, cut.shared_bytes()),
-        describe("tiles in registers", job));
+  allow_shared_memory(kernel, cut.shared_bytes(), describe("tiles in registers", job));
   kernel<<<grid_size(tasks, 1), cut.threads(), cut.shared_bytes(), stream>>>(make_frame(job), cut, tasks,
                                                                              adds, static_cast<Sum*>(out));
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "common/shared_memory.hpp"
 #include "ncc/scoring.cuh"
 #include "ncc/u16_products.cuh"
 #include "ncc/u16_window_sums.cuh"
@@ -403,8 +404,7 @@ void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const Outputs16
   const std::int64_t tasks = frame.pairs * tiles_x * tiles_y;
   const int bytes = cut.shared_bytes();
   const auto kernel = u16_tensor<Method, tiles, tail, scored>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        describe(Method::name, job));
+  allow_shared_memory(kernel, bytes, describe(Method::name, job));
   kernel<<<grid_size(tasks, 1), cut.warps() * warp_size, bytes, stream>>>(frame, cut, tasks, tiles_x, tiles_y,
                                                                           Method::origin(job), out);
   check_launch(describe(Method::name, job));

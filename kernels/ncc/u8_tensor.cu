@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/shared_memory.hpp"
 #include "ncc/scoring.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/u8_window_sums.cuh"
@@ -694,7 +695,7 @@ std::int64_t resident_blocks(Kernel kernel, int threads, int shared_bytes, const
   const std::string what = describe("cuda-u8-tensor", job);
   check(cudaGetDevice(&device), what);
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), what);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes), what);
+  allow_shared_memory(kernel, shared_bytes, what);
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes), what);
   return std::int64_t{multiprocessors} * std::max(blocks, 1);
 }
