@@ -103,6 +103,7 @@ std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice, c
   SearchPictures pictures{reference_->picture(lattice.level), current_.level(lattice.level),
                           reference_->roi(lattice.level)};
   auto* peaks = peaks_.reserve<Peak>(nodes.order.size());
+  kernels::fill(peaks, 0, nodes.order.size() * sizeof(Peak), stream_->handle());  // what lies between fields
   for (const Group& group : nodes.groups) {
     pictures.cut = group.shape.masked;
     kernels_.insert(search_.peaks(pictures, shape_of(group.shape, group.count),
