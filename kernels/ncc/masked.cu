@@ -154,32 +154,36 @@ struct BandMemory {
 template <typename T, typename Value>
 __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int rows, int columns, int pitch,
                            Running<Value>* shared) {
-  const int lane = threadIdx.x % warp_size;
-  for (int row = warp_index(); row < rows; row += warps) {
-    const bool row_exists = y + row >= window.y0 && y + row < window.y1;
-    Running<Value>* const line = shared + row * pitch + 1;
-    Running<Value> before{0, 0};
-    if (lane == 0) line[0] = before;
-    for (int first = 2 * lane; first - 2 * lane < columns; first += 2 * warp_size) {
-      const auto value_at = [&](int column) {
-        const bool exists = row_exists && column >= window.x0 && column < window.x1;
-        return exists ? static_cast<Value>(window.row(y + row)[column]) - static_cast<Value>(origin)
-                      : Value{0};
+  constexpr int chunk = 2 * warp_size;  ///< columns, two of a lane
+  const int lane = threadIdx.x % warp_size, first_row = warp_index();
+  for (int first = 0; first < columns; first += chunk) {
+    const int left = x + first + 2 * lane;
+    const bool left_exists = left >= window.x0 && left < window.x1;
+    const bool right_exists = left + 1 >= window.x0 && left + 1 < window.x1;
+    Running<Value>* line = shared + first_row * pitch + 1 + first;
+    const T* pixels = window.row(y + first_row) + left;
+    for (int row = first_row; row < rows; row += warps, line += warps * pitch) {
+      const bool row_exists = y + row >= window.y0 && y + row < window.y1;
+      const auto value_at = [&](bool exists, int i) {
+        return exists && row_exists ? static_cast<Value>(pixels[i]) - static_cast<Value>(origin) : Value{0};
       };
-      const Value left = value_at(x + first), right = value_at(x + first + 1);
-      Running<Value> sums{left + right, left * left + right * right};
+      const Value a = value_at(left_exists, 0), b = value_at(right_exists, 1);
+      Running<Value> sums{a + b, a * a + b * b};
 #pragma unroll
       for (int offset = 1; offset < warp_size; offset *= 2) {
         const Value sum = __shfl_up_sync(all_lanes, sums.sum, offset);
         const Value squares = __shfl_up_sync(all_lanes, sums.squares, offset);
         if (lane >= offset) sums.sum += sum, sums.squares += squares;
       }
+      const Running<Value> before = first > 0 ? line[0] : Running<Value>{0, 0};  // by this warp's last lane
       sums.sum += before.sum, sums.squares += before.squares;
-      const Running<Value> of_left{sums.sum - right, sums.squares - right * right};
-      if (first < columns) *reinterpret_cast<RunningPair<Value>*>(line + first + 1) = {of_left, sums};
-      before = {__shfl_sync(all_lanes, sums.sum, warp_size - 1),
-                __shfl_sync(all_lanes, sums.squares, warp_size - 1)};
+      const Running<Value> of_left{sums.sum - b, sums.squares - b * b};
+      if (first == 0 && lane == 0) line[0] = before;
+      if (first + 2 * lane < columns)
+        *reinterpret_cast<RunningPair<Value>*>(line + 2 * lane + 1) = {of_left, sums};
+      pixels = reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixels) + warps * window.row_bytes);
     }
+    __syncwarp();
   }
 }
 
