@@ -15,7 +15,6 @@ constexpr int most_bits =
 struct HalfMethod {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
-  using Square = int;
   static constexpr bool converts_window = true;
   static constexpr std::array shapes{WarpShape16{5, true}, WarpShape16{2, false}, WarpShape16{4, false},
                                      WarpShape16{6, false}, WarpShape16{8, false}};
@@ -93,21 +92,21 @@ struct HalfMethod {
 
   template <Measure measure>
   struct Reference {
-    int n;
+    int sum_of_origins;  ///< of the window
     float products_scale, sum;
-    float scale;  ///< inverse root of its variation; 0 = no contrast
+    float scale;  ///< inverse root of its variation; NaN = no contrast
 
-    __device__ Reference(int elements, const ReferenceSums& sums)
-        : n(elements), products_scale(static_cast<float>(n) * (1 << 24)), sum(static_cast<float>(sums.sum)) {
-      scale = sums.variation > 0 ? inverse_root(static_cast<float>(sums.variation)) : 0.0f;
+    __device__ Reference(int n, const ReferenceSums& sums, int origin_of_window)
+        : sum_of_origins(n * origin_of_window),
+          products_scale(static_cast<float>(n) * (1 << 24)),
+          sum(static_cast<float>(sums.sum)) {
+      scale = sums.variation > 0 ? inverse_root(static_cast<float>(sums.variation)) : no_score;
     }
-    __device__ bool can_score() const { return scale > 0; }
 
-    __device__ float score(float product, const WindowSum16& window) const {
-      const auto window_sum = static_cast<int>(window.sum);
-      const float covariance = products_scale * product - sum * static_cast<float>(window_sum);
-      const std::int64_t variation = n * window.squares - std::int64_t{window_sum} * window_sum;
-      return normalized(covariance, scale, static_cast<float>(variation));
+    __device__ float score(float product, const WindowStatistics& window) const {
+      const auto window_sum = static_cast<float>(static_cast<int>(window.sum()) - sum_of_origins);
+      const float covariance = products_scale * product - sum * window_sum;
+      return covariance * (scale * window.inverse_root());
     }
   };
 };
@@ -127,12 +126,13 @@ int f16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<HalfMethod>
 bool f16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<HalfMethod>(job, peaks); }
 
 void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
-                              StreamHandle stream) {
-  launch_tensor16<HalfMethod, true>(job, {.measure = measure, .kind = kind, .scores = scores}, stream);
+                              Workspace& workspace, StreamHandle stream) {
+  launch_scores16<HalfMethod>(job, measure, kind, scores, workspace, stream);
 }
 
-void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream) {
-  launch_tensor16<HalfMethod, true>(job, {.measure = measure, .peaks = peaks}, stream);
+void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                             StreamHandle stream) {
+  launch_peaks16<HalfMethod>(job, measure, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

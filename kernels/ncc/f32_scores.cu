@@ -308,11 +308,12 @@ bool f32_scores_fit(const NccJob& job, bool peaks) {
 
 int f32_scores_shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
 
-void launch_f32_scores(const NccJob& job, Measure, ScoreKind kind, float* scores, StreamHandle stream) {
+void launch_f32_scores(const NccJob& job, Measure, ScoreKind kind, float* scores, Workspace&,
+                       StreamHandle stream) {
   launch(job, {.kind = kind, .scores = scores}, stream);
 }
 
-void launch_f32_peaks(const NccJob& job, Measure, Peak* peaks, StreamHandle stream) {
+void launch_f32_peaks(const NccJob& job, Measure, Peak* peaks, Workspace&, StreamHandle stream) {
   launch(job, {.peaks = peaks}, stream);
 }
 

@@ -17,4 +17,65 @@ __device__ inline void find_peak(const Frame& frame, Measure measure, const floa
   if (threadIdx.x < warp_size) store_peak(frame, measure, surface, frame.nx, best, second, out);
 }
 
+/// The best of the scores that a thread has in a column of shifts.
+struct ColumnBest {
+  int column;
+  float score = undefined;
+
+  __device__ void take(float other) { score = fmaxf(score, other); }
+};
+
+/// The first shift, row by row, that a column of this warp's threads has and that scores at least `least`.
+template <int count>
+__device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[count], float least,
+                          const float* tile, int stride) {
+  constexpr unsigned all = 0xffffffffu;
+  const int lane = threadIdx.x % warp_size;
+  int index = cuda::std::numeric_limits<int>::max();
+#pragma unroll
+  for (const ColumnBest& best : of_thread) {
+    for (unsigned lanes = __ballot_sync(all, best.score >= least); lanes != 0; lanes &= lanes - 1) {
+      const int column = __shfl_sync(all, best.column, __ffs(lanes) - 1);
+#pragma unroll 1
+      for (int row = lane; row < frame.ny; row += warp_size)
+        if (tile[row * stride + column] >= least) index = min(index, row << 16 | column);
+    }
+  }
+  return __reduce_min_sync(all, index);
+}
+
+/// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
+/// does not have are NaN. of_thread: every shift counts in one of a thread's columns.
+template <int count>
+__device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
+                          const float* tile, int stride, Peak* out) {
+  __syncthreads();
+  float highest = undefined;
+#pragma unroll
+  for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
+  // Rounding may lift several shifts above 1: the first of them is the peak.
+  highest = fminf(max_of_warp(highest), 1.0f);
+  Best best = Best::none();
+  if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
+  best = best_of_warps(best);
+
+  const int peak_row = best.index >> 16, peak_column = best.index & 0xffff;
+  const auto is_far = [](int from, int to) { return abs(from - to) > 2; };
+  float second = undefined;
+#pragma unroll
+  for (const ColumnBest& other : of_thread)
+    if (is_far(other.column, peak_column)) second = fmaxf(second, other.score);
+#pragma unroll 1
+  for (int row = threadIdx.x; row < frame.ny; row += blockDim.x) {
+    if (!is_far(row, peak_row)) continue;
+#pragma unroll
+    for (int i = -2; i <= 2; ++i)
+      second = fmaxf(second, tile[row * stride + min(max(peak_column + i, 0), frame.nx - 1)]);
+  }
+  second = best_of_warps({max_of_warp(second), 0}).score;
+  if (threadIdx.x < warp_size)
+    store_peak(frame, measure, {best.score, peak_column, peak_row}, second, out,
+               [&](int x, int y) { return tile[y * stride + x]; });
+}
+
 }  // namespace dic::kernels

@@ -42,9 +42,22 @@ __device__ float score(Measure measure, std::int64_t n, Sum product, const Momen
   return va > 0 ? normalized(covariance, inverse_root(va), vb) : undefined;
 }
 
-/// What a surface holds for a score.
+/// Calls body.operator()<measure>().
+template <typename Body>
+__device__ void visit_measure(Measure measure, Body&& body) {
+  switch (measure) {
+    case Measure::zncc:
+      return body.template operator()<Measure::zncc>();
+    case Measure::ncc:
+      return body.template operator()<Measure::ncc>();
+    default:
+      return body.template operator()<Measure::ssd>();
+  }
+}
+
+/// What a surface holds for a score, which rounding may have taken beyond the range of zncc and ncc.
 __device__ inline float value_of(float score, Measure measure) {
-  if (measure != Measure::ssd) return score == undefined ? 0.0f : score;
+  if (measure != Measure::ssd) return score == undefined ? 0.0f : fminf(fmaxf(score, -1.0f), 1.0f);
   return score == undefined ? cuda::std::numeric_limits<float>::max() : -score;
 }
 
@@ -63,21 +76,23 @@ struct Best {
 /// Floats in the order of their values, as integers. Its own inverse.
 __device__ inline int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
 
+/// The largest value of a warp; none is NaN.
+__device__ inline float max_of_warp(float value) {
+  const int order = ordered(__float_as_int(value + 0.0f));  // no negative zero
+  return __int_as_float(ordered(__reduce_max_sync(0xffffffffu, order)));
+}
+
 __device__ inline Best best_of_warp(const Best& best) {
-  constexpr unsigned all = 0xffffffffu;
-  const int order = ordered(__float_as_int(best.score + 0.0f));  // no negative zero
-  const int highest = __reduce_max_sync(all, order);
-  const int index =
-      __reduce_min_sync(all, order == highest ? best.index : cuda::std::numeric_limits<int>::max());
-  return {__int_as_float(ordered(highest)), index};
+  const float highest = max_of_warp(best.score);
+  const int index = best.score == highest ? best.index : cuda::std::numeric_limits<int>::max();
+  return {highest, __reduce_min_sync(0xffffffffu, index)};
 }
 
 constexpr int most_warps_of_block = 8;
 
-/// The best of all threads of a block of whole warps, in every thread.
-__device__ inline Best best_of_block(Best best) {
+/// The best of the warps of a block, in every thread; all threads of a warp have its best.
+__device__ inline Best best_of_warps(Best best) {
   __shared__ Best of_warp[most_warps_of_block];
-  best = best_of_warp(best);
   const int warps = blockDim.x / warp_size;
   if (warps == 1) return best;
   if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
@@ -86,6 +101,8 @@ __device__ inline Best best_of_block(Best best) {
   __syncthreads();  // of_warp is used again
   return best;
 }
+/// The best of all threads of a block of whole warps, in every thread.
+__device__ inline Best best_of_block(const Best& best) { return best_of_warps(best_of_warp(best)); }
 
 /// True where shift `index` of a row-major surface is more than 2 px away from shift `peak` in x or y.
 __device__ inline bool is_far(int index, int peak, int width) {
@@ -129,5 +146,8 @@ __device__ inline void store_peak(const Frame& frame, Measure measure, const flo
   store_peak(frame, measure, {best.score, best.index % frame.nx, best.index / frame.nx}, second.score, out,
              [&](int x, int y) { return surface[std::int64_t{y} * stride + x]; });
 }
+
+/// A score that is not defined or has no contrast: smaller than any number, and 0 / 0 already is one.
+constexpr float no_score = cuda::std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace dic::kernels

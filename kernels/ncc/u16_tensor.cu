@@ -9,7 +9,6 @@ namespace {
 struct ExactMethod {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
-  using Square = std::int64_t;
   static constexpr bool converts_window = false;
   static constexpr std::array shapes{WarpShape16{3, true}, WarpShape16{1, false}, WarpShape16{2, false},
                                      WarpShape16{3, false}, WarpShape16{4, false}};
@@ -42,37 +41,28 @@ struct ExactMethod {
 
   template <typename Body>
   __device__ static void visit_measure(Measure measure, Body&& body) {
-    switch (measure) {
-      case Measure::zncc:
-        return body.template operator()<Measure::zncc>();
-      case Measure::ncc:
-        return body.template operator()<Measure::ncc>();
-      default:
-        return body.template operator()<Measure::ssd>();
-    }
+    kernels::visit_measure(measure, body);
   }
 
   template <Measure measure>
   struct Reference {
     std::uint64_t n;
     ReferenceSums sums;
-    float scale;  ///< inverse root of its variation; 0 = no contrast
+    float scale;  ///< inverse root of its variation; NaN = no contrast
 
-    __device__ Reference(int elements, const ReferenceSums& of_elements) : n(elements), sums(of_elements) {
+    __device__ Reference(int elements, const ReferenceSums& of_elements, int)
+        : n(elements), sums(of_elements) {
       const float variation = measure == Measure::zncc ? centred(sums.squares, sums.sum, sums.sum)
                                                        : static_cast<float>(sums.squares);
-      scale = variation > 0 ? inverse_root(variation) : 0.0f;
+      scale = variation > 0 ? inverse_root(variation) : no_score;
     }
-    __device__ bool can_score() const { return measure == Measure::ssd || scale > 0; }
 
-    __device__ float score(std::uint64_t product, const WindowSum16& window) const {
-      const auto squares = static_cast<std::uint64_t>(window.squares);
+    __device__ float score(std::uint64_t product, const WindowStatistics& window) const {
       if constexpr (measure == Measure::zncc)
-        return normalized(centred(product, sums.sum, window.sum), scale,
-                          centred(squares, window.sum, window.sum));
+        return centred(product, sums.sum, window.sum()) * (scale * window.inverse_root());
       if constexpr (measure == Measure::ncc)
-        return normalized(static_cast<float>(product), scale, static_cast<float>(squares));
-      return -static_cast<float>(sums.squares + squares - 2 * product);
+        return static_cast<float>(product) * (scale * window.inverse_root());
+      return -static_cast<float>(sums.squares + window.squares() - 2 * product);
     }
 
    private:
@@ -97,16 +87,17 @@ int u16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<ExactMethod
 bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<ExactMethod>(job, peaks); }
 
 void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
-  launch_tensor16<ExactMethod, false>(job, {.sums = static_cast<std::uint64_t*>(out)}, stream);
+  launch_tensor16<ExactMethod, false>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
 }
 
 void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
-                              StreamHandle stream) {
-  launch_tensor16<ExactMethod, true>(job, {.measure = measure, .kind = kind, .scores = scores}, stream);
+                              Workspace& workspace, StreamHandle stream) {
+  launch_scores16<ExactMethod>(job, measure, kind, scores, workspace, stream);
 }
 
-void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream) {
-  launch_tensor16<ExactMethod, true>(job, {.measure = measure, .peaks = peaks}, stream);
+void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                             StreamHandle stream) {
+  launch_peaks16<ExactMethod>(job, measure, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

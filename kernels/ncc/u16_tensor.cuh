@@ -5,18 +5,19 @@
 #include <utility>
 
 #include "common/shared_memory.hpp"
-#include "ncc/scoring.cuh"
+#include "ncc/find_peak.cuh"
 #include "ncc/u16_products.cuh"
-#include "ncc/u16_window_sums.cuh"
+#include "ncc/window_statistics.cuh"
 
 /// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair, or as many of its shifts as a
-/// Cut covers: it copies window and reference to shared memory as they lie in the picture, sums the window
-/// under every shift, multiplies on tensor cores, and turns the products into scores and the peak there.
+/// Cut covers: it copies window and reference to shared memory as they lie in the picture, multiplies on
+/// tensor cores, and turns the products into scores and the peak there, with what window_statistics.cuh has
+/// found before.
 ///
 /// A Method says how elements become products and what a score is:
-///     Products, Square         see u16_products.cuh, u16_window_sums.cuh
+///     Products                 see u16_products.cuh
 ///     WarpShape shapes[]       what is compiled
-///     origin(job)              what elements of the window are summed relative to
+///     origin(job)              what elements of the window are multiplied relative to
 ///     sum_reference(...)       by one warp, from the staged elements
 ///     to_operands(...)         turns what lies in shared memory into operands
 ///     Reference<measure>       scores
@@ -43,10 +44,7 @@ struct Cut16 {
   ProductLayout k;
   int window_rows = 0;                        ///< that products read; those beyond the window count nothing
   int window_words = 0, reference_words = 0;  ///< of shared memory,
-  int change_words = 0, row_words = 0;        ///< one after the other
-  WindowTables<typename Method::Square> tables = {};  ///< empty where no scores are computed
-  Divisor scored_rows;                                ///< threads score rows of shifts,
-  int scored_columns = 0;                             ///< each so many columns
+  int slack_words = 0;                        ///< one after the other
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
@@ -55,7 +53,7 @@ struct Cut16 {
   __host__ __device__ int tile_elements() const { return rows() * tile_stride(); }
   int warps() const { return warps_x * warps_y * (halves ? 2 : 1); }
   int shared_bytes() const {
-    return static_cast<int>(sizeof(Word)) * (window_words + reference_words + change_words + row_words);
+    return static_cast<int>(sizeof(Word)) * (window_words + reference_words + slack_words);
   }
   /// Of a multiprocessor with 228 KB, at 128 registers per thread.
   int resident_warps() const {
@@ -70,14 +68,8 @@ template <typename Method>
 void lay_out(const NccJob& job, bool scored, Cut16<Method>& cut) {
   using Product = typename Method::Products::Product;
   constexpr int words_per_product = sizeof(Product) / sizeof(Word);
-  const int h = job.reference.height, nx = std::min(cut.columns(), job.shifts.nx()),
-            ny = std::min(cut.rows(), job.shifts.ny());
-  int staged_rows = h + ny - 1, tiles = 0, scores = 0;
+  int staged_rows = job.reference.height + std::min(cut.rows(), job.shifts.ny()) - 1, tiles = 0, scores = 0;
   if (scored) {
-    cut.tables = {nx, ny, h, cut.warps()};
-    cut.scored_rows = Divisor(ny);
-    const int threads_per_row = std::max(cut.warps() * warp_size / ny, 1);
-    cut.scored_columns = (nx + threads_per_row - 1) / threads_per_row;
     tiles = (cut.halves ? 2 : 1) * cut.tile_elements() * words_per_product;
     if (words_per_product > 1) scores = cut.tile_elements();
   }
@@ -87,10 +79,8 @@ void lay_out(const NccJob& job, bool scored, Cut16<Method>& cut) {
   cut.reference_words = round_up(std::max((cut.k.rows + 1) * reference_stride, scores), 4);
   // Products read on without using it: a step ahead of the reference's rows -1 .. k.rows - 1, and window rows
   // that meet zeros.
-  const int read_on =
-      std::max(6 * reference_stride, cut.window_rows * stride - cut.window_words - cut.reference_words);
-  cut.change_words = round_up(std::max(cut.tables.change_words(), read_on), 4);
-  cut.row_words = round_up(cut.tables.row_words(), 4);
+  cut.slack_words =
+      std::max({6 * reference_stride, cut.window_rows * stride - cut.window_words - cut.reference_words, 0});
 }
 
 template <typename Method>
@@ -158,7 +148,8 @@ struct Share16 {
   int x = 0, y = 0, shifts_x, shifts_y;
 
   template <typename Cut>
-  __device__ Share16(const Frame& frame, const Cut& cut, std::int64_t task, int tiles_x, int tiles_y)
+  __device__ Share16(const Frame& frame, const Cut& cut, const StatisticsTable& statistics, std::int64_t task,
+                     int tiles_x, int tiles_y)
       : pair(task) {
     if (const int parts = tiles_x * tiles_y; parts > 1) {
       pair = task / parts;
@@ -166,6 +157,7 @@ struct Share16 {
       x = part % tiles_x * cut.columns();
       y = part / tiles_x * cut.rows();
     }
+    pair = statistics.ordered(pair);
     shifts_x = min(cut.columns(), frame.nx - x);
     shifts_y = min(cut.rows(), frame.ny - y);
   }
@@ -187,36 +179,37 @@ struct DefinedShifts16 {
   __device__ DefinedShifts16(const Frame& frame, const Share16& share) {
     const auto window = load_matrix<u16>(frame.search, frame.window_of(share.pair));
     const int x = frame.dx_min + share.x, y = frame.dy_min + share.y;
-    x0 = window.x0 - x, x1 = window.x1 - frame.reference.width - x;
-    y0 = window.y0 - y, y1 = window.y1 - frame.reference.height - y;
+    x0 = max(window.x0 - x, 0), x1 = min(window.x1 - frame.reference.width - x, share.shifts_x - 1);
+    y0 = max(window.y0 - y, 0), y1 = min(window.y1 - frame.reference.height - y, share.shifts_y - 1);
   }
-  __device__ unsigned columns(int y) const { return y >= y0 && y <= y1 ? max(x1 - x0 + 1, 0) : 0; }
+  __device__ bool hold(int y, int x) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
 };
 
-/// Shifts in the order of ties, without a division to tell x from y.
-__device__ inline int packed_shift(int x, int y) { return y << 16 | x; }
-
-/// Turns products into scores from shift begin to end - 1 of row y, and finds the best of them. `other`:
-/// products of the second half, or null.
-template <typename Reference, typename Square, typename Product>
-__device__ Best score_row(const Reference& reference, const WindowSums16<Square>& sums,
-                          const DefinedShifts16& defined, int y, int begin, int end, const Product* products,
-                          const Product* other, float* scores) {
-  Best best = Best::none();
-  const int first_defined = defined.x0;
-  const unsigned count = reference.can_score() ? defined.columns(y) : 0;
-  typename WindowSums16<Square>::Walk walk(sums, begin, y);
-#pragma unroll 2
-  for (int x = begin; x < end; ++x) {
-    Product product = products[x];
-    if (other) product += other[x];
-    const float score = reference.score(product, walk.sum);
-    const float result = static_cast<unsigned>(x - first_defined) < count ? score : undefined;
-    scores[x] = result;
-    if (result > best.score) best = {result, packed_shift(x, y)};
-    walk.step();
+/// Turns products into scores, lanes along x, and finds the best of a thread's columns. `other`: products of
+/// the second half, or null. tile: for the scores, rows `stride` apart as those of the products.
+template <typename Reference, typename Product>
+__device__ void score_tile(const Reference& reference, const StatisticsTable& table, const Frame& frame,
+                           const Share16& share, const Product* products, const Product* other, float* tile,
+                           int stride, ColumnBest (&best)[2]) {
+  const DefinedShifts16 defined(frame, share);
+  const WindowStatistics* const statistics = table.at(frame, frame.window_of(share.pair), share.y, share.x);
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+    const int x = part * warp_size + static_cast<int>(threadIdx.x) % warp_size;
+    best[part] = {x};
+    if (x >= share.shifts_x) continue;
+#pragma unroll 4
+    for (int y = threadIdx.x / warp_size; y < share.shifts_y; y += blockDim.x / warp_size) {
+      float score = no_score;
+      if (defined.hold(y, x)) {
+        Product product = products[y * stride + x];
+        if (other) product += other[y * stride + x];
+        score = reference.score(product, load_statistics(statistics + std::int64_t{y} * table.columns + x));
+      }
+      best[part].take(score);
+      tile[y * stride + x] = score;
+    }
   }
-  return best;
 }
 
 /// Writes a block's scores to the surfaces of the job.
@@ -225,28 +218,10 @@ __device__ inline void store_scores16(const Frame& frame, const Share16& share, 
   for (int row = threadIdx.x / warp_size; row < share.shifts_y; row += blockDim.x / warp_size) {
     float* of_row = out.scores + ((share.pair * frame.ny + share.y + row) * frame.nx + share.x);
     for (int x = threadIdx.x % warp_size; x < share.shifts_x; x += warp_size) {
-      const float value = tile[row * stride + x];
+      const float value = fmaxf(tile[row * stride + x], undefined);
       of_row[x] = out.kind == ScoreKind::value ? value_of(value, out.measure) : value;
     }
   }
-}
-
-/// Finds the peak of the block's scores, which are all of the pair. Every thread brings the best of what it
-/// did in row y: only the rows close to the peak are searched again for the second one.
-__device__ inline void find_peak16(const Frame& frame, const Share16& share, const Outputs16& out, int y,
-                                   const Best& of_row, const float* tile, int stride) {
-  const Best best = best_of_block(of_row);
-  const int best_y = best.index >> 16, best_x = best.index & 0xffff;
-  Best second = abs(y - best_y) > 2 ? of_row : Best::none();
-  for (int x = threadIdx.x; x < frame.nx; x += blockDim.x) {
-    if (abs(x - best_x) <= 2) continue;
-    for (int row = max(best_y - 2, 0); row <= min(best_y + 2, frame.ny - 1); ++row)
-      second.take({tile[row * stride + x], packed_shift(x, row)});
-  }
-  second = best_of_block(second);
-  if (threadIdx.x < warp_size)
-    store_peak(frame, out.measure, {best.score, best_x, best_y}, second.score, out.peaks + share.pair,
-               [&](int x, int row) { return tile[row * stride + x]; });
 }
 
 /// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it, but for what
@@ -282,7 +257,7 @@ template <typename Method, int tiles, bool tail, bool scored>
 __global__ void __launch_bounds__(most_warps16* warp_size, 2)
     u16_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16<Method> cut,
                std::int64_t tasks, int tiles_x, int tiles_y, int origin,
-               const __grid_constant__ Outputs16 out) {
+               const __grid_constant__ StatisticsTable statistics, const __grid_constant__ Outputs16 out) {
   using Products = typename Method::Products;
   using Product = typename Products::Product;
   extern __shared__ uint4 shared[];
@@ -296,12 +271,9 @@ __global__ void __launch_bounds__(most_warps16* warp_size, 2)
   const int warp_y = cut.warps_x == 1 ? place : place / 2, warp_x = place - warp_y * cut.warps_x;
   const int first_column = warp_x * columns_per_warp, first_row = warp_y * tiles * rows_per_tile;
   const int h = frame.reference.height, w = frame.reference.width;
-  Word* const change_words = reference_words + cut.reference_words;
-  const WindowSums16<typename Method::Square> window_sums(cut.tables, change_words,
-                                                          change_words + cut.change_words, h);
 
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const Share16 share(frame, cut, task, tiles_x, tiles_y);
+    const Share16 share(frame, cut, statistics, task, tiles_x, tiles_y);
     __syncthreads();  // the last task's readers are done
     const std::int64_t window_index = frame.window_of(share.pair);
     const int window_at =
@@ -318,24 +290,14 @@ __global__ void __launch_bounds__(most_warps16* warp_size, 2)
     wait_for_copies();
     __syncthreads();
     const StagedReference reference{reference_words, cut.k.reference_stride, reference_first, h, w};
+    reference.clear_words_before();
     if constexpr (scored) {
-      const auto* const elements = reinterpret_cast<const u16*>(window_words) + window_at;
-      const int stride = 2 * cut.k.window_stride, other_warps = static_cast<int>(blockDim.x) - warp_size;
-      reference.clear_words_before();
-      window_sums.find_changes(elements, stride, w, origin, share.shifts_x, share.shifts_y);
       if (warp == 0) Method::sum_reference(reference, of_reference);
-      if (warp > 0 || other_warps == 0)
-        window_sums.sum_rows(other_warps == 0 ? lane : static_cast<int>(threadIdx.x) - warp_size,
-                             max(other_warps, warp_size), elements, stride, w, origin, share.shifts_y);
       __syncthreads();
-    } else {
-      reference.clear_words_before();
     }
     Method::to_operands(reference, of_reference, shared, cut.window_rows * cut.k.window_stride, origin);
     __syncthreads();
 
-    // The last warp has the smaller half of the steps.
-    if (scored && threadIdx.x + warp_size >= blockDim.x) window_sums.add_up_rows(share.shifts_y);
     typename Products::Sums sums[tiles + tail];
     const int reference_at = reference_first - at.group % 4 - window_at % Products::alignment;
     const int member_word = at.word * Products::elements_per_member / 2;
@@ -375,29 +337,25 @@ __global__ void __launch_bounds__(most_warps16* warp_size, 2)
       __syncthreads();
       auto* const tile =
           reinterpret_cast<float*>(sizeof(Product) > sizeof(float) ? reference_words : window_words);
-      const int column_part = cut.scored_rows.quotient(threadIdx.x);
-      const int y = threadIdx.x - column_part * cut.scored_rows.divisor,
-                begin = column_part * cut.scored_columns;
-      Best of_row = Best::none();
-      if (y < share.shifts_y && begin < share.shifts_x)
-        Method::visit_measure(out.measure, [&]<Measure measure> {
-          const Product* const of_y = products + y * stride;
-          of_row = score_row(typename Method::template Reference<measure>(h * w, of_reference), window_sums,
-                             DefinedShifts16(frame, share), y, begin,
-                             min(begin + cut.scored_columns, share.shifts_x), of_y,
-                             cut.halves ? of_y + cut.tile_elements() : nullptr, tile + y * stride);
-        });
-      __syncthreads();
-      if (out.peaks)
-        find_peak16(frame, share, out, y, of_row, tile, stride);
-      else
+      ColumnBest best[2];
+      Method::visit_measure(out.measure, [&]<Measure measure> {
+        score_tile(typename Method::template Reference<measure>(h * w, of_reference, origin), statistics,
+                   frame, share, products, cut.halves ? products + cut.tile_elements() : nullptr, tile,
+                   stride, best);
+      });
+      if (out.peaks) {
+        find_peak(frame, out.measure, best, tile, stride, out.peaks + share.pair);
+      } else {
+        __syncthreads();
         store_scores16(frame, share, out, tile, stride);
+      }
     }
   });
 }
 
 template <typename Method, bool scored, int tiles, bool tail>
-void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const Outputs16& out, StreamHandle stream) {
+void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const StatisticsTable& statistics,
+                    const Outputs16& out, StreamHandle stream) {
   const Frame frame = make_frame(job);
   const int tiles_x = (frame.nx + cut.columns() - 1) / cut.columns();
   const int tiles_y = (frame.ny + cut.rows() - 1) / cut.rows();
@@ -405,19 +363,20 @@ void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const Outputs16
   const int bytes = cut.shared_bytes();
   const auto kernel = u16_tensor<Method, tiles, tail, scored>;
   allow_shared_memory(kernel, bytes, describe(Method::name, job));
-  kernel<<<grid_size(tasks, 1), cut.warps() * warp_size, bytes, stream>>>(frame, cut, tasks, tiles_x, tiles_y,
-                                                                          Method::origin(job), out);
+  kernel<<<grid_size(tasks, 1), cut.warps() * warp_size, bytes, stream>>>(
+      frame, cut, tasks, tiles_x, tiles_y, Method::origin(job), statistics, out);
   check_launch(describe(Method::name, job));
 }
 
 /// Launches the cut's shape: what is instantiated is Method::shapes itself.
 template <typename Method, bool scored>
-void launch_tensor16(const NccJob& job, const Outputs16& out, StreamHandle stream) {
+void launch_tensor16(const NccJob& job, const StatisticsTable& statistics, const Outputs16& out,
+                     StreamHandle stream) {
   const auto cut = choose_cut16<Method>(job, scored);
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     constexpr auto& shapes = Method::shapes;
     ((cut.warp == shapes[i]
-          ? launch_shape16<Method, scored, shapes[i].tiles, shapes[i].tail>(job, cut, out, stream)
+          ? launch_shape16<Method, scored, shapes[i].tiles, shapes[i].tail>(job, cut, statistics, out, stream)
           : void()),
      ...);
   }
@@ -425,10 +384,30 @@ void launch_tensor16(const NccJob& job, const Outputs16& out, StreamHandle strea
 }
 
 template <typename Method>
+void launch_scores16(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace& workspace,
+                     StreamHandle stream) {
+  with_statistics(job, measure, workspace, stream,
+                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
+                    float* const of_part = scores + first_pair * job.shifts.count();
+                    launch_tensor16<Method, true>(
+                        part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
+                  });
+}
+template <typename Method>
+void launch_peaks16(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                    StreamHandle stream) {
+  with_statistics(job, measure, workspace, stream,
+                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
+                    launch_tensor16<Method, true>(part, statistics,
+                                                  {.measure = measure, .peaks = peaks + first_pair}, stream);
+                  });
+}
+
+template <typename Method>
 bool scores_fit16(const NccJob& job, bool peaks) {
   const auto cut = choose_cut16<Method>(job, true);
   const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
-  return fits(job, cut) && (!peaks || one_block_per_pair);
+  return fits(job, cut) && statistics_fit(job) && (!peaks || one_block_per_pair);
 }
 
 }  // namespace dic::kernels

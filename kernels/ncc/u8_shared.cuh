@@ -39,6 +39,16 @@ struct Cells {
   __device__ int row() const { return threadIdx.x >> shift; }
   __device__ int rows_at_once() const { return blockDim.x >> shift; }
 };
+/// Division of numbers below 2^16 / divisor by a divisor that the host knows.
+struct Divisor {
+  int divisor = 1;
+  unsigned inverse = 65537;
+
+  Divisor() = default;
+  explicit Divisor(int by) : divisor(by), inverse(65536u / by + 1) {}
+  __device__ int quotient(int number) const { return static_cast<int>(number * inverse >> 16); }
+};
+
 /// How they share the chunks of rows that need not be a power of two; some threads have none.
 struct ChunkCells {
   int column, row, rows_at_once;
@@ -47,6 +57,10 @@ struct ChunkCells {
       : column(static_cast<int>(threadIdx.x) % chunks),
         row(static_cast<int>(threadIdx.x) / chunks),
         rows_at_once(static_cast<int>(blockDim.x) / chunks) {}
+  __device__ explicit ChunkCells(const Divisor& chunks)
+      : row(chunks.quotient(threadIdx.x)), rows_at_once(chunks.quotient(blockDim.x)) {
+    column = static_cast<int>(threadIdx.x) - row * chunks.divisor;
+  }
   __device__ bool has_part() const { return row < rows_at_once; }
 };
 /// The most chunks that a row of `bytes` bytes touches.
@@ -101,6 +115,36 @@ __device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int r
   }
 }
 
+/// Starts copies of a chunk of rows: copy(target, row's chunk). `source`: the first row's first chunk.
+template <typename Copy>
+__device__ void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows, const ChunkCells& cells,
+                          int stride, Word* shared, Copy&& copy) {
+  if (!cells.has_part()) return;
+  const int row_step = stride * static_cast<int>(sizeof(Word));
+  const std::ptrdiff_t source_step = cells.rows_at_once * row_bytes;
+  source += cells.row * row_bytes;
+  unsigned target = shared_address(shared) + cells.row * row_step + cells.column * chunk_bytes;
+#pragma unroll 4
+  for (int row = cells.row; row < rows; row += cells.rows_at_once) {
+    copy(target, source);
+    source += source_step;
+    target += cells.rows_at_once * row_step;
+  }
+}
+/// Whole chunks.
+__device__ inline void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows,
+                                 const ChunkCells& cells, int stride, Word* shared) {
+  copy_rows(source + cells.column * chunk_bytes, row_bytes, rows, cells, stride, shared,
+            [](unsigned target, const u8* chunk) { copy_chunk(target, chunk); });
+}
+/// The first `bytes` bytes of rows, between zeros.
+__device__ inline void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows,
+                                 const ChunkCells& cells, int stride, Word* shared, int bytes) {
+  const int column = cells.column * chunk_bytes, existing = max(min(bytes - column, chunk_bytes), 0);
+  copy_rows(source + (existing > 0 ? column : 0), row_bytes, rows, cells, stride, shared,
+            [=](unsigned target, const u8* chunk) { copy_chunk(target, chunk, existing); });
+}
+
 /// rows x columns of a window from (y, x) on; cells: for most_chunks(columns). Returns the byte of the shared
 /// rows where they begin (0..15). Call wait_for_copies() before the block synchronizes.
 __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
@@ -113,17 +157,8 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
   }
   const u8* first = window.row(y) + x;
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
-  if (!cells.has_part() || cells.column * chunk_bytes >= offset + columns) return offset;
-  const u8* source = first - offset + cells.row * window.row_bytes + cells.column * chunk_bytes;
-  const std::ptrdiff_t source_step = cells.rows_at_once * window.row_bytes;
-  unsigned target = shared_address(shared + cells.row * stride) + cells.column * chunk_bytes;
-  const unsigned target_step = cells.rows_at_once * stride * static_cast<int>(sizeof(Word));
-  const unsigned end = target + (rows - cells.row) * stride * static_cast<int>(sizeof(Word));
-#pragma unroll 4
-  for (; static_cast<int>(end - target) > 0; target += target_step) {
-    copy_chunk(target, source);
-    source += source_step;
-  }
+  if (cells.column * chunk_bytes < offset + columns)
+    copy_rows(first - offset, window.row_bytes, rows, cells, stride, shared);
   return offset;
 }
 __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
@@ -143,39 +178,21 @@ __device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<
     return 0;
   }
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
-  if (!cells.has_part()) return offset;
-  const int column = cells.column * chunk_bytes - offset;  // of the chunk's first byte
-  const int bytes = max(min(reference.x1 - column, chunk_bytes), 0);
-  const u8* source = reference.origin + (bytes > 0 ? column : -offset) + cells.row * reference.row_bytes;
-  const std::ptrdiff_t source_step = cells.rows_at_once * reference.row_bytes;
-  const unsigned row_step = stride * static_cast<int>(sizeof(Word));
-  unsigned target =
-      shared_address(shared) + (1 + cells.row) * row_step + reference_pad + cells.column * chunk_bytes;
-#pragma unroll 2
-  for (int row = cells.row; row < reference.y1; row += cells.rows_at_once) {
-    copy_chunk(target, source, bytes);
-    source += source_step;
-    target += cells.rows_at_once * row_step;
-  }
+  copy_rows(reference.origin - offset, reference.row_bytes, reference.y1, cells, stride,
+            shared + stride + reference_pad / static_cast<int>(sizeof(Word)), offset + reference.x1);
   return offset;
 }
-/// The same where the zeros are not there: they follow up to row `last_row` and to the end of a row. For
-/// whole blocks.
-__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
-                                      std::int64_t index, int last_row, int stride, Word* shared) {
+/// Has these zeros written, up to row `last_row`. For whole blocks, which synchronize then.
+__device__ inline void clear_reference(int last_row, int stride, Word* shared) {
   const int chunks = (last_row + 1) * stride / 4;
   for (int i = threadIdx.x; i < chunks; i += blockDim.x) reinterpret_cast<uint4*>(shared)[i] = {0, 0, 0, 0};
+}
+/// The same where the zeros are not there. For whole blocks.
+__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
+                                      std::int64_t index, int last_row, int stride, Word* shared) {
+  clear_reference(last_row, stride, shared);
   __syncthreads();
   return stage_reference(batch, reference, index, ChunkCells(most_chunks(reference.x1)), stride, shared);
-}
-
-/// After the copies are there: clears what the picture holds left of the reference.
-__device__ inline void clear_before_reference(int height, int offset, int stride, Word* shared) {
-  const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
-  for (int row = threadIdx.x + 1; row <= height; row += blockDim.x) {
-    uint4& chunk = *reinterpret_cast<uint4*>(shared + row * stride + reference_pad / sizeof(Word));
-    chunk = {chunk.x & mask(0), chunk.y & mask(1), chunk.z & mask(2), chunk.w & mask(3)};
-  }
 }
 
 }  // namespace dic::kernels

@@ -512,6 +512,28 @@ TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
   check_many_shifts<std::uint16_t>(correlator, "cuda-u16-tensor");
 }
 
+template <typename T>
+void check_many_windows(Correlator& correlator) {
+  Case c = make_case("many", Form::one_to_one, 5000, 5000, 9, 8, 13, 12, Shifts::valid(9, 8, 13, 12));
+  c.search = {13, 12, 1900, 2100, 1, {}};
+  c.search.positions = scattered(5000, c.search, 9, 21);
+  Problem<T> problem(std::move(c));
+  check_peaks(correlator, problem, Measure::zncc);
+}
+TEST_F(CudaCorrelator, many_windows_of_a_large_picture_go_by_their_rows) {
+  Correlator correlator("cuda");
+  check_many_windows<std::uint8_t>(correlator);
+  check_many_windows<std::uint16_t>(correlator);
+}
+
+TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem(
+      make_case("65", Form::one_to_one, 3, 3, 32, 31, 96, 95, Shifts::valid(32, 31, 96, 95), 9));
+  check_surfaces(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Measure::zncc);
+}
+
 TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
   Problem<float> problem(
       make_case("peaks", Form::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid(15, 17, 31, 40)));

@@ -167,8 +167,12 @@ class Side {
     stream.synchronize("upload");
   }
   kernels::DeviceMatrices matrices() const {
-    return {picture_.description(), static_cast<const MatrixPosition*>(positions_.data()), count_, size_,
-            size_};
+    return {picture_.description(),
+            static_cast<const MatrixPosition*>(positions_.data()),
+            count_,
+            size_,
+            size_,
+            {1, picture_size, picture_size}};
   }
 
  private:
@@ -227,12 +231,12 @@ void time_shape(const Shape& shape, const Picture& picture, std::span<char*> wan
     if (!variant.fused || !kernels::refusal(variant, job).empty()) continue;
     if (variant.fused->fits(job, false))
       report(std::string(variant.name) + ", fused scores", [&] {
-        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, surfaces,
+        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, surfaces, kept,
                                      stream.handle());
       });
     if (variant.fused->fits(job, true))
       report(std::string(variant.name) + ", fused peaks",
-             [&] { variant.fused->launch_peaks(job, Measure::zncc, found, stream.handle()); });
+             [&] { variant.fused->launch_peaks(job, Measure::zncc, found, kept, stream.handle()); });
   }
 }
 

@@ -30,6 +30,15 @@ void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const
   for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
 }
 
+kernels::PictureExtent extent_of(std::span<const ImageView> pictures) {
+  kernels::PictureExtent extent{.count = static_cast<int>(pictures.size())};
+  for (const ImageView& p : pictures) {
+    extent.height = std::max(extent.height, p.height);
+    extent.width = std::max(extent.width, p.width);
+  }
+  return extent;
+}
+
 }  // namespace
 
 kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kernels::Stream& stream) {
@@ -40,7 +49,8 @@ kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kerne
           .positions = static_cast<const MatrixPosition*>(positions_.data()),
           .count = static_cast<std::int64_t>(matrices.positions.size()),
           .height = matrices.height,
-          .width = matrices.width};
+          .width = matrices.width,
+          .extent = extent_of(matrices.pictures)};
 }
 
 const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageView> pictures,

@@ -42,7 +42,7 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
                                kernels::ScoreKind kind, const Stream& stream) {
   auto* out = scores_.reserve<float>(job.outputs());
   if (variant.fused && variant.fused->fits(job, false)) {
-    variant.fused->launch_scores(job, measure, kind, out, stream.handle());
+    variant.fused->launch_scores(job, measure, kind, out, workspace_, stream.handle());
     return out;
   }
   if (variant.masks) {
@@ -57,7 +57,8 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
 
 void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
                       const Stream& stream) {
-  if (has_fused_peaks(variant, job)) return variant.fused->launch_peaks(job, measure, out, stream.handle());
+  if (has_fused_peaks(variant, job))
+    return variant.fused->launch_peaks(job, measure, out, workspace_, stream.handle());
   if (variant.masks) return kernels::launch_masked_peaks(job, measure, out, workspace_, stream.handle());
   const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.

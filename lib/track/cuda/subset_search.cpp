@@ -49,6 +49,7 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   job.search.pictures = descriptions + 1;
   if (!pictures.roi.empty()) job.masks = descriptions + 2;
   job.search.positions = windows;
+  job.search.extent = {1, pictures.current.height, pictures.current.width};
   job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;
   const std::string variant = correlate::cuda::plan(shape, facts_).variant;
   runner_.peaks_in_parts(correlate::cuda::variant_named(variant), job, Measure::zncc, out, stream);

@@ -14,6 +14,13 @@
 /// scores and peaks. Definition, forms, measures and types are those of <dic/correlate.hpp>.
 namespace dic::kernels {
 
+/// How many pictures there are and the size of the largest; all zero where that is not known.
+struct PictureExtent {
+  int count = 0;
+  int height = 0;
+  int width = 0;
+};
+
 /// `count` matrices of one size (at least 1x1), read in place from pictures. Both pointers are device memory.
 /// References lie inside their pictures; of windows, what lies outside counts as zero.
 struct DeviceMatrices {
@@ -22,6 +29,7 @@ struct DeviceMatrices {
   std::int64_t count = 0;
   int height = 0;
   int width = 0;
+  PictureExtent extent = {};  ///< lets windows that overlap share what is computed once per picture
 };
 
 /// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.
@@ -67,8 +75,9 @@ struct FusedScores {
   /// peaks: the answer for launch_peaks instead of launch_scores.
   bool (*fits)(const NccJob& job, bool peaks);
   void (*launch_scores)(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
-                        StreamHandle stream);
-  void (*launch_peaks)(const NccJob& job, Measure measure, Peak* peaks, StreamHandle stream);
+                        Workspace& workspace, StreamHandle stream);
+  void (*launch_peaks)(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                       StreamHandle stream);
 };
 
 /// What bounds the rounding errors of a variant's float sums; integer sums have none.

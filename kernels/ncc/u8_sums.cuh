@@ -1,0 +1,73 @@
+#pragma once
+
+#include "ncc/u8_shared.cuh"
+
+/// Sums over 8-bit elements in shared memory: exact in unsigned 32 bits up to 257 x 257 elements.
+namespace dic::kernels {
+
+/// a * b + c in one instruction.
+__device__ inline std::int64_t multiply_add_wide(int a, int b, std::int64_t c) {
+  std::int64_t sum;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(c));
+  return sum;
+}
+
+/// sum + the products of unsigned bytes.
+__device__ inline Word dot(Word a, Word b, Word sum) { return __dp4a(a, b, sum); }
+
+struct ReferenceSums {
+  Word sum, squares;
+};
+
+/// After the copies are there: clears what the picture holds left of the reference, `offset` bytes, and where
+/// sums are wanted adds to cleared ones of the block. `shared`: the first row's first chunk; what follows a
+/// row in its chunks is zero.
+template <bool wanted>
+__device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
+                              ReferenceSums* of_block) {
+  const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
+  Word sum = 0, squares = 0;
+  for (int row = threadIdx.x; row < rows; row += blockDim.x) {
+    auto* const chunk = reinterpret_cast<uint4*>(shared + row * stride);
+    uint4 words = chunk[0];
+    words = {words.x & mask(0), words.y & mask(1), words.z & mask(2), words.w & mask(3)};
+    chunk[0] = words;
+    for (int i = 1; wanted; ++i) {
+      for (const Word word : {words.x, words.y, words.z, words.w}) {
+        sum = dot(word, 0x01010101u, sum);
+        squares = dot(word, word, squares);
+      }
+      if (i >= chunks) break;
+      words = chunk[i];
+    }
+  }
+  if constexpr (!wanted) return;
+  constexpr unsigned all = 0xffffffffu;
+  sum = __reduce_add_sync(all, sum);
+  squares = __reduce_add_sync(all, squares);
+  if (threadIdx.x % warp_size == 0) {
+    atomicAdd(&of_block->sum, sum);
+    atomicAdd(&of_block->squares, squares);
+  }
+}
+
+/// Reads a row from any byte on, four elements at a time. Loads a word ahead.
+class ByteStream {
+ public:
+  __device__ ByteStream(const Word* row, int byte)
+      : at_(row + byte / 4), shift_(8 * (byte % 4)), last_(at_[0]), ahead_(at_[1]) {}
+  __device__ Word next() {
+    const Word word = __funnelshift_r(last_, ahead_, shift_);
+    last_ = ahead_;
+    ++at_;
+    ahead_ = at_[1];
+    return word;
+  }
+
+ private:
+  const Word* at_;
+  int shift_;
+  Word last_, ahead_;
+};
+
+}  // namespace dic::kernels

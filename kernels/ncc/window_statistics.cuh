@@ -1,0 +1,99 @@
+#pragma once
+
+#include <dic/kernels/workspace.hpp>
+
+#include "ncc/frame.cuh"
+
+/// What scores need to know of the window under the reference, for every shift, before anything is
+/// multiplied: exact sums over the reference's size, at every position of a picture, or of the shifts of
+/// every window. What is left for a score is one load, a covariance and a multiplication.
+namespace dic::kernels {
+
+/// At one position, by measure: zncc has `sum` and the inverse root of n * squares - sum * sum, ncc the
+/// inverse root of the squares, ssd the squares. Without contrast (energy) a root is NaN.
+struct alignas(8) WindowStatistics {
+  std::uint32_t low, high;
+
+  __device__ std::uint32_t sum() const { return low; }
+  __device__ float inverse_root() const { return __uint_as_float(high); }
+  __device__ std::uint64_t squares() const { return std::uint64_t{high} << 32 | low; }
+};
+
+__device__ inline WindowStatistics load_statistics(const WindowStatistics* at) {
+  const uint2 words = __ldg(reinterpret_cast<const uint2*>(at));
+  return {words.x, words.y};
+}
+
+/// Statistics of matrices of one size in device memory, row by row: those of whole pictures, which all
+/// windows share, or those of the shifts of a job's windows.
+struct StatisticsTable {
+  WindowStatistics* first = nullptr;
+  bool of_pictures = false;
+  std::int64_t first_matrix = 0;  ///< windows before it have none
+  std::int64_t matrices = 0;
+  int rows = 0, columns = 0;  ///< of one matrix
+  /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
+  const int* order = nullptr;
+
+  std::int64_t count() const { return matrices * rows * columns; }
+  std::size_t bytes() const { return sizeof(WindowStatistics) * static_cast<std::size_t>(count()); }
+  __device__ std::int64_t ordered(std::int64_t pair) const { return order ? order[pair] : pair; }
+  /// Those of shift (y, x) of the job's rectangle, in window `index`.
+  __device__ WindowStatistics* at(const Frame& frame, std::int64_t index, int y, int x) const {
+    if (!of_pictures) return first + ((index - first_matrix) * rows + y) * columns + x;
+    const MatrixPosition window = frame.search.positions[index];
+    return first + (std::int64_t{window.picture} * rows + window.y + frame.dy_min + y) * columns + window.x +
+           frame.dx_min + x;
+  }
+};
+
+/// False where the reference is too wide.
+bool statistics_fit(const NccJob& job);
+/// The cheaper table for a job's windows; `first` is null. That of windows may be made in parts.
+StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes);
+/// Queues the statistics of u8 or u16.
+void launch_window_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
+                              StreamHandle stream);
+
+/// Pairs by the bands of rows in which their windows begin.
+class PairOrder {
+ public:
+  PairOrder(const NccJob& job, const StatisticsTable& table);
+
+  /// True where the table is larger than the cache, and windows may lie anywhere.
+  bool pays() const { return pays_; }
+  std::size_t bytes() const { return pays_ ? sizeof(int) * (bands + 2 * pairs_) : 0; }
+  /// Queues it in memory of this size; returns where it is.
+  const int* launch(const NccJob& job, int* memory, StreamHandle stream) const;
+
+ private:
+  static constexpr int bands = 1024;
+  std::size_t pairs_;
+  int rows_;  ///< of a band; pictures follow each other
+  bool pays_;
+};
+
+/// Calls launch(part, first_pair, table) for parts of the job whose statistics fit into the workspace, where
+/// they then are; first_pair counts from the job's.
+template <typename Launch>
+void with_statistics(const NccJob& job, Measure measure, Workspace& workspace, StreamHandle stream,
+                     Launch&& launch) {
+  NccJob part = job;
+  const std::size_t of_pair = sizeof(WindowStatistics) * static_cast<std::size_t>(job.shifts.count());
+  if (!plan_statistics(job, workspace.most_bytes()).of_pictures && job.form != Form::n_to_m)
+    part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
+  for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
+    part.first_pair = job.first_pair + first;
+    part.pairs = std::min(part.pairs, job.pairs - first);
+    StatisticsTable table = plan_statistics(part, workspace.most_bytes());
+    const PairOrder order(part, table);
+    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(table.bytes() + order.bytes()));
+    table.first = reinterpret_cast<WindowStatistics*>(memory);
+    launch_window_statistics(part, measure, table, stream);
+    if (order.pays())
+      table.order = order.launch(part, reinterpret_cast<int*>(memory + table.bytes()), stream);
+    launch(part, first, table);
+  }
+}
+
+}  // namespace dic::kernels
