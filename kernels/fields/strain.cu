@@ -1,4 +1,3 @@
-#include <cuda/std/cstdint>
 #include <dic/shared/strain.hpp>
 
 #include "common/shared_memory.hpp"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/kernels/fields.hpp>
-#include <numbers>
 #include <random>
 
 #include "kernels/device_data.hpp"
