@@ -5,8 +5,8 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int warps = 4;
 constexpr int most_columns = 16;  ///< of a lane
+__host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
 constexpr int line = 128 / sizeof(WindowStatistics);
 
 using u8 = std::uint8_t;
@@ -68,7 +68,9 @@ struct PrefixSums {
     Square squares;
   };
   static constexpr int step = warp_size / columns * (columns + 1);  ///< from a column to the 32nd after it
-  static constexpr int places = columns * step + 1;
+  /// Lanes read as far beyond the strip as the reference is wide.
+  static constexpr int widest = columns == most_columns ? warp_size * columns : 5 * warp_size;
+  static constexpr int places = (warp_size * columns + widest) / columns * (columns + 1) + 1;
   Sum* sums;
 
   __device__ Sum* at(int column) const { return sums + column + column / columns; }
@@ -215,7 +217,6 @@ __device__ void store_statistics(Measure measure, const PrefixSums<T, columns>& 
   WindowStatistics of_column[columns];
 #pragma unroll
   for (int i = 0; i < columns; ++i) {
-    if (lane + i * warp_size >= end) continue;
     const auto a = left[i * prefix.step], b = right[i * prefix.step];
     of_column[i] = statistics(measure, n, b.sum - a.sum, b.squares - a.squares);
   }
@@ -225,10 +226,11 @@ __device__ void store_statistics(Measure measure, const PrefixSums<T, columns>& 
 }
 
 template <typename T, int columns>
-__global__ void __launch_bounds__(warps* warp_size)
+__global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
                       const __grid_constant__ Strips strips, Measure measure) {
   using Prefix = PrefixSums<T, columns>;
+  constexpr int warps = warps_of_block(columns);
   __shared__ typename Prefix::Sum sums[warps][Prefix::places];
   const Prefix prefix{sums[threadIdx.x / warp_size]};
   const int lane = threadIdx.x % warp_size, h = frame.reference.height, w = frame.reference.width;
@@ -249,11 +251,18 @@ __global__ void __launch_bounds__(warps* warp_size)
     typename Lane::Raw raw, raw_leaving;
     std::uint32_t elements[columns], elements_leaving[columns];
     ColumnSums<T, columns> of_columns;
-#pragma unroll 2
-    for (int row = 0; row < h; ++row) {
-      entering.load(raw);
-      entering.unpack(raw, elements);
-      of_columns.add(elements);
+    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 4;  // rows on their way
+    for (int row = 0; row < h; row += at_once) {
+      typename Lane::Raw rows[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i)
+        if (row + i < h) entering.load(rows[i]);
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        if (row + i >= h) break;
+        entering.unpack(rows[i], elements);
+        of_columns.add(elements);
+      }
     }
     WindowStatistics* out = table.first + (index * table.rows + first_row) * table.columns + first_column;
     for (int row = first_row;; ++row, out += table.columns) {
@@ -299,6 +308,7 @@ __global__ void order_pairs(const __grid_constant__ Frame frame, int rows, const
 
 template <typename T, int columns>
 void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& table, StreamHandle stream) {
+  constexpr int warps = warps_of_block(columns);
   const auto kernel = window_statistics<T, columns>;
   const Strips strips(table, columns * warp_size, job.reference.height, job.reference.width,
                       warps * resident_blocks(kernel, warps * warp_size, 0));
