@@ -1,5 +1,6 @@
 #include "track/cuda/point_refinement.hpp"
 
+#include <iterator>
 #include <limits>
 
 #include "track/steering.hpp"
@@ -11,17 +12,23 @@ using kernels::RefineTask;
 
 void PointRefinement::run(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
-  const auto stream = stream_.handle();
-  auto* tasks = bench_.lead().tasks.reserve<RefineTask>(points.count);
-  kernels::launch_unrefined(points, starts, reference_.tracked(), stream);
+  bench_.lead().tasks.reserve<RefineTask>(points.count);
+  kernels::launch_unrefined(points, starts, reference_.tracked(), stream_.handle());
   float tried = std::numeric_limits<float>::infinity();
   for (const float least : kScoreLadder) {
-    kernels::launch_select(points, reference_.tracked(), starts, least, tried, bench_.options.refine.order,
-                           tasks, bench_.lists.count(PointLists::tasks), stream);
+    recover(select(starts, least, tried));
     tried = least;
-    recover(read_tasks());
+    if (select(starts, *std::rbegin(kScoreLadder), tried) == 0) break;  // most frames need no further rung
   }
   judge();
+}
+
+/// Lists the points that are not measured and whose start scores from `least` to `below`. Returns how many.
+std::int64_t PointRefinement::select(const kernels::PointStart* starts, float least, float below) {
+  kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
+                         bench_.options.refine.order, static_cast<RefineTask*>(bench_.lead().tasks.data()),
+                         bench_.lists.count(PointLists::tasks), stream_.handle());
+  return read_tasks();
 }
 
 std::int64_t PointRefinement::read_tasks() {

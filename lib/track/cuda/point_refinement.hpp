@@ -22,6 +22,7 @@ class PointRefinement {
   void run(const kernels::PointStart* starts);
 
  private:
+  std::int64_t select(const kernels::PointStart* starts, float least, float below);
   std::int64_t read_tasks();
   void recover(std::int64_t tasks);
   void refine(std::int64_t tasks);
