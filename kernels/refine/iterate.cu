@@ -11,7 +11,9 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int points_of_warp = 4;
+/// As many as leave their pixels in the first-level cache.
+template <int kDegree>
+constexpr int points_of_warp = kDegree == 3 ? 4 : 8;
 /// Tasks in a row for one block, whose warps then find neighbours' pixels in the cache.
 constexpr int tasks_in_a_row = 64;
 /// 80 registers for a thread; 128 for the longer windows of the quintic spline.
@@ -43,15 +45,16 @@ class Queue {
   int& taken_;
 };
 
-template <int kWarps, int kOrder, typename Variant>
+template <int kDegree, int kOrder, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
-  __shared__ Progress<kOrder> all_progress[kWarps][points_of_warp];
+  constexpr int points = points_of_warp<kDegree>;
+  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][points];
   __shared__ int taken;
   Queue queue(taken);
   Progress<kOrder>* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
-  Point<kOrder, Variant> point(frame, progress[lane % points_of_warp]);
-  bool has_task = false, more = lane < points_of_warp;
+  Point<kOrder, Variant> point(frame, progress[lane % points]);
+  bool has_task = false, more = lane < points;
   for (;;) {
     bool ready = false;
     while (!ready && (has_task || more)) {
@@ -78,14 +81,14 @@ __device__ void refine_tasks(const RefineFrame& frame) {
 template <int kDegree, int kOrder>
 __global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_blocks)
     refine_sliding(const __grid_constant__ RefineFrame frame) {
-  refine_tasks<warps_of_block<kDegree>, kOrder, Sliding<kDegree, kOrder>>(frame);
+  refine_tasks<kDegree, kOrder, Sliding<kDegree, kOrder>>(frame);
 }
 
 /// Goes on where the fast variant stopped.
 template <int kDegree, int kOrder>
 __global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_blocks)
     refine_gathering(const __grid_constant__ RefineFrame frame) {
-  refine_tasks<warps_of_block<kDegree>, kOrder, Gathering<kDegree, kOrder>>(frame);
+  refine_tasks<kDegree, kOrder, Gathering<kDegree, kOrder>>(frame);
 }
 
 // ---- launches ----

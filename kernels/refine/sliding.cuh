@@ -264,7 +264,7 @@ struct Sliding {
   static constexpr float far = 0.1f;
   /// Errors grow with those of the displacement, px (standard deviation): they are a thousandth, rarely a
   /// hundredth of it.
-  __device__ static bool trusts(float sigma) { return sigma < 0.035f; }
+  __device__ static bool trusts(float sigma) { return sigma < (kOrder == 2 ? 0.035f : 0.02f); }
 
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;
@@ -286,19 +286,22 @@ struct Sliding {
   __device__ static float sum(const RefineFrame& frame, const Placed<kOrder>& at) {
     const Deal& deal = frame.deal;
     const int whole_passes = (deal.whole() + warp_size - 1) / warp_size, passes = whole_passes + deal.passes;
-    const bool fixed = kOrder == 0 || at.rows_of_block == all_rows;
+    const bool fixed = has_fixed && (kOrder == 0 || at.rows_of_block == all_rows);
     float total = 0;
     for (int pass = 0; pass < passes; ++pass) {
       const Piece piece =
           pass < whole_passes ? whole_column(deal, pass) : cut_column(deal, pass - whole_passes);
       const auto sums =
-          fixed ? slide<kDegree, true>(frame, at, piece) : slide<kDegree, false>(frame, at, piece);
+          fixed ? slide<kDegree, has_fixed>(frame, at, piece) : slide<kDegree, false>(frame, at, piece);
       total += LaneSums<kOrder>::Total::of(sums.values);
     }
     return total;
   }
 
  private:
+  /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.
+  static constexpr bool has_fixed = kDegree == 3 || kOrder < 2;
+
   __device__ static Piece whole_column(const Deal& deal, int pass) {
     const int radius = deal.size / 2, own = pass * warp_size + lane_index();
     return {min(own, deal.size - 1) - radius, -radius, deal.size, own < deal.size ? deal.size : 0, false};

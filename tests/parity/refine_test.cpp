@@ -257,7 +257,7 @@ Results refine_on(const std::string& device, const Case& c, const Pair& pair, co
 }
 
 struct Difference {
-  int statuses = 0, ok = 0, more_iterations = 0;
+  int statuses = 0, ok = 0, more_iterations = 0;  ///< of b than of a, altogether
   double displacement = 0, gradient = 0, zncc = 0, residual = 0, sigma = 0;
 };
 
@@ -268,7 +268,7 @@ Difference difference(const Results& a, const Results& b) {
     d.statuses += a[k].status != b[k].status;
     if (a[k].status != Status::ok || b[k].status != Status::ok) continue;
     ++d.ok;
-    d.more_iterations += std::abs(a[k].iterations - b[k].iterations) > 1;
+    d.more_iterations += b[k].iterations - a[k].iterations;
     raise(d.displacement, a[k].shape.u - b[k].shape.u);
     raise(d.displacement, a[k].shape.v - b[k].shape.v);
     raise(d.gradient, a[k].shape.ux - b[k].shape.ux);
@@ -295,7 +295,7 @@ void expect_agreement(const Case& c, const Pair& pair, const Points& points, con
   EXPECT_LE(d.zncc, 1e-4);
   EXPECT_LE(d.residual, 0.01);
   EXPECT_LE(d.sigma, 1e-3);
-  EXPECT_EQ(d.more_iterations, 0);
+  EXPECT_LE(d.more_iterations, 0.25 * d.ok);  // loose ones, and where a variant hands over to the next
 }
 
 struct RefineCase {

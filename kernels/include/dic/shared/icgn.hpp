@@ -17,8 +17,8 @@ constexpr double border = 0.5;
 constexpr double flat_sd = 1e-3;
 /// Limits of the Gauss-Newton matrix scaled to a unit diagonal: beyond them a direction is missing.
 constexpr double least_pivot = 1e-12, largest_inverse = 1e6;
-/// A current subset with less than this share of the reference's energy shows nothing.
-constexpr double least_energy = 1e-12;
+/// A current subset with less than this share of the reference's energy shows nothing but rounding errors.
+constexpr double least_energy = 1e-5;
 /// A step that shrinks areas below this share runs away.
 constexpr double least_jacobian = 0.05;
 /// Longest over-relaxation: noise takes at most this share of the Gauss-Newton matrix.
