@@ -22,6 +22,8 @@ struct RefineFrame {
   const RefineTask* tasks;
   RefineResult* results;
   std::int64_t count;
+  int points_of_warp;  ///< at once
+  int tasks_in_a_row;  ///< for one block, whose warps then find neighbours' pixels in the cache
   Deal deal;
   float tolerance, min_zncc;
   int max_iterations;

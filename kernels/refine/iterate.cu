@@ -11,11 +11,9 @@
 namespace dic::kernels {
 namespace {
 
-/// As many as leave their pixels in the first-level cache.
+/// Points of a warp: as many as leave their pixels in the first-level cache.
 template <int kDegree>
-constexpr int points_of_warp = kDegree == 3 ? 4 : 8;
-/// Tasks in a row for one block, whose warps then find neighbours' pixels in the cache.
-constexpr int tasks_in_a_row = 64;
+constexpr int most_points = kDegree == 3 ? 4 : 8;
 /// 80 registers for a thread; 128 for the longer windows of the quintic spline.
 template <int kDegree>
 constexpr int warps_of_block = kDegree == 3 ? 12 : 8;
@@ -30,31 +28,31 @@ constexpr int least_blocks = blocks_per_multiprocessor;
 class Queue {
  public:
   /// All threads of the block.
-  __device__ explicit Queue(int& taken) : taken_(taken) {
+  __device__ Queue(int& taken, int in_a_row) : taken_(taken), in_a_row_(in_a_row) {
     if (threadIdx.x == 0) taken = 0;
     __syncthreads();
   }
   /// The next task; beyond the count where there is none.
   __device__ std::int64_t take() {
     const int number = atomicAdd(&taken_, 1);
-    const std::int64_t row = number / tasks_in_a_row * std::int64_t{gridDim.x} + blockIdx.x;
-    return row * tasks_in_a_row + number % tasks_in_a_row;
+    const std::int64_t row = number / in_a_row_ * std::int64_t{gridDim.x} + blockIdx.x;
+    return row * in_a_row_ + number % in_a_row_;
   }
 
  private:
   int& taken_;
+  int in_a_row_;
 };
 
 template <int kDegree, int kOrder, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
-  constexpr int points = points_of_warp<kDegree>;
-  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][points];
+  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][most_points<kDegree>];
   __shared__ int taken;
-  Queue queue(taken);
+  Queue queue(taken, frame.tasks_in_a_row);
   Progress<kOrder>* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
-  Point<kOrder, Variant> point(frame, progress[lane % points]);
-  bool has_task = false, more = lane < points;
+  Point<kOrder, Variant> point(frame, progress[lane % most_points<kDegree>]);
+  bool has_task = false, more = lane < frame.points_of_warp;
   for (;;) {
     bool ready = false;
     while (!ready && (has_task || more)) {
@@ -93,17 +91,24 @@ __global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_bloc
 
 // ---- launches ----
 
+/// Queues both variants; few tasks are spread over all warps.
 template <int kDegree, int kOrder>
-void launch(const RefineFrame& frame, StreamHandle stream) {
+void launch(RefineFrame frame, StreamHandle stream) {
   int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
-  const unsigned blocks = std::min(grid_size(frame.count, tasks_in_a_row),
-                                   static_cast<unsigned>(multiprocessors * blocks_per_multiprocessor));
-  constexpr int threads = warps_of_block<kDegree> * warp_size;
-  refine_sliding<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
-  refine_gathering<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
+  constexpr std::int64_t warps = warps_of_block<kDegree>, most_in_a_row = 64;
+  const std::int64_t most_blocks = multiprocessors * blocks_per_multiprocessor;
+  const auto share = [&](std::int64_t workers, std::int64_t most) {
+    return static_cast<int>(std::clamp<std::int64_t>(frame.count / workers, 1, most));
+  };
+  frame.tasks_in_a_row = share(most_blocks, most_in_a_row);
+  frame.points_of_warp = share(most_blocks * warps, most_points<kDegree>);
+  const unsigned blocks =
+      std::min(grid_size(frame.count, frame.tasks_in_a_row), static_cast<unsigned>(most_blocks));
+  refine_sliding<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
+  refine_gathering<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
 }
 
 template <int kDegree>
@@ -126,6 +131,8 @@ void launch_refine(const RefineReference& reference, const RefineOptions& option
                           tasks,
                           results,
                           count,
+                          0,
+                          0,
                           Deal(options.subset),
                           static_cast<float>(options.tolerance),
                           static_cast<float>(options.min_zncc),

@@ -264,7 +264,7 @@ struct Sliding {
   static constexpr float far = 0.1f;
   /// Errors grow with those of the displacement, px (standard deviation): they are a thousandth, rarely a
   /// hundredth of it.
-  __device__ static bool trusts(float sigma) { return sigma < (kOrder == 2 ? 0.035f : 0.02f); }
+  __device__ static bool trusts(float sigma) { return sigma < (kOrder == 2 ? 0.025f : 0.02f); }
 
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;

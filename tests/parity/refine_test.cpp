@@ -460,6 +460,15 @@ TEST_F(RefineParity, AgreesInAnyRangeOfGreyValues) {
   }
 }
 
+/// So many points that warps have several at once.
+TEST_F(RefineParity, AgreesAtEveryPixel) {
+  const Points points = grid_of(picture_size, picture_size, 1);
+  for (int order : {1, 2}) {
+    case_.options.order = order;
+    expect_agreement(case_, pair_, points, starts_of(points, field_), 0.6);
+  }
+}
+
 TEST_F(RefineParity, AgreesAtScatteredPoints) {
   std::mt19937 random(9);
   std::uniform_int_distribution<int> anywhere(0, picture_size - 1);
