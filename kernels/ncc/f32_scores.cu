@@ -255,7 +255,7 @@ __global__ void __maxnreg__(96)
     });
     __syncthreads();
     if (out.scores) store_scores(frame, block, terms.scores(), Tile::columns, Tile::rows, out);
-    if (out.peaks) find_peak(frame, Measure::zncc, terms.scores(), out.peaks + block.first_pair);
+    if (out.peaks) find_peak(frame, Measure::zncc, terms.scores(), frame.nx, out.peaks + block.first_pair);
   });
 }
 

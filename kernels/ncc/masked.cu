@@ -339,7 +339,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     }
     if (!out.peaks) return;
     __syncthreads();
-    find_peak(frame, measure, result.scores, out.peaks + pair);
+    find_peak(frame, measure, result.scores, frame.nx, out.peaks + pair);
     __syncthreads();  // the scores are overwritten for the next task
   });
 }

@@ -22,9 +22,11 @@ constexpr std::array all_but_u8{ScalarType::u16, ScalarType::i32, ScalarType::f3
 
 constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
 constexpr std::array sums_only{Measure::sums};
+constexpr std::array scores_only{Measure::zncc, Measure::ncc, Measure::ssd};
 constexpr std::array zncc_only{Measure::zncc};
 
 constexpr FusedScores f32_fused{f32_scores_fit, launch_f32_scores, launch_f32_peaks};
+constexpr FusedScores few_shifts_fused{few_shifts_fit, launch_few_shifts_scores, launch_few_shifts_peaks};
 constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
 constexpr FusedScores u16_tensor_fused{u16_tensor_scores_fit, launch_u16_tensor_scores,
                                        launch_u16_tensor_peaks};
@@ -115,6 +117,10 @@ constexpr std::array variants{
     NccVariant{"cuda-f32-scores", "cuda-registers about the means of reference and window, for scores",
                all_forms, f32_only, zncc_only, true, refuses_f32_scores, nullptr, &f32_fused,
                f32_scores_shared_bytes},
+    NccVariant{"cuda-few-shifts",
+               "a warp per pair: rows of window and reference meet in products on tensor cores, whose "
+               "diagonals are the shifts; exact scores",
+               all_forms, u8_only, scores_only, true, refuses_few_shifts, nullptr, &few_shifts_fused},
     NccVariant{"cuda-u8-tensor",
                "8-bit products on tensor cores, exact; for shifts that lie inside the window", all_forms,
                u8_only, all_measures, true, refuses_u8_tensor, launch_u8_tensor, &u8_tensor_fused},

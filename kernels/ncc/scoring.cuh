@@ -115,12 +115,11 @@ struct BestShift {
   int x, y;
 };
 
-/// Stores the Peak of a surface; score_at(x, y) is asked for the peak and its neighbours. For the first warp
-/// of a block.
+/// Stores the Peak of a surface; score_at(x, y) is asked for the peak and its neighbours. For one warp.
 template <typename ScoreAt>
 __device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at) {
-  const int lane = threadIdx.x;
+  const int lane = threadIdx.x % warp_size;
   const int x = best.x, y = best.y;
   const bool found = best.score > undefined;
   const float score = found ? value_of(best.score, measure) : 0.0f;

@@ -41,6 +41,13 @@ void launch_f32_scores(const NccJob& job, Measure measure, ScoreKind kind, float
 void launch_f32_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                       StreamHandle stream);
 
+std::string refuses_few_shifts(const NccJob& job);
+bool few_shifts_fit(const NccJob& job, bool peaks);
+void launch_few_shifts_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                              Workspace& workspace, StreamHandle stream);
+void launch_few_shifts_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                             StreamHandle stream);
+
 std::string refuses_fft(const NccJob& job);
 void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
 std::string refuses_fft_split(const NccJob& job);

@@ -195,6 +195,7 @@ using CudaCorrelator = GpuTest;
 TEST_F(CudaCorrelator, u8) {
   Correlator c("cuda");
   check_all_measures<std::uint8_t>(c, "cuda-u8-tensor");
+  check_all_measures<std::uint8_t>(c, "cuda-few-shifts");
   check_all_measures<std::uint8_t>(c, "cuda-basic");
 }
 TEST_F(CudaCorrelator, u16) {
@@ -440,6 +441,42 @@ TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
     correlator.surfaces(problem.request(Measure::sums), sums);
     for (std::int64_t i = 0; i < sums.pairs * sums.nx * sums.ny; ++i)
       ASSERT_EQ(sums.surface<std::uint64_t>(0)[i], std::uint64_t{65535} * 65535 * h * h);
+  }
+}
+
+TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
+  Correlator correlator("cuda");
+  struct Size {
+    int h, w, ny, nx;
+  };
+  // Around the 8 rows and 32 columns of a step, the numbers of shifts that are compiled, and the largest.
+  for (const auto& [h, w, ny, nx] : {Size{31, 31, 5, 5},
+                                     {7, 7, 5, 5},
+                                     {8, 32, 9, 9},
+                                     {9, 33, 8, 6},
+                                     {16, 15, 2, 7},
+                                     {3, 5, 9, 8},
+                                     {51, 21, 3, 4},
+                                     {33, 64, 7, 7},
+                                     {25, 65, 1, 9},
+                                     {1, 1, 9, 9},
+                                     {128, 127, 5, 5},
+                                     {131, 140, 6, 5}}) {
+    for (const int outside : {0, 12}) {
+      Case c = make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, 40, 40, h, w,
+                         h + ny - 1, w + nx - 1, Shifts::valid(h, w, h + ny - 1, w + nx - 1));
+      for (Side* side : {&c.reference, &c.search}) {
+        side->picture_h += 40, side->picture_w += 40;
+        side->positions = scattered(40, *side, side == &c.search ? outside : 0, 19);
+      }
+      Problem<std::uint8_t> problem(c);
+      problem.variant = "cuda-few-shifts";
+      for (const Measure measure : scored) {
+        check_surfaces(correlator, problem, measure);
+        check_peaks(correlator, problem, measure);
+        if (HasFatalFailure()) return;
+      }
+    }
   }
 }
 

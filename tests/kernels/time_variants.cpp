@@ -31,6 +31,7 @@ struct Shape {
   int references, windows;
   int ref_size, window_size;
   Shifts shifts;
+  int step = 0;  ///< of a grid of windows, each around its reference; 0: random positions
 };
 
 Shape valid(int points, int h, int r, ScalarType type = ScalarType::u8, int bit_depth = 0) {
@@ -44,6 +45,12 @@ Shape valid(int points, int h, int r, ScalarType type = ScalarType::u8, int bit_
           h,
           h + 2 * r,
           {0, 2 * r, 0, 2 * r}};
+}
+/// The same with references on a grid, each in the middle of its window.
+Shape on_grid(Shape shape, int step) {
+  shape.name += " step " + std::to_string(step);
+  shape.step = step;
+  return shape;
 }
 /// `count` references of h x h in one picture.
 Shape templates(int count, int h) {
@@ -86,6 +93,10 @@ std::vector<Shape> shapes() {
                                        Kind{ScalarType::u16, 12}, Kind{ScalarType::f32, 0}}) {
     for (const auto& [h, r] : {std::pair{31, 15}, {32, 8}, {32, 16}, {64, 16}, {61, 31}, {64, 32}})
       all.push_back(valid(100000, h, r, type, bit_depth));
+  }
+  for (const auto& [h, r] : {std::pair{21, 2}, {31, 2}, {33, 2}, {51, 2}, {31, 3}, {31, 4}}) {
+    all.push_back(valid(100000, h, r));
+    all.push_back(on_grid(valid(100000, h, r), 5));
   }
   for (const int count : {1, 100}) all.push_back(templates(count, 64));
   all.push_back(valid(1, 64, 2016, ScalarType::f32));
@@ -150,18 +161,30 @@ struct Pictures {
   }
 };
 
-/// Random positions in a picture.
+std::vector<MatrixPosition> random_positions(int count, int size, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int> place(0, picture_size - size);
+  std::vector<MatrixPosition> positions;
+  for (int k = 0; k < count; ++k) {
+    const int x = place(random);
+    positions.push_back({0, x, place(random)});
+  }
+  return positions;
+}
+/// Row by row, `margin` pixels from the border.
+std::vector<MatrixPosition> grid_positions(int count, int step, int margin, int size) {
+  const int columns = (picture_size - size - 2 * margin) / step + 1;
+  std::vector<MatrixPosition> positions;
+  for (int k = 0; k < count; ++k)
+    positions.push_back({0, margin + k % columns * step, margin + k / columns * step});
+  return positions;
+}
+
+/// Positions in a picture.
 class Side {
  public:
-  Side(const Picture& picture, int count, int size, unsigned seed, const Stream& stream)
-      : picture_(picture), count_(count), size_(size) {
-    std::mt19937 random(seed);
-    std::vector<MatrixPosition> positions;
-    std::uniform_int_distribution<int> place(0, picture_size - size);
-    for (int k = 0; k < count; ++k) {
-      const int x = place(random);
-      positions.push_back({0, x, place(random)});
-    }
+  Side(const Picture& picture, const std::vector<MatrixPosition>& positions, int size, const Stream& stream)
+      : picture_(picture), count_(static_cast<int>(positions.size())), size_(size) {
     const std::size_t bytes_of_positions = positions.size() * sizeof(MatrixPosition);
     kernels::upload(positions_.reserve(bytes_of_positions), positions.data(), bytes_of_positions, stream);
     stream.synchronize("upload");
@@ -190,8 +213,13 @@ void time_shape(const Shape& shape, const Picture& picture, std::span<char*> wan
   job.sums = shape.type == ScalarType::f32
                  ? Surfaces::Type::f32
                  : kernels::sums_for_scores(shape.type, shape.ref_size, shape.ref_size);
-  const Side reference(picture, shape.references, shape.ref_size, 1, stream);
-  const Side search(picture, shape.windows, shape.window_size, 2, stream);
+  const auto positions = [&](int count, int size, unsigned seed) {
+    const int margin = (shape.window_size - size) / 2;
+    return shape.step > 0 ? grid_positions(count, shape.step, margin, size)
+                          : random_positions(count, size, seed);
+  };
+  const Side reference(picture, positions(shape.references, shape.ref_size, 1), shape.ref_size, stream);
+  const Side search(picture, positions(shape.windows, shape.window_size, 2), shape.window_size, stream);
   job.reference = reference.matrices();
   job.search = search.matrices();
   job.shifts = shape.shifts;

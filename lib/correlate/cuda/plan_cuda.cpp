@@ -65,6 +65,7 @@ struct Rule {
   bool (*pays)(const CorrelateShape& shape) = nullptr;  ///< null: always
 };
 constexpr Rule rules[]{
+    {"cuda-few-shifts", "up to 9x9 shifts of 8-bit pictures: a warp for each pair"},
     {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
     {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
     {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
