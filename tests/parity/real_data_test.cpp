@@ -14,8 +14,12 @@
 namespace dic {
 namespace {
 
+/// Shares of the points that may differ, besides one: order 2 where the 30 iterations end, and where subsets
+/// have little contrast.
 struct PairOfFiles {
   const char *reference, *current;
+  double statuses = 5e-4;
+  double far = 0;  ///< by more than 1e-4 px
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -99,8 +103,9 @@ TEST_P(RealPictures, AgreeWithTheCpu) {
       }
       SCOPED_TRACE("order " + std::to_string(order) + ", " + std::string(to_string(interpolation)));
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 4));
-      EXPECT_LE(statuses, 1 + static_cast<int>(cpu.size() / 10000));
-      EXPECT_EQ(far, 0);
+      const auto points = static_cast<double>(cpu.size());
+      EXPECT_LE(statuses, 1 + GetParam().statuses * points);
+      EXPECT_LE(far, GetParam().far * points);
     }
 }
 
@@ -115,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
-                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}));
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", 1e-3},
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", 1e-2, 1e-3}));
 
 }  // namespace
 }  // namespace dic

@@ -266,8 +266,9 @@ TEST_F(TrackOnGpu, SharesOfSeveralGpusGiveTheResultOfOne) {
   }
 }
 
-/// Limits: where subsets have little contrast (the dark surroundings of a specimen, the edge of a hole), the
-/// iterations hardly converge, and which of them end in time depends on the last digits of their sums.
+/// Limits: at a strain of 1 % and order 2 the floats of the GPU end up to 2e-4 px away. Where subsets have
+/// little contrast (the dark surroundings of a specimen, the edge of a hole), the iterations hardly converge,
+/// and which of them end in time depends on the last digits of their sums.
 struct PairOfFiles {
   const char *reference, *current;
   Limits limits;
@@ -299,13 +300,13 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif", {}},
                     PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif", {}},
                     PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp", {}},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp", {}},
-                    PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp", {}},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp", {1e-4, 1e-3}},
+                    PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp", {1e-4, 1e-2}},
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp", {1e-3, 1e-3}},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp", {1e-3, 1e-3}},
                     PairOfFiles{
                         "oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", {3e-3, 1e-3}},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", {2e-2, 2e-3}}));
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", {2e-2, 4e-3}}));
 
 }  // namespace
 }  // namespace dic
