@@ -19,10 +19,17 @@ if(DIC_SANITIZE)
   target_link_options(dic_flags INTERFACE -fsanitize=${DIC_SANITIZE})
 endif()
 
-# dic_add_room(NAME SOURCES ... [LINK ...]): one object library per room of lib/; libdic is made of them.
+# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [LINK ...]): one object library per room of lib/; libdic is made of
+# them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
 function(dic_add_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;CUDA;STUB" ${ARGN})
+  if(DIC_WITH_CUDA AND ROOM_CUDA)
+    list(APPEND ROOM_SOURCES ${ROOM_CUDA})
+    list(APPEND ROOM_LINK dic_kernels)
+  else()
+    list(APPEND ROOM_SOURCES ${ROOM_STUB})
+  endif()
   add_library(dic_${name} OBJECT ${ROOM_SOURCES})
   target_include_directories(dic_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/include ${PROJECT_BINARY_DIR}/generated)
