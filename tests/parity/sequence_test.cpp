@@ -57,13 +57,22 @@ std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
   return text.str();
 }
 
-/// Do all points in the strain window of a node have the same status?
+constexpr double near = 1e-4;  ///< px
+
+double distance(double a, double b) {
+  return std::isnan(a) && std::isnan(b) ? 0.0 : std::isnan(a - b) ? INFINITY : std::abs(a - b);
+}
+double apart(const Field& a, const Field& b, std::int64_t node) {
+  return std::max(distance(a.u[node], b.u[node]), distance(a.v[node], b.v[node]));
+}
+
+/// Have all points in the strain window of a node the same status, and near displacements?
 bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int64_t node, int half) {
   const int i = static_cast<int>(node % grid.nx), j = static_cast<int>(node / grid.nx);
   for (int b = std::max(0, j - half); b <= std::min(grid.ny - 1, j + half); ++b)
     for (int a = std::max(0, i - half); a <= std::min(grid.nx - 1, i + half); ++a) {
       const std::int64_t k = static_cast<std::int64_t>(b) * grid.nx + a;
-      if (cpu.status[k] != gpu.status[k]) return false;
+      if (cpu.status[k] != gpu.status[k] || !(apart(cpu, gpu, k) <= near)) return false;
     }
   return true;
 }
@@ -78,22 +87,18 @@ struct Limits {
 /// points may always differ. Returns a line that says how well they agree.
 std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid,
                              const Limits& limits = {}) {
-  constexpr double near = 1e-4;  // px
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0;
-  const auto distance = [](double a, double b) {
-    return std::isnan(a) && std::isnan(b) ? 0.0 : std::isnan(a - b) ? INFINITY : std::abs(a - b);
-  };
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
     statuses += cpu.status[k] != gpu.status[k];
     if (!has_values(cpu.status[k]) || !has_values(gpu.status[k])) continue;
-    const double apart = std::max(distance(cpu.u[k], gpu.u[k]), distance(cpu.v[k], gpu.v[k]));
-    largest = std::max(largest, apart);
-    far += apart > near;
-    if (apart > near) continue;
+    const double displaced = apart(cpu, gpu, k);
+    largest = std::max(largest, displaced);
+    far += displaced > near;
+    if (displaced > near) continue;
     zncc = std::max(zncc, distance(cpu.zncc[k], gpu.zncc[k]));
     sigma = std::max(sigma, distance(1, double{gpu.sigma_u[k]} / cpu.sigma_u[k]));
-    if (far > 0 || !same_window(cpu, gpu, grid, k, StrainOptions{}.window / 2)) continue;
+    if (!same_window(cpu, gpu, grid, k, StrainOptions{}.window / 2)) continue;
     strain = std::max({strain, distance(cpu.strain.exx[k], gpu.strain.exx[k]),
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
@@ -103,7 +108,8 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
   EXPECT_LE(far, std::max(2.0, limits.far * points));
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
-  EXPECT_LE(strain, near / grid.step);
+  // Half-empty windows, of which such pictures have many, pass on more of it.
+  EXPECT_LE(strain, (limits.far > 0 ? 2 : 1) * near / grid.step);
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "
        << largest << " px";
