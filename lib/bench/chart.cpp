@@ -9,8 +9,8 @@
 namespace dic::bench {
 namespace {
 
-constexpr int kWidth = 1000, kHeight = 620;  // px
-constexpr int kLeft = 80, kTop = 60, kRight = 290, kBottom = 70;
+constexpr int kWidth = 1040, kHeight = 620;  // px
+constexpr int kLeft = 80, kTop = 60, kRight = 330, kBottom = 70;
 constexpr int kOversampling = 3;  // reduced, OpenCV's stroke font gets smooth edges
 const cv::Scalar kPaper(255, 255, 255), kInk(40, 40, 40), kGridLine(225, 225, 225);
 

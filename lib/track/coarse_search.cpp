@@ -174,10 +174,6 @@ void finish(CoarseField& f, const CoarseLattice& lattice, const std::vector<Foun
   fill(f, keep);
 }
 
-Prediction rounded(double u, double v) {
-  return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
-}
-
 }  // namespace
 
 CoarseShift CoarseField::at(double x, double y) const {

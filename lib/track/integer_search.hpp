@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
@@ -23,6 +24,9 @@ FoundShift found_shift(const Peak& peak, int u, int v);
 struct Prediction {
   int u = 0, v = 0;
 };
+inline Prediction rounded(double u, double v) {
+  return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
+}
 
 /// ZNCC search of the subsets of one reference: whole-pixel shifts plus the peak's fit. Subsets of one shape
 /// go into one request of the `correlate` room.

@@ -60,7 +60,7 @@ class BenchCorrelateTest(ProgramTest):
         self.assertEqual(len(plots), 2)
         self.assertIn("over-cpu-naive", plots[1])
         for name in plots:
-            self.assertEqual(cv2.imread(str(self.folder / "p" / name)).shape, (620, 1000, 3))
+            self.assertEqual(cv2.imread(str(self.folder / "p" / name)).shape, (620, 1040, 3))
 
     def test_the_report_as_markdown(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)

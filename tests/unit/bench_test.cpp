@@ -387,7 +387,7 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
   const auto files = write_plots(folder, report);
   ASSERT_EQ(files.size(), 2U);  // calls, and whole
   EXPECT_NE(files[0].string().find("over-cpu-naive"), std::string::npos);
-  EXPECT_EQ(read_image(files[0]).width(), 1000);
+  EXPECT_EQ(read_image(files[0]).width(), 1040);
   report.ceilings = {{"adds", "op/s", 1e9}, {"memory", "B/s", 1e8}};
   const auto with_roofs = write_plots(folder, report);
   ASSERT_EQ(with_roofs.size(), 3U);

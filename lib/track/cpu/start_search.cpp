@@ -8,14 +8,6 @@
 #include "track/steering.hpp"
 
 namespace dic::track {
-namespace {
-
-Prediction rounded(double u, double v) {
-  return {static_cast<int>(std::lround(u)), static_cast<int>(std::lround(v))};
-}
-
-}  // namespace
-
 /// Starts the points of the frame before where they were then; returns the points that have no such start.
 StartSearch::PointList StartSearch::start_from_last(std::span<const std::int64_t> which,
                                                     std::vector<Start>& starts) const {
