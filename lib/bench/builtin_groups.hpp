@@ -35,6 +35,16 @@ output = "surfaces"
 variant = ["planner", "naive"]
 
 [[group]]
+name = "dic masks"
+reference = [31, 32]
+shifts = [2, 15]
+n = "POINTS"
+picture = 2048
+masks = true
+variant = ["planner", "all"]
+level = LEVELS
+
+[[group]]
 name = "dic frames"
 form = "n_to_mn"
 reference = 31

@@ -2,6 +2,8 @@
 #include <dic/bench.hpp>
 #include <sstream>
 
+#include "bench/inputs.hpp"
+
 namespace dic::bench {
 
 std::string_view to_string(Output output) { return output == Output::peaks ? "peaks" : "surfaces"; }
@@ -68,23 +70,25 @@ std::string shifts_text(const Case& c) {
 std::int64_t Case::pairs() const { return form == Form::n_to_m ? references * windows : windows; }
 
 double Case::operations() const {
-  return 2.0 * static_cast<double>(pairs()) * overlaps(ref_h, search_h, shifts.dy_min, shifts.dy_max) *
+  return 2.0 * (masks ? kShareThatCounts : 1.0) * static_cast<double>(pairs()) *
+         overlaps(ref_h, search_h, shifts.dy_min, shifts.dy_max) *
          overlaps(ref_w, search_w, shifts.dx_min, shifts.dx_max);
 }
 
 double Case::bytes() const {
-  const auto element = static_cast<double>(size_of(type));
+  const auto bytes_of_element = static_cast<double>(size_of(type));
   // Where matrices lie in pictures they overlap, and the pictures are all there is to read.
-  const auto side = [&](std::int64_t count, int h, int w, std::int64_t pictures) {
+  const auto elements = [&](std::int64_t count, int h, int w, std::int64_t pictures) {
     const double packed = static_cast<double>(count) * h * w;
-    return element *
-           (picture > 0 ? std::min(packed, static_cast<double>(pictures) * picture * picture) : packed);
+    return picture > 0 ? std::min(packed, static_cast<double>(pictures) * picture * picture) : packed;
   };
   const std::int64_t frames = form == Form::n_to_mn && references > 0 ? windows / references : 1;
   const auto values = static_cast<double>(pairs() * shifts.count());
   const double out = output == Output::peaks ? static_cast<double>(pairs() * sizeof(Peak))
                                              : values * static_cast<double>(bytes_of_value(type, measure));
-  return side(references, ref_h, ref_w, 1) + side(windows, search_h, search_w, frames) + out;
+  const double of_references = elements(references, ref_h, ref_w, 1);
+  return bytes_of_element * (of_references + elements(windows, search_h, search_w, frames)) +
+         (masks ? of_references : 0) + out;
 }
 
 namespace {
@@ -131,7 +135,7 @@ std::string describe(const Case& c) {
   text << ' ' << size_text(c.ref_h, c.ref_w) << ' ' << shifts_text(c) << ", " << c.pairs()
        << (c.pairs() == 1 ? " pair" : " pairs");
   if (c.picture > 0) text << " in " << size_text(c.picture, c.picture);
-  text << ", " << to_string(c.measure);
+  text << (c.masks ? ", masked, " : ", ") << to_string(c.measure);
   if (c.measure != Measure::sums || c.output == Output::peaks) text << ' ' << to_string(c.output);
   return text.str();
 }

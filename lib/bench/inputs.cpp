@@ -45,6 +45,16 @@ Image moved(const Image& image) {
   return result;
 }
 
+/// Non-zero where an element counts. A stripe begins every kPeriod px of a row.
+Image striped_mask(int width, int height) {
+  constexpr int kPeriod = 12;
+  Image mask(width, height, ScalarType::u8);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      mask.row<std::uint8_t>(y)[x] = (x + y / 2) % kPeriod < kShareThatCounts * kPeriod;
+  return mask;
+}
+
 /// Where a window begins relative to its reference when they share their centre.
 int offset_of(int ref, int search) { return -(search - ref) / 2; }
 
@@ -84,8 +94,12 @@ Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
     pack(reference_, shape.references, random);
     pack(search_, shape.windows, random);
   }
+  if (shape.masks)
+    for (const Image& picture : reference_.images)
+      masks_.push_back(striped_mask(picture.width(), picture.height()));
   reference_.views.assign(reference_.images.begin(), reference_.images.end());
   search_.views.assign(search_.images.begin(), search_.images.end());
+  mask_views_.assign(masks_.begin(), masks_.end());
 }
 
 void Inputs::pack(Side& side, std::int64_t count, Random& random) const {
@@ -121,7 +135,7 @@ CorrelateRequest Inputs::request() const {
           .search = search_.matrices(),
           .shifts = shape_.shifts,
           .measure = shape_.measure,
-          .reference_mask = {},
+          .reference_mask = mask_views_,
           .variant = {}};
 }
 

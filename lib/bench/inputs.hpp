@@ -18,6 +18,9 @@ class Random {
   std::uint64_t state_;
 };
 
+/// Masks are stripes along diagonals, of which this share counts.
+constexpr double kShareThatCounts = 0.75;
+
 /// The data of a case: integers over the whole range of their bits (i32: 16 bits), floats in [-1, 1).
 class Inputs {
  public:
@@ -44,6 +47,8 @@ class Inputs {
 
   Case shape_;
   Side reference_, search_;
+  std::vector<Image> masks_;  ///< of the references' pictures
+  std::vector<ImageView> mask_views_;
 };
 
 }  // namespace dic::bench

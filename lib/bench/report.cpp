@@ -96,6 +96,7 @@ Json json_of(const Case& c) {
           {"references", c.references},
           {"windows", c.windows},
           {"picture", c.picture},
+          {"masks", c.masks},
           {"pairs", c.pairs()},
           {"operations", c.operations()},
           {"bytes", c.bytes()}};
@@ -116,6 +117,7 @@ Case case_from(const Json& json) {
   json.at("references").get_to(c.references);
   json.at("windows").get_to(c.windows);
   json.at("picture").get_to(c.picture);
+  c.masks = json.value("masks", false);  // reports of dic 0.1 lack it
   return c;
 }
 
@@ -240,7 +242,8 @@ Report from_json(const std::string& text) {
 std::string to_csv(const Report& report) {
   std::ostringstream out;
   out << "group,form,type,bit_depth,measure,output,ref_h,ref_w,window_h,window_w,dx_min,dx_max,dy_min,dy_max,"
-         "references,windows,pairs,picture,variant,level,ran,outcome,problem,first_s,median_s,least_s,most_s,"
+         "references,windows,pairs,picture,masks,variant,level,ran,outcome,problem,first_s,median_s,least_s,"
+         "most_s,"
          "repeats,"
          "iterations,operations,bytes,max_difference,compared\n";
   for (const Row& row : report.rows) {
@@ -250,7 +253,7 @@ std::string to_csv(const Report& report) {
         << ',' << to_string(c.measure) << ',' << to_string(c.output) << ',' << c.ref_h << ',' << c.ref_w
         << ',' << c.search_h << ',' << c.search_w << ',' << c.shifts.dx_min << ',' << c.shifts.dx_max << ','
         << c.shifts.dy_min << ',' << c.shifts.dy_max << ',' << c.references << ',' << c.windows << ','
-        << c.pairs() << ',' << c.picture << ',' << quoted(row.task.variant) << ','
+        << c.pairs() << ',' << c.picture << ',' << c.masks << ',' << quoted(row.task.variant) << ','
         << to_string(row.task.level) << ',' << row.ran << ',' << to_string(row.outcome) << ','
         << quoted(row.problem) << ',' << s.first << ',' << s.median << ',' << s.least << ',' << s.most << ','
         << s.repeats << ',' << s.iterations << ',' << c.operations() << ',' << c.bytes() << ','

@@ -31,6 +31,7 @@ constexpr Key kKeys[] = {{"form", "one_to_one"},
                          {"measure", "zncc"},
                          {"output", "auto"},
                          {"picture", "0"},
+                         {"masks", "false"},
                          {"level", "call"},
                          {"variant", "planner"}};
 
@@ -72,6 +73,11 @@ Enum parse_name(const std::string& text, std::initializer_list<Enum> values, con
     names += (names.empty() ? "" : ", ") + std::string(to_string(value));
   }
   refuse(text, what + ": use one of " + names);
+}
+
+bool parse_flag(const std::string& text) {
+  if (text != "true" && text != "false") refuse(text, "true or false");
+  return text == "true";
 }
 
 void set_type(Case& c, const std::string& text) {
@@ -129,6 +135,7 @@ Case make_case(const std::string& group, const Choice& choice) {
   c.output = c.measure == Measure::sums ? Output::surfaces : Output::peaks;
   if (output != "auto") c.output = parse_name(output, {Output::surfaces, Output::peaks}, "an output");
   c.picture = whole_number(choice.at("picture"), 0, "the side of a picture in px");
+  c.masks = parse_flag(choice.at("masks"));
   return c;
 }
 
@@ -139,7 +146,15 @@ bool holds(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// The variants that `choice` stands for on a backend: "naive" is its yardstick, "all" every one that takes
+/// Whether "all" stands for it. On GPUs a variant that takes masks is made for them: without, others do its
+/// work.
+bool is_for(const VariantInfo& v, const Case& c, const std::string& backend) {
+  const bool masks_fit = c.masks ? v.masks : !v.masks || backend == "cpu";
+  return v.backend == backend && masks_fit && holds(v.forms, c.form) && holds(v.types, c.type) &&
+         holds(v.measures, c.measure);
+}
+
+/// The variants that `choice` stands for on a backend: "naive" is its yardstick, "all" every one that is for
 /// the case, and names that belong to another backend stand for none.
 std::vector<std::string> variants_of(const std::string& choice, const Case& c, const std::string& backend) {
   if (choice == "naive") return {backend == "cpu" ? "cpu-naive" : "cuda-basic"};
@@ -149,17 +164,17 @@ std::vector<std::string> variants_of(const std::string& choice, const Case& c, c
   if (choice != "all") return {choice};
   std::vector<std::string> names;
   for (const VariantInfo& v : correlate_variants())
-    if (v.backend == backend && holds(v.forms, c.form) && holds(v.types, c.type) &&
-        holds(v.measures, c.measure))
-      names.push_back(v.name);
+    if (is_for(v, c, backend)) names.push_back(v.name);
   return names;
 }
 
-/// Numbers and strings alike, as text.
+/// Numbers, strings and truth values alike, as text.
 std::string text_of(const toml::node& node, std::string_view key) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
-  throw UsageError("the key \"" + std::string(key) + "\" takes a string, a whole number, or a list of them");
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  throw UsageError("the key \"" + std::string(key) +
+                   "\" takes a string, a whole number, true, false, or a list of them");
 }
 
 std::vector<std::string> values_of(const toml::table& group, const Key& key) {

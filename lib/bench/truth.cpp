@@ -30,8 +30,9 @@ std::vector<std::int64_t> sample_of(std::int64_t total, std::int64_t count, Rand
   return {chosen.begin(), chosen.end()};
 }
 
-/// Elements of a matrix; NaN outside its picture.
-std::vector<double> elements(const Matrices& side, std::int64_t index) {
+/// Elements of a matrix; NaN outside its picture, and where the mask of that is zero.
+std::vector<double> elements(const Matrices& side, std::int64_t index,
+                             std::span<const ImageView> masks = {}) {
   const MatrixPosition& at = side.positions[static_cast<std::size_t>(index)];
   const ImageView& picture = side.pictures[static_cast<std::size_t>(at.picture)];
   std::vector<double> result;
@@ -39,7 +40,8 @@ std::vector<double> elements(const Matrices& side, std::int64_t index) {
     for (int y = at.y; y < at.y + side.height; ++y)
       for (int x = at.x; x < at.x + side.width; ++x) {
         const bool inside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
-        result.push_back(inside ? static_cast<double>(picture.row<T>(y)[x])
+        const bool counts = inside && (masks.empty() || masks[at.picture].row<std::uint8_t>(y)[x] != 0);
+        result.push_back(counts ? static_cast<double>(picture.row<T>(y)[x])
                                 : std::numeric_limits<double>::quiet_NaN());
       }
   });
@@ -152,12 +154,13 @@ Truth::Truth(const CorrelateRequest& request, std::uint64_t seed)
 Truth::Sample Truth::make_sample(const CorrelateRequest& request, std::int64_t pair) const {
   const auto [reference, window] = members(request, pair);
   Sample sample{.pair = pair,
-                .ref = elements(request.reference, reference),
+                .ref = elements(request.reference, reference, request.reference_mask),
                 .window = elements(request.search, window),
                 .norm = 1,
                 .shifts = {},
                 .values = {}};
-  const auto count = static_cast<double>(sample.ref.size());
+  const auto count = static_cast<double>(
+      std::ranges::count_if(sample.ref, [](double element) { return !std::isnan(element); }));
   const double ref_square = count * mean_square(sample.ref),
                window_square = count * mean_square(sample.window);
   if (measure_ == Measure::sums) sample.norm = std::sqrt(ref_square * window_square);
@@ -175,18 +178,17 @@ bool Truth::is_defined(const Sample& sample, int dy, int dx) const {
 double Truth::value(const Sample& sample, int dy, int dx) const {
   if (measure_ != Measure::sums && !is_defined(sample, dy, dx))
     return measure_ == Measure::ssd ? std::numeric_limits<float>::max() : 0;
-  double r = 0, s = 0, rr = 0, ss = 0, rs = 0, dd = 0;
+  double n = 0, r = 0, s = 0, rr = 0, ss = 0, rs = 0, dd = 0;
   const int i_end = std::min(ref_h_, search_h_ - dy), j_end = std::min(ref_w_, search_w_ - dx);
   for (int i = std::max(0, -dy); i < i_end; ++i)
     for (int j = std::max(0, -dx); j < j_end; ++j) {
       const double a = sample.ref[i * ref_w_ + j], b = sample.window[(i + dy) * search_w_ + j + dx];
-      if (std::isnan(b)) continue;
-      r += a, s += b, rr += a * a, ss += b * b, rs += a * b, dd += (a - b) * (a - b);
+      if (std::isnan(a) || std::isnan(b)) continue;
+      n += 1, r += a, s += b, rr += a * a, ss += b * b, rs += a * b, dd += (a - b) * (a - b);
     }
   if (measure_ == Measure::sums) return rs;
   if (measure_ == Measure::ssd) return dd;
-  const double n = measure_ == Measure::zncc ? static_cast<double>(sample.ref.size()) : 0;
-  if (n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
+  if (measure_ == Measure::zncc && n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
   return rr > 0 && ss > 0 ? rs / std::sqrt(rr * ss) : 0;
 }
 

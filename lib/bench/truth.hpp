@@ -24,7 +24,8 @@ class Truth {
   Check check(std::span<const Peak> peaks) const;
 
  private:
-  /// One pair with the elements of both sides; NaN where a window reaches outside its picture.
+  /// One pair with the elements of both sides; NaN where a window reaches outside its picture, or an element
+  /// of a reference does not count.
   struct Sample {
     std::int64_t pair = 0;
     std::vector<double> ref, window;

@@ -88,6 +88,21 @@ TEST(BenchGroups, VariantsOfTheDevice) {
   EXPECT_EQ(on_gpu[0].variant, "cuda-basic");
 }
 
+TEST(BenchGroups, AllVariantsForMasksTakeThem) {
+  const auto names = [](const std::string& masks, const std::string& device) {
+    const std::string group = "[[group]]\nname=\"g\"\nreference=7\nshifts=2\nvariant=\"all\"\nmasks=" + masks;
+    std::set<std::string> found;
+    for (const Task& task : parse_tasks(group, "t", device)) found.insert(task.variant);
+    return found;
+  };
+  EXPECT_EQ(names("true", "cpu"), (std::set<std::string>{"cpu-naive", "cpu-direct"}));
+  EXPECT_FALSE(names("false", "cuda").contains("cuda-masked")) << "another variant does its work";
+  const bool has_cuda = !names("false", "cuda").empty();
+  EXPECT_EQ(names("true", "cuda").contains("cuda-masked"), has_cuda);
+  EXPECT_NE(message_of("reference = 7\nshifts = 2\nmasks = 1\n").find("\"1\" is not true or false"),
+            std::string::npos);
+}
+
 TEST(BenchGroups, MistakesAreNamedWithTheirPlace) {
   for (const auto& [text, words] : std::vector<std::pair<std::string, std::string>>{
            {"shifts = 2\n", "\"reference\" is missing"},
@@ -179,11 +194,18 @@ TEST(BenchInputs, WindowsOfPicturesHoldTheirReference) {
 
 // --- the check ---
 
-class BenchTruth : public testing::TestWithParam<std::tuple<Form, ScalarType, Measure>> {};
+class BenchTruth : public testing::TestWithParam<std::tuple<Form, ScalarType, Measure, bool>> {
+ protected:
+  static Case case_with(Output output) {
+    const auto [form, type, measure, masks] = GetParam();
+    Case c = small_case(form, type, measure, output);
+    c.masks = masks;
+    return c;
+  }
+};
 
 TEST_P(BenchTruth, AcceptsWhatIsRightAndNothingElse) {
-  const auto [form, type, measure] = GetParam();
-  const Inputs inputs(small_case(form, type, measure, Output::surfaces), 5);
+  const Inputs inputs(case_with(Output::surfaces), 5);
   const Truth truth(inputs.request(), 5);
   Correlator correlator("cpu", 1);
   Surfaces surfaces;
@@ -205,9 +227,8 @@ TEST_P(BenchTruth, AcceptsWhatIsRightAndNothingElse) {
 }
 
 TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
-  const auto [form, type, measure] = GetParam();
-  if (measure == Measure::sums) return;
-  const Inputs inputs(small_case(form, type, measure, Output::peaks), 5);
+  if (std::get<Measure>(GetParam()) == Measure::sums) return;
+  const Inputs inputs(case_with(Output::peaks), 5);
   const Truth truth(inputs.request(), 5);
   Correlator correlator("cpu", 1);
   std::vector<Peak> peaks;
@@ -226,12 +247,29 @@ TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
   EXPECT_TRUE(refused([](Peak& p) { p = Peak{.dx = 100}; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, BenchTruth,
-    testing::Combine(testing::Values(Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m),
-                     testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
-                                     ScalarType::f64),
-                     testing::Values(Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd)));
+const auto all_types =
+    testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64);
+const auto all_measures = testing::Values(Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd);
+INSTANTIATE_TEST_SUITE_P(All, BenchTruth,
+                         testing::Combine(testing::Values(Form::one_to_one, Form::one_to_many, Form::n_to_mn,
+                                                          Form::n_to_m),
+                                          all_types, all_measures, testing::Values(false)));
+INSTANTIATE_TEST_SUITE_P(Masked, BenchTruth,
+                         testing::Combine(testing::Values(Form::n_to_mn), all_types, all_measures,
+                                          testing::Values(true)));
+
+TEST(BenchTruthOfMasks, OtherElementsCount) {
+  Case c = small_case(Form::one_to_one, ScalarType::u8, Measure::zncc, Output::surfaces);
+  c.masks = true;
+  const Inputs inputs(c, 5);
+  CorrelateRequest request = inputs.request();
+  const Truth truth(request, 5);
+  request.reference_mask = {};
+  Correlator correlator("cpu", 1);
+  Surfaces surfaces;
+  correlator.surfaces(request, surfaces);
+  EXPECT_FALSE(truth.check(surfaces).ok);
+}
 
 TEST(BenchTruthOfPeaks, ALocalMaximumIsNotThePeak) {
   Case c = small_case(Form::one_to_one, ScalarType::u8, Measure::zncc, Output::peaks);

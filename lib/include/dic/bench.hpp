@@ -44,10 +44,11 @@ struct Case {
   /// Side in px of the square pictures in which the matrices lie at random positions; a window is centred on
   /// its reference and the n-to-mn form has a picture per frame. 0 = packed matrices.
   int picture = 0;
+  bool masks = false;  ///< slanted stripes of the references do not count, a quarter of their elements
 
   bool operator==(const Case&) const = default;
   std::int64_t pairs() const;
-  /// Useful operations: 2 x the multiply-adds of elements that really overlap.
+  /// Useful operations: 2 x the multiply-adds of elements that really overlap, and count.
   double operations() const;
   /// Useful traffic: inputs read once and outputs written once.
   double bytes() const;
