@@ -22,6 +22,7 @@ using test::GpuTest;
 using test::grey_of;
 using test::noisy;
 using test::picture_of;
+using test::random_picture;
 using test::Speckle;
 
 constexpr double most_difference = 1e-4;  // px, between CPU and GPU
@@ -83,12 +84,6 @@ class DeviceSpline {
   kernels::DeviceBuffer pixels_, plane_, pixels_plane_, rest_plane_, range_;
   ImageView device_view_;
 };
-
-Image random_picture(int width, int height, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> grey(0, 255);
-  return picture_of(width, height, [&](int, int) { return std::round(grey(random)); });
-}
 
 struct SplineCase {
   Interpolation interpolation;

@@ -72,6 +72,13 @@ Image picture_of(int width, int height, const Function& function) {
   return out;
 }
 
+/// Grey levels 0 .. 255 without any relation between neighbours.
+inline Image random_picture(int width, int height, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> grey(0, 255);
+  return picture_of(width, height, [&](int, int) { return std::round(grey(random)); });
+}
+
 /// The f32 picture as `type`: values times `factor`, rounded and clamped for integers.
 template <typename T>
 Image converted(const Image& picture, ScalarType type, double factor = 1) {

@@ -24,6 +24,7 @@ using test::converted;
 using test::grey_of;
 using test::noisy;
 using test::picture_of;
+using test::random_picture;
 using test::Speckle;
 
 // ---- naive truth, in double ----
@@ -111,12 +112,6 @@ class NaiveSpline {
   int degree_;
   Eigen::MatrixXd coefficients_;
 };
-
-Image random_picture(int width, int height, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> grey(0, 255);
-  return picture_of(width, height, [&](int, int) { return std::round(grey(random)); });
-}
 
 // ---- spline ----
 
