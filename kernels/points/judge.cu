@@ -17,15 +17,16 @@ struct Island {
 
 __global__ void __launch_bounds__(point_threads)
     find_bonds(const __grid_constant__ FramePoints points, track::Bonds* bonds) {
-  for_each_point(points.grid.count, [&](std::int32_t i) { bonds[i] = track::bonds_of(points, i); });
+  for_each_point(points.grid.known, [&](std::int32_t i) { bonds[i] = track::bonds_of(points, i); });
 }
 
 __global__ void __launch_bounds__(island_threads)
     drop_unconfirmed(const __grid_constant__ FramePoints points, const track::Bonds* bonds,
                      TrackedPoint* tracked) {
   __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
-  for_each_task(points.grid.count, island_threads, threadIdx.x, [&](std::int64_t task) {
-    const auto i = static_cast<std::int32_t>(task);
+  const PointRange& known = points.grid.known;
+  for_each_task(known.count(), island_threads, threadIdx.x, [&](std::int64_t task) {
+    const auto i = static_cast<std::int32_t>(known.first + task);
     if (bonds[i] == 0 || !track::unconfirmed(points, bonds, i, Island{islands + threadIdx.x})) return;
     tracked[i].result.status = Status::low_correlation;
   });
@@ -123,12 +124,12 @@ LostState lost_state(void* workspace, std::int64_t count) {
 
 void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
                              StreamHandle stream) {
-  if (points.count == 0) return;
+  const std::int64_t n = points.known.count();
+  if (n == 0) return;
   const FramePoints frame{points, tracked};
-  find_bonds<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(frame, bonds);
-  drop_unconfirmed<<<grid_size(points.count, island_threads), island_threads, 0, stream>>>(frame, bonds,
-                                                                                           tracked);
-  check_launch(of_points("islands", points.count));
+  find_bonds<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, bonds);
+  drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, bonds, tracked);
+  check_launch(of_points("islands", n));
 }
 
 std::size_t explain_lost_workspace_bytes(std::int64_t count) {

@@ -35,10 +35,17 @@ __device__ void for_each_point(std::int64_t n, Body&& body) {
                 [&](std::int64_t task) { body(static_cast<std::int32_t>(task)); });
 }
 
-/// The same for whole warps: body(k, k < n).
 template <typename Body>
-__device__ void for_each_warp_of_points(std::int64_t n, Body&& body) {
-  for_each_point((n + warp_size - 1) / warp_size * warp_size, [&](std::int32_t k) { body(k, k < n); });
+__device__ void for_each_point(const PointRange& range, Body&& body) {
+  for_each_point(range.count(), [&](std::int32_t k) { body(static_cast<std::int32_t>(range.first + k)); });
+}
+
+/// The same for whole warps: body(k, does k exist).
+template <typename Body>
+__device__ void for_each_warp_of_points(const PointRange& range, Body&& body) {
+  const std::int64_t lanes = (range.count() + warp_size - 1) / warp_size * warp_size;
+  for_each_point(PointRange{range.first, range.first + lanes},
+                 [&](std::int32_t i) { body(i, i < range.last); });
 }
 
 /// Counts one more for each of the threads that call it together; returns which one this thread's is. The

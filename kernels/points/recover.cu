@@ -6,7 +6,7 @@ namespace {
 __global__ void __launch_bounds__(point_threads)
     fill_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts,
                    TrackedPoint* tracked) {
-  for_each_warp_of_points(points.count, [&](std::int32_t i, bool exists) {
+  for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
     TrackedPoint point;
     if (exists) {
       const Status status = points.subsets[i].status;
@@ -34,7 +34,7 @@ __device__ void append_task(bool has_one, const RefineTask& task, RefineTask* ta
 __global__ void __launch_bounds__(point_threads)
     select(const __grid_constant__ FramePoints points, const PointStart* starts, float least, float below,
            int order, RefineTask* tasks, std::int32_t* count) {
-  for_each_warp_of_points(points.grid.count, [&](std::int32_t i, bool exists) {
+  for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const float score = exists ? starts[i].score : -1;
     const bool selected =
         score >= least && score < below && points.status(i) != Status::ok && points.trackable(i);
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(point_threads)
 __global__ void __launch_bounds__(point_threads)
     accept(const RefineTask* tasks, const RefineResult* results, std::int64_t n, TrackedPoint* tracked,
            std::uint8_t* fresh, std::int32_t* fresh_count) {
-  for_each_warp_of_points(n, [&](std::int32_t k, bool exists) {
+  for_each_warp_of_points(PointRange{0, n}, [&](std::int32_t k, bool exists) {
     const std::int32_t i = exists ? tasks[k].point : -1;
     const bool taken = exists && track::replaces(results[k], tracked[i].result);
     TrackedPoint point;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(point_threads)
 __global__ void __launch_bounds__(point_threads)
     list_front(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
                std::int32_t* count) {
-  for_each_warp_of_points(points.grid.count, [&](std::int32_t i, bool exists) {
+  for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const bool wanted = exists && track::wanted(points, fresh, i);
     RefineTask task;
     if (wanted) {
@@ -77,27 +77,28 @@ __global__ void __launch_bounds__(point_threads)
 
 void launch_unrefined(const GridPoints& points, const PointStart* starts, TrackedPoint* tracked,
                       StreamHandle stream) {
-  if (points.count == 0) return;
-  fill_unrefined<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, starts,
-                                                                                       tracked);
-  check_launch(of_points("points before the refinement", points.count));
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  fill_unrefined<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, tracked);
+  check_launch(of_points("points before the refinement", n));
 }
 
 void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
                    float least, float below, int order, RefineTask* tasks, std::int32_t* count,
                    StreamHandle stream) {
   clear(count, stream);
-  if (points.count == 0) return;
-  select<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(
-      {points, tracked}, starts, least, below, order, tasks, count);
-  check_launch(of_points("selecting starts", points.count));
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  select<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, starts, least, below,
+                                                                    order, tasks, count);
+  check_launch(of_points("selecting starts", n));
 }
 
 void launch_accept(const GridPoints& points, const RefineTask* tasks, const RefineResult* results,
                    std::int64_t n, TrackedPoint* tracked, std::uint8_t* fresh, std::int32_t* fresh_count,
                    StreamHandle stream) {
   clear(fresh_count, stream);
-  fill(fresh, 0, points.count, stream);
+  fill(fresh + points.own.first, 0, points.own.count(), stream);
   if (n == 0) return;
   accept<<<grid_size(n, point_threads), point_threads, 0, stream>>>(tasks, results, n, tracked, fresh,
                                                                     fresh_count);
@@ -107,10 +108,11 @@ void launch_accept(const GridPoints& points, const RefineTask* tasks, const Refi
 void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
                   RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
   clear(count, stream);
-  if (points.count == 0) return;
-  list_front<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh,
-                                                                                   tasks, count);
-  check_launch(of_points("front of the recovery", points.count));
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  list_front<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh, tasks,
+                                                                        count);
+  check_launch(of_points("front of the recovery", n));
 }
 
 }  // namespace dic::kernels

@@ -8,7 +8,7 @@ namespace {
 __global__ void __launch_bounds__(point_threads)
     start_from_last(const __grid_constant__ FramePoints last, PointStart* starts,
                     const __grid_constant__ PointList without) {
-  for_each_warp_of_points(last.grid.count, [&](std::int32_t i, bool exists) {
+  for_each_warp_of_points(last.grid.own, [&](std::int32_t i, bool exists) {
     const bool trackable = exists && last.trackable(i);
     const std::int32_t from = trackable && last.tracked ? track::start_source(last, i) : -1;
     PointStart start;
@@ -44,9 +44,10 @@ __device__ bool is_cut(const PreparedSubset& s, int radius) {
 }
 
 __global__ void __launch_bounds__(point_threads)
-    split_points(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
-                 int radius, const __grid_constant__ PointList whole, const __grid_constant__ PointList cut) {
-  for_each_point(n, [&](std::int32_t k) {
+    split_points(const __grid_constant__ GridPoints points, const std::int32_t* list,
+                 const __grid_constant__ PointRange which, int radius,
+                 const __grid_constant__ PointList whole, const __grid_constant__ PointList cut) {
+  for_each_point(which, [&](std::int32_t k) {
     const std::int32_t i = list ? list[k] : k;
     const PreparedSubset& subset = points.subsets[i];
     if (subset.status != Status::ok) return;
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(point_threads)
 __global__ void __launch_bounds__(point_threads)
     list_lost(const __grid_constant__ GridPoints points, const PointStart* starts, float least,
               const __grid_constant__ PointList lost) {
-  for_each_point(points.count, [&](std::int32_t i) {
+  for_each_point(points.own, [&](std::int32_t i) {
     if (points.subsets[i].status == Status::ok && starts[i].score < least) append(lost, i);
   });
 }
@@ -116,10 +117,10 @@ __global__ void __launch_bounds__(point_threads)
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
                              const PointList& without, StreamHandle stream) {
   clear(without.count, stream);
-  if (points.count == 0) return;
-  start_from_last<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>({points, last},
-                                                                                        starts, without);
-  check_launch(of_points("starts from the frame before", points.count));
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  start_from_last<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, without);
+  check_launch(of_points("starts from the frame before", n));
 }
 
 void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
@@ -142,10 +143,11 @@ void launch_split(const GridPoints& points, const std::int32_t* list, std::int64
                   const PointList& whole, const PointList& cut, StreamHandle stream) {
   clear(whole.count, stream);
   clear(cut.count, stream);
-  if (n == 0) return;
-  split_points<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, whole,
-                                                                          cut);
-  check_launch(of_points("whole and cut subsets", n));
+  const PointRange which = list ? PointRange{0, n} : points.own;
+  if (which.count() == 0) return;
+  split_points<<<grid_size(which.count(), point_threads), point_threads, 0, stream>>>(points, list, which,
+                                                                                      radius, whole, cut);
+  check_launch(of_points("whole and cut subsets", which.count()));
 }
 
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
@@ -169,10 +171,10 @@ void launch_take_peaks(const std::int32_t* list, std::int64_t n, const Peak* pea
 void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
                        StreamHandle stream) {
   clear(lost.count, stream);
-  if (points.count == 0) return;
-  list_lost<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, starts, least,
-                                                                                  lost);
-  check_launch(of_points("listing lost starts", points.count));
+  const std::int64_t n = points.own.count();
+  if (n == 0) return;
+  list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, lost);
+  check_launch(of_points("listing lost starts", n));
 }
 
 void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* starts, StreamHandle stream) {

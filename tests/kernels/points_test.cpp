@@ -474,6 +474,91 @@ TEST_F(Points, small_islands_are_dropped) {
   EXPECT_GT(dropped_in_all, 100);
 }
 
+// ---- shares of several GPUs ----
+
+/// Points of which a third is measured here; the poison hides what is not known of the others.
+struct MiddleShare {
+  PointsState state;
+  GridPoints points;
+
+  MiddleShare(const PointsState& s, const GridPoints& all) : state(s), points(all) {
+    points.own = {s.count() / 3, 2 * s.count() / 3};
+    points.known = points.own;
+    if (points.own.count() == 0) return;
+    const auto row_of = [&](std::int64_t i) { return s.node_of[i] / s.nx; };
+    const int first = row_of(points.own.first) - kernels::kIslandReach,
+              last = row_of(points.own.last - 1) + kernels::kIslandReach;
+    while (points.known.first > 0 && row_of(points.known.first - 1) >= first) --points.known.first;
+    while (points.known.last < s.count() && row_of(points.known.last) <= last) ++points.known.last;
+    for (std::int64_t i = 0; i < s.count(); ++i)
+      if (i < points.known.first || i >= points.known.last)
+        std::memset(static_cast<void*>(&state.tracked[i]), device_poison, sizeof(TrackedPoint));
+  }
+
+  List own_of(List all) const {
+    std::erase_if(all, [&](std::int32_t i) { return i < points.own.first || i >= points.own.last; });
+    return all;
+  }
+};
+
+TEST_F(Points, of_a_share_are_treated_as_among_all) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const MiddleShare share(s, device.points);
+    std::vector<std::uint8_t> fresh(s.count());
+    for (int i = 0; i < s.count(); ++i) fresh[i] = measured(s, i) && s.chance(0.2);
+    const DeviceArray<std::uint8_t> device_fresh(fresh, stream);
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    std::vector<List> lists[2];
+    for (const bool all : {true, false}) {
+      const GridPoints& points = all ? device.points : share.points;
+      const DeviceArray<TrackedPoint> tracked(all ? s.tracked : share.state.tracked, stream);
+      const DeviceArray<PointStart> from_last(s.count(), stream);
+      const DeviceList without(s.count(), stream), whole(s.count(), stream), cut(s.count(), stream),
+          lost(s.count(), stream);
+      kernels::launch_starts_from_last(points, tracked.data(), from_last.data(), without.list(),
+                                       stream.handle());
+      kernels::launch_split(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
+                            stream.handle());
+      kernels::launch_count_lost(points, starts.data(), 0.5f, lost.list(), stream.handle());
+      for (const DeviceList* list : {&without, &whole, &cut, &lost})
+        lists[all].push_back(list->sorted(stream));
+      const DeviceArray<RefineTask> tasks(s.count(), stream);
+      const DeviceArray<std::int32_t> count(1, stream);
+      const auto add_points = [&] {
+        List& list = lists[all].emplace_back();
+        for (const RefineTask& task : sorted(tasks, count, stream)) list.push_back(task.point);
+      };
+      kernels::launch_select(points, tracked.data(), starts.data(), 0.3f, 0.7f, 1, tasks.data(), count.data(),
+                             stream.handle());
+      add_points();
+      kernels::launch_front(points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
+                            stream.handle());
+      add_points();
+    }
+    for (std::size_t k = 0; k < lists[0].size(); ++k)
+      EXPECT_EQ(lists[false][k], share.own_of(lists[true][k])) << "list " << k;
+  });
+}
+
+TEST_F(Points, islands_of_a_share_are_dropped_as_among_all) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const MiddleShare share(s, device.points);
+    const DeviceArray<track::Bonds> bonds(s.count(), stream);
+    const DeviceArray<TrackedPoint> all(s.tracked, stream), some(share.state.tracked, stream);
+    kernels::launch_drop_unconfirmed(device.points, all.data(), bonds.data(), stream.handle());
+    kernels::launch_drop_unconfirmed(share.points, some.data(), bonds.data(), stream.handle());
+    const auto want = all.values(stream), got = some.values(stream);
+    const auto row_of = [&](std::int64_t i) { return s.node_of[i] / s.nx; };
+    const auto& own = share.points.own;
+    for (std::int64_t i = share.points.known.first; i < share.points.known.last; ++i)
+      if (row_of(i) >= row_of(own.first) - 1 && row_of(i) <= row_of(own.last - 1) + 1) {
+        EXPECT_EQ(got[i].result.status, want[i].result.status) << i;
+      }
+  });
+}
+
+// ---- lost points ----
+
 /// Waves from all measured points; of neighbours in the wave before, the first is heard.
 std::vector<int> naive_sources(const PointsState& s) {
   std::vector<int> source(s.count(), -1);

@@ -261,14 +261,53 @@ TEST_F(TrackOnGpu, OutOfMemorySaysWhatHelpsAndLeavesTheDeviceUsable) {
   EXPECT_GT(std::ranges::count(field.status, Status::ok), std::ssize(field.status) * 9 / 10);
 }
 
-TEST_F(TrackOnGpu, SharesOfSeveralGpusGiveTheResultOfOne) {
-  const auto frames = frames_of(
-      speckle(700, 680, {0, 0.5, 1}, {.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02}));
-  const TrackOptions options = options_with(21, 3);  // more points than are worth sharing
-  const auto alone = track_on("cuda", options, frames, {});
+/// With so many points that every GPU is worth its share.
+std::vector<Sequence> shared_sequences() {
+  const Motion stretch{.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02};
+  const Motion crack{.kind = MotionKind::crack, .amplitude = 6, .crack_y = 150};
+  const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
+  std::vector<Sequence> all{{"stretch", speckle(700, 680, {0, 0.5, 1}, stretch), options_with(21, 3), {}},
+                            {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(15, 1), ring()},
+                            {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(15, 2), {}},
+                            {"noise", speckle(400, 300, {0, 0.5, 1}, crack), options_with(11, 2), {}},
+                            {"turn", speckle(400, 360, {0, 0.5, 1, 0.2}, turn), options_with(21, 2), {}},
+                            {"before", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
+                            {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}}};
+  all[0].options.search = 15;
+  all[3].synth.noise = 25;  // many points are lost, found again and given up
+  all[5].options.reference_strategy = ReferenceStrategy::previous;
+  return all;
+}
+
+class SharedSequence : public test::GpuTest, public testing::WithParamInterface<Sequence> {};
+
+TEST_P(SharedSequence, GivesTheResultOfOneGpu) {
+  auto frames = frames_of(GetParam().synth);
+  frames.push_back(Image(frames[0].width(), frames[0].height(), ScalarType::u8));  // all is lost
+  frames.push_back(frames[1]);
+  Grid grid;
+  const auto alone = track_on("cuda", GetParam().options, frames, GetParam().roi, &grid);
   for (const std::string devices : {"cuda:0,0", "cuda:0,0,0", "cuda:all"}) {
-    const auto shared = track_on(devices, options, frames, {});
-    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(identical(alone[i], shared[i])) << devices;
+    const auto shared = track_on(devices, GetParam().options, frames, GetParam().roi);
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      EXPECT_TRUE(identical(alone[i], shared[i]))
+          << devices << ", frame " << i + 1 << differing(alone[i], shared[i], grid);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Track, SharedSequence, testing::ValuesIn(shared_sequences()), [](const auto& test) {
+  std::string name = test.param.name;
+  std::ranges::replace(name, ' ', '_');
+  return "case_" + name;
+});
+
+/// Alone, whichever GPU it is.
+TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
+  const auto frames = frames_of(speckle(400, 360, {0, 1}, {.u = 3.1, .v = 0.2}));
+  const Field first = track_on("cuda:0", options_with(21, 4), frames, {})[0];
+  for (const kernels::Device& device : kernels::devices()) {
+    const auto again = track_on("cuda:" + std::to_string(device.index), options_with(21, 4), frames, {});
+    EXPECT_TRUE(identical(first, again[0])) << device.index;
   }
 }
 

@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
+#include "core/crew.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
 
@@ -59,6 +63,39 @@ TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
   EXPECT_TRUE(parse_device("cuda:all").ordinals.empty());
   for (const char* wrong : {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1"})
     EXPECT_THROW(parse_device(wrong), UsageError) << wrong;
+}
+
+/// What ranks tell of themselves is summed at every meeting, however late they come.
+TEST(Crew, AddsUpWhatTheRanksBring) {
+  Crew crew(4);
+  for (int run = 0; run < 3; ++run) {
+    std::array<std::int64_t, 4> wrong{};
+    crew.run([&](int rank) {
+      for (int meeting = 0; meeting < 200; ++meeting) {
+        if ((meeting + rank) % 50 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+        wrong[rank] += crew.sum(meeting * (rank + 1)) != 10 * meeting;
+      }
+    });
+    EXPECT_EQ(wrong, (std::array<std::int64_t, 4>{}));
+  }
+}
+
+TEST(Crew, StopsWhereOneFailsAndGoesOnAfterwards) {
+  Crew crew(3);
+  for (const int failing : {0, 1, 2}) {
+    const auto fail = [&](int rank) {
+      crew.meet();
+      if (rank == failing) throw UsageError("it failed");
+      for (int k = 0; k < 3; ++k) crew.meet();
+    };
+    EXPECT_THROW(crew.run(fail), UsageError);
+    std::atomic<int> done = 0;
+    crew.run([&](int) {
+      crew.meet();
+      ++done;
+    });
+    EXPECT_EQ(done, 3);
+  }
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <dic/info.hpp>
+#include <dic/track.hpp>
 
-#include "track/cuda/share_begin.hpp"
+#include "track/cuda/shares.hpp"
 
 namespace dic::track {
 namespace {
@@ -27,16 +28,37 @@ TEST(DeviceChoice, AutomaticTakesTheFirstGpuForManyPoints) {
   EXPECT_FALSE(choice.reason.empty());
 }
 
-TEST(Shares, CoverAllEntriesAndSpareTheFirstGpu) {
+TEST(Shares, CoverAllPointsAndSpareTheFirstGpu) {
   for (const int ranks : {1, 2, 3, 4, 8, 16})
     for (const std::int64_t n : {0, 1, 7, 1000, 644'809}) {
-      EXPECT_EQ(cuda::share_begin(n, 0, ranks), 0);
-      EXPECT_EQ(cuda::share_begin(n, ranks, ranks), n);
-      for (int rank = 0; rank < ranks; ++rank)
-        EXPECT_LE(cuda::share_begin(n, rank, ranks), cuda::share_begin(n, rank + 1, ranks));
+      std::int64_t end = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const auto own = cuda::own_points(n, rank, ranks);
+        EXPECT_EQ(own.first, end);
+        EXPECT_GE(own.count(), 0);
+        end = own.last;
+      }
+      EXPECT_EQ(end, n);
     }
-  // 0.1 + 0.9 * x = 0.9 * (1 - x): x = 4 / 9.
-  EXPECT_EQ(cuda::share_begin(9000, 1, 2), 4000);
+  // 0.03 + 0.97 * x = 0.97 * (1 - x): x = 47 / 97.
+  EXPECT_EQ(cuda::own_points(9700, 0, 2).last, 4700);
+}
+
+TEST(Shares, KnowTheRowsAroundThem) {
+  Image roi(50, 60, ScalarType::u8);
+  for (int y = 0; y < 60; ++y)
+    for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;
+  const Points points(make_grid(roi, 1));
+  const auto row_of = [&](std::int64_t point) { return points.node_of[point] / points.grid.nx; };
+  constexpr int reach = kernels::kIslandReach;
+  for (const kernels::PointRange own : {kernels::PointRange{0, 17}, {1000, 1020}, {700, 1555}, {9, 9}}) {
+    const auto known = cuda::known_points(points, own);
+    for (std::int64_t i = 0; i < points.size(); ++i) {
+      const bool near = own.count() > 0 && row_of(i) >= row_of(own.first) - reach &&
+                        row_of(i) <= row_of(own.last - 1) + reach;
+      EXPECT_EQ(near, i >= known.first && i < known.last) << i;
+    }
+  }
 }
 
 }  // namespace

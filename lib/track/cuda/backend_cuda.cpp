@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <dic/error.hpp>
+#include <dic/kernels/peer.hpp>
 #include <mutex>
+#include <set>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,6 +70,7 @@ class CudaAnchor final : public Anchor {
  public:
   CudaAnchor(Workbench& bench, const FrameCopies& reference, const std::shared_ptr<const Subsets>& subsets)
       : bench_(bench) {
+    bench.judged.hold(bench.lead().stream);  // what lay in the memory of this anchor before
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
       const kernels::DeviceScope scope(station.device.index);
@@ -85,16 +90,9 @@ class CudaAnchor final : public Anchor {
     DeviceField field(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
     const std::vector<Side> sides = sides_of(copies);
     const Reading reading(sides);
-    timed(field.memory().search, [&] {
-      StartSearch search(bench_, sides, std::exchange(measured_before_, false), stop);
-      starts_ = search.find(trackable_);
-    });
-    timed(field.memory().refine, [&] {
-      PointRefinement(bench_, sides, stop).run(starts_);
-      make_field(field);
-    });
-    timed(field.memory().strain, [&] { judge_field(field); });
-    field.download(bench_.lead().stream);
+    const bool follows = std::exchange(measured_before_, false);
+    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field.memory(), stop); });
+    make_field(sides, field);
     measured_before_ = true;
     return std::make_unique<DeviceResult>(device, std::move(field), copies.on.front());
   }
@@ -107,31 +105,72 @@ class CudaAnchor final : public Anchor {
     return sides;
   }
 
-  template <typename Stage>
-  void timed(kernels::Stopwatch& watch, const Stage& stage) {
-    watch.start(bench_.lead().stream);
-    stage();
-    watch.stop(bench_.lead().stream);
+  /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
+  void measure_own(std::span<const Side> sides, int rank, bool follows, FieldMemory& watches,
+                   const std::stop_token& stop) {
+    const Side& side = sides[rank];
+    Station& station = side.station;
+    const kernels::DeviceScope scope(station.device.index);
+    std::int64_t trackable = 0;
+    const kernels::PointStart* starts = nullptr;
+    const auto timed = [&](kernels::Stopwatch& watch, const auto& stage) {
+      if (rank == 0) watch.start(station.stream);
+      stage();
+      if (rank == 0) watch.stop(station.stream);
+    };
+    timed(watches.search, [&] { starts = StartSearch(bench_, side, follows, stop).find(trackable); });
+    timed(watches.refine, [&] {
+      bench_.gathered.hold(station.stream);
+      PointRefinement(bench_, sides, rank, stop).run(starts);
+    });
+    station.finished.record(station.stream);
+    if (rank == 0) trackable_ = trackable;
   }
 
-  void make_field(const DeviceField& field) {
+  /// Queues it on a stream of its own: the next frame need not wait.
+  void make_field(std::span<const Side> sides, const DeviceField& field) {
+    auto* tracked = field.memory().tracked.reserve<kernels::TrackedPoint>(bench_.lead().points.size());
+    gather(sides, tracked);
+    kernels::Stopwatch& watch = field.memory().strain;
+    watch.start(bench_.judging);
+    fill_field(tracked, field);
+    judge_field(field);
+    watch.stop(bench_.judging);
+    field.download(bench_.judging);
+    bench_.judged.record(bench_.judging);
+  }
+
+  void gather(std::span<const Side> sides, kernels::TrackedPoint* all) {
+    for (const Side& side : sides) {
+      const kernels::PointRange& own = side.reference.points().own;
+      side.station.finished.hold(bench_.judging);
+      kernels::copy_between(all + own.first, side.reference.tracked() + own.first, own.count() * sizeof(*all),
+                            bench_.judging.handle());
+    }
+    bench_.gathered.record(bench_.judging);
+  }
+
+  void fill_field(kernels::TrackedPoint* tracked, const DeviceField& field) {
     const ReferenceSide& reference = *references_.front();
     const auto& points = reference.points();
-    const kernels::Stream& stream = bench_.lead().stream;
     const RefineOptions& refine = bench_.options.refine;
+    const ImageView& picture = reference.frame().picture;
+    const auto stream = bench_.judging.handle();
+    kernels::launch_explain_lost(points, tracked, refine.subset / 2, picture.width, picture.height,
+                                 bench_.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)),
+                                 stream);
     if (bench_.options.noise >= 0)
-      kernels::upload(field.noise(), &bench_.options.noise, sizeof(double), stream);
+      kernels::upload(field.noise(), &bench_.options.noise, sizeof(double), bench_.judging);
     else
-      kernels::launch_noise(
-          points, reference.tracked(), noise_gains(refine.interpolation), refine.subset / 2, field.noise(),
-          bench_.memory.reserve(kernels::noise_workspace_bytes(points.count)), stream.handle());
-    kernels::launch_field(points, reference.tracked(), reference.material(), field.noise(), field.arrays(),
-                          stream.handle());
+      kernels::launch_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
+                            field.noise(),
+                            bench_.memory.reserve(kernels::noise_workspace_bytes(points.count)), stream);
+    kernels::launch_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
   }
 
   void judge_field(const DeviceField& field) {
     const kernels::DeviceGrid grid = bench_.lead().points.grid();
-    const auto stream = bench_.lead().stream.handle();
+    const auto stream = bench_.judging.handle();
     void* memory = bench_.memory.reserve(kernels::fields_workspace_bytes(grid));
     kernels::launch_mark_outliers(grid, field.arrays(), bench_.options.outliers, memory, stream);
     kernels::launch_strain(grid, field.arrays(), bench_.options.strain, memory, stream);
@@ -139,20 +178,26 @@ class CudaAnchor final : public Anchor {
 
   Workbench& bench_;
   std::vector<std::unique_ptr<ReferenceSide>> references_;  ///< by station
-  const kernels::PointStart* starts_ = nullptr;
   std::int64_t trackable_ = 0;
   bool measured_before_ = false;
 };
 
+int stager_threads(const TrackOptions& options) {
+  constexpr int most = 4;  // more do not copy faster
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::min(most, options.threads > 0 ? options.threads : cores);
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices)
-      : bench_(options, points, devices) {}
+      : bench_(options, points, devices), stager_(stager_threads(options)) {}
 
   std::shared_ptr<const Frame> take(ImageView picture) override {
     const std::lock_guard lock(taking_);
     auto copies = std::make_shared<FrameCopies>();
-    for (const auto& station : bench_.stations) copies->on.push_back(station->upload.take(picture));
+    const StagedRows staged = stager_.stage(picture);
+    for (const auto& station : bench_.stations) copies->on.push_back(station->upload.take(picture, staged));
     return copies;
   }
 
@@ -162,9 +207,10 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::string> kernels() const override {
-    std::vector<std::string> all(bench_.variants.begin(), bench_.variants.end());
-    all.push_back("cuda-icgn");
-    return all;
+    std::set<std::string> all{"cuda-icgn"};
+    for (const auto& station : bench_.stations)
+      all.insert(station->variants.begin(), station->variants.end());
+    return {all.begin(), all.end()};
   }
   std::string device() const override {
     std::string all;
@@ -176,6 +222,7 @@ class CudaBackend final : public Backend {
  private:
   Workbench bench_;
   std::mutex taking_;
+  Stager stager_;
 };
 
 }  // namespace
@@ -186,6 +233,7 @@ std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const Points& po
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
+  const kernels::DeviceScope first(devices.front().index);
   return std::make_unique<cuda::CudaBackend>(options, points, devices);
 }
 

@@ -13,6 +13,7 @@ namespace dic::track::cuda {
 /// Memory of one measured field, and how long its stages took.
 struct FieldMemory {
   kernels::DeviceBuffer on_device;
+  kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
   kernels::PinnedBuffer on_host;
   kernels::Event done;  ///< the host has it all
   kernels::Stopwatch search, refine, strain;

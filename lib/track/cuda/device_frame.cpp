@@ -3,6 +3,7 @@
 #include <cstring>
 #include <dic/kernels/memory_space.hpp>
 #include <dic/kernels/spline.hpp>
+#include <utility>
 
 namespace dic::track::cuda {
 namespace {
@@ -14,17 +15,6 @@ std::size_t pitch_of(const ImageView& picture) {
   return (row_bytes_of(picture) + alignment - 1) / alignment * alignment;
 }
 
-/// Copies the rows into pinned memory, from where they go on while the host does something else.
-const void* stage(kernels::PinnedBuffer& staging, const ImageView& picture) {
-  const std::size_t row = row_bytes_of(picture), pitch = pitch_of(picture);
-  auto* to = static_cast<std::byte*>(staging.reserve(pitch * picture.height));
-  for (int y = 0; y < picture.height; ++y, to += pitch) {
-    std::memcpy(to, picture.row<std::byte>(y), row);
-    std::memset(to + row, 0, pitch - row);  // kernels read whole words, beyond the ends of rows too
-  }
-  return staging.data();
-}
-
 /// Copies rows that are in the memory of a GPU already.
 void copy_rows(void* to, const ImageView& picture, const kernels::Stream& stream) {
   const std::size_t pitch = pitch_of(picture);
@@ -34,20 +24,35 @@ void copy_rows(void* to, const ImageView& picture, const kernels::Stream& stream
 
 }  // namespace
 
-std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture) {
+StagedRows Stager::stage(const ImageView& picture) {
+  if (kernels::is_device_memory(picture.data)) return nullptr;
+  StagedRows staged = pool_.lend();
+  const std::size_t row = row_bytes_of(picture), pitch = pitch_of(picture);
+  auto* first = static_cast<std::byte*>(staged->reserve(pitch * picture.height));
+  const auto rows_at_once = static_cast<std::int64_t>((1 << 18) / pitch + 1);  // a thread costs 10 us
+  threads_.parallel_for(picture.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t y = begin; y < end; ++y) {
+      std::byte* to = first + y * pitch;
+      std::memcpy(to, picture.row<std::byte>(static_cast<int>(y)), row);
+      std::memset(to + row, 0, pitch - row);  // kernels read whole words, beyond the ends of rows too
+    }
+  });
+  return staged;
+}
+
+std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture, StagedRows staged) {
   const kernels::DeviceScope scope(device_);
   auto memory = pool_.lend();
   memory->ready.synchronize("the copy of a frame");  // of the frame that had this memory before
   memory->used.hold(stream_);
-  const bool on_gpu = kernels::is_device_memory(picture.data);
+  memory->staged = std::move(staged);
   const std::size_t bytes = pitch_of(picture) * picture.height;
-  const void* staged = on_gpu ? nullptr : stage(memory->staging, picture);
   memory->taking.start(stream_);
   void* pixels = memory->pixels.reserve(bytes);
-  if (on_gpu)
-    copy_rows(pixels, picture, stream_);
+  if (memory->staged)
+    kernels::upload(pixels, memory->staged->data(), bytes, stream_);
   else
-    kernels::upload(pixels, staged, bytes, stream_);
+    copy_rows(pixels, picture, stream_);
   ImageView on_device = picture;
   on_device.data = pixels;
   on_device.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(picture));
@@ -56,7 +61,7 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture) {
   kernels::launch_spline_coefficients(on_device, interpolation_, coefficients, stream_.handle());
   memory->taking.stop(stream_);
   memory->ready.record(stream_);
-  if (on_gpu) memory->ready.synchronize("the copy of a frame");  // the caller may change the pixels
+  if (!memory->staged) memory->ready.synchronize("the copy of a frame");  // the caller may change the pixels
   return std::make_shared<DeviceFrame>(on_device, coefficients, std::move(memory));
 }
 

@@ -5,14 +5,18 @@
 #include <dic/refine.hpp>
 #include <memory>
 
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/pool.hpp"
 
 namespace dic::track::cuda {
 
+/// Rows of a picture in pinned memory, from where they go to the GPUs while the host does something else.
+using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
+
 /// Memory of one frame.
 struct FrameMemory {
-  kernels::PinnedBuffer staging;
+  StagedRows staged;  ///< until they have been copied
   kernels::DeviceBuffer pixels, coefficients;
   kernels::Event ready;  ///< pixels and coefficients are there
   kernels::Event used;   ///< nothing reads them any more
@@ -39,13 +43,26 @@ class DeviceFrame final : public Frame {
   Pool<FrameMemory>::Loan memory_;
 };
 
-/// Brings frames to the device, on a stream of its own: copies overlap with the measurement of other frames.
+/// Copies the rows of pictures into pinned memory.
+class Stager {
+ public:
+  explicit Stager(int threads) : threads_(threads) {}
+
+  /// Null where the picture is in the memory of a GPU already.
+  StagedRows stage(const ImageView& picture);
+
+ private:
+  ThreadPool threads_;
+  Pool<kernels::PinnedBuffer> pool_;
+};
+
+/// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames.
 class FrameUpload {
  public:
   FrameUpload(int device, Interpolation interpolation) : device_(device), interpolation_(interpolation) {}
 
-  /// Takes the pixels. One call at a time.
-  std::shared_ptr<const DeviceFrame> take(ImageView picture);
+  /// Takes the pixels: staged ones, or, where there are none, from the memory of a GPU. One call at a time.
+  std::shared_ptr<const DeviceFrame> take(ImageView picture, StagedRows staged);
 
  private:
   int device_;

@@ -1,5 +1,7 @@
 #include "track/cuda/point_refinement.hpp"
 
+#include <algorithm>
+#include <dic/kernels/peer.hpp>
 #include <iterator>
 #include <limits>
 
@@ -12,72 +14,79 @@ using kernels::RefineTask;
 
 void PointRefinement::run(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
-  bench_.lead().tasks.reserve<RefineTask>(points.count);
+  station_.tasks.reserve<RefineTask>(points.count);
   kernels::launch_unrefined(points, starts, reference_.tracked(), stream_.handle());
   float tried = std::numeric_limits<float>::infinity();
   for (const float least : kScoreLadder) {
-    recover(select(starts, least, tried));
+    select(starts, least, tried);
+    recover();
     tried = least;
     if (select(starts, *std::rbegin(kScoreLadder), tried) == 0) break;  // most frames need no further rung
   }
-  judge();
+  kernels::launch_drop_unconfirmed(points, reference_.tracked(), station_.bonds.reserve<Bonds>(points.count),
+                                   stream_.handle());
 }
 
-/// Lists the points that are not measured and whose start scores from `least` to `below`. Returns how many.
+/// Lists the points that are not measured and whose start scores from `least` to `below`. Returns how many
+/// all ranks have.
 std::int64_t PointRefinement::select(const kernels::PointStart* starts, float least, float below) {
   kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
-                         bench_.options.refine.order, static_cast<RefineTask*>(bench_.lead().tasks.data()),
-                         bench_.lists.count(PointLists::tasks), stream_.handle());
+                         bench_.options.refine.order, static_cast<RefineTask*>(station_.tasks.data()),
+                         station_.lists.count(PointLists::tasks), stream_.handle());
   return read_tasks();
 }
 
 std::int64_t PointRefinement::read_tasks() {
-  bench_.lists.read(stream_, "the refinement");
-  return bench_.lists.size(PointLists::tasks);
+  station_.lists.read(stream_, "the refinement");
+  return bench_.crew.sum(station_.lists.size(PointLists::tasks));
 }
 
 /// Does the tasks, and goes on from what they measured, wave by wave.
-void PointRefinement::recover(std::int64_t tasks) {
-  for (int round = 0; round <= kMaxRounds && tasks > 0; ++round) {
+void PointRefinement::recover() {
+  for (int round = 0; round <= kMaxRounds; ++round) {
     check_stop(stop_);
-    refine(tasks);
+    refine();
+    hear_from_others();
     kernels::launch_front(reference_.points(), reference_.tracked(),
-                          static_cast<const std::uint8_t*>(bench_.marks.data()),
-                          static_cast<RefineTask*>(bench_.lead().tasks.data()),
-                          bench_.lists.count(PointLists::tasks), stream_.handle());
-    tasks = read_tasks();
+                          static_cast<const std::uint8_t*>(station_.fresh.data()),
+                          static_cast<RefineTask*>(station_.tasks.data()),
+                          station_.lists.count(PointLists::tasks), stream_.handle());
+    if (read_tasks() == 0) return;
   }
 }
 
 /// Marks the points that are measured now.
-void PointRefinement::refine(std::int64_t count) {
+void PointRefinement::refine() {
   const auto& points = reference_.points();
-  const auto* tasks = static_cast<const RefineTask*>(bench_.lead().tasks.data());
-  auto* results = bench_.lead().results.reserve<RefineResult>(points.count);
-  share_out(sides_, count, [&](const Side& side, const Share& share) {
-    Station& station = side.station;
-    const ReferenceSide& reference = side.reference;
-    RefineResult* refined = place_for(station.results, results, share);
-    kernels::launch_refine(reference.reference(), bench_.options.refine, reference.points().subsets,
-                           reference.matrices(), side.current.coefficients,
-                           brought(side, station.tasks, tasks, share), share.count, refined,
-                           station.stream.handle());
-    hand_back(side, refined, results, share);
-  });
+  const std::int64_t count = station_.lists.size(PointLists::tasks);
+  const auto* tasks = static_cast<const RefineTask*>(station_.tasks.data());
+  auto* results = station_.results.reserve<RefineResult>(points.own.count());
+  kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets, reference_.matrices(),
+                         coefficients_, tasks, count, results, stream_.handle());
   kernels::launch_accept(points, tasks, results, count, reference_.tracked(),
-                         bench_.marks.reserve<std::uint8_t>(points.count),
-                         bench_.lists.count(PointLists::fresh), stream_.handle());
+                         station_.fresh.reserve<std::uint8_t>(points.count),
+                         station_.lists.count(PointLists::fresh), stream_.handle());
 }
 
-void PointRefinement::judge() {
-  const auto& points = reference_.points();
-  const auto stream = stream_.handle();
-  const ImageView& picture = sides_.front().current.picture;
-  kernels::launch_drop_unconfirmed(points, reference_.tracked(), bench_.marks.reserve<Bonds>(points.count),
-                                   stream);
-  kernels::launch_explain_lost(
-      points, reference_.tracked(), bench_.options.refine.subset / 2, picture.width, picture.height,
-      bench_.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)), stream);
+/// Copies what is known now of points around the own ones. The others do not touch them before all ranks have
+/// read their tasks, which waits for these copies.
+void PointRefinement::hear_from_others() {
+  station_.accepted.record(stream_);
+  bench_.crew.meet();
+  const kernels::PointRange& known = reference_.points().known;
+  for (const Side& other : sides_) {
+    if (&other.station == &station_) continue;
+    const kernels::PointRange& theirs = other.reference.points().own;
+    const std::int64_t first = std::max(known.first, theirs.first), last = std::min(known.last, theirs.last);
+    if (first >= last) continue;
+    other.station.accepted.hold(stream_);
+    const auto copy = [&](auto* to, const auto* from) {
+      kernels::copy_between(to + first, from + first, (last - first) * sizeof(*to), stream_.handle());
+    };
+    copy(reference_.tracked(), other.reference.tracked());
+    copy(static_cast<std::uint8_t*>(station_.fresh.data()),
+         static_cast<const std::uint8_t*>(other.station.fresh.data()));
+  }
 }
 
 }  // namespace dic::track::cuda

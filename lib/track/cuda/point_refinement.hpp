@@ -3,19 +3,21 @@
 #include <span>
 #include <stop_token>
 
-#include "track/cuda/shares.hpp"
+#include "track/cuda/side.hpp"
 
 namespace dic::track::cuda {
 
-/// From starts to points: refines them, recovers what was lost, and judges what was found, by the steps of
-/// the CPU's PointRefinement.
+/// From starts to points: refines them, recovers what was lost, and gives up islands, by the steps of the
+/// CPU's PointRefinement. A rank of the crew does it for its own points, side by side with the others.
 class PointRefinement {
  public:
-  PointRefinement(Workbench& bench, std::span<const Side> sides, const std::stop_token& stop)
+  PointRefinement(Workbench& bench, std::span<const Side> sides, int rank, const std::stop_token& stop)
       : bench_(bench),
         sides_(sides),
-        reference_(sides.front().reference),
-        stream_(bench.lead().stream),
+        station_(sides[rank].station),
+        reference_(sides[rank].reference),
+        coefficients_(sides[rank].current.coefficients),
+        stream_(sides[rank].station.stream),
         stop_(stop) {}
 
   /// Writes the reference's tracked points. Queues it, but for the waits for the lengths of lists.
@@ -24,13 +26,15 @@ class PointRefinement {
  private:
   std::int64_t select(const kernels::PointStart* starts, float least, float below);
   std::int64_t read_tasks();
-  void recover(std::int64_t tasks);
-  void refine(std::int64_t tasks);
-  void judge();
+  void recover();
+  void refine();
+  void hear_from_others();
 
   Workbench& bench_;
   std::span<const Side> sides_;
-  const ReferenceSide& reference_;  ///< of the first GPU
+  Station& station_;
+  const ReferenceSide& reference_;
+  const float* coefficients_;
   const kernels::Stream& stream_;
   const std::stop_token& stop_;
 };

@@ -14,10 +14,11 @@
 
 namespace dic::track::cuda {
 
-/// A grid's points in device memory.
+/// A grid's points in device memory. own, known: see kernels::GridPoints.
 class DevicePoints {
  public:
-  DevicePoints(const Points& points, const kernels::Stream& stream);
+  DevicePoints(const Points& points, const kernels::PointRange& own, const kernels::PointRange& known,
+               const kernels::Stream& stream);
 
   std::int64_t size() const { return size_; }
   kernels::DeviceGrid grid() const { return grid_; }
@@ -26,6 +27,7 @@ class DevicePoints {
 
  private:
   std::int64_t size_;
+  kernels::PointRange own_, known_;
   kernels::DeviceGrid grid_;
   kernels::DeviceBuffer inside_, point_at_, node_of_;
 };

@@ -1,64 +1,44 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <dic/kernels/peer.hpp>
-#include <span>
+#include <dic/kernels/points.hpp>
 
-#include "track/cuda/share_begin.hpp"
-#include "track/cuda/workbench.hpp"
+#include "track/points.hpp"
 
 namespace dic::track::cuda {
 
-/// What a GPU knows of a measurement.
-struct Side {
-  Station& station;
-  ReferenceSide& reference;
-  const DeviceFrame& current;
-};
-
-/// Entries of a list.
-struct Share {
-  std::int64_t first, count;
-  bool lead;  ///< the first GPU's own: nothing needs to be copied
-};
-
-/// What a GPU needs for its share of an array on the first GPU.
-template <typename T>
-const T* brought(const Side& side, kernels::DeviceBuffer& memory, const T* array, const Share& share) {
-  if (share.lead) return array + share.first;
-  T* here = memory.reserve<T>(share.count);
-  kernels::copy_between(here, array + share.first, share.count * sizeof(T), side.station.stream.handle());
-  return here;
+/// GPUs, of `devices`, that are worth their steps for so many points.
+inline int ranks_for(std::int64_t points, int devices) {
+  constexpr std::int64_t worth_a_gpu = 1 << 13;
+  return static_cast<int>(std::clamp<std::int64_t>(points / worth_a_gpu, 1, devices));
 }
 
-/// Where a GPU writes its share of an array on the first GPU, until it is handed back.
-template <typename T>
-T* place_for(kernels::DeviceBuffer& memory, T* array, const Share& share) {
-  return share.lead ? array + share.first : memory.reserve<T>(share.count);
-}
-template <typename T>
-void hand_back(const Side& side, const T* here, T* array, const Share& share) {
-  if (!share.lead)
-    kernels::copy_between(array + share.first, here, share.count * sizeof(T), side.station.stream.handle());
+/// Where the share of GPU number `rank` of `ranks` begins, of n points; rank = ranks: the end. The first GPU
+/// makes the field of the whole frame, and takes so many points less.
+inline std::int64_t share_begin(std::int64_t n, int rank, int ranks) {
+  constexpr double alone = 0.03;  // of the work on a frame
+  if (rank == 0) return 0;
+  if (rank == ranks) return n;
+  const double first = std::max(0.0, (1 - (ranks - 1) * alone / (1 - alone)) / ranks);
+  const double before = first + (rank - 1) * (1 - first) / (ranks - 1);
+  return static_cast<std::int64_t>(static_cast<double>(n) * before);
 }
 
-/// Queues work(side, share) for every GPU's share of n entries. What is queued on the first GPU's stream
-/// before is there for all of them; what is queued afterwards finds all shares finished.
-template <typename Work>
-void share_out(std::span<const Side> sides, std::int64_t n, const Work& work) {
-  constexpr std::int64_t worth_sharing = 1 << 14;
-  const int ranks = n < worth_sharing ? 1 : static_cast<int>(sides.size());
-  Station& lead = sides.front().station;
-  if (ranks > 1) lead.finished.record(lead.stream);
-  for (int rank = ranks - 1; rank >= 0; --rank) {  // the others first: copies take time
-    const Side& side = sides[rank];
-    const kernels::DeviceScope scope(side.station.device.index);
-    const std::int64_t begin = share_begin(n, rank, ranks), end = share_begin(n, rank + 1, ranks);
-    if (rank > 0) lead.finished.hold(side.station.stream);
-    work(side, Share{begin, end - begin, rank == 0});
-    if (rank > 0) side.station.finished.record(side.station.stream);
-  }
-  for (int rank = 1; rank < ranks; ++rank) sides[rank].station.finished.hold(lead.stream);
+/// The points of a GPU's share.
+inline kernels::PointRange own_points(std::int64_t n, int rank, int ranks) {
+  return {share_begin(n, rank, ranks), share_begin(n, rank + 1, ranks)};
+}
+
+/// Own points, and those around that decide on them.
+inline kernels::PointRange known_points(const Points& points, const kernels::PointRange& own) {
+  if (own.count() == 0) return own;
+  const std::int64_t nx = points.grid.nx;
+  const auto first_of_row = [&](std::int64_t row) {
+    return std::ranges::lower_bound(points.node_of, row * nx) - points.node_of.begin();
+  };
+  return {first_of_row(points.node_of[own.first] / nx - kernels::kIslandReach),
+          first_of_row(points.node_of[own.last - 1] / nx + kernels::kIslandReach + 1)};
 }
 
 }  // namespace dic::track::cuda

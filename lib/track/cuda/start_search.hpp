@@ -1,42 +1,45 @@
 #pragma once
 
-#include <span>
 #include <stop_token>
 
-#include "track/cuda/shares.hpp"
+#include "track/cuda/side.hpp"
 
 namespace dic::track::cuda {
 
 /// The search: finds a start for every point of an anchor in the current picture, by the steps of the CPU's
-/// StartSearch.
+/// StartSearch. A rank of the crew does it for its own points.
 class StartSearch {
  public:
   /// measured_before: the reference's tracked points are those of the frame before.
-  StartSearch(Workbench& bench, std::span<const Side> sides, bool measured_before,
-              const std::stop_token& stop)
+  StartSearch(Workbench& bench, const Side& side, bool measured_before, const std::stop_token& stop)
       : bench_(bench),
-        sides_(sides),
-        reference_(sides.front().reference),
-        stream_(bench.lead().stream),
+        side_(side),
+        station_(side.station),
+        points_(side.reference.points()),
+        stream_(side.station.stream),
         measured_before_(measured_before),
         stop_(stop),
         radius_(bench.options.refine.subset / 2) {}
 
   /// Queues it, but for the waits for the lengths of lists. Returns the starts; `trackable` is how many
-  /// points were looked for.
+  /// points all ranks look for.
   const kernels::PointStart* find(std::int64_t& trackable);
 
  private:
   bool automatic() const { return bench_.options.search < 0; }
-  void read_lists() { bench_.lists.read(stream_, "the search"); }
+  void read_lists() { station_.lists.read(stream_, "the search"); }
+  /// Of all ranks, as read last.
+  std::int64_t total(PointLists::Name list) { return bench_.crew.sum(station_.lists.size(list)); }
   void search_from(kernels::PointStart* starts);
   void search_list(PointLists::Name which, PointLists::Name again, bool cut, kernels::PointStart* starts);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
+  void run_coarse_search();
   void find_lost(kernels::PointStart* starts);
 
   Workbench& bench_;
-  std::span<const Side> sides_;
-  ReferenceSide& reference_;  ///< of the first GPU
+  const Side& side_;
+  Station& station_;
+  const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
   bool measured_before_;
   const std::stop_token& stop_;

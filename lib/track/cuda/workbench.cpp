@@ -3,28 +3,43 @@
 #include <dic/error.hpp>
 #include <dic/kernels/peer.hpp>
 
+#include "track/cuda/shares.hpp"
+
 namespace dic::track::cuda {
 namespace {
 
 std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options, const Points& points,
                                                     const std::vector<kernels::Device>& devices) {
+  const int ranks = ranks_for(points.size(), static_cast<int>(devices.size()));
   std::vector<std::unique_ptr<Station>> stations;
-  for (const kernels::Device& device : devices) {
-    const kernels::DeviceScope scope(device.index);
-    stations.push_back(std::make_unique<Station>(options, points, device));
-    for (const kernels::Device& other : devices)
-      if (other.index != device.index) kernels::allow_peer_access(other.index);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int index = devices[rank].index;
+    const kernels::DeviceScope scope(index);
+    for (int other = 0; other < ranks; ++other)
+      if (devices[other].index != index) kernels::allow_peer_access(devices[other].index);
+    stations.push_back(std::make_unique<Station>(rank, options, points, devices[rank],
+                                                 own_points(points.size(), rank, ranks)));
   }
   return stations;
 }
 
 }  // namespace
 
-Workbench::Workbench(const TrackOptions& o, const Points& points, const std::vector<kernels::Device>& devices)
-    : options(o), stations(open_stations(o, points, devices)), coarse(lead().search) {
-  const kernels::DeviceScope scope(lead().device.index);
-  lists.reserve(points.size(), lead().stream);
+Station::Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d,
+                 const kernels::PointRange& own)
+    : rank(number),
+      device(d),
+      upload(d.index, options.refine.interpolation),
+      points(on_host, own, known_points(on_host, own), stream),
+      search(d) {
+  lists.reserve(on_host.size(), stream);
 }
+
+Workbench::Workbench(const TrackOptions& o, const Points& points, const std::vector<kernels::Device>& devices)
+    : options(o),
+      stations(open_stations(o, points, devices)),
+      crew(static_cast<int>(stations.size())),
+      coarse(lead().search) {}
 
 Workbench::~Workbench() = default;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/crew.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_field.hpp"
 #include "track/cuda/point_lists.hpp"
@@ -16,36 +17,44 @@
 
 namespace dic::track::cuda {
 
-/// A GPU that searches and refines points, and the memory that it works in.
+/// A GPU that searches and refines its own points, and the memory that it works in.
 struct Station {
+  const int rank;
   const kernels::Device device;
-  kernels::Stream stream;   ///< of all measurements
-  kernels::Event finished;  ///< of a share of work
+  kernels::Stream stream;   ///< of searches and refinements
+  kernels::Event accepted;  ///< the last results of own points
+  kernels::Event finished;  ///< a frame's own points
   FrameUpload upload;
   DevicePoints points;
   SubsetSearch search;
+  PointLists lists;
+  kernels::DeviceBuffer starts, retry;               ///< PointStart
+  kernels::DeviceBuffer coarse_field;                ///< u, then v
   kernels::DeviceBuffer references, windows, peaks;  ///< of a search
   kernels::DeviceBuffer tasks, results;              ///< of a refinement
+  kernels::DeviceBuffer fresh;                       ///< a byte for every point
+  kernels::DeviceBuffer bonds;                       ///< of every point
   Pool<ReferenceMemory> reference_memory;
+  std::set<std::string> variants;  ///< that ran
 
-  Station(const TrackOptions& options, const Points& on_host, const kernels::Device& d)
-      : device(d), upload(d.index, options.refine.interpolation), points(on_host, stream), search(d) {}
+  Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d,
+          const kernels::PointRange& own);
 };
 
-/// What the anchors of one backend share. The first GPU leads: it knows everything of all points, and the
-/// others take shares of the searches and refinements.
+/// What the anchors of one backend share. Every GPU searches and refines its own points, and hears from the
+/// others what it needs to know of the points around; the first makes the field of them all.
 struct Workbench {
   const TrackOptions options;
   std::vector<std::unique_ptr<Station>> stations;  ///< at least one
-  std::set<std::string> variants;                  ///< that ran
+  Crew crew;                                       ///< a rank for every station
 
   // On the first GPU.
   DeviceCoarseSearch coarse;
-  PointLists lists;
-  kernels::DeviceBuffer starts, retry;  ///< PointStart
-  kernels::DeviceBuffer coarse_field;   ///< u, then v
-  kernels::DeviceBuffer marks;          ///< one or two bytes for every point
-  kernels::DeviceBuffer memory;         ///< for launches that need some
+  CoarseField coarse_found;      ///< by the last search
+  kernels::Stream judging;       ///< of fields: they are made while the next frame is searched
+  kernels::Event gathered;       ///< all points of a frame, so that the next may take their place
+  kernels::Event judged;         ///< a frame
+  kernels::DeviceBuffer memory;  ///< for launches that need some
   Pool<FieldMemory> field_memory;
 
   Workbench(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices);

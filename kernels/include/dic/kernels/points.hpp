@@ -12,11 +12,22 @@
 /// What happens to the points of a frame between the search, the refinement and the field: starts, recovery,
 /// verdicts, by the rules of <dic/shared/track_rules.hpp>. All pointers are device memory.
 ///
+/// Lists, starts, tasks and verdicts are of own points (GridPoints::own); peaks, accepted results and fields
+/// are of those that are given.
+///
 /// Kernels append to lists in an order that differs from run to run; what becomes of a point does not depend
 /// on it. A count is set to zero by the launch that fills its list.
 namespace dic::kernels {
 
-/// The points of a grid, in the order of its rows, as they lie in one reference.
+/// Points first .. last - 1.
+struct PointRange {
+  std::int64_t first = 0, last = 0;
+
+  DIC_HOST_DEVICE std::int64_t count() const { return last - first; }
+};
+
+/// The points of a grid, in the order of its rows, as they lie in one reference. Where several GPUs measure
+/// them, each lists, starts and refines its own, and knows those around.
 struct GridPoints {
   int nx = 0, ny = 0;                       ///< nodes
   const std::int32_t* point_at = nullptr;   ///< [ny * nx]: point of a node; -1 outside the ROI
@@ -24,7 +35,13 @@ struct GridPoints {
   const int *x = nullptr, *y = nullptr;     ///< [count]: subset centres, reference pixels
   const PreparedSubset* subsets = nullptr;  ///< [count]; points whose status is not ok are not looked for
   std::int64_t count = 0;
+  PointRange own{0, count};    ///< that are measured here
+  PointRange known{0, count};  ///< own ones, and at least kIslandReach rows of nodes around them
 };
+
+/// Rows of nodes around a point that say whether it is one of a small island, and whether a point beside it
+/// is.
+inline constexpr int kIslandReach = track::kSmallIsland + 1;
 
 /// Where the refinement of a point begins: `shape` relative to a whole-pixel displacement (u, v).
 struct PointStart {
@@ -62,7 +79,7 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
                               const track::FieldLattice& lattice, const float* u, const float* v,
                               PointStart* starts, StreamHandle stream);
 
-/// Queues the division of the trackable ones of `n` points (list null: of all, n = count) into those whose
+/// Queues the division of the trackable ones of `n` points (list null: of all own ones) into those whose
 /// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts.
 void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
                   const PointList& whole, const PointList& cut, StreamHandle stream);
@@ -112,8 +129,8 @@ void launch_front(const GridPoints& points, const TrackedPoint* tracked, const s
 
 // ---- verdicts ----
 
-/// Queues giving up small islands of points that only agree among themselves: low_correlation. bonds:
-/// [count], to work in.
+/// Queues giving up small islands of points that only agree among themselves: low_correlation. Holds for own
+/// points and the row around them, and may be wrong beyond. bonds: [count], to work in.
 void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
                              StreamHandle stream);
 
