@@ -97,8 +97,9 @@ StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token st
   std::vector<Image> shown;  // to and fro: 1/3, 2/3, 1, 2/3
   for (const int i : {3, 2, 1, 2}) shown.push_back(synth_frame(synth, i));
   StreamSums sums;
-  TrackStream stream(shape.options, reference, inner_roi(shape), [&](const StreamResult& result) {
+  TrackStream stream(shape.options, reference, inner_roi(shape), [&](StreamResult result) {
     if (result.index >= kWarmUp) sums.add(result);
+    stream.give_back(std::move(result.field));
   });
   const auto push = [&](int frame) {
     if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");

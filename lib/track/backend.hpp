@@ -33,8 +33,8 @@ struct Measured {
 class Result {
  public:
   virtual ~Result() = default;
-  /// Waits for it. To be called once.
-  virtual Measured fetch() = 0;
+  /// Waits for it. To be called once. `memory`: a field that is not needed any more, whose arrays it may fill.
+  virtual Measured fetch(Field memory = Field(0)) = 0;
 };
 
 /// The subsets that a reference is looked at through.

@@ -10,7 +10,7 @@ namespace dic::track {
 class KnownResult final : public Result {
  public:
   explicit KnownResult(Measured measured) : measured_(std::move(measured)) {}
-  Measured fetch() override { return std::move(measured_); }
+  Measured fetch(Field) override { return std::move(measured_); }
 
  private:
   Measured measured_;

@@ -154,6 +154,7 @@ class Run {
       if (!result) return false;
       frame.error = result->error;
       if (frame.error.empty()) entry = take(*result, frame, number);
+      stream_->give_back(std::move(result->field));
     }
     entry.error = frame.error;
     entry.file = frame.name;

@@ -62,10 +62,11 @@ void check_stream(unsigned seed, ReferenceStrategy strategy) {
   const std::vector<Image> pictures = frames(12, seed);
   const std::vector<Field> expected = tracked_one_by_one(pictures, strategy);
   std::size_t next = 0;
-  TrackStream stream(options(strategy), pictures[0], {}, [&](const StreamResult& result) {
+  TrackStream stream(options(strategy), pictures[0], {}, [&](StreamResult result) {
     ASSERT_EQ(result.index, static_cast<std::int64_t>(next));
     EXPECT_EQ(result.error, "");
     expect_same(result.field, expected.at(next++));
+    stream.give_back(next % 2 == 0 ? Field(7) : std::move(result.field));
   });
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (const Image& picture : pictures) stream.push(picture);

@@ -30,9 +30,9 @@ class DeviceResult final : public Result {
   DeviceResult(int device, DeviceField field, std::shared_ptr<const DeviceFrame> frame)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)) {}
 
-  Measured fetch() override {
+  Measured fetch(Field memory) override {
     const kernels::DeviceScope scope(device_);
-    return field_.read(*frame_);
+    return field_.read(*frame_, std::move(memory));
   }
 
  private:

@@ -51,10 +51,9 @@ std::size_t bytes_of(std::int64_t nodes) {
   return place(nullptr, nodes, arrays, noise);
 }
 
-/// The field as the host keeps it. Most of the time goes into new pages of memory, which threads make side by
-/// side.
-Field field_of(const FieldArrays& a, std::int64_t nodes) {
-  Field f;
+/// The field as the host keeps it, in the memory of one that is not needed any more. Where it is new, most of
+/// the time goes into its pages, which threads make side by side.
+Field field_of(const FieldArrays& a, std::int64_t nodes, Field f) {
   StrainField& strain = f.strain;
   std::vector<std::function<void()>> copies;
   const auto copy = [&](auto& to, const auto* from) {
@@ -85,13 +84,13 @@ void DeviceField::download(const kernels::Stream& stream) const {
   memory_->done.record(stream);
 }
 
-Measured DeviceField::read(const DeviceFrame& frame) const {
+Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
   memory_->done.synchronize("the measurement of a frame");
   FieldArrays arrays;
   double* noise = nullptr;
   place(memory_->on_host.data(), nodes_, arrays, noise);
   Measured measured;
-  measured.field = field_of(arrays, nodes_);
+  measured.field = field_of(arrays, nodes_, std::move(memory));
   measured.noise = *noise;
   measured.seconds.prepare = frame.seconds();
   measured.seconds.search = memory_->search.seconds();

@@ -30,8 +30,8 @@ class DeviceField {
   FieldMemory& memory() const { return *memory_; }
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
-  /// Waits for the copy. Stages of the frame are included.
-  Measured read(const DeviceFrame& frame) const;
+  /// Waits for the copy, and puts it into `memory`. Stages of the frame are included.
+  Measured read(const DeviceFrame& frame, Field memory) const;
 
  private:
   std::int64_t nodes_;
