@@ -4,7 +4,7 @@
 
 #include "fft/fused_transform.hpp"
 #include "fft/transform_job.cuh"
-#include "fft/window_groups.cuh"
+#include "ncc/pair_groups.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {
@@ -75,7 +75,7 @@ __device__ void wait_for_pair() {
 /// FusedTransform<B>::threads threads take one reference and a group of its windows.
 template <int B>
 __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocessor<B>)
-    fused_fft(const __grid_constant__ Frame frame, const __grid_constant__ WindowGroups groups,
+    fused_fft(const __grid_constant__ Frame frame, const __grid_constant__ PairGroups groups,
               const __grid_constant__ TransformShape shape, Complex* spectra, float* out) {
   using Transform = FusedTransform<B>;
   extern __shared__ Complex planes[];
@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
   for (std::int64_t base = std::int64_t{blockIdx.x} * pairs_per_block<B>; base < groups.count();
        base += step) {
     const bool exists = base + place < groups.count();
-    const PairRange pairs = groups.pairs(frame, exists ? base + place : base);
+    const PairRange pairs = groups.pairs(frame, groups.group(exists ? base + place : base));
     const auto count = exists ? static_cast<int>(pairs.end - pairs.begin) : 0;
-    const int windows = pairs_are_independent<B> ? count : groups.size;
+    const int windows = pairs_are_independent<B> ? count : groups.windows_per_group;
     // Where all matrices lie, at once: one wait instead of one per window.
     for (int k = thread; k <= windows; k += Transform::threads)
       rounds[k] = make_round(frame, shape, pairs.begin, k, k <= count);
@@ -127,36 +127,89 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
   }
 }
 
+int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device), "Reading the current device");
+  check(cudaDeviceGetAttribute(&value, attribute, device), "Reading an attribute of the device");
+  return value;
+}
+
+/// For few pairs, each with a block of its own: half of the threads take the reference, half the window.
+template <int B>
+__global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
+    fused_fft_of_pair(const __grid_constant__ Frame frame, const __grid_constant__ TransformShape shape,
+                      float* out) {
+  using Transform = FusedTransform<B>;
+  extern __shared__ Complex planes[];
+  const bool has_window = threadIdx.x >= Transform::threads;
+  const int thread = threadIdx.x % Transform::threads;
+  const int rows = has_window ? shape.window_rows : shape.reference_rows;
+  Complex* const z = planes + (has_window ? Transform::elements : 0);
+  const FusedRound round = make_round(frame, shape, blockIdx.x, has_window ? 1 : 0, true);
+  Transform::rows_first(thread, rows, z, round.matrix);
+  __syncthreads();
+  Transform::rows_second(thread, rows, twiddles<B>, z);
+  __syncthreads();
+  Transform::columns_first(thread, rows, z);
+  __syncthreads();
+  Transform::multiply_columns(threadIdx.x, twiddles<B>, planes, planes + Transform::elements);
+  __syncthreads();
+  if (has_window) Transform::columns_back(thread, z);
+  __syncthreads();
+  if (has_window) Transform::rows_back_first(thread, shape.output_rows, twiddles<B>, z);
+  __syncthreads();
+  if (has_window)
+    Transform::rows_back_second(thread, shape.output_rows, z,
+                                TransformOutput<B>{shape, frame.nx, out + round.origin});
+}
+
+/// A block for every pair. Nothing is shared between windows of a reference, and nobody waits for the others.
+constexpr std::int64_t most_pairs_alone = 128;
+template <int B>
+constexpr int bytes_of_pair = 2 * FusedTransform<B>::elements* static_cast<int>(sizeof(Complex));
+
+/// Whether each pair can have a block. Of the whole job, not of its part: all parts round alike.
+template <int B>
+bool pairs_go_alone(const NccJob& job) {
+  const std::int64_t references = job.form == Form::n_to_m ? job.reference.count : 1;
+  return references * job.search.count <= most_pairs_alone &&
+         bytes_of_pair<B> <= device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+
+template <int B>
+void launch_pairs(const NccJob& job, float* out, StreamHandle stream) {
+  constexpr int bytes = bytes_of_pair<B>;
+  if (48 * 1024 < bytes)  // more than every block may have
+    check(cudaFuncSetAttribute(fused_fft_of_pair<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "Reserving shared memory for cuda-fft-fused");
+  fused_fft_of_pair<B><<<static_cast<unsigned>(job.pairs), 2 * FusedTransform<B>::threads, bytes, stream>>>(
+      make_frame(job), make_shape<B>(job), out);
+}
+
 /// Windows per group such that the last wave of blocks is full too. A reference costs 0.4 of a window.
 int group_size(const Frame& frame, int most, std::int64_t places) {
   constexpr double cost_of_reference = 0.4;
   int best = 1;
   double least = std::numeric_limits<double>::infinity();
   for (int size = 1; size <= std::min<std::int64_t>(most, frame.windows_per_reference); ++size) {
-    const std::int64_t waves = (WindowGroups(frame, size).count() + places - 1) / places;
+    const std::int64_t waves = (PairGroups(frame, 1, size).count() + places - 1) / places;
     const double cost = static_cast<double>(waves) * (size + cost_of_reference);
     if (cost < least) least = cost, best = size;
   }
   return best;
 }
 
-int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "Reading the current device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device),
-        "Reading the number of multiprocessors");
-  return count;
-}
-
 template <int B>
 void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle stream) {
+  if (pairs_go_alone<B>(job)) return launch_pairs<B>(job, out, stream);
   constexpr int per_block = pairs_per_block<B>, threads = threads_per_block<B>;
-  if (shared_bytes < B >> 40 * 1024)  // more than every block may have
+  if (40 * 1024 < shared_bytes<B>)  // more than every block may have
     check(cudaFuncSetAttribute(fused_fft<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<B>),
           "Reserving shared memory for cuda-fft-fused");
   const Frame frame = make_frame(job);
-  const std::int64_t resident = std::int64_t{multiprocessors()} * blocks_per_multiprocessor<B>;
-  const WindowGroups groups(frame, group_size(frame, most_windows<B>, per_block * resident));
+  const std::int64_t resident =
+      std::int64_t{device_attribute(cudaDevAttrMultiProcessorCount)} * blocks_per_multiprocessor<B>;
+  const PairGroups groups(frame, 1, group_size(frame, most_windows<B>, per_block * resident));
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       grid_size(groups.count(), per_block), spectrum_is_shared<B> ? INT_MAX : resident));
   Complex* spectra = nullptr;

@@ -57,7 +57,7 @@ struct FusedTransform : PackedTransform<B> {
   /// Columns of the reference, second pass: keeps the conjugate of the spectrum, scaled.
   DIC_HOST_DEVICE static void keep_spectrum(int thread, const Twiddles<B>& twiddles, const Complex* z,
                                             Complex* spectrum) {
-    for_runs(thread, [&](int run, int c, int k) {
+    for_runs<threads>(thread, [&](int run, int c, int k) {
       Complex v[B];
       columns_second(c, k, twiddles, z, v);
       unrolled<B>([&](auto t) { spectrum[t * half * 16 + run] = Base::scale * conj(v[t]); });
@@ -67,13 +67,22 @@ struct FusedTransform : PackedTransform<B> {
   /// Columns of the window, second pass; product with the reference's spectrum; first pass back.
   DIC_HOST_DEVICE static void multiply(int thread, const Twiddles<B>& twiddles, const Complex* spectrum,
                                        Complex* z) {
-    for_runs(thread, [&](int run, int c, int k) {
+    for_runs<threads>(thread, [&](int run, int c, int k) {
       Complex v[B];
       columns_second(c, k, twiddles, z, v);
       unrolled<B>([&](auto t) { v[t] = v[t] * spectrum[t * half * 16 + run]; });
-      Base::transform_run_back(twiddles.columns[k], v);
-      Complex* const to = z + column_run(c, k);
-      unrolled<B>([&](auto t) { to[t * pitch] = v[t]; });
+      columns_back_first(c, k, twiddles, v, z);
+    });
+  }
+  /// The same with the columns of the reference as they are after the first pass, by twice as many threads.
+  DIC_HOST_DEVICE static void multiply_columns(int thread, const Twiddles<B>& twiddles,
+                                               const Complex* reference, Complex* z) {
+    for_runs<2 * threads>(thread, [&](int, int c, int k) {
+      Complex spectrum[B], v[B];
+      columns_second(c, k, twiddles, reference, spectrum);
+      columns_second(c, k, twiddles, z, v);
+      unrolled<B>([&](auto t) { v[t] = v[t] * (Base::scale * conj(spectrum[t])); });
+      columns_back_first(c, k, twiddles, v, z);
     });
   }
 
@@ -126,10 +135,10 @@ struct FusedTransform : PackedTransform<B> {
     return slot(B * (k / 2), k % 2 == 0 ? c : n - 1 - c);
   }
 
-  /// Calls body(run, c, k) for the runs of B elements of the columns that are this thread's.
-  template <typename Body>
+  /// Calls body(run, c, k) for the runs of B elements of the columns that are this thread's among `all`.
+  template <int all, typename Body>
   DIC_HOST_DEVICE static void for_runs(int thread, const Body& body) {
-    for (int run = thread; run < half * 16; run += threads) body(run, run % half, run / half);
+    for (int run = thread; run < half * 16; run += all) body(run, run % half, run / half);
   }
 
   DIC_HOST_DEVICE static void columns_second(int c, int k, const Twiddles<B>& twiddles, const Complex* z,
@@ -137,6 +146,12 @@ struct FusedTransform : PackedTransform<B> {
     const Complex* const run = z + column_run(c, k);
     unrolled<B>([&](auto t) { v[t] = run[t * pitch]; });
     Base::transform_run(twiddles.columns[k], v);
+  }
+  DIC_HOST_DEVICE static void columns_back_first(int c, int k, const Twiddles<B>& twiddles, Complex (&v)[B],
+                                                 Complex* z) {
+    Base::transform_run_back(twiddles.columns[k], v);
+    Complex* const run = z + column_run(c, k);
+    unrolled<B>([&](auto t) { run[t * pitch] = v[t]; });
   }
 };
 

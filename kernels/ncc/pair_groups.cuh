@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/host_device.hpp"
 #include "ncc/frame.cuh"
 
 namespace dic::kernels {
@@ -9,6 +10,11 @@ namespace dic::kernels {
 struct PairGroup {
   std::int64_t reference;  ///< the first
   std::int64_t window;     ///< the first, counted among its reference's
+};
+
+/// Pairs begin .. end - 1, counted from frame.first_pair; none where end <= begin.
+struct PairRange {
+  std::int64_t begin, end;
 };
 
 /// The groups of up to references_per_group x windows_per_group in a part of a batch. They may stick out of
@@ -26,7 +32,7 @@ struct PairGroups {
         down((end_reference - first_reference + of_references - 1) / of_references),
         references_per_group(of_references),
         windows_per_group(of_windows) {}
-  std::int64_t count() const { return across * down; }
+  DIC_HOST_DEVICE std::int64_t count() const { return across * down; }
   __device__ PairGroup group(std::int64_t index) const {
     return {first_reference + index / across * references_per_group, index % across * windows_per_group};
   }
@@ -46,6 +52,12 @@ struct PairGroups {
   /// Number of the pair of reference p and window k, counted from frame.first_pair.
   __device__ std::int64_t pair(const Frame& frame, const PairGroup& group, int p, int k) const {
     return (group.reference + p) * windows + group.window + k - frame.first_pair;
+  }
+  /// The pairs of the first reference of a group that the part holds.
+  __device__ PairRange pairs(const Frame& frame, const PairGroup& group) const {
+    const std::int64_t first = pair(frame, group, 0, 0);
+    const std::int64_t end = first + min(std::int64_t{windows_per_group}, windows - group.window);
+    return {max(first, std::int64_t{0}), min(end, frame.pairs)};
   }
   __device__ bool holds(const Frame& frame, const PairGroup& group, int p, int k) const {
     const std::int64_t index = pair(frame, group, p, k);

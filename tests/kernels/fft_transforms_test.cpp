@@ -145,12 +145,18 @@ class SerialFused {
     each([&](int thread) { Transform::rows_second(thread, rows, twiddles, z_.data()); });
     each([&](int thread) { Transform::columns_first(thread, rows, z_.data()); });
   }
-  void keep_spectrum() {
+  void keep_reference() {
+    columns_ = z_;
     each([&](int thread) { Transform::keep_spectrum(thread, twiddles, z_.data(), spectrum_.data()); });
   }
+  /// `from_columns`: with the reference as it was after its first pass over the columns.
   template <typename Store>
-  void back(PackedRows rows, const Store& store) {
-    each([&](int thread) { Transform::multiply(thread, twiddles, spectrum_.data(), z_.data()); });
+  void back(bool from_columns, PackedRows rows, const Store& store) {
+    if (from_columns)
+      for (int thread = 0; thread < 2 * Transform::threads; ++thread)
+        Transform::multiply_columns(thread, twiddles, columns_.data(), z_.data());
+    else
+      each([&](int thread) { Transform::multiply(thread, twiddles, spectrum_.data(), z_.data()); });
     each([&](int thread) { Transform::columns_back(thread, z_.data()); });
     each([&](int thread) { Transform::rows_back_first(thread, rows, twiddles, z_.data()); });
     each([&](int thread) { Transform::rows_back_second(thread, rows, z_.data(), store); });
@@ -165,6 +171,7 @@ class SerialFused {
   }
 
   std::vector<Complex> z_ = std::vector<Complex>(Transform::elements, Complex{NAN, NAN});
+  std::vector<Complex> columns_;
   std::vector<Complex> spectrum_ = std::vector<Complex>(Transform::spectrum_elements, Complex{NAN, NAN});
 };
 
@@ -196,7 +203,7 @@ double overlap_sum(const std::vector<float>& reference, const std::vector<float>
 }
 
 template <int B>
-void check_fused(const Line& y_line, const Line& x_line) {
+void check_fused(bool from_columns, const Line& y_line, const Line& x_line) {
   using Transform = FusedTransform<B>;
   constexpr int n = Transform::n;
   const auto axis_of = [](const Line& l) {
@@ -209,7 +216,7 @@ void check_fused(const Line& y_line, const Line& x_line) {
   const std::vector<float> a = random_floats(h * w, 1), b = random_floats(sh * sw, 2);
   SerialFused<B> fused;
   fused.forward(Transform::packed_rows(h - 1, n).low, PaddedRows{a, w, 0, 0, h, w});
-  fused.keep_spectrum();
+  fused.keep_reference();
   fused.forward(Transform::packed_rows(y_axis.used - 1, n).low,
                 PaddedRows{b, sw, y_axis.first, x_axis.first, y_axis.used, x_axis.used});
   const int ny = y_line.shift_max - y_line.shift_min + 1, nx = x_line.shift_max - x_line.shift_min + 1;
@@ -219,7 +226,7 @@ void check_fused(const Line& y_line, const Line& x_line) {
   constexpr float poison = 1e30f;
   std::vector<float> sums(ny * nx, poison);
   const int origin = (y_axis.shifts_before - y_axis.low) * nx + x_axis.shifts_before - x_axis.low;
-  fused.back(shape.output_rows, TransformOutput<B>{shape, nx, sums.data() + origin});
+  fused.back(from_columns, shape.output_rows, TransformOutput<B>{shape, nx, sums.data() + origin});
   for (int row = 0; row < ny; ++row)
     for (int column = 0; column < nx; ++column) {
       const int dy = y_line.shift_min + row, dx = x_line.shift_min + column;
@@ -234,12 +241,15 @@ template <int B>
 void check_fused_length() {
   constexpr int n = 16 * B, h = n / 2, inner = h - 3;
   SCOPED_TRACE(n);
-  check_fused<B>({h, h, 1 - h, h - 1}, {h, h, 1 - h, h - 1});
-  check_fused<B>({inner, n, 0, n - inner}, {h + 1, n, 0, h - 1});
-  check_fused<B>({5, h, 3, 9}, {h - 2, h, -4, 7});
-  check_fused<B>({7, h, -3, -1}, {7, h, -5, 2});
-  check_fused<B>({9, h, -7, -2}, {11, h, -9, -4});
-  check_fused<B>({h, 9, -40, 50}, {3, h, -60, 70});
+  for (const bool from_columns : {false, true}) {
+    const auto check = [&](const Line& y, const Line& x) { check_fused<B>(from_columns, y, x); };
+    check({h, h, 1 - h, h - 1}, {h, h, 1 - h, h - 1});
+    check({inner, n, 0, n - inner}, {h + 1, n, 0, h - 1});
+    check({5, h, 3, 9}, {h - 2, h, -4, 7});
+    check({7, h, -3, -1}, {7, h, -5, 2});
+    check({9, h, -7, -2}, {11, h, -9, -4});
+    check({h, 9, -40, 50}, {3, h, -60, 70});
+  }
 }
 
 TEST(FusedTransform, correlates) {

@@ -281,6 +281,12 @@ TEST_F(Fft, fused_takes_every_length) {
                                      Shifts::valid(h, h, 2 * h, 2 * h)),
                            Surfaces::Type::f32, "cuda-fft-fused");
   }
+  for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than get a block of their own
+    const int h = n - 6;
+    for (const Case& c : {make_case("own", Form::n_to_mn, 3, 132, h, h, n, n, Shifts::valid(h, h, n, n)),
+                          make_case("shared", Form::n_to_m, 13, 10, h, h, n, n, Shifts::valid(h, h, n, n))})
+      check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-fused");
+  }
 }
 
 TEST_F(Fft, split_takes_every_length) {
