@@ -25,6 +25,8 @@ constexpr std::array sums_only{Measure::sums};
 constexpr std::array scores_only{Measure::zncc, Measure::ncc, Measure::ssd};
 constexpr std::array zncc_only{Measure::zncc};
 
+constexpr FusedScores masked_fused{[](const NccJob&, bool) { return true; }, launch_masked_scores,
+                                   launch_masked_peaks};
 constexpr FusedScores f32_fused{f32_scores_fit, launch_f32_scores, launch_f32_peaks};
 constexpr FusedScores few_shifts_fused{few_shifts_fit, launch_few_shifts_scores, launch_few_shifts_peaks};
 constexpr FusedScores u8_tensor_fused{u8_tensor_scores_fit, launch_u8_tensor_scores, launch_u8_tensor_peaks};
@@ -144,6 +146,7 @@ constexpr std::array variants{
                .types = all_types,
                .measures = all_measures,
                .refuses = refuses_masked,
+               .fused = &masked_fused,
                .launch_in = launch_masked_sums,
                .masks = true},
     NccVariant{.name = "cuda-fft-fused",

@@ -81,7 +81,7 @@ void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& nam
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
   const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
-  for_parts(whole, pairs, name, surface_bytes_of_pair(variant, whole), [&](const NccJob& part) {
+  for_parts(whole, pairs, name, bytes_of_pair(variant, whole, false), [&](const NccJob& part) {
     const void* result = job.measure == Measure::sums
                              ? runner_.sums(variant, part, stream_)
                              : runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
@@ -93,8 +93,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   const kernels::DeviceScope scope(device_);
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
-  const bool fused = has_fused_peaks(variant, whole);
-  const std::size_t bytes_per_pair = sizeof(Peak) + (fused ? 0 : surface_bytes_of_pair(variant, whole));
+  const std::size_t bytes_per_pair = sizeof(Peak) + bytes_of_pair(variant, whole, true);
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     auto* found = peaks_.reserve<Peak>(part.pairs);
     kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields

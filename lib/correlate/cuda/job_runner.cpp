@@ -13,6 +13,10 @@ namespace {
 /// Surfaces of the parts of a job.
 constexpr std::size_t most_surface_bytes = std::size_t{512} << 20;
 
+bool has_fused(const NccVariant& variant, const NccJob& job, bool peaks) {
+  return variant.fused && variant.fused->fits(job, peaks);
+}
+
 }  // namespace
 
 DeviceFacts facts_of(const kernels::Device& device) {
@@ -22,13 +26,10 @@ DeviceFacts facts_of(const kernels::Device& device) {
           .cufft = kernels::cufft_problem().empty()};
 }
 
-bool has_fused_peaks(const NccVariant& variant, const NccJob& job) {
-  return variant.fused && variant.fused->fits(job, true);
-}
-
-std::size_t surface_bytes_of_pair(const NccVariant& variant, NccJob job) {
+std::size_t bytes_of_pair(const NccVariant& variant, NccJob job, bool peaks) {
   job.pairs = 1;
-  return job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) +
+  const bool surfaces = !peaks || !has_fused(variant, job, true);
+  return (surfaces ? job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) : 0) +
          (variant.masks ? kernels::masked_workspace_bytes(job) : 0);
 }
 
@@ -41,12 +42,8 @@ const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const 
 const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Measure measure,
                                kernels::ScoreKind kind, const Stream& stream) {
   auto* out = scores_.reserve<float>(job.outputs());
-  if (variant.fused && variant.fused->fits(job, false)) {
+  if (has_fused(variant, job, false)) {
     variant.fused->launch_scores(job, measure, kind, out, workspace_, stream.handle());
-    return out;
-  }
-  if (variant.masks) {
-    kernels::launch_masked_scores(job, measure, kind, out, workspace_, stream.handle());
     return out;
   }
   void* moments = moments_.reserve(job.reference.count * kernels::moments_bytes);
@@ -57,9 +54,8 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Mea
 
 void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
                       const Stream& stream) {
-  if (has_fused_peaks(variant, job))
+  if (has_fused(variant, job, true))
     return variant.fused->launch_peaks(job, measure, out, workspace_, stream.handle());
-  if (variant.masks) return kernels::launch_masked_peaks(job, measure, out, workspace_, stream.handle());
   const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.
   void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
@@ -68,10 +64,8 @@ void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure meas
 
 void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
                                const Stream& stream) {
-  const std::int64_t at_once =
-      has_fused_peaks(variant, job)
-          ? job.pairs
-          : std::max<std::int64_t>(1, most_surface_bytes / surface_bytes_of_pair(variant, job));
+  const std::size_t bytes = bytes_of_pair(variant, job, true);
+  const std::int64_t at_once = bytes == 0 ? job.pairs : std::max<std::int64_t>(1, most_surface_bytes / bytes);
   for (std::int64_t first = 0; first < job.pairs; first += at_once) {
     NccJob part = job;
     part.first_pair = job.first_pair + first;

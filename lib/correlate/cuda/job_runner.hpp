@@ -32,9 +32,8 @@ class JobRunner {
 
 /// What the planner wants to know of a device.
 DeviceFacts facts_of(const kernels::Device& device);
-/// True where peaks come straight from the pictures.
-bool has_fused_peaks(const kernels::NccVariant& variant, const kernels::NccJob& job);
-/// Sums and scores of one pair, and what its reference takes where it is masked, in bytes.
-std::size_t surface_bytes_of_pair(const kernels::NccVariant& variant, kernels::NccJob job);
+/// What a pair of the job takes beside its peak: sums and scores, unless peaks come straight from the
+/// pictures, and what its reference takes where it is masked.
+std::size_t bytes_of_pair(const kernels::NccVariant& variant, kernels::NccJob job, bool peaks);
 
 }  // namespace dic::correlate::cuda
