@@ -463,11 +463,12 @@ TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
                                      {128, 127, 5, 5},
                                      {131, 140, 6, 5}}) {
     for (const int outside : {0, 12}) {
-      Case c = make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, 40, 40, h, w,
+      const int pairs = only_small_tests() ? 5 : 40;
+      Case c = make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, pairs, pairs, h, w,
                          h + ny - 1, w + nx - 1, Shifts::valid(h, w, h + ny - 1, w + nx - 1));
       for (Side* side : {&c.reference, &c.search}) {
         side->picture_h += 40, side->picture_w += 40;
-        side->positions = scattered(40, *side, side == &c.search ? outside : 0, 19);
+        side->positions = scattered(pairs, *side, side == &c.search ? outside : 0, 19);
       }
       Problem<std::uint8_t> problem(c);
       problem.variant = "cuda-few-shifts";
@@ -706,6 +707,19 @@ TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
       << "sums need more than 32 bits";
 }
 
+TEST(CudaPlanner, takes_transforms_for_scores_of_floats_with_large_windows) {
+  const auto variant = [](int points, int h, int r) {
+    return plan_correlation(shape_of(ScalarType::f32, points, h, r),
+                            {.backend = "cuda", .compute_capability = 90, .cufft = true})
+        .variant;
+  };
+  EXPECT_EQ(variant(10000, 48, 32), "cuda-f32-scores");
+  EXPECT_EQ(variant(10000, 64, 16), "cuda-f32-scores");
+  EXPECT_EQ(variant(10000, 64, 32), "cuda-fft");
+  EXPECT_EQ(variant(10000, 61, 31), "cuda-fft");
+  EXPECT_EQ(variant(10, 61, 31), "cuda-f32-scores") << "cuFFT is slow to start";
+}
+
 TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   const auto full = [](ScalarType type, int size, int pairs, bool cufft) {
     const CorrelateShape shape{.type = type,
@@ -719,14 +733,18 @@ TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
                                .pairs = pairs};
     return plan_correlation(shape, {.backend = "cuda", .compute_capability = 90, .cufft = cufft}).variant;
   };
-  EXPECT_EQ(full(ScalarType::f32, 16, 1, true), "cuda-warp-per-shift");
+  EXPECT_EQ(full(ScalarType::f32, 16, 1, true), "cuda-block-per-shift");
+  EXPECT_EQ(full(ScalarType::f32, 16, 4, true), "cuda-warp-per-shift");
   EXPECT_EQ(full(ScalarType::f32, 24, 1, true), "cuda-block-per-shift");
-  EXPECT_EQ(full(ScalarType::f32, 16, 64, false), "cuda-fft-fused");
+  EXPECT_EQ(full(ScalarType::f32, 16, 8, false), "cuda-fft-fused");
   EXPECT_EQ(full(ScalarType::f32, 64, 1, false), "cuda-fft-fused");
   EXPECT_EQ(full(ScalarType::f32, 128, 1, true), "cuda-fft-split");
   EXPECT_EQ(full(ScalarType::f32, 400, 1, true), "cuda-fft");
   EXPECT_EQ(full(ScalarType::f32, 400, 1, false), "cuda-registers");
   EXPECT_EQ(full(ScalarType::f64, 100, 1, true), "cuda-fft");
+  EXPECT_EQ(full(ScalarType::f64, 32, 8, true), "cuda-fft");
+  EXPECT_EQ(full(ScalarType::f64, 24, 64, true), "cuda-registers");
+  EXPECT_EQ(full(ScalarType::f64, 32, 1, true), "cuda-block-per-shift") << "cuFFT is slow to start";
   EXPECT_EQ(full(ScalarType::u8, 400, 1, true), "cuda-fft") << "exact through f64";
   EXPECT_EQ(full(ScalarType::u8, 400, 1, false), "cuda-dp4a");
 }

@@ -8,6 +8,13 @@
 
 namespace dic::test {
 
+/// DIC_SMALL_TESTS=1 in the environment: tests leave out what is there for its size alone. For
+/// compute-sanitizer, under which a kernel takes up to some 1000 times as long.
+inline bool only_small_tests() {
+  const char* small = std::getenv("DIC_SMALL_TESTS");
+  return small && std::string(small) == "1";
+}
+
 /// Tests that need a GPU. Without one they skip, visibly; with DIC_REQUIRE_GPU=1 in the environment they
 /// fail.
 class GpuTest : public testing::Test {

@@ -47,15 +47,28 @@ double work(const CorrelateShape& shape) {
 }
 
 /// Transforms have a cost of their own: a few us for one pair.
-bool pays_transforms(const CorrelateShape& shape) { return work(shape) >= 1e6; }
-/// cuFFT moves every spectrum through memory several times: that pays for large references with many shifts.
+bool pays_transforms(const CorrelateShape& shape) { return work(shape) >= 5e5; }
+/// Where a reference and what it meets fill the shared memory of a block (60 KB), blocks have few shifts
+/// each: many such pairs are for cuFFT.
+bool pays_f32_scores(const CorrelateShape& shape) {
+  const double window = (shape.ref_h + shape.shifts.ny() - 1.0) * (shape.ref_w + shape.shifts.nx() - 1.0);
+  return shape.ref_h * shape.ref_w + window <= 15000 || work(shape) < 3e9;
+}
+/// cuFFT moves every spectrum through memory several times, and takes 30 us for one pair: that pays for many
+/// shifts of references that other variants have trouble with (16 bit and f64), or that are large.
 bool pays_cufft(const CorrelateShape& shape) {
-  return std::min(shape.ref_h, shape.ref_w) >= 48 && std::min(shape.shifts.ny(), shape.shifts.nx()) >= 32;
+  const int reference = std::min(shape.ref_h, shape.ref_w);
+  const int shifts = std::min(shape.shifts.ny(), shape.shifts.nx());
+  const int least_reference = shape.type == ScalarType::u8 ? 48 : shape.type == ScalarType::u16 ? 24 : 32;
+  return work(shape) >= 8e6 && reference >= least_reference && shifts >= (reference >= 48 ? 32 : 40);
 }
 /// A thread for each of so few shifts leaves most of a large GPU idle, and so does a warp for fewer still.
-bool has_few_shifts(const CorrelateShape& shape) { return shape.pairs * shape.shifts.count() <= 32768; }
+bool has_few_shifts(const CorrelateShape& shape) {
+  return shape.pairs * shape.shifts.count() <= (shape.type == ScalarType::u8 ? 20000 : 32768);
+}
 bool has_few_large_shifts(const CorrelateShape& shape) {
-  return shape.pairs * shape.shifts.count() <= 4096 && shape.ref_h * shape.ref_w >= 24 * 24;
+  const int reference = std::min(shape.ref_h, shape.ref_w);
+  return reference >= 16 && shape.pairs * shape.shifts.count() <= 128 * std::int64_t{reference};
 }
 
 /// The first rule holds whose variant can do the job and pays.
@@ -69,7 +82,7 @@ constexpr Rule rules[]{
     {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
     {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
     {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
-    {"cuda-f32-scores", "float pictures: scores from f32 products about the means"},
+    {"cuda-f32-scores", "float pictures: scores from f32 products about the means", pays_f32_scores},
     {"cuda-fft-fused", "float sums: transforms that stay in shared memory", pays_transforms},
     {"cuda-fft-split", "float sums of large matrices: transforms", pays_transforms},
     {"cuda-fft", "large references with many shifts: transforms by cuFFT", pays_cufft},
