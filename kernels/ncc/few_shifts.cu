@@ -349,7 +349,7 @@ Layout::Layout(const NccJob& job)
 
 template <int shifts>
 void launch_width(const NccJob& job, const Output& out, StreamHandle stream) {
-  constexpr std::int64_t several_waves = 10000;  // fewer pairs would leave warps of an H100 without any
+  constexpr std::int64_t several_waves = 16000;  // fewer pairs would leave warps of an H100 without any
   const int pairs_of_block = job.pairs < several_waves ? 1 : 4;
   const auto kernel = few_shifts<shifts>;
   const Layout layout(job);

@@ -745,6 +745,9 @@ TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   EXPECT_EQ(full(ScalarType::f64, 32, 8, true), "cuda-fft");
   EXPECT_EQ(full(ScalarType::f64, 24, 64, true), "cuda-registers");
   EXPECT_EQ(full(ScalarType::f64, 32, 1, true), "cuda-block-per-shift") << "cuFFT is slow to start";
+  EXPECT_EQ(full(ScalarType::u8, 32, 1, true), "cuda-block-per-shift");
+  EXPECT_EQ(full(ScalarType::u8, 64, 1, true), "cuda-u8-tensor");
+  EXPECT_EQ(full(ScalarType::u8, 24, 64, true), "cuda-u8-tensor");
   EXPECT_EQ(full(ScalarType::u8, 400, 1, true), "cuda-fft") << "exact through f64";
   EXPECT_EQ(full(ScalarType::u8, 400, 1, false), "cuda-dp4a");
 }

@@ -71,6 +71,12 @@ bool has_few_large_shifts(const CorrelateShape& shape) {
   return reference >= 16 && shape.pairs * shape.shifts.count() <= 128 * std::int64_t{reference};
 }
 
+/// Tensor cores are busy for longer with the first sums than they need for many more.
+bool is_one_small_pair(const CorrelateShape& shape) {
+  const bool is_integer = shape.type == ScalarType::u8 || shape.type == ScalarType::u16;
+  return is_integer && shape.measure == Measure::sums && has_few_large_shifts(shape) && work(shape) <= 2e6;
+}
+
 /// The first rule holds whose variant can do the job and pays.
 struct Rule {
   std::string_view variant;
@@ -79,6 +85,7 @@ struct Rule {
 };
 constexpr Rule rules[]{
     {"cuda-few-shifts", "up to 9x9 shifts of 8-bit pictures: a warp for each pair"},
+    {"cuda-block-per-shift", "the sums of a small pair: a block for each", is_one_small_pair},
     {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
     {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
     {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
