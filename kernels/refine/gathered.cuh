@@ -5,6 +5,7 @@
 
 namespace dic::kernels {
 
+/// At a displacement (x, y) from the knot at `coefficients`: alone, it keeps all its digits.
 template <int kDegree>
 __device__ float gathered_value(const float* coefficients, int stride, float x, float y) {
   const float fx = floorf(x), fy = floorf(y);
@@ -41,15 +42,16 @@ struct Gathering {
     const PreparedSubset& s = frame.subsets[at.point];
     const int width = s.right - s.left + 1, stride = reference.layout.stride, lane = lane_index();
     const int down = warp_size / width, along = warp_size % width;
-    const float* centre = frame.coefficients + (at.centre + at.shift);
+    const float* coefficients = frame.coefficients + at.shift;
     int i = s.left + lane % width;
     for (int j = s.top + lane / width; j <= s.bottom; j += down) {
       const int index = at.centre + j * stride + i;
       const ReferencePixel f = reference.pixels[index];
       if (counts(f)) {
         const auto fi = static_cast<float>(i), fj = static_cast<float>(j);
-        const float x = fi + at.displacement.x(fi, fj), y = fj + at.displacement.y(fi, fj);
-        const float e = gathered_value<kDegree>(centre, stride, x, y) - at.offset - at.contrast * f.grey;
+        const float value = gathered_value<kDegree>(coefficients + index, stride, at.displacement.x(fi, fj),
+                                                    at.displacement.y(fi, fj));
+        const float e = value - at.offset - at.contrast * f.grey;
         sums.add(e, f.grey, exact_gradient(f, reference.rest[index]), fi, fj);
       }
       i += along;

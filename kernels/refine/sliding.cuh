@@ -5,7 +5,7 @@
 
 // The fast variant, for whole subsets under small strain. A lane owns a piece of a subset column and slides
 // down its rows, so that a pixel loads only degree + 1 new coefficients. It keeps to the knots at the middle
-// of its piece: where the displacement crosses a knot within the piece, the spline's polynomials are
+// of a block of rows: where the displacement crosses a knot within the block, the spline's polynomials are
 // continued beyond it. Every row of coefficients is reduced to a value and an x-slope at one position; a
 // pixel corrects to first order what its own position differs, and vertical weights follow the displacement
 // to first order.
@@ -162,12 +162,9 @@ template <int kDegree, bool kFixed, int kOrder>
 __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>& at, const Piece& piece) {
   const int stride = frame.reference.layout.stride;
   const auto i = static_cast<float>(piece.column), first = static_cast<float>(piece.first);
-  const float middle = first + 0.5f * static_cast<float>(piece.rows - 1);
-  const float knot_x = floorf(at.displacement.x(i, middle)), knot_y = floorf(at.displacement.y(i, middle));
   const int index = at.centre + piece.first * stride + piece.column;
   const ReferencePixel* pixels = frame.reference.pixels + index;
-  const float* taps = frame.coefficients + (index + at.shift + static_cast<int>(knot_x) - kDegree / 2 +
-                                            (static_cast<int>(knot_y) - kDegree / 2) * stride);
+  const float* taps = frame.coefficients + (index + at.shift - kDegree / 2 * (stride + 1));
 
   LaneSums<kOrder> sums;
   ColumnMoments<kOrder> moments_x, moments_y;
@@ -179,12 +176,14 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
     const auto height = static_cast<float>(rows);
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
     Slope<kOrder> x(at.displacement.x, i, j), y(at.displacement.y, i, j);
+    const float knot_x = floorf(x.now), knot_y = floorf(y.now);
     const float spread = (height * height - 1) * (1.0f / 12);  // of the rows around their middle
     const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
     Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
     // What lies below the piece may lie below the picture, where pixels are undefined.
     const int pixel_row = last && row >= piece.owned ? row - 1 : row;
-    RowReader<kDegree> reader{taps + row * stride, pixels + (pixel_row - kDegree) * stride, stride};
+    RowReader<kDegree> reader{taps + ((row + static_cast<int>(knot_y)) * stride + static_cast<int>(knot_x)),
+                              pixels + (pixel_row - kDegree) * stride, stride};
     RowWindow<kDegree, kFixed> window{};
 #pragma unroll
     for (int k = 0; k < kDegree; ++k) window.push(k, reader.next().coefficients, across);
@@ -232,15 +231,13 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
 }
 
 struct SlidingLimits {
-  /// How far a position may be from the one that weights were taken at, px.
+  /// How far a position may be from the one that weights and knots were taken at, px.
   float correction;
-  /// How far beyond a knot the spline's polynomials may be continued, px.
-  float continuation;
   /// Most that the displacement may change from one row to the next, px: blocks of rows would become short.
   float steepest;
 };
 /// Displacements then differ by some 1e-5 px from those of exact weights.
-constexpr SlidingLimits usual_limits{0.04f, 0.25f, 0.016f}, loose_limits{0.12f, 0.6f, 0.04f};
+constexpr SlidingLimits usual_limits{0.04f, 0.016f}, loose_limits{0.12f, 0.04f};
 
 /// Most that the displacement changes from one row to the next.
 template <int kOrder>
@@ -277,7 +274,7 @@ struct Sliding {
     const auto size = static_cast<float>(frame.deal.size);
     const float steep = steepness(at, 0.5f * size);
     if (steep == 0) return all_rows;
-    if (!(steep <= limits.steepest && steep * size <= 2 * limits.continuation)) return 0;
+    if (!(steep <= limits.steepest)) return 0;
     const float typical = steepness(at, 0.3f * size);  // on average over the subset
     const float blocks = fmaxf(ceilf(0.5f * size * typical / limits.correction), 1);
     return static_cast<int>(ceilf(size / blocks));
