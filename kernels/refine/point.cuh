@@ -202,7 +202,8 @@ class Point {
     p_.zncc = fminf(fmaxf(covariance * sd_ratio / s.energy, -1), 1);
     const ShapeOf<kOrder> step = step_of(mean, rest, sd_ratio * icgn::relaxation(s.noise_share, p_.zncc));
     p_.last_step = largest_displacement(step, radius());
-    p_.converged = p_.last_step < frame_.tolerance && !p_.loose;
+    const float tolerance = icgn::tolerance_at(p_.iterations, frame_.max_iterations, frame_.tolerance);
+    p_.converged = p_.last_step < tolerance && !p_.loose;
     if (!p_.converged || Variant::trusts(sigma())) return move(step);
     --p_.iterations;  // the exact variant has the last word
     return unfinished;

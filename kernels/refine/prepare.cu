@@ -148,12 +148,13 @@ __device__ void prepare(const Frame& frame, PreparedSubset& s, float* matrix) {
     sums.add(grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
   });
   const float energy = warp_sum(sums.grey[2 * Sums<kOrder>::terms]);
-  const float flat = frame.flat_sd * fmaxf(frame.reference.range->largest / 255, 1e-20f);
+  const float flat = frame.flat_sd();
   if (!(energy > flat * flat * s.count)) {
     s.status = Status::flat;
     return;
   }
   invert_exactly<kOrder>(sums, s, matrix);
+  if (fmaxf(s.unit_sigma_u, s.unit_sigma_v) > frame.largest_unit_sigma()) s.status = Status::flat;
   s.noise_share = 2 * frame.noise_gain * s.energy / s.noise_share;
 }
 
@@ -193,12 +194,8 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream) {
   if (count == 0) return;
-  const Frame frame{reference,
-                    options.subset,
-                    static_cast<float>(icgn::flat_sd),
-                    static_cast<float>(icgn::gradient_noise_gain(options.interpolation)),
-                    x,
-                    y};
+  const Frame frame{reference, options.subset,
+                    static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x, y};
   if (options.order == 0) launch<0>(frame, count, subsets, matrices, stream);
   if (options.order == 1) launch<1>(frame, count, subsets, matrices, stream);
   if (options.order == 2) launch<2>(frame, count, subsets, matrices, stream);

@@ -21,8 +21,17 @@ __device__ T from_lane(T value, int source) {
 struct Frame {
   RefineReference reference;
   int subset;
-  float flat_sd, noise_gain;
+  float noise_gain;
   const int *x, *y;
+
+  __device__ float flat_sd() const { return static_cast<float>(icgn::flat_sd) * grey_scale(); }
+  __device__ float largest_unit_sigma() const {
+    return static_cast<float>(icgn::largest_unit_sigma) / grey_scale();
+  }
+
+ private:
+  /// 1/255 of the largest grey value.
+  __device__ float grey_scale() const { return fmaxf(reference.range->largest / 255, 1e-20f); }
 };
 
 /// The part of the subset inside the picture; status out_of_image where that is less than half of it.

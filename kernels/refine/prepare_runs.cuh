@@ -156,9 +156,10 @@ struct Triangle {
   }
 };
 
-/// The Gauss-Newton matrix of one subset, by one lane; false where it is left over.
+/// The Gauss-Newton matrix of one subset, by one lane; false where it is left over: also where a unit sigma
+/// is not certainly below `largest`.
 template <int kOrder>
-__device__ bool invert_hessian(const Sums<kOrder>& sums, PreparedSubset& s, float* matrix) {
+__device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, PreparedSubset& s, float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m;
   const float of_count = 1 / s.count, of_energy = 1 / s.energy;
   float linear[N], grey[N], scale[N];
@@ -188,6 +189,7 @@ __device__ bool invert_hessian(const Sums<kOrder>& sums, PreparedSubset& s, floa
   if (!hessian.invert()) return false;
   s.unit_sigma_u = scale[0] * sqrtf(2 * hessian.at(0, 0));
   s.unit_sigma_v = scale[m] * sqrtf(2 * hessian.at(m, m));
+  if (!(fmaxf(s.unit_sigma_u, s.unit_sigma_v) < largest)) return false;
   float values[matrix_floats(kOrder)] = {};
 #pragma unroll
   for (int r = 0; r < N; ++r) {
@@ -214,11 +216,11 @@ __device__ bool prepare(const Frame& frame, const Run& run, const RunSums<kOrder
   for (int k = 0; k < 2 * Sums<kOrder>::terms; ++k) sums.grey[k] -= mean * sums.linear[k];
   const float squares = sums.grey[2 * Sums<kOrder>::terms];
   s.energy = squares - mean * total;
-  const float flat = frame.flat_sd * fmaxf(frame.reference.range->largest / 255, 1e-20f);
+  const float flat = frame.flat_sd();
   constexpr float doubt = 100, least_share = 1e-3f;
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
   s.noise_share = 2 * frame.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
-  return invert_hessian<kOrder>(sums, s, matrix);
+  return invert_hessian<kOrder>(sums, 0.5f * frame.largest_unit_sigma(), s, matrix);
 }
 
 /// Is the subset whole?

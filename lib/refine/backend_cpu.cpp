@@ -298,6 +298,10 @@ class CpuBackend final : public Backend {
     const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
     p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
     p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
+    if (std::max(p.unit_sigma_u, p.unit_sigma_v) * grey_scale > icgn::largest_unit_sigma) {
+      p.status = Status::flat;
+      return;
+    }
     float* out = values.data() + index * values_per_point(N);
     pack<N>(inverse, out);
     out += triangle(N);
@@ -311,8 +315,7 @@ class CpuBackend final : public Backend {
            p.y + box.y_min >= -icgn::border && p.y + box.y_max <= current.height() - 1 + icgn::border;
   }
 
-  /// Sums of the current subset at `s` around the mean `offset`.
-  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, double offset) const {
+  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, const GreyFit& fit) const {
     const double ru = std::nearbyint(s.u), rv = std::nearbyint(s.v);
     CurrentPatch c;
     c.coefficients = current.at(p.x + static_cast<int>(ru), p.y + static_cast<int>(rv));
@@ -320,16 +323,15 @@ class CpuBackend final : public Backend {
     c.shape = s;
     c.shape.u -= ru;
     c.shape.v -= rv;
-    c.offset = offset;
+    c.fit = fit;
     CurrentSums sums;
     current_sums(patch(p), c, options.order, options.interpolation, sums);
     return sums;
   }
 
-  /// Gauss-Newton step from the sums; gain: standard deviation of f over that of g.
+  /// Gauss-Newton step from the sums; mean: of what the fit left; gain: standard deviations, f over g.
   template <int N>
-  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean_g, double covariance,
-                       double gain) const {
+  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean, double gain) const {
     constexpr int m = N / 2;
     const float* v = values.data() + index * values_per_point(N);
     const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
@@ -340,7 +342,7 @@ class CpuBackend final : public Backend {
       b[k] = p.factor * s.dx[at];
       b[m + k] = p.factor * s.dy[at];
     }
-    b -= mean_g * sum.template cast<double>() + covariance * grey.template cast<double>();
+    b -= mean * sum.template cast<double>() + s.reference_rest * grey.template cast<double>();
     return shape_from<N>(multiply<N>(v, gain * b));
   }
 
@@ -358,27 +360,29 @@ class CpuBackend final : public Backend {
     const PreparedPoint& p = points[index];
     if (p.status != Status::ok) return failed(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
-    double offset = p.mean;
+    GreyFit fit{p.mean, p.mean};
     float zncc = 0;
     for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
       if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
           std::abs(shape.v - start.v) > radius())
         return failed(p, Status::diverged, iteration - 1, zncc);
       if (!inside_current(p, shape)) return failed(p, Status::out_of_image, iteration - 1, zncc);
-      const CurrentSums s = sums_at(p, shape, offset);
-      const double mean_g = s.grey / p.count;
-      const double energy_g = s.grey_grey - mean_g * s.grey;
-      const double covariance = s.reference_grey - p.mean * s.grey;
+      const CurrentSums s = sums_at(p, shape, fit);
+      const double mean = s.rest / p.count;
+      const double covariance = s.reference_rest + fit.contrast * p.energy;
+      const double energy_g = s.rest_rest - mean * s.rest + fit.contrast * (s.reference_rest + covariance);
       if (!(energy_g > icgn::least_energy * p.energy)) return failed(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
       const double gain = std::sqrt(p.energy / energy_g) * icgn::relaxation(p.noise_share, double{zncc});
       const ShapeParameters delta =
-          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean_g, covariance, gain); });
+          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean, gain); });
       const Warp change = warp_of(delta);
       if (!(jacobian(change) > icgn::least_jacobian)) return failed(p, Status::diverged, iteration, zncc);
       shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
-      offset += mean_g;
-      if (largest_displacement(delta, radius()) < options.tolerance)
+      fit.level += mean;
+      fit.contrast = covariance / p.energy;
+      if (largest_displacement(delta, radius()) <
+          icgn::tolerance_at(iteration, options.max_iterations, options.tolerance))
         return finished(p, shape, iteration, zncc);
     }
     return failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,

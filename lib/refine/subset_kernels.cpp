@@ -302,28 +302,30 @@ HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stri
 /// Adds the sums of columns first .. first + lanes - 1 (those inside the subset). grey_at(j) interpolates row
 /// j.
 template <int kOrder, bool kPartial, class D, class GreyAt>
-HWY_INLINE void add_rows(D d, const ReferencePatch& p, float grey_offset, int first, CurrentSums& out,
+HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int first, CurrentSums& out,
                          const GreyAt& grey_at) {
   const SubsetRect& r = p.rect;
-  const auto offset = hn::Set(d, grey_offset);
-  auto g_sum = hn::Zero(d), gg_sum = hn::Zero(d), fg_sum = hn::Zero(d);
+  const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<float>(value)); };
+  const auto mean = set(fit.mean), level = set(fit.level), contrast = set(fit.contrast);
+  auto e_sum = hn::Zero(d), ee_sum = hn::Zero(d), fe_sum = hn::Zero(d);
   RowMoments<D, kOrder + 1> x(d), y(d);
   for (int j = r.top; j <= r.bottom; ++j) {
     const float fj = static_cast<float>(j);
     const std::ptrdiff_t at = j * p.stride + first;
-    auto g = hn::Sub(grey_at(j, fj), offset);
+    const auto f = hn::Sub(hn::LoadU(d, p.grey + at), mean);
+    auto e = hn::NegMulAdd(contrast, f, hn::Sub(grey_at(j, fj), level));
     if constexpr (kPartial)
-      g = hn::Mul(g, lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1));
-    g_sum = hn::Add(g_sum, g);
-    gg_sum = hn::MulAdd(g, g, gg_sum);
-    fg_sum = hn::MulAdd(g, hn::LoadU(d, p.grey + at), fg_sum);
-    x.add(d, hn::Mul(g, hn::LoadU(d, p.dx + at)), fj);
-    y.add(d, hn::Mul(g, hn::LoadU(d, p.dy + at)), fj);
+      e = hn::Mul(e, lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1));
+    e_sum = hn::Add(e_sum, e);
+    ee_sum = hn::MulAdd(e, e, ee_sum);
+    fe_sum = hn::MulAdd(f, e, fe_sum);
+    x.add(d, hn::Mul(e, hn::LoadU(d, p.dx + at)), fj);
+    y.add(d, hn::Mul(e, hn::LoadU(d, p.dy + at)), fj);
   }
   const auto i = columns(d, first);
-  out.grey += hn::GetLane(hn::SumOfLanes(d, g_sum));
-  out.grey_grey += hn::GetLane(hn::SumOfLanes(d, gg_sum));
-  out.reference_grey += hn::GetLane(hn::SumOfLanes(d, fg_sum));
+  out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
+  out.rest_rest += hn::GetLane(hn::SumOfLanes(d, ee_sum));
+  out.reference_rest += hn::GetLane(hn::SumOfLanes(d, fe_sum));
   x.finish(d, i, out.dx);
   y.finish(d, i, out.dy);
 }
@@ -340,9 +342,8 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   const float i0 = static_cast<float>(first);
   const float i1 = static_cast<float>(std::min(first + static_cast<int>(hn::Lanes(d)) - 1, r.right));
   const float j0 = static_cast<float>(r.top), j1 = static_cast<float>(r.bottom);
-  const float offset = static_cast<float>(c.offset);
   if constexpr (kTaps == Taps::gathered) {
-    add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+    add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return gather_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
                                          u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
     });
@@ -352,14 +353,14 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
                         static_cast<int>(x.low) - kDegree / 2;
-    add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+    add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return interpolate<kDegree, 0, 0>(d, taps + j * c.stride, c.stride,
                                         displacement<kOrder>(d, u.row<kOrder>(fj), x.low, i),
                                         displacement<kOrder>(d, v.row<kOrder>(fj), y.low, i));
     });
     return;
   }
-  add_rows<kOrder, kPartial>(d, p, offset, first, out, [&](int j, float fj) HWY_ATTR {
+  add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
     return interpolate_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
                                             u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
   });

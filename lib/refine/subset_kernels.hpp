@@ -33,19 +33,26 @@ struct ReferenceSums {
 };
 void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out);
 
+/// What a fit by mean and contrast expects of the current subset: level + contrast (f - mean).
+struct GreyFit {
+  double mean = 0;  ///< of the reference subset
+  double level = 0, contrast = 1;
+};
+
 /// Where a subset lies in the current picture: integer centre plus small shape parameters.
 struct CurrentPatch {
   const float* coefficients = nullptr;  ///< at the integer centre: reference centre + rounded displacement
   std::ptrdiff_t stride = 0;
   ShapeParameters shape;  ///< u and v relative to the integer centre, |u|, |v| <= 0.5
-  double offset = 0;      ///< subtracted from every interpolated value, near their mean
+  GreyFit fit;            ///< the nearer it is, the less is lost to rounding
 };
 
-/// Sums of g, the interpolated current values less `offset`, at the subset's pixels.
+/// Sums of e, what the fit leaves of the interpolated current values at the subset's pixels. Where a strong
+/// edge lies beside faint texture, sums of the values themselves would bury the texture in rounding errors.
 struct CurrentSums {
-  double grey = 0, grey_grey = 0;
-  double reference_grey = 0;      ///< sum f g, f as it is in the picture
-  double dx[6] = {}, dy[6] = {};  ///< sum dx g i^a j^b, a + b <= order
+  double rest = 0, rest_rest = 0;  ///< sum e, sum e^2
+  double reference_rest = 0;       ///< sum (f - mean) e
+  double dx[6] = {}, dy[6] = {};   ///< sum dx e i^a j^b, a + b <= order
 };
 /// The warped subset must lie within half a pixel of the current picture.
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,

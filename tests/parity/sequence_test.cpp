@@ -77,16 +77,9 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
   return true;
 }
 
-/// How far two fields may differ, as shares of their points.
-struct Limits {
-  double statuses = 1e-4;  ///< another status
-  double far = 0;          ///< displacements more than 1e-4 px apart
-};
-
-/// Checks the statuses, the displacements of points that have the same, and what follows from these. Two
-/// points may always differ. Returns a line that says how well they agree.
-std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid,
-                             const Limits& limits = {}) {
+/// Checks the statuses, the displacements of points that have the same, and what follows from these. share:
+/// of the points that may differ; of few, two may. Returns a line that says how well they agree.
+std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, double share = 1e-4) {
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -103,13 +96,11 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
   }
-  const auto points = static_cast<double>(grid.points());
-  EXPECT_LE(statuses, std::max(2.0, limits.statuses * points)) << differing(cpu, gpu, grid);
-  EXPECT_LE(far, std::max(2.0, limits.far * points));
+  EXPECT_LE(static_cast<double>(statuses + far), std::max(2.0, share * static_cast<double>(grid.points())))
+      << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
-  // Half-empty windows, of which such pictures have many, pass on more of it.
-  EXPECT_LE(strain, (limits.far > 0 ? 2 : 1) * near / grid.step);
+  EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "
        << largest << " px";
@@ -311,12 +302,11 @@ TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
   }
 }
 
-/// Limits: at a strain of 1 % and order 2 the floats of the GPU end up to 2e-4 px away. Where subsets have
-/// little contrast (the dark surroundings of a specimen, the edge of a hole), the iterations hardly converge,
-/// and which of them end in time depends on the last digits of their sums.
+/// In the fracture test, most points lie on dark fixtures without speckle, where the iterations hardly
+/// converge.
 struct PairOfFiles {
   const char *reference, *current;
-  Limits limits;
+  double share = 1e-4;  ///< of the points that may differ
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -334,24 +324,23 @@ TEST_P(RealPair, AgreesWithTheCpu) {
     const auto options = options_with(order == 1 ? 31 : 41, 5, order);
     const Field cpu = track_on("cpu", options, frames, {}, &grid)[0];
     const Field gpu = track_on("cuda", options, frames, {})[0];
-    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().limits);
+    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().share);
     std::printf("%s, order %d: %s\n", GetParam().current, order, agreement.c_str());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Files, RealPair,
-    testing::Values(PairOfFiles{"challenge14/reference.tif", "challenge14/L1.tif", {}},
-                    PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif", {}},
-                    PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif", {}},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp", {}},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp", {1e-4, 1e-3}},
-                    PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp", {1e-4, 1e-2}},
-                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp", {1e-3, 1e-3}},
-                    PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp", {1e-3, 1e-3}},
-                    PairOfFiles{
-                        "oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", {3e-3, 1e-3}},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", {2e-2, 4e-3}}));
+    testing::Values(PairOfFiles{"challenge14/reference.tif", "challenge14/L1.tif"},
+                    PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif"},
+                    PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
+                    PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
+                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
+                    PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", 3e-4}));
 
 }  // namespace
 }  // namespace dic

@@ -316,24 +316,25 @@ class Sums : public testing::TestWithParam<Interpolation> {
 
   void check_current(const SubsetCase& c, int order, const ShapeParameters& shape) const {
     constexpr int kDx = 3, kDy = -2;  // integer part of the displacement
-    constexpr double kOffset = 120;
-    const CurrentPatch current{coefficients_.at(kX + kDx, kY + kDy), coefficients_.stride(), shape, kOffset};
+    const GreyFit fit{100, 120, 0.7};
+    const CurrentPatch current{coefficients_.at(kX + kDx, kY + kDy), coefficients_.stride(), shape, fit};
     CurrentSums sums;
     current_sums(patch(c), current, order, GetParam(), sums);
     const int width = c.rect.right - c.rect.left + 1;
     std::vector<double> values(static_cast<std::size_t>(width) * (c.rect.bottom - c.rect.top + 1));
-    const auto g = [&](int i, int j) -> double& {
+    const auto e = [&](int i, int j) -> double& {
       return values[(j - c.rect.top) * width + i - c.rect.left];
     };
+    const auto f = [&](int i, int j) { return *reference_.at(kX + i, kY + j) - fit.mean; };
     each_pixel(c, [&](int i, int j) {
-      g(i, j) = spline_.at(kX + kDx + i + shape.u_at(i, j), kY + kDy + j + shape.v_at(i, j)) - kOffset;
+      e(i, j) = spline_.at(kX + kDx + i + shape.u_at(i, j), kY + kDy + j + shape.v_at(i, j)) - fit.level -
+                fit.contrast * f(i, j);
     });
-    expect_moment(c, sums.grey, 0, 0, g);
-    expect_moment(c, sums.grey_grey, 0, 0, [&](int i, int j) { return g(i, j) * g(i, j); });
-    expect_moment(c, sums.reference_grey, 0, 0,
-                  [&](int i, int j) { return *reference_.at(kX + i, kY + j) * g(i, j); });
-    expect_moments(c, sums.dx, order, [&](int i, int j) { return *dx_.at(kX + i, kY + j) * g(i, j); });
-    expect_moments(c, sums.dy, order, [&](int i, int j) { return *dy_.at(kX + i, kY + j) * g(i, j); });
+    expect_moment(c, sums.rest, 0, 0, e);
+    expect_moment(c, sums.rest_rest, 0, 0, [&](int i, int j) { return e(i, j) * e(i, j); });
+    expect_moment(c, sums.reference_rest, 0, 0, [&](int i, int j) { return f(i, j) * e(i, j); });
+    expect_moments(c, sums.dx, order, [&](int i, int j) { return *dx_.at(kX + i, kY + j) * e(i, j); });
+    expect_moments(c, sums.dy, order, [&](int i, int j) { return *dy_.at(kX + i, kY + j) * e(i, j); });
   }
 
   ThreadPool pool_;
@@ -866,6 +867,16 @@ TEST(Refiner, ContrastInOneDirectionIsFlat) {
     }
 }
 
+TEST(Refiner, AnEdgeBesideNextToNothingIsFlat) {
+  const Speckle speckle(100, 100, 1.7, 21);
+  for (const auto& [texture, status] : {std::pair{500.0, Status::ok}, {10.0, Status::flat}}) {
+    const Image edge = picture_of(100, 100, [&, texture = texture](int x, int y) {
+      return 5000 + 55000 / (1 + std::exp(58 - x)) + texture * speckle(x, y);
+    });
+    EXPECT_EQ(refine_one(options_of(33, 1), edge, edge, 50, 50).status, status) << texture;
+  }
+}
+
 TEST(Refiner, AFlatCurrentPictureIsLowCorrelation) {
   const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
   for (double level : {0.0, 255.0}) {
@@ -924,6 +935,13 @@ TEST(Refiner, RunsOutOfIterationsHonestly) {
   const RefinedPoint p = refine_one(options, pair.reference, pair.current, 50, 50);
   EXPECT_EQ(p.status, Status::not_converged);
   EXPECT_EQ(p.iterations, 1);
+  options.tolerance = 2e-3;  // ten times as much will do in the last iteration
+  EXPECT_EQ(refine_one(options, pair.reference, pair.current, 50, 50, start_at(0.49, 0.5)).status,
+            Status::ok);
+  options.tolerance = 5e-4;
+  EXPECT_EQ(refine_one(options, pair.reference, pair.current, 50, 50, start_at(0.49, 0.5)).status,
+            Status::not_converged);
+  options.tolerance = 1e-4;
   options.min_zncc = 1;
   options.max_iterations = 30;
   EXPECT_EQ(refine_one(options, pair.reference, noisy(pair.current, 5, 1), 50, 50).status,

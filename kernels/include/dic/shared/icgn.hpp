@@ -15,6 +15,9 @@ constexpr double border = 0.5;
 /// A subset whose grey values vary less than this (standard deviation, of the largest value in the subset's
 /// neighbourhood of 0..255; scaled for 16 bit by the data itself) carries no pattern: rounding noise only.
 constexpr double flat_sd = 1e-3;
+/// Nor does one that a noise of 1/255 of the largest grey value would displace by more than this, px
+/// (standard deviation): an edge with next to nothing along it.
+constexpr double largest_unit_sigma = 0.5;
 /// Limits of the Gauss-Newton matrix scaled to a unit diagonal: beyond them a direction is missing.
 constexpr double least_pivot = 1e-12, largest_inverse = 1e6;
 /// A current subset with less than this share of the reference's energy shows nothing but rounding errors.
@@ -36,6 +39,14 @@ template <typename T>
 DIC_HOST_DEVICE T relaxation(T noise_share, T zncc) {
   const T share = noise_share * (1 - zncc), most = static_cast<T>(most_noise);
   return 1 / (1 - (share < most ? share : most));
+}
+
+/// The step, px, below which an iteration, counted from 1, is the last. Where there are no more, ten times
+/// the tolerance will do: what is left moves such points, which converge slowly, less than noise does. At the
+/// tolerance itself, rounding errors would decide which of them are lost.
+template <typename T>
+DIC_HOST_DEVICE T tolerance_at(int iteration, int max_iterations, T tolerance) {
+  return iteration < max_iterations ? tolerance : 10 * tolerance;
 }
 
 /// ZNSSD 2 (1 - zncc) spread over the pixels less the parameters, mean and gain that were fitted.

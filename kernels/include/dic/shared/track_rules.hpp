@@ -177,12 +177,14 @@ DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, i
 
 /// Has a lost point left the picture, or was it not recognized? The nearest measured point, `from`, says
 /// where it is: in steps on the grid (waves from all measured points; a point hears from the first of its
-/// neighbours in the wave before).
+/// neighbours in the wave before). To first order: a curvature says little of what is far away.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool left_picture(const Points& points, Index i, Index from, int radius, int width,
                                   int height) {
-  const ShapeParameters shape = between(points, from, i);
-  return leaves(points.x(i), shape.u, radius, width) || leaves(points.y(i), shape.v, radius, height);
+  const ShapeParameters& s = points.shape(from);
+  const double dx = points.x(i) - points.x(from), dy = points.y(i) - points.y(from);
+  return leaves(points.x(i), s.u + s.ux * dx + s.uy * dy, radius, width) ||
+         leaves(points.y(i), s.v + s.vx * dx + s.vy * dy, radius, height);
 }
 
 // ---- uncertainty ----
