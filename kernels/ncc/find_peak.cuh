@@ -49,16 +49,16 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
 }
 
 /// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
-/// does not have are NaN. of_thread: every shift counts in one of a thread's columns.
+/// does not have are NaN. of_thread: every shift counts in one of a thread's columns. scale: of the scores.
 template <int count>
 __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
-                          const float* tile, int stride, Peak* out) {
+                          const float* tile, int stride, Peak* out, float scale = 1) {
   __syncthreads();
   float highest = undefined;
 #pragma unroll
   for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
   // Rounding may lift several shifts above 1: the first of them is the peak.
-  highest = fminf(max_of_warp(highest), 1.0f);
+  highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));
   Best best = Best::none();
   if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
   best = best_of_warps(best);
@@ -69,17 +69,18 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
 #pragma unroll
   for (const ColumnBest& other : of_thread)
     if (is_far(other.column, peak_column)) second = fmaxf(second, other.score);
+  const int first_column = max(min(peak_column - 2, frame.nx - 5), 0);
 #pragma unroll 1
   for (int row = threadIdx.x; row < frame.ny; row += blockDim.x) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
-    for (int i = -2; i <= 2; ++i)
-      second = fmaxf(second, tile[row * stride + min(max(peak_column + i, 0), frame.nx - 1)]);
+    for (int i = 0; i < 5; ++i)
+      second = fmaxf(second, tile[row * stride + min(first_column + i, frame.nx - 1)]);
   }
   second = best_of_warps({max_of_warp(second), 0}).score;
   if (threadIdx.x < warp_size)
-    store_peak(frame, measure, {best.score, peak_column, peak_row}, second, out,
-               [&](int x, int y) { return tile[y * stride + x]; });
+    store_peak(frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
+               [&](int x, int y) { return tile[y * stride + x] * scale; });
 }
 
 }  // namespace dic::kernels

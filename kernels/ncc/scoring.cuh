@@ -97,6 +97,7 @@ __device__ inline Best best_of_warps(Best best) {
   if (warps == 1) return best;
   if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
   __syncthreads();
+#pragma unroll 1
   for (int w = 0; w < warps; ++w) best.take(of_warp[w]);
   __syncthreads();  // of_warp is used again
   return best;
@@ -115,28 +116,30 @@ struct BestShift {
   int x, y;
 };
 
-/// Stores the Peak of a surface; score_at(x, y) is asked for the peak and its neighbours. For one warp.
+/// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: a lane stores a
+/// word.
 template <typename ScoreAt>
 __device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at) {
-  const int lane = threadIdx.x % warp_size;
-  const int x = best.x, y = best.y;
+  constexpr int word = sizeof(int), flags = offsetof(Peak, found) / word,
+                first_neighbour = offsetof(Peak, neighbourhood) / word;
+  static_assert(offsetof(Peak, dx) == 0 && offsetof(Peak, dy) == word && offsetof(Peak, score) == 2 * word &&
+                offsetof(Peak, at_border) == offsetof(Peak, found) + 1 &&
+                offsetof(Peak, second) == (flags + 1) * word && sizeof(Peak) == (first_neighbour + 9) * word);
+  const int lane = threadIdx.x % warp_size, neighbour = max(lane - first_neighbour, 0);
+  const int x = best.x, y = best.y, nx = x + neighbour % 3 - 1, ny = y + neighbour / 3 - 1;
   const bool found = best.score > undefined;
-  const float score = found ? value_of(best.score, measure) : 0.0f;
-  if (lane == 0) {
-    out->dx = found ? frame.dx_min + x : 0;
-    out->dy = found ? frame.dy_min + y : 0;
-    out->score = score;
-    out->found = found;
-    out->at_border = found && (x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1);
-    out->second = second > undefined ? value_of(second, measure) : 0.0f;
-  }
-  if (lane < 9) {
-    const int nx = x + lane % 3 - 1, ny = y + lane / 3 - 1;
-    const bool exists = found && nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
-    const float neighbour = exists ? score_at(nx, ny) : undefined;
-    out->neighbourhood[lane] = neighbour > undefined ? value_of(neighbour, measure) : score;
-  }
+  const bool at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
+  const bool exists = found && lane >= first_neighbour && lane < static_cast<int>(sizeof(Peak)) / word &&
+                      nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
+  const float beside = exists ? score_at(nx, ny) : undefined;
+  const float shown = found ? value_of(beside > undefined ? beside : best.score, measure) : 0.0f;
+  int value = __float_as_int(shown);
+  if (lane == 0) value = found ? frame.dx_min + x : 0;
+  if (lane == 1) value = found ? frame.dy_min + y : 0;
+  if (lane == flags) value = found ? 1 + at_border * 256 : 0;
+  if (lane == flags + 1) value = __float_as_int(second > undefined ? value_of(second, measure) : 0.0f);
+  if (lane < static_cast<int>(sizeof(Peak)) / word) reinterpret_cast<int*>(out)[lane] = value;
 }
 
 /// The same for a surface with rows `stride` apart; indices count in nx columns.

@@ -57,12 +57,12 @@ struct WindowColumn {
   unsigned odd, even, four_rows;  ///< in bytes: rows 2 and 4
   Word zero, last;
 
-  __device__ WindowColumn(const Word* first, int stride, Word runtime_zero)
-      : odd(shared_address(first + 2 * stride)),
-        even(shared_address(first + 4 * stride)),
+  __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
+      : odd(first + 8 * stride),
+        even(first + 16 * stride),
         four_rows(16 * stride),
         zero(runtime_zero),
-        last(load(shared_address(first))) {}
+        last(load(first)) {}
   __device__ void take(Word (&quad)[4]) {
     quad[0] = last + zero;
     quad[1] = load(odd);
@@ -75,19 +75,16 @@ struct WindowColumn {
 /// Walks down a lane's column of the reference, one step ahead.
 struct ReferenceColumn {
   unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2
-  int byte_shift;
+  int bit_shift;
   Word next[4];
 
-  __device__ ReferenceColumn(const Word* first, int stride, int shift)
-      : upper(shared_address(first)),
-        lower(shared_address(first + 2 * stride)),
-        four_rows(16 * stride),
-        byte_shift(shift) {
+  __device__ ReferenceColumn(unsigned first, int stride, int shift)
+      : upper(first), lower(first + 8 * stride), four_rows(16 * stride), bit_shift(shift) {
     load_next();
   }
   __device__ void take(Word& b0, Word& b1) {
-    b0 = __funnelshift_r(next[0], next[1], byte_shift);
-    b1 = __funnelshift_r(next[2], next[3], byte_shift);
+    b0 = __funnelshift_r(next[0], next[1], bit_shift);
+    b1 = __funnelshift_r(next[2], next[3], bit_shift);
     load_next();
   }
 
@@ -104,8 +101,8 @@ struct ReferenceColumn {
 struct TailColumn {
   unsigned upper, lower, two_rows;  ///< in bytes
 
-  __device__ TailColumn(const Word* first, int stride)
-      : upper(shared_address(first)), lower(shared_address(first + 16 * stride)), two_rows(8 * stride) {}
+  __device__ TailColumn(unsigned first, int stride)
+      : upper(first), lower(first + 64 * stride), two_rows(8 * stride) {}
   __device__ void take(Word (&quad)[4]) {
     quad[0] = load(upper), quad[1] = load(lower);
     quad[2] = load(upper + two_rows), quad[3] = load(lower + two_rows);
@@ -114,20 +111,26 @@ struct TailColumn {
   }
 };
 
-/// The k loop of one warp. `window`, `tail` and `reference` point at this lane's first words: rows `parity`,
-/// 2 group + parity (tail), parity - group / 4 (reference), words group + word, word, word minus the shift of
-/// the reference. Strides are those of the layout where they are known (the loads then need no arithmetic),
-/// or 0. The instruction wants its words in neighbouring registers: they stay where they are and the tiles
-/// turn.
+/// Where a lane begins, as addresses in shared memory: rows `parity`, 2 group + parity (tail), parity -
+/// group / 4 (reference), words group + word, word, word minus the shift of the reference, whose bits count
+/// modulo 32.
+struct LaneAddresses {
+  unsigned window, tail, reference;
+  int bit_shift;
+};
+
+/// The k loop of one warp. Strides are those of the layout where they are known (the loads then need no
+/// arithmetic), or 0. The instruction wants its words in neighbouring registers: they stay where they are and
+/// the tiles turn.
 template <int tiles, bool has_tail, int known_window_stride = 0, int known_reference_stride = 0>
-__device__ void multiply_window(const ProductLayout& k, const Word* window, const Word* tail,
-                                const Word* reference, int byte_shift, Word (&sums)[tiles + has_tail][4]) {
+__device__ void multiply_window(const ProductLayout& k, const LaneAddresses& start,
+                                Word (&sums)[tiles + has_tail][4]) {
   const int window_stride = known_window_stride > 0 ? known_window_stride : k.window_stride;
   const int reference_stride = known_reference_stride > 0 ? known_reference_stride : k.reference_stride;
-  for (int q = 0; q < k.words; q += 2) {
-    WindowColumn column(window + q, window_stride, k.rows % 4);
-    ReferenceColumn patch(reference + q, reference_stride, byte_shift);
-    [[maybe_unused]] TailColumn tail_column(tail + q, window_stride);
+  for (int q = 0; q < 4 * k.words; q += 8) {
+    WindowColumn column(start.window + q, window_stride, k.rows % 4);
+    ReferenceColumn patch(start.reference + q, reference_stride, start.bit_shift);
+    [[maybe_unused]] TailColumn tail_column(start.tail + q, window_stride);
     Word quads[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);

@@ -21,6 +21,18 @@ __host__ __device__ constexpr int round_up(int value, int unit) { return (value 
 __device__ inline unsigned shared_address(const Word* word) {
   return static_cast<unsigned>(__cvta_generic_to_shared(word));
 }
+/// A value that the compiler keeps, where it would find it again and again.
+__device__ inline unsigned kept(unsigned value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+/// Row `row` of rows of bytes, in one instruction.
+template <typename T>
+__device__ const T* row_of(const T* first, int row, int row_bytes) {
+  const T* address;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(address) : "r"(row), "r"(row_bytes), "l"(first));
+  return address;
+}
 /// Starts a copy of the first `bytes` bytes of a chunk; zeros follow them. `shared`: an address in shared
 /// memory.
 __device__ inline void copy_chunk(unsigned shared, const u8* global, int bytes = chunk_bytes) {
@@ -69,7 +81,7 @@ __host__ __device__ constexpr int most_chunks(int bytes) {
 }
 
 /// The lowest n bytes of a word.
-__device__ inline Word low_bytes(int n) { return n <= 0 ? 0 : n >= 4 ? 0xffffffffu : (1u << (8 * n)) - 1; }
+__device__ inline Word low_bytes(int n) { return ~__funnelshift_lc(0, 0xffffffffu, 8 * max(n, 0)); }
 
 /// True where every row of the picture is whole chunks.
 __device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_t index) {
@@ -117,29 +129,33 @@ __device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int r
 
 /// Starts copies of a chunk of rows: copy(target, row's chunk). `source`: the first row's first chunk.
 template <typename Copy>
-__device__ void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows, const ChunkCells& cells,
-                          int stride, Word* shared, Copy&& copy) {
+__device__ void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells, int stride,
+                          Word* shared, Copy&& copy) {
   if (!cells.has_part()) return;
   const int row_step = stride * static_cast<int>(sizeof(Word));
-  const std::ptrdiff_t source_step = cells.rows_at_once * row_bytes;
+  const unsigned first = shared_address(shared) + cells.column * chunk_bytes, end = first + rows * row_step;
+  const std::int64_t source_step = cells.rows_at_once * row_bytes;
   source += cells.row * row_bytes;
-  unsigned target = shared_address(shared) + cells.row * row_step + cells.column * chunk_bytes;
-#pragma unroll 4
-  for (int row = cells.row; row < rows; row += cells.rows_at_once) {
-    copy(target, source);
-    source += source_step;
-    target += cells.rows_at_once * row_step;
+  constexpr int at_once = 4;
+#pragma unroll 1
+  for (unsigned target = first + cells.row * row_step; target < end;) {
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      if (target < end) copy(target, source);
+      target += cells.rows_at_once * row_step;
+      source += source_step;
+    }
   }
 }
 /// Whole chunks.
-__device__ inline void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows,
-                                 const ChunkCells& cells, int stride, Word* shared) {
+__device__ inline void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells,
+                                 int stride, Word* shared) {
   copy_rows(source + cells.column * chunk_bytes, row_bytes, rows, cells, stride, shared,
             [](unsigned target, const u8* chunk) { copy_chunk(target, chunk); });
 }
 /// The first `bytes` bytes of rows, between zeros.
-__device__ inline void copy_rows(const u8* source, std::ptrdiff_t row_bytes, int rows,
-                                 const ChunkCells& cells, int stride, Word* shared, int bytes) {
+__device__ inline void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells,
+                                 int stride, Word* shared, int bytes) {
   const int column = cells.column * chunk_bytes, existing = max(min(bytes - column, chunk_bytes), 0);
   copy_rows(source + (existing > 0 ? column : 0), row_bytes, rows, cells, stride, shared,
             [=](unsigned target, const u8* chunk) { copy_chunk(target, chunk, existing); });
@@ -158,7 +174,7 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
   const u8* first = window.row(y) + x;
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
   if (cells.column * chunk_bytes < offset + columns)
-    copy_rows(first - offset, window.row_bytes, rows, cells, stride, shared);
+    copy_rows(first - offset, static_cast<int>(window.row_bytes), rows, cells, stride, shared);
   return offset;
 }
 __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
@@ -178,7 +194,7 @@ __device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<
     return 0;
   }
   const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
-  copy_rows(reference.origin - offset, reference.row_bytes, reference.y1, cells, stride,
+  copy_rows(reference.origin - offset, static_cast<int>(reference.row_bytes), reference.y1, cells, stride,
             shared + stride + reference_pad / static_cast<int>(sizeof(Word)), offset + reference.x1);
   return offset;
 }

@@ -5,13 +5,6 @@
 /// Sums over 8-bit elements in shared memory: exact in unsigned 32 bits up to 257 x 257 elements.
 namespace dic::kernels {
 
-/// a * b + c in one instruction.
-__device__ inline std::int64_t multiply_add_wide(int a, int b, std::int64_t c) {
-  std::int64_t sum;
-  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(sum) : "r"(a), "r"(b), "l"(c));
-  return sum;
-}
-
 /// sum + the products of unsigned bytes.
 __device__ inline Word dot(Word a, Word b, Word sum) { return __dp4a(a, b, sum); }
 
@@ -20,11 +13,11 @@ struct ReferenceSums {
 };
 
 /// After the copies are there: clears what the picture holds left of the reference, `offset` bytes, and where
-/// sums are wanted adds to cleared ones of the block. `shared`: the first row's first chunk; what follows a
+/// sums are wanted stores those of every warp's rows. `shared`: the first row's first chunk; what follows a
 /// row in its chunks is zero.
 template <bool wanted>
 __device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
-                              ReferenceSums* of_block) {
+                              ReferenceSums* of_warps) {
   const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
   Word sum = 0, squares = 0;
   for (int row = threadIdx.x; row < rows; row += blockDim.x) {
@@ -32,6 +25,7 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
     uint4 words = chunk[0];
     words = {words.x & mask(0), words.y & mask(1), words.z & mask(2), words.w & mask(3)};
     chunk[0] = words;
+#pragma unroll 1
     for (int i = 1; wanted; ++i) {
       for (const Word word : {words.x, words.y, words.z, words.w}) {
         sum = dot(word, 0x01010101u, sum);
@@ -45,10 +39,15 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
   constexpr unsigned all = 0xffffffffu;
   sum = __reduce_add_sync(all, sum);
   squares = __reduce_add_sync(all, squares);
-  if (threadIdx.x % warp_size == 0) {
-    atomicAdd(&of_block->sum, sum);
-    atomicAdd(&of_block->squares, squares);
-  }
+  if (threadIdx.x % warp_size == 0) of_warps[threadIdx.x / warp_size] = {sum, squares};
+}
+/// All of them.
+__device__ inline ReferenceSums sum_of_warps(const ReferenceSums* of_warps) {
+  ReferenceSums all = of_warps[0];
+#pragma unroll 1
+  for (int warp = 1; warp < static_cast<int>(blockDim.x) / warp_size; ++warp)
+    all.sum += of_warps[warp].sum, all.squares += of_warps[warp].squares;
+  return all;
 }
 
 /// Reads a row from any byte on, four elements at a time. Loads a word ahead.

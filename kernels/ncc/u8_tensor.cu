@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <new>
 
 #include "common/resident_blocks.hpp"
 #include "ncc/find_peak.cuh"
@@ -65,7 +66,8 @@ __host__ __device__ constexpr int least_blocks(const WarpShape& shape, Result ou
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return 2;
 #else
-  return shape.tail || (shape.stride == 0 && output != Result::sums) ? 3 : 4;
+  const bool large = shape.k_parts() > 1 || (shape.stride == 0 && output != Result::sums);
+  return large || (shape.tail && output != Result::peaks) ? 3 : 4;
 #endif
 }
 
@@ -75,17 +77,14 @@ struct Cut {
   int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
   ProductLayout k;
   Divisor window_chunks, reference_chunks;  ///< in a row
-  int window_words = 0;
-  int tile_words = 0;  ///< for the scores of a pair, and for what warps exchange
+  int window_words = 0;                     ///< later with the scores of a pair, and with what warps exchange
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   /// With a tail, those that the tail has too.
   __host__ __device__ int rows() const { return warp.tail ? warp_size + 1 : warps_y * warp.rows(); }
   /// Rows -1 .. k.rows - 1. A step ahead loads 6 rows more, of the window, without using them.
   __host__ __device__ int reference_words() const { return (k.rows + 1) * k.reference_stride; }
-  int shared_bytes() const {
-    return static_cast<int>(sizeof(Word)) * (reference_words() + window_words + tile_words);
-  }
+  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (reference_words() + window_words); }
   int threads() const { return warps_x * warps_y * warp.k_parts() * warp_size; }
 };
 
@@ -126,8 +125,9 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   cut.k.reference_stride = cut.warp.stride > 0 ? cut.warp.reference_stride() : reference_stride;
   const int rows = warps_y * cut.warp.rows();
   cut.window_words = (cut.k.rows + rows + 2) * cut.k.window_stride;  // a step ahead loads 4 rows more
-  if (output == Result::peaks) cut.tile_words = round_up(rows * cut.warp.tile_stride(), 4);
-  if (cut.warp.k_parts() > 1) cut.tile_words = std::max(cut.tile_words, (cut.warp.rows() + 2) * warp_size);
+  if (output == Result::peaks) cut.window_words = std::max(cut.window_words, rows * cut.warp.tile_stride());
+  if (cut.warp.k_parts() > 1)
+    cut.window_words = std::max(cut.window_words, (cut.warp.rows() + 2) * warp_size);
   return cut;
 }
 
@@ -250,14 +250,13 @@ struct Share {
     const auto of_reference = load_matrix<u8>(frame.reference, reference_index);
     reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
                  static_cast<int>(of_reference.row_bytes)};
-    if (table.first && has_shifts()) statistics = table.at(frame, index, y, x);
+    if (first_x > last_x || first_y > last_y) first_y = 0, last_y = -1;
+    if (table.first && first_y <= last_y) statistics = table.at(frame, index, y, x);
   }
-  __device__ bool has_shifts() const { return first_x <= last_x && first_y <= last_y; }
 
-  __device__ void stage_window(const Frame& frame, const Cut& cut, int stride, Word* shared) const {
+  __device__ void stage_window(const Frame& frame, const ChunkCells& cells, int stride, Word* shared) const {
     const int rows = frame.reference.height + shifts_y - 1, columns = frame.reference.width + shifts_x - 1;
     if (window.first) {
-      const ChunkCells cells(cut.window_chunks);
       if (cells.column * chunk_bytes < window.byte() + columns)
         copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
     } else {
@@ -266,10 +265,10 @@ struct Share {
     }
   }
   /// Between zeros that are there.
-  __device__ void stage_reference(const Frame& frame, const Cut& cut, int stride, Word* shared) const {
+  __device__ void stage_reference(const Frame& frame, const ChunkCells& cells, int stride,
+                                  Word* shared) const {
     const int h = frame.reference.height, w = frame.reference.width;
     if (reference.first) {
-      const ChunkCells cells(cut.reference_chunks);
       copy_rows(reference.first - reference.byte(), reference.row_bytes, h, cells, stride,
                 shared + stride + reference_pad / static_cast<int>(sizeof(Word)), reference.byte() + w);
     } else {
@@ -295,36 +294,43 @@ __device__ inline float clamped(float value, Measure measure) {
   return value;
 }
 
-/// A reference of n elements as the scores of its shifts need it.
+/// A reference of n elements as the scores of its shifts need it. Zncc is
+///
+///     n (sum (a - m) b - rest * sum b) / roots of both variations,    rest = mean of a - m
+///
+/// where m is the mean of a, rounded. The first sum is an exact integer, and what it loses as a float is as
+/// small as the covariance or `rest` are: the score is off by at most 2^-21 + 2^-25 |rest| mean(b) /
+/// (deviation of a * deviation of b), below 5e-6 from one grey level of deviation on.
 template <Measure measure>
 struct Reference {
-  Word n;
-  ReferenceSums sums;
-  float scale;  ///< zncc, ncc: inverse root of its variation; no_score without contrast
+  int minus_mean = 0;
+  Word squares;
+  float weight;  ///< of a defined shift: the rest, or 1; no_score without contrast
+  float scale;   ///< makes scores of what score() gives; rounding may take them above 1
 
-  __device__ Reference(int elements, const ReferenceSums& of_elements) : n(elements), sums(of_elements) {
-    const std::int64_t variation =
-        measure == Measure::zncc ? n_times(sums.squares) - square(sums.sum) : std::int64_t{sums.squares};
-    scale = measure == Measure::ssd ? 1.0f
-            : variation > 0         ? inverse_root(static_cast<float>(variation))
-                                    : no_score;
+  __device__ Reference(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
+    if constexpr (measure == Measure::ssd) return;
+    auto variation = static_cast<std::int64_t>(squares);
+    if constexpr (measure == Measure::zncc) {
+      const auto sum = static_cast<int>(sums.sum);
+      minus_mean = -__float2int_rn(__fdividef(static_cast<float>(sum), static_cast<float>(n)));
+      weight = __fdiv_rn(static_cast<float>(sum + n * minus_mean), static_cast<float>(n));
+      variation = n * variation - std::int64_t{sum} * sum;
+      scale = static_cast<float>(n);
+    }
+    scale *= inverse_root(static_cast<float>(variation));
+    if (variation == 0) weight = no_score;
   }
-  /// `scale`: that of the reference, or no_score. Rounding may take it above 1.
-  __device__ float score(Word product, const WindowStatistics& window, float scale) const {
+  /// `weight`: that of the reference, or no_score.
+  __device__ float score(Word product, const WindowStatistics& window, float weight) const {
     if constexpr (measure == Measure::ssd)
-      return -scale * static_cast<float>(sums.squares + static_cast<Word>(window.squares()) - 2 * product);
+      return -weight * static_cast<float>(squares + static_cast<Word>(window.squares()) - 2 * product);
     if constexpr (measure == Measure::ncc)
-      return static_cast<float>(product) * (scale * window.inverse_root());
-    const std::int64_t covariance =
-        multiply_add_wide(-static_cast<int>(sums.sum), static_cast<int>(window.sum()), n_times(product));
-    return static_cast<float>(covariance) * (scale * window.inverse_root());
+      return static_cast<float>(product) * (weight * window.inverse_root());
+    const int sum = static_cast<int>(window.sum());
+    const auto less_mean = static_cast<float>(static_cast<int>(product) + minus_mean * sum);
+    return (less_mean - weight * static_cast<float>(sum)) * window.inverse_root();
   }
-
- private:
-  __device__ std::int64_t n_times(Word value) const {
-    return static_cast<std::int64_t>(std::uint64_t{n} * value);
-  }
-  __device__ static std::int64_t square(Word value) { return std::int64_t{value} * value; }
 };
 
 /// What a lane holds of the shifts of a block: a column of a warp's rows; with a tail, one shift of the
@@ -372,12 +378,10 @@ __device__ inline Word tail_of_lane(const Word (&sums)[4]) {
 
 /// A block's shared memory.
 struct Memory {
-  Word *reference, *window, *tile;
+  Word *reference, *window;
 
   __device__ Memory(const Cut& cut, uint4* shared)
-      : reference(reinterpret_cast<Word*>(shared)),
-        window(reference + cut.reference_words()),
-        tile(window + cut.window_words) {}
+      : reference(reinterpret_cast<Word*>(shared)), window(reference + cut.reference_words()) {}
 };
 
 /// Rows or columns of shifts at which the reference lies in the window.
@@ -388,50 +392,48 @@ struct Defined {
   __device__ int nearest(int i) const { return min(max(i, first), last); }
 };
 
-/// Turns a lane's sums into scores. whole: all shifts are defined but for some of the last rows_per_tile
-/// rows.
+/// Turns a lane's sums into scores. whole: all rows are defined but for some of the last rows_per_tile.
 template <Measure measure, bool whole, WarpShape shape>
 __device__ void score_shifts(const Reference<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, int columns,
+                             const LaneShifts<shape>& shifts, int columns, int one,
                              const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const auto at = [&](int row, int column) {
-    return share.statistics + rows.nearest(row) * columns + of_x.nearest(column);
+  const int row_bytes = columns * static_cast<int>(sizeof(WindowStatistics));
+  const auto exists = [&](int i) {
+    return (whole && i < shape.rows() - rows_per_tile) || rows.holds(shifts.first_row + i);
   };
-  const float scale = of_x.holds(shifts.column) ? reference.scale : no_score;
-  const WindowStatistics* const of_column = share.statistics + of_x.nearest(shifts.column);
-  const auto exists = [](int i) { return whole && i < shape.rows() - rows_per_tile; };
+  const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
+  const WindowStatistics* at =
+      row_of(share.statistics + of_x.nearest(shifts.column), shifts.first_row, row_bytes);
   constexpr int at_once = 8;  // loads in flight
 #pragma unroll
   for (int first = 0; first < shape.rows(); first += at_once) {
     WindowStatistics of_rows[at_once];
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i) {
-      const int row = shifts.first_row + i;
-      of_rows[i - first] = load_statistics(of_column + (exists(i) ? row : rows.nearest(row)) * columns);
+      of_rows[i - first] = exists(i) ? load_statistics(at) : WindowStatistics{};
+      at = row_of(at, one, row_bytes);  // one row further: what is known, the compiler multiplies anew
     }
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
-      scores[i] = reference.score(sums[i], of_rows[i - first],
-                                  exists(i) || rows.holds(shifts.first_row + i) ? scale : no_score);
+      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
+    __syncwarp();  // the compiler would have all loads in flight, and other values leave their registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
-    scores[i] = reference.score(sums[i], load_statistics(at(row, column)),
-                                rows.holds(row) && of_x.holds(column) ? reference.scale : no_score);
+    scores[i] = no_score;
+    if (rows.holds(row) && of_x.holds(column))
+      scores[i] = reference.score(sums[i], load_statistics(row_of(share.statistics + column, row, row_bytes)),
+                                  reference.weight);
   });
 }
 template <Measure measure, WarpShape shape>
 __device__ void score_shifts(const Reference<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, int columns,
+                             const LaneShifts<shape>& shifts, int columns, int one,
                              const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
-  const bool whole =
-      share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
-  if (!share.has_shifts())
-    shifts.visit([&](int i, int, int) { scores[i] = no_score; });
-  else if (whole)
-    score_shifts<measure, true, shape>(reference, share, shifts, columns, sums, scores);
+  if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile)
+    score_shifts<measure, true, shape>(reference, share, shifts, columns, one, sums, scores);
   else
-    score_shifts<measure, false, shape>(reference, share, shifts, columns, sums, scores);
+    score_shifts<measure, false, shape>(reference, share, shifts, columns, one, sums, scores);
 }
 
 /// Writes a lane's values to the surfaces of the job.
@@ -449,7 +451,7 @@ __device__ void store_surface(const Frame& frame, const Share& share, const Shif
 template <WarpShape shape>
 __device__ void find_peak(const Frame& frame, const Share& share, const Scoring& scoring,
                           const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
-                          float* tile) {
+                          float scale, float* tile) {
   constexpr int stride = shape.tile_stride();
   ColumnBest best[1 + shape.tail];
   best[0].column = shifts.column;
@@ -459,7 +461,7 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  find_peak(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair);
+  find_peak(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair, scale);
 }
 
 /// The sum of products at the shift under the tail; every warp does some rows.
@@ -476,30 +478,50 @@ __device__ inline Word multiply_corner(const Frame& frame, const Cut& cut, const
   return __reduce_add_sync(0xffffffffu, sum);
 }
 
+/// Where a lane's words lie where window and reference begin with a chunk. What is found in few instructions
+/// is found again for every task: it would cost registers.
+template <WarpShape shape>
+struct LaneWords {
+  unsigned window, reference;  ///< addresses
+
+  __device__ LaneWords(const Cut& cut, const Memory& memory, const LaneShifts<shape>& shifts) {
+    const auto [group, word, parity] = FragmentLane(shifts.lane);
+    const int first_word = word + (has_first_part() ? 0 : words_of_first_part(cut.k));
+    const int column = (shifts.column - shifts.lane) / 4 + first_word + group;
+    window = kept(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride + column));
+    const int row = 1 + parity - group % 2;
+    reference = kept(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
+  }
+  /// Of the warp's part.
+  __device__ static ProductLayout layout(ProductLayout k) {
+    const int words = words_of_first_part(k);
+    k.words = has_first_part() ? words : k.words - words;
+    return k;
+  }
+  __device__ LaneAddresses start(const Share& share, int window_stride) const {
+    const int group = static_cast<int>(kept(threadIdx.x)) % warp_size / 4, byte_shift = group / 2;
+    const int of_window = share.window.byte();
+    const int of_reference = reference_pad + share.reference.byte() - byte_shift - of_window % 4;
+    const unsigned at = window + (of_window & ~3);
+    const unsigned tail = 4 * (2 * group * window_stride + columns_per_warp / 4 - group);
+    return {at, at + tail, reference + (of_reference & ~3), 8 * of_reference};
+  }
+
+ private:
+  __device__ static bool has_first_part() { return shape.k_parts() == 1 || kept(threadIdx.x) < warp_size; }
+  __device__ static int words_of_first_part(const ProductLayout& k) {
+    return shape.k_parts() == 1 ? k.words : round_up(k.words, 4) / 2;
+  }
+};
+
 /// The sums of products of a lane's shifts.
 template <WarpShape shape>
 __device__ void multiply_shifts(const Frame& frame, const Cut& cut, const Share& share, const Memory& memory,
-                                const LaneShifts<shape>& shifts, LaneValues<shape, Word>& sums) {
-  const auto [group, word, parity] = FragmentLane(shifts.lane);
-  const int first_column = shifts.column - shifts.lane;
-  const Word* const window = memory.window + (shifts.first_row + parity) * cut.k.window_stride +
-                             (first_column + share.window.byte()) / 4 + word;
-  const int row_shift = group % 2, byte_shift = group / 2;
-  const int reference_at = reference_pad + share.reference.byte() - byte_shift - share.window.byte() % 4;
-  ProductLayout k = cut.k;
-  int first_word = 0;
-  if constexpr (shape.k_parts() == 2) {
-    const int words = round_up(k.words, 4) / 2;
-    first_word = threadIdx.x < warp_size ? 0 : words;
-    k.words = min(words, k.words - first_word);
-  }
+                                const LaneShifts<shape>& shifts, const LaneWords<shape>& words,
+                                LaneValues<shape, Word>& sums) {
   Word of_tiles[shape.tiles + shape.tail][4] = {};
   multiply_window<shape.tiles, shape.tail, shape.stride, shape.reference_stride()>(
-      k, window + first_word + group,
-      window + first_word + 2 * group * cut.k.window_stride + columns_per_warp / 4,
-      memory.reference + (1 + parity - row_shift) * cut.k.reference_stride + first_word + word +
-          reference_at / 4,
-      8 * (reference_at % 4), of_tiles);
+      words.layout(cut.k), words.start(share, cut.k.window_stride), of_tiles);
 #pragma unroll
   for (int i = 0; i < shifts.in_tiles; ++i) sums[i] = of_tiles[i / 4][i % 4];
   if constexpr (shape.tail) sums[shifts.in_tiles] = tail_of_lane(of_tiles[shape.tiles]);
@@ -523,7 +545,7 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
 /// Turns the sums of a share into what the launch writes.
 template <WarpShape shape, Result output>
 __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
-                       const LaneShifts<shape>& shifts, const ReferenceSums& of_reference,
+                       const LaneShifts<shape>& shifts, const ReferenceSums* of_warps,
                        const LaneValues<shape, Word>& sums, const Scoring& scoring, int statistics_columns,
                        Word* tile) {
   if constexpr (output == Result::sums) {
@@ -531,17 +553,20 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
     return;
   }
   LaneValues<shape, float> scores;
+  float scale = no_score;
   if (shifts.owned)
     visit_measure(scoring.measure, [&]<Measure measure> {
-      score_shifts<measure, shape>(
-          Reference<measure>(frame.reference.height * frame.reference.width, of_reference), share, shifts,
-          statistics_columns, sums, scores);
+      const Reference<measure> reference(frame.reference.height * frame.reference.width,
+                                         sum_of_warps(of_warps));
+      scale = reference.scale;
+      score_shifts<measure, shape>(reference, share, shifts, statistics_columns, 1 + cut.k.rows % 4, sums,
+                                   scores);
     });
   if constexpr (output == Result::peaks)
-    find_peak<shape>(frame, share, scoring, shifts, scores, reinterpret_cast<float*>(tile));
+    find_peak<shape>(frame, share, scoring, shifts, scores, scale, reinterpret_cast<float*>(tile));
   if (output == Result::scores && shifts.owned)
     store_surface(frame, share, shifts, scoring.scores, [&](int i) {
-      const float score = fmaxf(clamped(scores[i], scoring.measure), undefined);
+      const float score = fmaxf(clamped(scores[i] * scale, scoring.measure), undefined);
       return scoring.kind == ScoreKind::value ? value_of(score, scoring.measure) : score;
     });
 }
@@ -554,8 +579,9 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
   constexpr WarpShape shape = warp_shapes[choice];
   constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
   extern __shared__ uint4 shared[];
-  __shared__ Share upcoming[look_ahead], shares[2];
-  __shared__ ReferenceSums of_reference;
+  constexpr bool keeps_window = output != Result::peaks && shape.k_parts() == 1;
+  __shared__ Share shares[2 * look_ahead];
+  __shared__ ReferenceSums of_warps[most_warps];
   const Memory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride() : cut.k.reference_stride;
@@ -565,39 +591,46 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
   const int warp_x = shape.tail ? 0 : warp - warp_y * cut.warps_x;
   const LaneShifts<shape> shifts(warp_y * shape.rows(), warp_x * columns_per_warp,
                                  shape.k_parts() == 1 || warp == 0);
+  const LaneWords<shape> words(cut, memory, shifts);
+  const ChunkCells of_window(cut.window_chunks), of_reference(cut.reference_chunks);
   const int count = tasks.of_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
-      upcoming[i] = Share(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+      new (shares + (task + i) % (2 * look_ahead))
+          Share(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
   };
   const auto stage = [&](int task) {
-    const Share share = upcoming[task % look_ahead];
-    if (task == 0 || !share.continues_window) share.stage_window(frame, cut, window_stride, memory.window);
-    share.stage_reference(frame, cut, reference_stride, memory.reference);
-    if (threadIdx.x == 0) shares[task % 2] = share;
+    const Share& share = shares[task % (2 * look_ahead)];
+    if (!keeps_window || task == 0 || !share.continues_window)
+      share.stage_window(frame, of_window, window_stride, memory.window);
+    share.stage_reference(frame, of_reference, reference_stride, memory.reference);
   };
 
   clear_reference(cut.k.rows, reference_stride, memory.reference);
   look_up(0);
   __syncthreads();
-  stage(0);
+  if (count > 0) stage(0);
   for (int task = 0; task < count; ++task) {
-    const Share& share = shares[task % 2];
+    const Share& share = shares[task % (2 * look_ahead)];
     wait_for_copies();
-    if (threadIdx.x == 0) of_reference = {0, 0};
-    __syncthreads();  // what the last task used is free now, too
+    __syncthreads();
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
     sum_reference<output != Result::sums>(memory.reference + reference_stride + reference_pad / sizeof(Word),
                                           reference_stride, frame.reference.height, share.reference.byte(),
-                                          cut.reference_chunks.divisor, &of_reference);
+                                          cut.reference_chunks.divisor, of_warps);
     __syncthreads();
     LaneValues<shape, Word> sums;
-    multiply_shifts<shape>(frame, cut, share, memory, shifts, sums);
-    if constexpr (shape.k_parts() == 2) add_parts<shape>(memory.tile, sums);
+    multiply_shifts<shape>(frame, cut, share, memory, shifts, words, sums);
+    if constexpr (shape.k_parts() == 2) add_parts<shape>(memory.window, sums);
     __syncthreads();
-    if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
-    finish<shape, output>(frame, cut, share, shifts, of_reference, sums, scoring, statistics.columns,
-                          memory.tile);
+    // The copies for the next task run while this one is scored, unless its scores are in their way.
+    if (output != Result::peaks && task + 1 < count) stage(task + 1);
+    finish<shape, output>(frame, cut, share, shifts, of_warps, sums, scoring, statistics.columns,
+                          memory.window);
+    if (output == Result::peaks && task + 1 < count) {
+      __syncthreads();
+      stage(task + 1);
+    }
   }
 }
 
