@@ -302,8 +302,8 @@ TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
   }
 }
 
-/// In the fracture test, most points lie on dark fixtures without speckle, where the iterations hardly
-/// converge.
+/// Larger shares: at order 2, a few lost points wander until something ends them, here or there by rounding;
+/// in the fracture test, iterations on dark fixtures without speckle hardly converge.
 struct PairOfFiles {
   const char *reference, *current;
   double share = 1e-4;  ///< of the points that may differ
@@ -337,9 +337,9 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
                     PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
-                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
+                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp", 2e-4},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
-                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", 2e-4},
                     PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", 3e-4}));
 
 }  // namespace
