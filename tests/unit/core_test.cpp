@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "core/crew.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
+#include "core/worker.hpp"
 
 namespace dic {
 namespace {
@@ -63,6 +65,19 @@ TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
   EXPECT_TRUE(parse_device("cuda:all").ordinals.empty());
   for (const char* wrong : {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1"})
     EXPECT_THROW(parse_device(wrong), UsageError) << wrong;
+}
+
+TEST(Worker, DoesOneThingAfterTheOther) {
+  std::vector<int> done;
+  {
+    Worker worker;
+    for (int k = 0; k < 100; ++k) worker.tell([&done, k] { done.push_back(k); });
+    EXPECT_THROW(worker.tell([] { throw UsageError("it failed"); }).get(), UsageError);
+    EXPECT_EQ(std::ssize(done), 100);
+    for (int k = 100; k < 200; ++k) worker.tell([&done, k] { done.push_back(k); });
+  }
+  EXPECT_EQ(std::ssize(done), 200) << "what was told is finished";
+  EXPECT_TRUE(std::ranges::is_sorted(done));
 }
 
 /// What ranks tell of themselves is summed at every meeting, however late they come.

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <dic/info.hpp>
 #include <dic/track.hpp>
+#include <utility>
+#include <vector>
 
 #include "track/cuda/shares.hpp"
 
@@ -28,20 +32,56 @@ TEST(DeviceChoice, AutomaticTakesTheFirstGpuForManyPoints) {
   EXPECT_FALSE(choice.reason.empty());
 }
 
-TEST(Shares, CoverAllPointsAndSpareTheFirstGpu) {
+void expect_all_covered(const cuda::Shares& shares, std::int64_t points) {
+  std::int64_t end = 0;
+  for (const kernels::PointRange& share : shares) {
+    EXPECT_EQ(share.first, end);
+    EXPECT_GE(share.count(), 0);
+    end = share.last;
+  }
+  EXPECT_EQ(end, points);
+}
+
+TEST(Shares, AreEqualAtFirst) {
   for (const int ranks : {1, 2, 3, 4, 8, 16})
     for (const std::int64_t n : {0, 1, 7, 1000, 644'809}) {
-      std::int64_t end = 0;
-      for (int rank = 0; rank < ranks; ++rank) {
-        const auto own = cuda::own_points(n, rank, ranks);
-        EXPECT_EQ(own.first, end);
-        EXPECT_GE(own.count(), 0);
-        end = own.last;
-      }
-      EXPECT_EQ(end, n);
+      const auto shares = cuda::equal_shares(n, ranks);
+      ASSERT_EQ(std::ssize(shares), ranks);
+      expect_all_covered(shares, n);
+      for (const auto& share : shares) EXPECT_LE(std::abs(share.count() - n / ranks), 1);
     }
-  // 0.03 + 0.97 * x = 0.97 * (1 - x): x = 47 / 97.
-  EXPECT_EQ(cuda::own_points(9700, 0, 2).last, 4700);
+}
+
+/// GPUs of different speed, and rows that take different time, end with equal times.
+TEST(Shares, MoveUntilAllTakeEquallyLong) {
+  Image everywhere(100, 400, ScalarType::u8);
+  for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
+  const Points points(make_grid(everywhere, 1));
+  const double speed[] = {1, 2, 1.2, 0.9};
+  auto shares = cuda::equal_shares(points.size(), 4);
+  std::vector<double> seconds(4);
+  for (int frame = 0; frame < 60; ++frame) {
+    for (int rank = 0; rank < 4; ++rank) {
+      seconds[rank] = 0;
+      for (std::int64_t i = shares[rank].first; i < shares[rank].last; ++i)
+        seconds[rank] += (i < points.size() / 2 ? 1 : 1.7) / speed[rank];
+    }
+    const auto before = std::exchange(shares, cuda::balanced(points, shares, seconds));
+    expect_all_covered(shares, points.size());
+    for (int rank = 1; rank < 4; ++rank)
+      EXPECT_LE(std::abs(shares[rank].first - before[rank].first), 100 * (cuda::kLargestMove + 1));
+  }
+  const auto [least, most] = std::ranges::minmax(seconds);
+  EXPECT_LT(most, 1.01 * least);
+}
+
+TEST(Shares, StayWhereNothingIsKnown) {
+  Image everywhere(100, 40, ScalarType::u8);
+  for (int y = 0; y < 40; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
+  const Points points(make_grid(everywhere, 1));
+  const auto shares = cuda::equal_shares(points.size(), 2);
+  EXPECT_EQ(cuda::balanced(points, shares, {0, 1})[0].last, shares[0].last);
+  EXPECT_EQ(cuda::balanced(points, {{0, 0}, {0, 4000}}, {1, 1})[0].last, 0);
 }
 
 TEST(Shares, KnowTheRowsAroundThem) {
@@ -50,7 +90,7 @@ TEST(Shares, KnowTheRowsAroundThem) {
     for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;
   const Points points(make_grid(roi, 1));
   const auto row_of = [&](std::int64_t point) { return points.node_of[point] / points.grid.nx; };
-  constexpr int reach = kernels::kIslandReach;
+  constexpr int reach = kernels::kIslandReach + cuda::kLargestMove;
   for (const kernels::PointRange own : {kernels::PointRange{0, 17}, {1000, 1020}, {700, 1555}, {9, 9}}) {
     const auto known = cuda::known_points(points, own);
     for (std::int64_t i = 0; i < points.size(); ++i) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <dic/error.hpp>
 #include <dic/kernels/peer.hpp>
+#include <future>
 #include <mutex>
 #include <set>
 #include <span>
@@ -27,18 +28,22 @@ struct FrameCopies final : Frame {
 
 class DeviceResult final : public Result {
  public:
-  DeviceResult(int device, DeviceField field, std::shared_ptr<const DeviceFrame> frame)
-      : device_(device), field_(std::move(field)), frame_(std::move(frame)) {}
+  /// made: when everything is queued that writes the field.
+  DeviceResult(int device, std::shared_ptr<const DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
+               std::future<void> made)
+      : device_(device), field_(std::move(field)), frame_(std::move(frame)), made_(std::move(made)) {}
 
   Measured fetch(Field memory) override {
+    made_.get();
     const kernels::DeviceScope scope(device_);
-    return field_.read(*frame_, std::move(memory));
+    return field_->read(*frame_, std::move(memory));
   }
 
  private:
   int device_;  ///< the first
-  DeviceField field_;
+  std::shared_ptr<const DeviceField> field_;
   std::shared_ptr<const DeviceFrame> frame_;
+  std::future<void> made_;
 };
 
 /// Queued work reads frames: their memory may be used again after what is queued at the end of the scope.
@@ -66,15 +71,53 @@ class Reading {
   std::span<const Side> sides_;
 };
 
+void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceField& field) {
+  const auto& points = reference.points();
+  auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
+  const RefineOptions& refine = bench.options.refine;
+  const ImageView& picture = reference.frame().picture;
+  const auto stream = bench.judging.handle();
+  kernels::launch_explain_lost(points, tracked, refine.subset / 2, picture.width, picture.height,
+                               bench.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)),
+                               stream);
+  if (bench.options.noise >= 0)
+    kernels::upload(field.noise(), &bench.options.noise, sizeof(double), bench.judging);
+  else
+    kernels::launch_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
+                          field.noise(), bench.memory.reserve(kernels::noise_workspace_bytes(points.count)),
+                          stream);
+  kernels::launch_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
+}
+
+void judge_field(Workbench& bench, const DeviceField& field) {
+  const kernels::DeviceGrid grid = bench.lead().points.grid();
+  const auto stream = bench.judging.handle();
+  void* memory = bench.memory.reserve(kernels::fields_workspace_bytes(grid));
+  kernels::launch_mark_outliers(grid, field.arrays(), bench.options.outliers, memory, stream);
+  kernels::launch_strain(grid, field.arrays(), bench.options.strain, memory, stream);
+}
+
+/// Queues the field of the points that were gathered, on a stream of its own.
+void make_field(Workbench& bench, const ReferenceSide& reference, const DeviceField& field) {
+  const kernels::DeviceScope scope(bench.lead().device.index);
+  kernels::Stopwatch& watch = field.memory().strain;
+  watch.start(bench.judging);
+  fill_field(bench, reference, field);
+  judge_field(bench, field);
+  watch.stop(bench.judging);
+  field.download(bench.judging);
+  bench.judged.record(bench.judging);
+}
+
 class CudaAnchor final : public Anchor {
  public:
   CudaAnchor(Workbench& bench, const FrameCopies& reference, const std::shared_ptr<const Subsets>& subsets)
-      : bench_(bench) {
+      : bench_(bench), shares_(bench.shares) {
     bench.judged.hold(bench.lead().stream);  // what lay in the memory of this anchor before
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
       const kernels::DeviceScope scope(station.device.index);
-      references_.push_back(std::make_unique<ReferenceSide>(station.points, reference.on[i], subsets,
+      references_.push_back(std::make_shared<ReferenceSide>(station.points, reference.on[i], subsets,
                                                             bench.options.refine,
                                                             station.reference_memory.lend(), station.stream));
     }
@@ -87,14 +130,19 @@ class CudaAnchor final : public Anchor {
     const int device = bench_.lead().device.index;
     const kernels::DeviceScope scope(device);
     const auto& copies = static_cast<const FrameCopies&>(*current);
-    DeviceField field(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
+    auto field =
+        std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
     const std::vector<Side> sides = sides_of(copies);
     const Reading reading(sides);
     const bool follows = std::exchange(measured_before_, false);
-    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field.memory(), stop); });
-    make_field(sides, field);
+    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field->memory(), stop); });
+    gather(sides, *field);
+    std::future<void> made = bench_.judge.tell([bench = &bench_, reference = references_.front(), field] {
+      make_field(*bench, *reference, *field);
+    });
+    balance_shares();
     measured_before_ = true;
-    return std::make_unique<DeviceResult>(device, std::move(field), copies.on.front());
+    return std::make_unique<DeviceResult>(device, std::move(field), copies.on.front(), std::move(made));
   }
 
  private:
@@ -105,12 +153,19 @@ class CudaAnchor final : public Anchor {
     return sides;
   }
 
+  void balance_shares() {
+    std::vector<double> seconds;
+    for (const auto& station : bench_.stations) seconds.push_back(station->work.take());
+    bench_.shares = shares_ = balanced(bench_.points, shares_, seconds);
+  }
+
   /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
   void measure_own(std::span<const Side> sides, int rank, bool follows, FieldMemory& watches,
                    const std::stop_token& stop) {
     const Side& side = sides[rank];
     Station& station = side.station;
     const kernels::DeviceScope scope(station.device.index);
+    side.reference.share(shares_[rank], known_points(bench_.points, shares_[rank]));
     std::int64_t trackable = 0;
     const kernels::PointStart* starts = nullptr;
     const auto timed = [&](kernels::Stopwatch& watch, const auto& stage) {
@@ -127,20 +182,9 @@ class CudaAnchor final : public Anchor {
     if (rank == 0) trackable_ = trackable;
   }
 
-  /// Queues it on a stream of its own: the next frame need not wait.
-  void make_field(std::span<const Side> sides, const DeviceField& field) {
-    auto* tracked = field.memory().tracked.reserve<kernels::TrackedPoint>(bench_.lead().points.size());
-    gather(sides, tracked);
-    kernels::Stopwatch& watch = field.memory().strain;
-    watch.start(bench_.judging);
-    fill_field(tracked, field);
-    judge_field(field);
-    watch.stop(bench_.judging);
-    field.download(bench_.judging);
-    bench_.judged.record(bench_.judging);
-  }
-
-  void gather(std::span<const Side> sides, kernels::TrackedPoint* all) {
+  /// Copies the points of all GPUs to where the field is made.
+  void gather(std::span<const Side> sides, const DeviceField& field) {
+    auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(bench_.points.size());
     for (const Side& side : sides) {
       const kernels::PointRange& own = side.reference.points().own;
       side.station.finished.hold(bench_.judging);
@@ -150,34 +194,9 @@ class CudaAnchor final : public Anchor {
     bench_.gathered.record(bench_.judging);
   }
 
-  void fill_field(kernels::TrackedPoint* tracked, const DeviceField& field) {
-    const ReferenceSide& reference = *references_.front();
-    const auto& points = reference.points();
-    const RefineOptions& refine = bench_.options.refine;
-    const ImageView& picture = reference.frame().picture;
-    const auto stream = bench_.judging.handle();
-    kernels::launch_explain_lost(points, tracked, refine.subset / 2, picture.width, picture.height,
-                                 bench_.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)),
-                                 stream);
-    if (bench_.options.noise >= 0)
-      kernels::upload(field.noise(), &bench_.options.noise, sizeof(double), bench_.judging);
-    else
-      kernels::launch_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
-                            field.noise(),
-                            bench_.memory.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-    kernels::launch_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
-  }
-
-  void judge_field(const DeviceField& field) {
-    const kernels::DeviceGrid grid = bench_.lead().points.grid();
-    const auto stream = bench_.judging.handle();
-    void* memory = bench_.memory.reserve(kernels::fields_workspace_bytes(grid));
-    kernels::launch_mark_outliers(grid, field.arrays(), bench_.options.outliers, memory, stream);
-    kernels::launch_strain(grid, field.arrays(), bench_.options.strain, memory, stream);
-  }
-
   Workbench& bench_;
-  std::vector<std::unique_ptr<ReferenceSide>> references_;  ///< by station
+  std::vector<std::shared_ptr<ReferenceSide>> references_;  ///< by station
+  Shares shares_;                                           ///< of the next frame
   std::int64_t trackable_ = 0;
   bool measured_before_ = false;
 };

@@ -29,7 +29,8 @@ class PointLists {
 
   /// Waits for the lengths; `what` names the work before them in the message of an error.
   void read(const kernels::Stream& stream, const std::string& what) {
-    kernels::download(on_host_.data(), counts_.data(), names * sizeof(std::int32_t), stream);
+    kernels::launch_store_counts(count(Name{}), names, static_cast<std::int32_t*>(on_host_.data()),
+                                 stream.handle());
     stream.synchronize(what);
   }
   /// As read last.

@@ -60,12 +60,14 @@ void PointRefinement::refine() {
   const auto& points = reference_.points();
   const std::int64_t count = station_.lists.size(PointLists::tasks);
   const auto* tasks = static_cast<const RefineTask*>(station_.tasks.data());
-  auto* results = station_.results.reserve<RefineResult>(points.own.count());
+  auto* results = station_.results.reserve<RefineResult>(points.count);
+  station_.work.start(stream_);
   kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets, reference_.matrices(),
                          coefficients_, tasks, count, results, stream_.handle());
   kernels::launch_accept(points, tasks, results, count, reference_.tracked(),
                          station_.fresh.reserve<std::uint8_t>(points.count),
                          station_.lists.count(PointLists::fresh), stream_.handle());
+  station_.work.stop(stream_);
 }
 
 /// Copies what is known now of points around the own ones. The others do not touch them before all ranks have

@@ -19,12 +19,8 @@ std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
 
 }  // namespace
 
-DevicePoints::DevicePoints(const Points& points, const kernels::PointRange& own,
-                           const kernels::PointRange& known, const kernels::Stream& stream)
-    : size_(points.size()),
-      own_(own),
-      known_(known),
-      grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr} {
+DevicePoints::DevicePoints(const Points& points, const kernels::Stream& stream)
+    : size_(points.size()), grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr} {
   grid_.inside = uploaded(inside_, points.grid.inside, stream);
   uploaded(point_at_, narrowed(points.point_at), stream);
   uploaded(node_of_, narrowed(points.node_of), stream);
@@ -35,9 +31,7 @@ kernels::GridPoints DevicePoints::points() const {
           .ny = grid_.ny,
           .point_at = static_cast<const std::int32_t*>(point_at_.data()),
           .node_of = static_cast<const std::int32_t*>(node_of_.data()),
-          .count = size_,
-          .own = own_,
-          .known = known_};
+          .count = size_};
 }
 
 ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,

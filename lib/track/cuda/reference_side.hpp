@@ -14,11 +14,10 @@
 
 namespace dic::track::cuda {
 
-/// A grid's points in device memory. own, known: see kernels::GridPoints.
+/// A grid's points in device memory.
 class DevicePoints {
  public:
-  DevicePoints(const Points& points, const kernels::PointRange& own, const kernels::PointRange& known,
-               const kernels::Stream& stream);
+  DevicePoints(const Points& points, const kernels::Stream& stream);
 
   std::int64_t size() const { return size_; }
   kernels::DeviceGrid grid() const { return grid_; }
@@ -27,7 +26,6 @@ class DevicePoints {
 
  private:
   std::int64_t size_;
-  kernels::PointRange own_, known_;
   kernels::DeviceGrid grid_;
   kernels::DeviceBuffer inside_, point_at_, node_of_;
 };
@@ -50,6 +48,11 @@ class ReferenceSide {
   CoarseReference& coarse(const kernels::Stream& stream);
   ImageView roi() const { return roi_; }  ///< device memory; empty = everywhere
   const kernels::GridPoints& points() const { return points_; }
+  /// Which of them are measured here, and known (see kernels::GridPoints); at first all.
+  void share(const kernels::PointRange& own, const kernels::PointRange& known) {
+    points_.own = own;
+    points_.known = known;
+  }
   const kernels::RefineReference& reference() const { return reference_; }
   const float* matrices() const { return static_cast<const float*>(memory_->matrices.data()); }
   /// Null where the points lie as in the original reference.

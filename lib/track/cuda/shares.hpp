@@ -1,12 +1,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <dic/kernels/points.hpp>
+#include <numeric>
+#include <vector>
 
 #include "track/points.hpp"
 
 namespace dic::track::cuda {
+
+/// The points of every GPU, one range after the other.
+using Shares = std::vector<kernels::PointRange>;
+
+/// Rows that may pass from one GPU to another between two frames.
+inline constexpr int kLargestMove = 8;
 
 /// GPUs, of `devices`, that are worth their steps for so many points.
 inline int ranks_for(std::int64_t points, int devices) {
@@ -14,31 +23,47 @@ inline int ranks_for(std::int64_t points, int devices) {
   return static_cast<int>(std::clamp<std::int64_t>(points / worth_a_gpu, 1, devices));
 }
 
-/// Where the share of GPU number `rank` of `ranks` begins, of n points; rank = ranks: the end. The first GPU
-/// makes the field of the whole frame, and takes so many points less.
-inline std::int64_t share_begin(std::int64_t n, int rank, int ranks) {
-  constexpr double alone = 0.03;  // of the work on a frame
-  if (rank == 0) return 0;
-  if (rank == ranks) return n;
-  const double first = std::max(0.0, (1 - (ranks - 1) * alone / (1 - alone)) / ranks);
-  const double before = first + (rank - 1) * (1 - first) / (ranks - 1);
-  return static_cast<std::int64_t>(static_cast<double>(n) * before);
+inline Shares equal_shares(std::int64_t points, int ranks) {
+  Shares shares;
+  for (int rank = 0; rank < ranks; ++rank)
+    shares.push_back({points * rank / ranks, points * (rank + 1) / ranks});
+  return shares;
 }
 
-/// The points of a GPU's share.
-inline kernels::PointRange own_points(std::int64_t n, int rank, int ranks) {
-  return {share_begin(n, rank, ranks), share_begin(n, rank + 1, ranks)};
+/// The first point of a row of nodes, or of a later one.
+inline std::int64_t first_of_row(const Points& points, std::int64_t row) {
+  return std::ranges::lower_bound(points.node_of, row * points.grid.nx) - points.node_of.begin();
 }
 
-/// Own points, and those around that decide on them.
+/// Own points, and those around that decide on them and on points that may become own ones.
 inline kernels::PointRange known_points(const Points& points, const kernels::PointRange& own) {
   if (own.count() == 0) return own;
-  const std::int64_t nx = points.grid.nx;
-  const auto first_of_row = [&](std::int64_t row) {
-    return std::ranges::lower_bound(points.node_of, row * nx) - points.node_of.begin();
-  };
-  return {first_of_row(points.node_of[own.first] / nx - kernels::kIslandReach),
-          first_of_row(points.node_of[own.last - 1] / nx + kernels::kIslandReach + 1)};
+  const auto row_of = [&](std::int64_t point) { return points.node_of[point] / points.grid.nx; };
+  constexpr int reach = kernels::kIslandReach + kLargestMove;
+  return {first_of_row(points, row_of(own.first) - reach),
+          first_of_row(points, row_of(own.last - 1) + reach + 1)};
+}
+
+/// Shares for the next frame, after GPUs took so many seconds for theirs: half the way to equal times, as far
+/// as rows may pass. Which GPU measures a point does not change the result.
+inline Shares balanced(const Points& points, const Shares& shares, const std::vector<double>& seconds) {
+  const auto idle = [](const kernels::PointRange& share) { return share.count() == 0; };
+  if (std::ranges::any_of(shares, idle) || std::ranges::min(seconds) <= 0) return shares;
+  const double total = std::reduce(seconds.begin(), seconds.end());
+  Shares out = shares;
+  std::size_t from = 0;  // the share in which a boundary of equal times lies
+  double before = 0;     // seconds of the shares before it
+  for (std::size_t rank = 1; rank < shares.size(); ++rank) {
+    const double wanted = total * static_cast<double>(rank) / static_cast<double>(shares.size());
+    while (from + 1 < shares.size() && before + seconds[from] < wanted) before += seconds[from++];
+    const double into = (wanted - before) / seconds[from] * static_cast<double>(shares[from].count());
+    const std::int64_t now = shares[rank].first, equal = shares[from].first + static_cast<std::int64_t>(into);
+    const std::int64_t row = points.node_of[now] / points.grid.nx;
+    out[rank].first = out[rank - 1].last =
+        std::clamp(now + (equal - now) / 2, first_of_row(points, row - kLargestMove),
+                   first_of_row(points, row + kLargestMove));
+  }
+  return out;
 }
 
 }  // namespace dic::track::cuda

@@ -32,8 +32,10 @@ void StartSearch::search_from(PointStart* starts) {
   const PointLists& lists = station_.lists;
   for (int step = 0; step <= kAutoSteps; ++step) {
     check_stop(stop_);
+    station_.work.start(stream_);
     search_list(whole.first, whole.second, false, starts);
     search_list(cut.first, cut.second, true, starts);
+    station_.work.stop(stream_);
     if (!automatic()) return;
     kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
     read_lists();
@@ -47,16 +49,15 @@ void StartSearch::search_list(PointLists::Name which, PointLists::Name again, bo
   const std::int64_t n = station_.lists.size(which);
   const std::int32_t* list = station_.lists[which].points;
   const int range = automatic() ? kAutoRange : bench_.options.search;
-  auto* references = station_.references.reserve<MatrixPosition>(n);
-  auto* windows = station_.windows.reserve<MatrixPosition>(n);
-  auto* peaks = station_.peaks.reserve<Peak>(n);
+  auto* references = station_.references.reserve<MatrixPosition>(points_.count);
+  auto* windows = station_.windows.reserve<MatrixPosition>(points_.count);
+  auto* peaks = station_.peaks.reserve<Peak>(points_.count);
   kernels::launch_place_windows(points_, list, n, radius_, range, starts, references, windows,
                                 stream_.handle());
   if (n > 0)
-    station_.variants.insert(station_.search.peaks({side_.reference.frame().picture, side_.current.picture,
-                                                    cut ? side_.reference.roi() : ImageView{}, cut},
-                                                   {references, windows, n, 2 * radius_ + 1, range}, peaks,
-                                                   stream_));
+    station_.variants.insert(station_.search.peaks(
+        {side_.reference.frame().picture, side_.current.picture, side_.reference.roi(), cut},
+        {references, windows, n, 2 * radius_ + 1, range}, peaks, stream_));
   kernels::launch_take_peaks(list, n, peaks, range, automatic(), starts, station_.lists[again],
                              stream_.handle());
 }

@@ -47,7 +47,7 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape s
   job.reference.pictures = descriptions;
   job.reference.positions = references;
   job.search.pictures = descriptions + 1;
-  if (!pictures.roi.empty()) job.masks = descriptions + 2;
+  if (pictures.cut && !pictures.roi.empty()) job.masks = descriptions + 2;
   job.search.positions = windows;
   job.search.extent = {1, pictures.current.height, pictures.current.width};
   job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;

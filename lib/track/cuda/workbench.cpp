@@ -17,28 +17,28 @@ std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
     const kernels::DeviceScope scope(index);
     for (int other = 0; other < ranks; ++other)
       if (devices[other].index != index) kernels::allow_peer_access(devices[other].index);
-    stations.push_back(std::make_unique<Station>(rank, options, points, devices[rank],
-                                                 own_points(points.size(), rank, ranks)));
+    stations.push_back(std::make_unique<Station>(rank, options, points, devices[rank]));
   }
   return stations;
 }
 
 }  // namespace
 
-Station::Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d,
-                 const kernels::PointRange& own)
+Station::Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d)
     : rank(number),
       device(d),
       upload(d.index, options.refine.interpolation),
-      points(on_host, own, known_points(on_host, own), stream),
+      points(on_host, stream),
       search(d) {
   lists.reserve(on_host.size(), stream);
 }
 
-Workbench::Workbench(const TrackOptions& o, const Points& points, const std::vector<kernels::Device>& devices)
+Workbench::Workbench(const TrackOptions& o, const Points& p, const std::vector<kernels::Device>& devices)
     : options(o),
-      stations(open_stations(o, points, devices)),
+      points(p),
+      stations(open_stations(o, p, devices)),
       crew(static_cast<int>(stations.size())),
+      shares(equal_shares(p.size(), static_cast<int>(stations.size()))),
       coarse(lead().search) {}
 
 Workbench::~Workbench() = default;

@@ -6,16 +6,47 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/crew.hpp"
+#include "core/worker.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_field.hpp"
 #include "track/cuda/point_lists.hpp"
 #include "track/cuda/reference_side.hpp"
+#include "track/cuda/shares.hpp"
 #include "track/cuda/subset_search.hpp"
 
 namespace dic::track::cuda {
+
+/// How long a GPU works on points of its own.
+class Workload {
+ public:
+  void start(const kernels::Stream& stream) {
+    add();
+    watch_.start(stream);
+  }
+  /// The host waits for the stream before it starts or takes again.
+  void stop(const kernels::Stream& stream) {
+    watch_.stop(stream);
+    stopped_ = true;
+  }
+  /// Seconds since it was taken last.
+  double take() {
+    add();
+    return std::exchange(seconds_, 0.0);
+  }
+
+ private:
+  void add() {
+    if (std::exchange(stopped_, false)) seconds_ += watch_.seconds();
+  }
+
+  kernels::Stopwatch watch_;
+  bool stopped_ = false;
+  double seconds_ = 0;
+};
 
 /// A GPU that searches and refines its own points, and the memory that it works in.
 struct Station {
@@ -24,6 +55,7 @@ struct Station {
   kernels::Stream stream;   ///< of searches and refinements
   kernels::Event accepted;  ///< the last results of own points
   kernels::Event finished;  ///< a frame's own points
+  Workload work;
   FrameUpload upload;
   DevicePoints points;
   SubsetSearch search;
@@ -37,16 +69,17 @@ struct Station {
   Pool<ReferenceMemory> reference_memory;
   std::set<std::string> variants;  ///< that ran
 
-  Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d,
-          const kernels::PointRange& own);
+  Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d);
 };
 
 /// What the anchors of one backend share. Every GPU searches and refines its own points, and hears from the
 /// others what it needs to know of the points around; the first makes the field of them all.
 struct Workbench {
   const TrackOptions options;
+  const Points& points;
   std::vector<std::unique_ptr<Station>> stations;  ///< at least one
   Crew crew;                                       ///< a rank for every station
+  Shares shares;                                   ///< that suited the last frame
 
   // On the first GPU.
   DeviceCoarseSearch coarse;
@@ -56,6 +89,7 @@ struct Workbench {
   kernels::Event judged;         ///< a frame
   kernels::DeviceBuffer memory;  ///< for launches that need some
   Pool<FieldMemory> field_memory;
+  Worker judge;  ///< queues fields, while the next frame begins; ends before all else
 
   Workbench(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices);
   ~Workbench();

@@ -62,6 +62,10 @@ struct PointList {
   std::int32_t* count = nullptr;
 };
 
+/// Queues writing n counts, at most 32, to pinned memory. Other than a copy, it does not wait for those of
+/// whole fields that are under way.
+void launch_store_counts(const std::int32_t* counts, int n, std::int32_t* on_host, StreamHandle stream);
+
 /// Queues writing into the subsets which of `count` points could not be followed up to this reference.
 void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
                       StreamHandle stream);

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace dic {
+
+/// A thread that does what it is told, one thing after the other.
+class Worker {
+ public:
+  Worker() : thread_([this] { work(); }) {}
+  /// Finishes what was told.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// The future is ready when the task is done, and throws what it threw.
+  std::future<void> tell(std::function<void()> task);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::packaged_task<void()>> tasks_;
+  bool quit_ = false;
+  std::thread thread_;
+};
+
+}  // namespace dic
