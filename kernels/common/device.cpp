@@ -134,34 +134,37 @@ void release(void* memory, MemoryKind kind) {
     cudaFreeHost(memory);
 }
 
+/// Left free for the driver, and for pages of what does not fit.
+constexpr std::size_t kept_free = std::size_t{256} << 20;
+
 bool host_has(std::size_t bytes) {
   const auto pages = static_cast<std::size_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
   return bytes <= pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 /// Memory of the host that the device takes in page by page as it needs them: what does not fit the device is
-/// slow, but works. Null where device or host cannot do this.
+/// slow, but works. Null where it fits, and where device or host cannot do this.
 void* allocate_paged(std::size_t bytes) {
   int device = 0, pages = 0;
+  if (bytes + kept_free <= free_memory()) return nullptr;
   check(cudaGetDevice(&device), "Reading the current device");
   check(cudaDeviceGetAttribute(&pages, cudaDevAttrConcurrentManagedAccess, device),
         "Reading the properties of the device");
   void* memory = nullptr;
-  if (!pages || !host_has(bytes) || cudaMallocManaged(&memory, bytes) != cudaSuccess) return nullptr;
+  if (!pages || !host_has(bytes) || cudaMallocManaged(&memory, bytes) != cudaSuccess) {
+    cudaGetLastError();  // so that a later, healthy call does not report it
+    return nullptr;
+  }
   return memory;
 }
 
 void* allocate(std::size_t bytes, MemoryKind kind) {
   void* memory = nullptr;
-  const bool device = kind == MemoryKind::device;
-  const cudaError_t code =
-      device ? cudaMalloc(&memory, bytes) : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
-  if (device && code == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // so that a later, healthy call does not report it
-    memory = allocate_paged(bytes);
-  }
-  if (!memory)
-    check(code, "Allocating " + std::to_string(bytes) + " bytes" + (device ? "" : " of page-locked memory"));
+  if (kind == MemoryKind::pinned)
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable),
+          "Allocating " + std::to_string(bytes) + " bytes of page-locked memory");
+  else if (!(memory = allocate_paged(bytes)))
+    check(cudaMalloc(&memory, bytes), "Allocating " + std::to_string(bytes) + " bytes");
   return memory;
 }
 

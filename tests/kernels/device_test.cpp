@@ -71,7 +71,7 @@ TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
 TEST_F(Device, memory_that_a_device_does_not_have_lies_on_the_host) {
   DeviceBuffer others, memory;
   const Stream stream;
-  others.reserve(kernels::free_memory() - (std::size_t{128} << 20));
+  others.reserve(kernels::free_memory() - (std::size_t{300} << 20));
   constexpr std::size_t bytes = std::size_t{512} << 20;
   kernels::fill(memory.reserve(bytes), 7, bytes, stream.handle());
   std::vector<std::uint8_t> values(bytes);

@@ -234,10 +234,10 @@ TEST_F(TrackOnGpu, TwoTrackersOnTwoThreadsDoNotDisturbEachOther) {
 }
 
 TEST_F(TrackOnGpu, WhatDoesNotFitTheDeviceIsMeasuredAllTheSame) {
-  const auto frames = frames_of(speckle(800, 700, {0, 0.5, 1}, {.u = 2.3, .v = 0.4}));
+  const auto frames = frames_of(speckle(1600, 1400, {0, 0.5, 1}, {.u = 2.3, .v = 0.4}));
   const TrackOptions options = options_with(21, 2);
   const auto wanted = track_on("cuda", options, frames, {});
-  constexpr std::size_t left = 48 << 20;  // the points alone take more
+  constexpr std::size_t left = 300 << 20;  // the points alone take more
   kernels::DeviceBuffer others;
   others.reserve(kernels::free_memory() - left);
   const auto fields = track_on("cuda", options, frames, {});
