@@ -68,18 +68,6 @@ TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
   EXPECT_EQ(std::memcmp(from.data(), to.data(), count * sizeof(int)), 0);
 }
 
-TEST_F(Device, memory_that_a_device_does_not_have_lies_on_the_host) {
-  DeviceBuffer others, memory;
-  const Stream stream;
-  others.reserve(kernels::free_memory() - (std::size_t{300} << 20));
-  constexpr std::size_t bytes = std::size_t{512} << 20;
-  kernels::fill(memory.reserve(bytes), 7, bytes, stream.handle());
-  std::vector<std::uint8_t> values(bytes);
-  kernels::download(values.data(), memory.data(), bytes, stream);
-  stream.synchronize("downloading");
-  EXPECT_EQ(std::ranges::count(values, 7), std::ssize(values));
-}
-
 TEST_F(Device, memory_that_no_one_has_is_an_error_that_says_what_helps) {
   try {
     DeviceBuffer().reserve(std::size_t{1} << 50);
