@@ -168,9 +168,12 @@ void OutputFile::create_series(const std::string& name, const Shape& item, hid_t
   chunk.insert(chunk.end(), item.begin(), item.end());
   const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
-  check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any), link_creation(check), creation,
-                   H5P_DEFAULT),
-        H5Dclose);
+  // Fields go past the cache of chunks, which would clear and copy them.
+  const Handle access = check(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  if (!item.empty()) check(H5Pset_chunk_cache(access, 1, 0, H5D_CHUNK_CACHE_W0_DEFAULT));
+  series_[name] = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
+                                   link_creation(check), creation, access),
+                        H5Dclose);
 }
 
 void OutputFile::create_text_series(const std::string& name) {
@@ -180,7 +183,7 @@ void OutputFile::create_text_series(const std::string& name) {
 
 void OutputFile::append_item(const std::string& name, hid_t type, const void* item) {
   const Calls check(path_, *error_);
-  const Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  const Handle& dataset = series_.at(name);
   const Handle old_space = check(H5Dget_space(dataset), H5Sclose);
   std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(old_space)));
   H5Sget_simple_extent_dims(old_space, shape.data(), nullptr);
@@ -210,6 +213,7 @@ void OutputFile::flush() {
 
 void OutputFile::close() {
   const Calls check(path_, *error_);
+  series_.clear();
   const bool closed = file_.close();
   check(closed && *error_ == 0 ? 0 : -1);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -112,6 +113,7 @@ class OutputFile {
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
+  std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
 };
 
 }  // namespace dic::hdf5

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <limits>
+#include <tuple>
 
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
@@ -61,6 +63,7 @@ struct VtkHdfWriter::Impl {
   std::string length_unit, strain_measure;
   std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
   std::int64_t steps = 0;
+  std::tuple<std::vector<double>, std::vector<float>> scratch;  // kept: new pages cost more than the numbers
 
   Impl(const std::filesystem::path& path, const ResultInfo& info)
       : target(path),
@@ -165,19 +168,25 @@ struct VtkHdfWriter::Impl {
   /// An empty array (strain that was not computed) becomes NaN.
   template <typename T>
   void append_values(const std::string& name, Kind kind, const std::vector<T>& values) {
-    std::vector<T> scaled = values;
-    scaled.resize(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());
-    if (kind == Kind::length)
-      for (T& value : scaled) value = static_cast<T>(value * length_factor);
-    file.append(kPointData + name, scaled.data());
+    const double factor = kind == Kind::length ? length_factor : 1;
+    const bool as_they_are = factor == 1 && values.size() == grid.inside.size();
+    file.append(kPointData + name, as_they_are ? values.data() : scaled(values, factor));
+  }
+  template <typename T>
+  const T* scaled(const std::vector<T>& values, double factor) {
+    auto& out = std::get<std::vector<T>>(scratch);
+    out.assign(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());
+    std::ranges::transform(values, out.begin(), [&](T value) { return static_cast<T>(value * factor); });
+    return out.data();
   }
 
   void append_displacement(const Field& field) {
-    std::vector<double> vectors;
-    vectors.reserve(3 * field.u.size());
+    auto& vectors = std::get<std::vector<double>>(scratch);
+    vectors.resize(3 * field.u.size());
     for (std::size_t k = 0; k < field.u.size(); ++k) {
-      const double z = std::isnan(field.u[k]) ? field.u[k] : 0;
-      vectors.insert(vectors.end(), {field.u[k] * length_factor, -field.v[k] * length_factor, z});
+      vectors[3 * k] = field.u[k] * length_factor;
+      vectors[3 * k + 1] = -field.v[k] * length_factor;
+      vectors[3 * k + 2] = std::isnan(field.u[k]) ? field.u[k] : 0;
     }
     file.append(kPointData + "displacement", vectors.data());
   }
