@@ -145,6 +145,9 @@ void add_bench_track(CLI::App& bench) {
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--search", options.search, "Search range, px; -1 = automatic");
+  add_choice(command, "--reference-strategy", options.reference_strategy,
+             {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
+             "What the frames of a sequence are compared with");
   command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
   command.add_option("--frames", *frames, "Then track a sequence of so many frames");
   command.callback([shape, frames] {

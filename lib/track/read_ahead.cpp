@@ -40,9 +40,10 @@ void ReadAhead::request() {
       std::async(std::launch::async, [this, index = next_request_++] { return read(source_, index); }));
 }
 
-int frames_ahead(const FrameSource& source) {
+int frames_ahead(const FrameSource& source, bool cores_are_free) {
   if (!source.reads_in_parallel()) return 1;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 8);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return cores_are_free ? std::clamp(cores - 2, 1, 32) : std::clamp(cores / 4, 1, 8);
 }
 
 }  // namespace dic

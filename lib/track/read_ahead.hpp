@@ -35,7 +35,8 @@ class ReadAhead {
   std::deque<std::future<std::optional<Frame>>> pending_;
 };
 
-/// Frames to read ahead on this machine: a quarter of its cores decodes, at most 8 pictures wait.
-int frames_ahead(const FrameSource& source);
+/// Frames to read ahead on this machine. A quarter of its cores decodes, or nearly all of them where they
+/// have nothing else to do; at most 8, or 32, pictures wait.
+int frames_ahead(const FrameSource& source, bool cores_are_free);
 
 }  // namespace dic

@@ -1,18 +1,17 @@
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
 #include <dic/track.hpp>
 #include <dic/track_stream.hpp>
-#include <exception>
+#include <future>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "track/read_ahead.hpp"
+#include "track/frame_feeder.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 #include "track/stopwatch.hpp"
@@ -22,24 +21,6 @@ namespace dic {
 namespace {
 
 using track::Stopwatch;
-
-constexpr int kInside = 4;  // frames that are measured, or wait for that or to be written
-
-std::string describe(ImageView picture) {
-  return std::to_string(picture.width) + "x" + std::to_string(picture.height) + " px of type " +
-         std::string(to_string(picture.type));
-}
-
-// Why the frame cannot be compared with the reference; empty where it can.
-std::string mismatch(const Frame& frame, ImageView reference) {
-  if (!frame.error.empty()) return frame.error;
-  const ImageView current = frame.image;
-  if (current.width == reference.width && current.height == reference.height &&
-      current.type == reference.type)
-    return "";
-  return frame.name + " is " + describe(current) + ", the reference " + describe(reference) +
-         ": frames of one run share size and bit depth; leave it out or convert it.";
-}
 
 // Mean and standard deviation over the points with values.
 template <typename T>
@@ -83,6 +64,7 @@ class Run {
     } catch (const FileError&) {  // from writing: nothing more can be written
       throw;
     } catch (...) {
+      summary_.interrupted = true;
       if (results_.begun()) finish();
       throw;
     }
@@ -104,9 +86,10 @@ class Run {
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
     summary_.reference = first_is_reference ? source_->name(0) : job_.reference;
     summary_.output = job_.output;
-    load_seconds_ = watch.seconds();
+    reference_seconds_ = load_seconds_ = watch.seconds();
     report("prepare", 0);
-    stream_.emplace(job_.options, reference_, job_.roi, TrackStream::Callback(), kInside);
+    stream_.emplace(job_.options, reference_, job_.roi, TrackStream::Callback(),
+                    FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
     info_ = describe_result();
   }
@@ -117,35 +100,21 @@ class Run {
         "): give the reference and at least one frame more, or name the reference with --reference.");
   }
 
-  /// Frames are decoded, measured and written at the same time: some are always inside the stream.
+  /// Frames are decoded, measured and written at the same time.
   void track_all() {
-    ReadAhead frames(*source_, first_current_, frames_ahead(*source_));
-    const std::stop_callback interrupt(stop_, [this] { stream_->cancel(); });
-    bool more = true;
-    do {
-      while (more && !stop_.stop_requested() && std::ssize(inside_) < kInside) more = start_next(frames);
-    } while (!inside_.empty() && finish_next());
+    const bool on_gpu = stream_->device() != "cpu";
+    FrameFeeder feeder(*source_, first_current_, frames_ahead(*source_, on_gpu), reference_, *stream_);
+    const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
+    while (std::optional<Frame> frame = feeder.next()) {
+      if (!finish(std::move(*frame))) break;
+      load_seconds_ = reference_seconds_ + feeder.waited_seconds();
+    }
     summary_.interrupted = stop_.stop_requested();
     if (!summary_.interrupted && summary_.frames.empty()) throw_too_few();
   }
 
-  /// False where there is no further frame.
-  bool start_next(ReadAhead& frames) {
-    const Stopwatch waiting;
-    std::optional<Frame> frame = frames.next();
-    load_seconds_ += waiting.seconds();
-    if (!frame) return false;
-    frame->error = mismatch(*frame, reference_);
-    if (frame->error.empty()) stream_->push(frame->image);
-    if (stop_.stop_requested()) stream_->cancel();
-    inside_.push_back(std::move(*frame));
-    return true;
-  }
-
   /// False where the run was interrupted before the frame was measured.
-  bool finish_next() {
-    Frame frame = std::move(inside_.front());
-    inside_.pop_front();
+  bool finish(Frame frame) {
     const int number = static_cast<int>(frame.index - first_current_ + 1);
     FrameSummary entry;
     if (frame.error.empty()) {
@@ -168,8 +137,10 @@ class Run {
     report("write", number);
     const Stopwatch writing;
     if (!results_.begun()) results_.begin(info_);
+    auto summary = std::async(std::launch::async,
+                              [&] { return summarize(info_.grid, result.field, info_.length_factor()); });
     results_.add(result.field, frame.image, number, frame.name);
-    FrameSummary entry = summarize(stream_->grid(), result.field, info_.length_factor());
+    FrameSummary entry = summary.get();
     entry.noise = result.noise;
     entry.seconds = result.seconds.measuring() + writing.seconds();
     write_seconds_ += writing.seconds();
@@ -220,10 +191,10 @@ class Run {
   std::int64_t first_current_ = 0;
   Image reference_;
   std::optional<TrackStream> stream_;
-  std::deque<Frame> inside_;  ///< read, and not written yet; those without an error are in the stream
   ResultInfo info_;
   TrackSummary summary_;
   std::int64_t points_done_ = 0;
+  double reference_seconds_ = 0;  ///< of load_seconds_
   double load_seconds_ = 0;
   double write_seconds_ = 0;
   StageSeconds measuring_;  ///< of all frames

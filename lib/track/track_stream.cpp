@@ -105,7 +105,7 @@ struct TrackStream::Impl {
     waiting.clear();
   }
   void fail(std::exception_ptr error) {
-    failure = std::move(error);
+    if (!failure) failure = std::move(error);
     forget_waiting();
   }
   void rethrow_failure() const {

@@ -59,8 +59,8 @@ TEST(ReadAhead, GivesAllFramesInOrderAndReadsSeveralAtOnce) {
 
 TEST(ReadAhead, ReadsOneAtATimeWhereTheSourceWantsThat) {
   Source source(false, false);
-  EXPECT_EQ(frames_ahead(source), 1);
-  expect_all_in_order(source, frames_ahead(source));
+  EXPECT_EQ(frames_ahead(source, true), 1);
+  expect_all_in_order(source, frames_ahead(source, true));
   EXPECT_EQ(source.most_readers, 1);
 }
 

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <dic/image.hpp>
+#include <dic/track_stream.hpp>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include "track/read_ahead.hpp"
+
+namespace dic {
+
+/// Reads frames and pushes them into a stream, on a thread of its own, a few frames ahead of the one that
+/// takes the results.
+class FrameFeeder {
+ public:
+  static constexpr int kAhead = 3;                    ///< frames that were pushed and not asked for
+  static constexpr int kStreamCapacity = kAhead + 2;  ///< one comes, one is waited for: no push ever waits
+
+  /// Begins with frame number `first`; what is passed must outlive this object. `readers`: see ReadAhead.
+  FrameFeeder(FrameSource& source, std::int64_t first, int readers, ImageView reference, TrackStream& stream);
+
+  /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
+  /// what ended the reading, after the frames before it.
+  std::optional<Frame> next();
+  /// Takes no further frames, and cancels the stream.
+  void stop();
+  /// Seconds that were spent waiting for frames to be read.
+  double waited_seconds() const;
+
+ private:
+  void feed(const std::stop_token& stop);
+  bool wait_for_room(const std::stop_token& stop);
+  bool feed_next(const std::stop_token& stop);
+
+  ImageView reference_;
+  TrackStream& stream_;
+  ReadAhead reader_;
+
+  mutable std::mutex mutex_;  ///< of all that follows
+  std::condition_variable_any changed_;
+  std::deque<Frame> frames_;
+  double waited_seconds_ = 0;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+
+  std::jthread thread_;  ///< declared last: ends first
+};
+
+}  // namespace dic
