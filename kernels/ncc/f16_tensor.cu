@@ -9,80 +9,157 @@ namespace {
 constexpr int most_bits =
     12;  ///< differences from the middle of the range then fit the 11 bits of a half float
 
+/// Two elements less the middle of the range, as multiples of 2^-24: those are the bits of the difference,
+/// read as a half float.
+__device__ inline __half2 less_middle(Word elements, int middle) {
+  const Word middle_bits = static_cast<Word>(middle) * 0x10001u, below_bits = middle_bits - 0x10001u;
+  const Word above = elements & below_bits, below = ~elements & middle_bits;
+  return __hsub2(reinterpret_cast<const __half2&>(above), reinterpret_cast<const __half2&>(below));
+}
+__device__ inline Word bits_of(__half2 value) { return reinterpret_cast<const Word&>(value); }
+
 /// Pictures of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
 /// middle of the range, those of the reference less a value close to their mean, so that what the f32 sums
-/// round away is small beside the covariance.
+/// round away is small beside the covariance. All are multiples of 2^-24.
 struct HalfMethod {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
-  static constexpr bool converts_window = true;
-  static constexpr std::array shapes{WarpShape16{5, true}, WarpShape16{2, false}, WarpShape16{4, false},
-                                     WarpShape16{6, false}, WarpShape16{8, false}};
+  static constexpr bool converts = true;
+  static constexpr int most_warps = 4, most_tiles = 8;
+  static constexpr WarpShape16 shapes[]{
+      WarpShape16{8, false, 36, 20},       WarpShape16{8, false, 52, 36, true},
+      WarpShape16{8, false, 68, 36, true}, WarpShape16{9, true, 36, 20},
+      WarpShape16{9, true, 52, 36, true},  WarpShape16{2, false, 0, 0, true},
+      WarpShape16{4, false, 0, 0, true},   WarpShape16{6, false, 0, 0, true},
+      WarpShape16{8, false, 0, 0, true}};
+  /// Shared memory leaves room for some 12 warps.
+  __host__ __device__ static constexpr int least_blocks(const WarpShape16& shape) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return shape.tiles < 8 ? 3 : 2;
+#else
+    return shape.tiles < 8 ? 4 : 3;
+#endif
+  }
+
   struct ReferenceSums {
-    int sum;  ///< of the operands
-    std::int64_t variation;
-    int origin;
+    ReferenceSums16 of;
+    Word most, least;  ///< elements
+
+    __device__ void add(const ReferenceSums& other) {
+      of.add(other.of);
+      most = max(most, other.most);
+      least = min(least, other.least);
+    }
   };
+
+  /// Of a row that a lane reads from 4 elements before the first one on: those of the row before are zero.
+  static int reference_words(int copied, int k_words, int width) {
+    return std::max({copied, k_words + 2, (width + 8 + 7) / 8 * 4});
+  }
+  /// Two copies of the reference, half the banks apart; scores take their place.
+  static void lay_out(const NccJob& job, Cut16& cut) {
+    const int stride = cut.k.reference_stride;
+    cut.operand_chunks = Divisor(stride * 4 / chunk_bytes);
+    cut.copy_at = (cut.k.rows + 1) * stride;
+    while (cut.copy_at % 32 != 16) cut.copy_at += 4;
+    cut.staged_at = std::max(2 * (cut.copy_at + zeros_around), cut.tile_words);
+    cut.window_at = cut.staged_at + job.reference.height * stride;
+  }
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
 
-  /// Window elements become multiples of 2^-24: those are the bits of the difference from the middle of the
-  /// range, read as a half float. What was not copied becomes finite.
-  __device__ static void to_operands(const StagedReference& reference, const ReferenceSums& sums,
-                                     uint4* window, int words, int middle) {
-    const Word middle_bits = static_cast<Word>(middle) * 0x10001u, below_bits = middle_bits - 0x10001u;
-    const auto to_halves = [=](Word& elements) {
-      asm("sub.f16x2 %0, %1, %2;"
-          : "=r"(elements)
-          : "r"(elements & below_bits), "r"(~elements & middle_bits));
-    };
-    constexpr int at_once = 4;  // loads in flight: stores to the same memory keep the compiler from it
-    const int chunks = words / 4, threads = static_cast<int>(blockDim.x);
-    for (int first = threadIdx.x; first < chunks; first += at_once * threads) {
+  /// Returns the sums of the warp.
+  template <bool wanted>
+  __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
+                                                const StagedReference& reference, int stride,
+                                                const Memory16& memory) {
+    Word sum = 0, low = 0, high = 0, most = 0, least = ~0u;
+    chunks.visit(reference.height, stride, [&](int at) {
+      const uint4 raw = reinterpret_cast<const uint4&>(memory.staged[at]);
+      const Word words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const Word mask = chunks.masks[i], elements = words[i] & mask;
+        add_elements(elements, sum, low, high);
+        most = __vmaxu2(most, elements);
+        least = __vminu2(least, elements | ~mask);
+      }
+    });
+    constexpr unsigned all = 0xffffffffu;
+    return {ReferenceSums16::of_warp(sum, low + (std::uint64_t{high} << 8)),
+            __reduce_max_sync(all, max(most & 0xffffu, most >> 16)),
+            __reduce_min_sync(all, min(least & 0xffffu, least >> 16))};
+  }
+
+  /// What was not copied becomes finite: it meets zeros.
+  __device__ static void convert_window(const Cut16& cut, const Memory16& memory, int middle) {
+    const auto convert = [=](Word& elements) { elements = bits_of(less_middle(elements, middle)); };
+    const auto convert_chunks = [&]<int at_once>(uint4* chunks) {  // loads in flight: stores would stop them
       uint4 chunk[at_once];
 #pragma unroll
-      for (int i = 0; i < at_once; ++i)
-        if (first + i * threads < chunks) chunk[i] = window[first + i * threads];
+      for (int i = 0; i < at_once; ++i) chunk[i] = chunks[i * blockDim.x];
 #pragma unroll
       for (int i = 0; i < at_once; ++i) {
-        if (first + i * threads >= chunks) break;
-        to_halves(chunk[i].x), to_halves(chunk[i].y), to_halves(chunk[i].z), to_halves(chunk[i].w);
-        window[first + i * threads] = chunk[i];
+        convert(chunk[i].x), convert(chunk[i].y), convert(chunk[i].z), convert(chunk[i].w);
+        chunks[i * blockDim.x] = chunk[i];
       }
-    }
-    const int origin = sums.origin;
-    reference.for_each_word(threadIdx.x, blockDim.x, [=](Word& elements, Word mask) {
-      const auto operand = [&](Word element) {
-        return static_cast<float>(static_cast<int>(element) - origin);
-      };
-      const __half2 halves = __floats2half2_rn(operand(elements & 0xffffu), operand(elements >> 16));
-      elements = reinterpret_cast<const Word&>(halves) & mask;
+    };
+    constexpr int at_once = 4;
+    const int count = cut.window_words / 4, threads = static_cast<int>(blockDim.x);
+    auto* const window = reinterpret_cast<uint4*>(memory.window);
+    int i = thread_of_block();
+    for (; i + (at_once - 1) * threads < count; i += at_once * threads)
+      convert_chunks.template operator()<at_once>(window + i);
+    for (; i < count; i += threads) convert_chunks.template operator()<1>(window + i);
+  }
+
+  __device__ static void convert_reference(const Cut16& cut, const ReferenceChunks& chunks,
+                                           const StagedReference& reference, int stride,
+                                           const Memory16& memory, const ReferenceSums& sums, int middle) {
+    clear_around(cut, reference, stride, memory.operands);
+    const int n = reference.height * reference.width;
+    const __half2 further = __float2half2_rn(0x1p-24f * (origin_of(n, sums) - middle));
+    const auto convert = [&](Word elements, Word mask) {
+      return bits_of(__hsub2(less_middle(elements, middle), further)) & mask;
+    };
+    const int column = chunks.column;
+    const Word mask_before = column > 0 ? reference.mask(4 * column - 1) : 0;
+    Word* const target = memory.operands + zeros_around + stride;
+    chunks.visit(reference.height, stride, [&](int at) {
+      const uint4 raw = reinterpret_cast<const uint4&>(memory.staged[at]);
+      const Word before = convert(memory.staged[column > 0 ? at - 1 : at], mask_before);
+      const uint4 even{convert(raw.x, chunks.masks[0]), convert(raw.y, chunks.masks[1]),
+                       convert(raw.z, chunks.masks[2]), convert(raw.w, chunks.masks[3])};
+      const auto shifted = [](Word left, Word right) { return __funnelshift_r(left, right, 16); };
+      reinterpret_cast<uint4&>(target[at]) = even;
+      reinterpret_cast<uint4&>(target[cut.copy_at + at]) = {shifted(before, even.x), shifted(even.x, even.y),
+                                                            shifted(even.y, even.z), shifted(even.z, even.w)};
     });
   }
 
-  /// The origin is as close to the mean as it can be with all differences within the 11 bits of a half.
-  __device__ static void sum_reference(const StagedReference& reference, ReferenceSums& out) {
-    Word sum = 0, highest = 0, lowest = ~0u;
-    std::uint64_t squares = 0;
-    reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word mask) {
-      elements &= mask;
-      highest = __vmaxu2(highest, elements);
-      lowest = __vminu2(lowest, elements | ~mask);
-      for (const Word e : {elements & 0xffffu, elements >> 16}) {
-        sum += e;
-        squares += e * e;
-      }
-    });
-    sum = warp_sum(sum), squares = warp_sum(squares);
-    constexpr unsigned all = 0xffffffffu;
-    const auto most = static_cast<int>(__reduce_max_sync(all, max(highest & 0xffffu, highest >> 16)));
-    const auto least = static_cast<int>(__reduce_min_sync(all, min(lowest & 0xffffu, lowest >> 16)));
-    const int n = reference.height * reference.width, mean = (sum + n / 2) / n;
-    constexpr int reach = 2048;
-    const int origin = max(min(mean, least + reach), most - reach);
-    if (threadIdx.x == 0)
-      out = {static_cast<int>(sum) - n * origin,
-             static_cast<std::int64_t>(n * squares - std::uint64_t{sum} * sum), origin};
+  __device__ static LaneStart16 reference_of_lane(const Cut16& cut, const StagedReference& reference,
+                                                  const Memory16& memory, int row, int shift) {
+    const int at = reference.first - shift, copy = at & 1;
+    return {.reference = memory.operands + zeros_around + copy * cut.copy_at +
+                         (1 + row) * cut.k.reference_stride + (at + copy) / 2};
+  }
+
+  /// The sum of products at the shift under the tail: products of 8 rows of the window with 8 rows of the
+  /// reference, of which those of a row with its own count.
+  __device__ static float multiply_corner(const Cut16& cut, const StagedReference& reference,
+                                          const Memory16& memory, int window_at, int part) {
+    const int lane = threadIdx.x % warp_size, group = lane / 4, word = lane % 4;
+    const int shift = window_at % 2, per_row = (reference.width + 8) / 8;
+    const Word* const of_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
+    const Word* const window = memory.window + (window_at + columns_per_warp) / 2 + word;
+    float sums[4] = {};
+    for (int row = 8 * part + group; row - group < reference.height; row += 8 * cut.parts) {
+      const Word* const a = window + (warp_size + row) * cut.k.window_stride;
+      const Word* const b = of_reference + min(row, reference.height) * cut.k.reference_stride;
+      for (int i = 0; i < per_row; ++i) multiply_8_rows(sums, a[4 * i], b[4 * i]);
+    }
+    const float own = group % 2 == 0 ? sums[0] : sums[1];
+    return warp_sum(word == group / 2 ? own : 0.0f);
   }
 
   template <typename Body>
@@ -98,17 +175,49 @@ struct HalfMethod {
 
     __device__ Reference(int n, const ReferenceSums& sums, int origin_of_window)
         : sum_of_origins(n * origin_of_window),
-          products_scale(static_cast<float>(n) * (1 << 24)),
-          sum(static_cast<float>(sums.sum)) {
-      scale = sums.variation > 0 ? inverse_root(static_cast<float>(sums.variation)) : no_score;
+          products_scale(0x1p48f * n),
+          sum(static_cast<int>(sums.of.sum) - n * origin_of(n, sums)) {
+      const auto variation =
+          static_cast<std::int64_t>(n * sums.of.squares() - std::uint64_t{sums.of.sum} * sums.of.sum);
+      scale = variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
     }
 
-    __device__ float score(float product, const WindowStatistics& window) const {
+    /// `scale`: that of the reference, or no_score.
+    __device__ float score(float product, const WindowStatistics& window, float scale) const {
       const auto window_sum = static_cast<float>(static_cast<int>(window.sum()) - sum_of_origins);
       const float covariance = products_scale * product - sum * window_sum;
       return covariance * (scale * window.inverse_root());
     }
   };
+
+ private:
+  static constexpr int zeros_around = 8;  ///< words that lanes read before the first row and after the last
+
+  /// As close to the mean as it can be with all differences within the 11 bits of a half.
+  __device__ static int origin_of(int n, const ReferenceSums& sums) {
+    constexpr int reach = 2048;
+    const int mean = __float2int_rn(__fdividef(sums.of.sum, n));
+    return max(min(mean, static_cast<int>(sums.least) + reach), static_cast<int>(sums.most) - reach);
+  }
+
+  /// Clears the rows around both copies of the reference.
+  __device__ static void clear_around(const Cut16& cut, const StagedReference& reference, int stride,
+                                      Word* operands) {
+    const auto clear = [&](int from, int to) {
+      for (int i = from + 4 * thread_of_block(); i < to; i += 4 * blockDim.x)
+        reinterpret_cast<uint4&>(operands[i]) = {0, 0, 0, 0};
+    };
+    const int first = zeros_around + stride, after = first + reference.height * stride;
+    clear(0, first);
+    clear(after, cut.copy_at + first);
+    clear(cut.copy_at + after, 2 * (cut.copy_at + zeros_around));
+  }
+
+  __device__ static void multiply_8_rows(float (&sums)[4], Word a, Word b) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a), "r"(0), "r"(b));
+  }
 };
 
 }  // namespace

@@ -9,34 +9,55 @@ namespace {
 struct ExactMethod {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
-  static constexpr bool converts_window = false;
-  static constexpr std::array shapes{WarpShape16{3, true}, WarpShape16{1, false}, WarpShape16{2, false},
-                                     WarpShape16{3, false}, WarpShape16{4, false}};
-  struct ReferenceSums {
-    Word sum;
-    std::uint64_t squares;
-  };
+  using ReferenceSums = ReferenceSums16;
+  static constexpr bool converts = false;
+  static constexpr int most_warps = 8, most_tiles = 4;
+  static constexpr WarpShape16 shapes[]{
+      WarpShape16{4, false, 44, 28}, WarpShape16{4, false, 76, 44}, WarpShape16{3, true, 44, 28},
+      WarpShape16{3, true, 52, 44},  WarpShape16{1, false},         WarpShape16{2, false},
+      WarpShape16{3, false},         WarpShape16{3, true},          WarpShape16{4, false}};
+  __host__ __device__ static constexpr int least_blocks(const WarpShape16&) { return 2; }
+
+  /// Of a row, with zeros before and after it.
+  static int reference_words(int copied, int k_words, int /*width*/) {
+    return reference_pad / 4 + std::max(copied, k_words + 4);
+  }
+  /// The reference is read where it was copied to.
+  static void lay_out(const NccJob&, Cut16& cut) {
+    cut.operand_chunks = cut.reference_chunks;
+    cut.staged_at = cut.k.reference_stride + reference_pad / 4;
+    cut.tile_at = (cut.k.rows + 1) * cut.k.reference_stride;
+    cut.window_at = cut.tile_at + cut.tile_words;
+  }
 
   static int origin(const NccJob&) { return 0; }
 
-  __device__ static void sum_reference(const StagedReference& reference, ReferenceSums& out) {
-    ReferenceSums sums{0, 0};
-    reference.for_each_word(threadIdx.x, warp_size, [&](Word elements, Word mask) {
-      for (const Word e : {elements & mask & 0xffffu, (elements & mask) >> 16}) {
-        sums.sum += e;
-        sums.squares += e * e;
-      }
+  /// What the picture holds left of the reference becomes zero. Returns the sums of the warp.
+  template <bool wanted>
+  __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
+                                                const StagedReference& reference, int stride,
+                                                const Memory16& memory) {
+    Word sum = 0;
+    std::uint64_t squares = 0;
+    chunks.visit(reference.height, stride, [&](int at) {
+      auto& chunk = reinterpret_cast<uint4&>(memory.staged[at]);
+      const uint4 raw = chunk;
+      const uint4 words{raw.x & chunks.masks[0], raw.y & chunks.masks[1], raw.z & chunks.masks[2],
+                        raw.w & chunks.masks[3]};
+      if (chunks.column == 0) chunk = words;
+      if constexpr (!wanted) return;
+      Word low = 0, high = 0;
+      for (const Word word : {words.x, words.y, words.z, words.w}) add_elements(word, sum, low, high);
+      squares += low + (std::uint64_t{high} << 8);
     });
-    sums = {warp_sum(sums.sum), warp_sum(sums.squares)};
-    if (threadIdx.x == 0) out = sums;
+    return ReferenceSums::of_warp(sum, squares);
   }
 
-  /// What an odd element shares its word with becomes zero.
-  __device__ static void to_operands(const StagedReference& reference, const ReferenceSums&, uint4*, int,
-                                     int) {
-    if (reference.first % 2 == 0) return;
-    for (int row = threadIdx.x + 1; row <= reference.height; row += blockDim.x)
-      reference.words[row * reference.stride + reference.first / 2] &= 0xffff0000u;
+  __device__ static LaneStart16 reference_of_lane(const Cut16& cut, const StagedReference& reference,
+                                                  const Memory16& memory, int row, int shift) {
+    const int at = reference_pad / 2 + reference.first - shift;
+    return {.reference = memory.operands + (1 + row) * cut.k.reference_stride + at / 2,
+            .bit_shift = 16 * (at % 2)};
   }
 
   template <typename Body>
@@ -48,21 +69,22 @@ struct ExactMethod {
   struct Reference {
     std::uint64_t n;
     ReferenceSums sums;
-    float scale;  ///< inverse root of its variation; NaN = no contrast
+    float scale;  ///< inverse root of its variation; no_score without contrast, 1 for ssd
 
     __device__ Reference(int elements, const ReferenceSums& of_elements, int)
         : n(elements), sums(of_elements) {
-      const float variation = measure == Measure::zncc ? centred(sums.squares, sums.sum, sums.sum)
-                                                       : static_cast<float>(sums.squares);
-      scale = variation > 0 ? inverse_root(variation) : no_score;
+      const float variation = measure == Measure::zncc ? centred(sums.squares(), sums.sum, sums.sum)
+                                                       : static_cast<float>(sums.squares());
+      scale = measure == Measure::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
     }
 
-    __device__ float score(std::uint64_t product, const WindowStatistics& window) const {
+    /// `scale`: that of the reference, or no_score.
+    __device__ float score(std::uint64_t product, const WindowStatistics& window, float scale) const {
       if constexpr (measure == Measure::zncc)
         return centred(product, sums.sum, window.sum()) * (scale * window.inverse_root());
       if constexpr (measure == Measure::ncc)
         return static_cast<float>(product) * (scale * window.inverse_root());
-      return -static_cast<float>(sums.squares + window.squares() - 2 * product);
+      return -scale * static_cast<float>(sums.squares() + window.squares() - 2 * product);
     }
 
    private:
@@ -76,8 +98,8 @@ struct ExactMethod {
 
 std::string refuses_u16_tensor(const NccJob& job) {
   const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
-  const bool fit = job.shifts.count() == 0 || (scores_fit16<ExactMethod>(job, false) &&
-                                               fits(job, choose_cut16<ExactMethod>(job, false)));
+  const bool fit = job.shifts.count() == 0 ||
+                   (scores_fit16<ExactMethod>(job, false) && fits(choose_cut16<ExactMethod>(job, false)));
   if (!exact || !fit) return "cuda-u16-tensor does references up to about 181x181.";
   return {};
 }
@@ -87,7 +109,7 @@ int u16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<ExactMethod
 bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<ExactMethod>(job, peaks); }
 
 void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
-  launch_tensor16<ExactMethod, false>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
+  launch_tensor16<ExactMethod, Result16::sums>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
 }
 
 void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,

@@ -1,386 +1,469 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <utility>
 
-#include "common/shared_memory.hpp"
-#include "ncc/find_peak.cuh"
+#include "common/resident_blocks.hpp"
+#include "ncc/tensor_shares.cuh"
 #include "ncc/u16_products.cuh"
-#include "ncc/window_statistics.cuh"
 
-/// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair, or as many of its shifts as a
-/// Cut covers: it copies window and reference to shared memory as they lie in the picture, multiplies on
-/// tensor cores, and turns the products into scores and the peak there, with what window_statistics.cuh has
-/// found before.
+/// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair after the other, or as many of
+/// its shifts as a Cut covers: it copies window and reference to shared memory as they lie in the picture,
+/// multiplies on tensor cores, and turns the products into scores and the peak, with what
+/// window_statistics.cuh has found before.
 ///
 /// A Method says how elements become products and what a score is:
-///     Products                 see u16_products.cuh
-///     WarpShape shapes[]       what is compiled
-///     origin(job)              what elements of the window are multiplied relative to
-///     sum_reference(...)       by one warp, from the staged elements
-///     to_operands(...)         turns what lies in shared memory into operands
-///     Reference<measure>       scores
+///     Products                     see u16_products.cuh
+///     WarpShape16 shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
+///     lay_out(...)                 where in shared memory references, scores and the window lie
+///     origin(job)                  what elements of the window are multiplied relative to
+///     sum_reference(...)           from the staged elements
+///     converts, convert_...(...)   turn what lies in shared memory into operands
+///     reference_of_lane(...)       where a lane reads them
+///     Reference<measure>           scores
 namespace dic::kernels {
 
 /// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
-/// 32 rows, for the one column that 2 R + 1 shifts are often too wide.
+/// 32 rows, for the one column that 2 R + 1 shifts are often too wide; the corner under it, by itself.
 struct WarpShape16 {
   int tiles = 0;
   bool tail = false;
-  bool operator==(const WarpShape16&) const = default;
+  int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in words; 0: any
+  bool in_parts = false;                 ///< sums of many steps are made of several, against rounding
+
+  __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
+  __host__ __device__ constexpr bool has_corner() const { return tail && rows() > warp_size; }
+  __host__ __device__ constexpr int tile_stride() const {
+    return (stride > 0 && stride < 48 ? 1 : 2) * columns_per_warp + 1;
+  }
 };
 
-constexpr int most_warps16 = 8;
-constexpr int most_shared_bytes16 = 224 * 1024;
+/// What a launch writes.
+enum class Result16 { sums, scores, peaks };
 
-/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory, once or twice: then
-/// each has its half of the steps along q.
-template <typename Method>
+constexpr int most_shared_bytes16 = 224 * 1024;
+constexpr int most_parts16 = 4;
+constexpr int steps_per_part = 96;  ///< of sums that round
+
+/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory; with parts, so many
+/// times: then each has its share of the steps along q.
 struct Cut16 {
+  std::size_t shape = 0;  ///< of Method::shapes
   WarpShape16 warp;
-  int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
-  bool halves = false;
+  int warps_x = 0, warps_y = 0, parts = 1;  ///< warps_x is 1 or 2, with a tail 1
   ProductLayout k;
-  int window_rows = 0;                        ///< that products read; those beyond the window count nothing
-  int window_words = 0, reference_words = 0;  ///< of shared memory,
-  int slack_words = 0;                        ///< one after the other
+  Divisor window_chunks, reference_chunks;  ///< in a row, as it is copied
+  Divisor operand_chunks;                   ///< in a row of the reference, as it is summed and converted
+  // In words of shared memory: where the operands of the reference's second copy, the first row of a staged
+  // reference, scores and the window begin. Operands begin at 0.
+  int copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
+  int window_words = 0, tile_words = 0;
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
-  __host__ __device__ int rows() const { return warps_y * warp.tiles * rows_per_tile; }
-  /// Of a tile of products, in elements: odd, for threads along y.
-  __host__ __device__ int tile_stride() const { return columns() | 1; }
-  __host__ __device__ int tile_elements() const { return rows() * tile_stride(); }
-  int warps() const { return warps_x * warps_y * (halves ? 2 : 1); }
-  int shared_bytes() const {
-    return static_cast<int>(sizeof(Word)) * (window_words + reference_words + slack_words);
+  /// With a corner, those that the tail has too.
+  __host__ __device__ int rows() const { return warp.has_corner() ? warp_size + 1 : warps_y * warp.rows(); }
+  int warps() const { return warps_x * warps_y * parts; }
+  int threads() const { return warps() * warp_size; }
+  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (window_at + window_words); }
+  /// Of a multiprocessor with 228 KB, for which its registers allow `most`.
+  int resident_warps(int most) const {
+    constexpr int kilobytes = 228, static_bytes = 2048;
+    return std::min(most / warps(), kilobytes * 1024 / (shared_bytes() + static_bytes)) * warps();
   }
-  /// Of a multiprocessor with 228 KB, at 128 registers per thread.
-  int resident_warps() const {
-    constexpr int registers_allow = 16, kilobytes = 228, static_bytes = 1500;
-    return std::min(registers_allow / warps(), kilobytes * 1024 / (shared_bytes() + static_bytes)) * warps();
-  }
+  /// Steps along p and q of all products.
+  int steps(int elements_per_step) const { return k.rows / 4 * (2 * k.words / elements_per_step); }
 };
 
-/// Sets what scores need, and the sizes of shared memory: the products take the window's place (a tile for
-/// each half), and where their elements are larger than floats, the scores that of the reference.
+/// The first compiled shape with the tiles of `warp` that the cut's rows fit; false: there is none.
 template <typename Method>
-void lay_out(const NccJob& job, bool scored, Cut16<Method>& cut) {
-  using Product = typename Method::Products::Product;
-  constexpr int words_per_product = sizeof(Product) / sizeof(Word);
-  int staged_rows = job.reference.height + std::min(cut.rows(), job.shifts.ny()) - 1, tiles = 0, scores = 0;
-  if (scored) {
-    tiles = (cut.halves ? 2 : 1) * cut.tile_elements() * words_per_product;
-    if (words_per_product > 1) scores = cut.tile_elements();
+bool choose_shape(Cut16& cut, int window_words, int reference_words) {
+  for (std::size_t i = 0; i < std::size(Method::shapes); ++i) {
+    const WarpShape16& shape = Method::shapes[i];
+    if (shape.tiles != cut.warp.tiles || shape.tail != cut.warp.tail) continue;
+    const bool fits =
+        shape.stride == 0 || (window_words <= shape.stride && reference_words <= shape.reference_stride);
+    const bool rounds = Method::Products::rounds && !shape.in_parts &&
+                        cut.steps(Method::Products::elements_per_step) > steps_per_part;
+    if (!fits || rounds || cut.columns() > shape.tile_stride()) continue;
+    cut.shape = i, cut.warp = shape;
+    cut.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_words);
+    cut.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_words, 4);
+    return true;
   }
-  if (Method::converts_window) staged_rows = cut.window_rows;
-  const int stride = cut.k.window_stride, reference_stride = cut.k.reference_stride;
-  cut.window_words = round_up(std::max(staged_rows * stride, tiles), 4);
-  cut.reference_words = round_up(std::max((cut.k.rows + 1) * reference_stride, scores), 4);
-  // Products read on without using it: a step ahead of the reference's rows -1 .. k.rows - 1, and window rows
-  // that meet zeros.
-  cut.slack_words =
-      std::max({6 * reference_stride, cut.window_rows * stride - cut.window_words - cut.reference_words, 0});
+  return false;
 }
 
+/// Sets the sizes of shared memory.
 template <typename Method>
-Cut16<Method> make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y) {
+void lay_out(const NccJob& job, bool scored, Cut16& cut) {
+  const int rows = cut.warps_y * cut.warp.rows();
+  const int words_per_product = sizeof(typename Method::Products::Product) / sizeof(Word);
+  // What warps that share sums exchange, see LaneShifts.
+  const int exchanged =
+      (cut.parts - 1) * cut.warps_x * cut.warps_y * (cut.warp.rows() + 2) * warp_size * words_per_product;
+  cut.tile_words = scored ? round_up(std::max(rows * cut.warp.tile_stride(), exchanged), 4) : 0;
+  Method::lay_out(job, cut);
+  // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end.
+  const int of_tail = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
+  const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
+  cut.window_words = round_up(
+      (cut.k.rows + rows + of_tail + 2) * cut.k.window_stride + std::max(columns - cut.k.window_stride, 0),
+      4);
+}
+
+/// Without a compiled shape that fits, shape.tiles is 0.
+template <typename Method>
+Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y) {
   using Products = typename Method::Products;
   const int w = job.reference.width;
-  Cut16<Method> cut;
+  Cut16 cut;
   cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
   cut.k.rows = round_up(job.reference.height + 1, 4);
   cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
-  cut.window_rows = cut.k.rows + cut.rows() + 2;
-  // The last elements of a warp's last step, and what the copy of whole chunks writes.
-  const int elements = round_up(cut.columns(), 4) + 2 * cut.k.words + 4;
-  const int copied = round_up(7 + cut.columns() + w - 1, 8);
-  cut.k.window_stride = round_up(std::max(elements, copied) / 2, 4);
-  while (cut.k.window_stride % 32 != Products::banks_apart(warp.tail) &&
-         cut.k.window_stride % 32 != 32 - Products::banks_apart(warp.tail))
-    cut.k.window_stride += 4;
-  cut.k.reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words, 4);
-  lay_out(job, scored, cut);
+  cut.window_chunks = Divisor(most_chunks(2 * (cut.columns() + w - 1)));
+  cut.reference_chunks = Divisor(most_chunks(2 * w));
+  const int chunk_words = chunk_bytes / 4;
+  if (!choose_shape<Method>(
+          cut, cut.window_chunks.divisor * chunk_words,
+          Method::reference_words(cut.reference_chunks.divisor * chunk_words, cut.k.words, w))) {
+    cut.warp.tiles = 0;
+    return cut;
+  }
+  lay_out<Method>(job, scored, cut);
   // Where large windows leave room for few blocks, more warps share one.
-  constexpr int enough_warps = 12;
-  if (scored && cut.resident_warps() < enough_warps && 2 * cut.warps() <= most_warps16) {
-    cut.halves = true;
-    lay_out(job, scored, cut);
+  constexpr int enough_warps = 9;
+  while (scored && cut.resident_warps(16) < enough_warps && cut.parts < most_parts16 &&
+         (cut.parts + 1) * warps_x * warps_y <= Method::most_warps) {
+    ++cut.parts;
+    lay_out<Method>(job, scored, cut);
   }
   return cut;
 }
 
-/// With as many warps along y as it takes, the lowest shape that covers `tiles`; else as much as there is.
+/// The least compiled tiles of which `warps` cover `tiles`, or else the most.
 template <typename Method>
-Cut16<Method> cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
+int tiles_for(int tiles, bool tail, int warps) {
+  int best = 0;
+  for (const WarpShape16& shape : Method::shapes) {
+    if (shape.tail != tail) continue;
+    const bool covers = shape.tiles * warps >= tiles, best_covers = best * warps >= tiles;
+    if (covers ? !best_covers || shape.tiles < best : !best_covers && shape.tiles > best) best = shape.tiles;
+  }
+  return best;
+}
+
+/// With as many warps along y as it takes, the lowest shape that covers all shifts; else as much as there is.
+template <typename Method>
+Cut16 cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
   WarpShape16 warp{0, tail};
   int warps_y = 0;
-  while (warps_y * warps_x < most_warps16 && warp.tiles * warps_y < tiles) {
+  do {
     ++warps_y;
-    for (const WarpShape16& shape : Method::shapes)
-      if (shape.tail == tail && warp.tiles * warps_y < tiles) warp.tiles = shape.tiles;
-  }
+    warp.tiles = tiles_for<Method>(tiles, tail, warps_y);
+  } while (warp.tiles * warps_y < tiles && !warp.has_corner() &&
+           (warps_y + 1) * warps_x <= Method::most_warps);
   return make_cut16<Method>(job, scored, warp, warps_x, warps_y);
 }
 
-/// True where a block holds what it needs, and has a thread for every chunk of a window's row.
-template <typename Method>
-bool fits(const NccJob& job, const Cut16<Method>& cut) {
-  const int row_bytes = 2 * (job.reference.width + cut.columns() - 1);
-  return cut.shared_bytes() <= most_shared_bytes16 && most_chunks(row_bytes) <= cut.warps() * warp_size;
+/// True where a block holds what it needs, and has a thread for every chunk of a row.
+inline bool fits(const Cut16& cut) {
+  const int chunks = std::max(cut.window_chunks.divisor, cut.operand_chunks.divisor);
+  return cut.warp.tiles > 0 && cut.shared_bytes() <= most_shared_bytes16 && chunks <= cut.threads();
 }
 
 /// The cut for a job, if one fits.
 template <typename Method>
-Cut16<Method> choose_cut16(const NccJob& job, bool scored) {
-  const int nx = job.shifts.nx();
-  if (nx == columns_per_warp + 1)
-    if (const auto cut = cut_for<Method>(job, scored, true, 1); cut.rows() >= job.shifts.ny()) return cut;
-  const auto cut = cut_for<Method>(job, scored, false, nx <= columns_per_warp ? 1 : 2);
-  if (fits(job, cut)) return cut;
-  return make_cut16<Method>(job, scored, Method::shapes.back(), 1, 1);
+Cut16 choose_cut16(const NccJob& job, bool scored) {
+  const auto stretches = [&](int width) { return (job.shifts.nx() + width - 1) / width; };
+  const int plain = stretches(columns_per_warp);
+  if (10 * stretches(columns_per_warp + 1) < 8 * (plain == 1 ? 1 : round_up(plain, 2)))
+    if (const Cut16 cut = cut_for<Method>(job, scored, true, 1); fits(cut)) return cut;
+  const Cut16 cut = cut_for<Method>(job, scored, false, plain == 1 ? 1 : 2);
+  if (fits(cut)) return cut;
+  return make_cut16<Method>(job, scored, {Method::most_tiles, false}, 1, 1);
 }
 
-/// A block's share of a job: the shifts from (y, x) of the rectangle on.
-struct Share16 {
-  std::int64_t pair;
-  int x = 0, y = 0, shifts_x, shifts_y;
+/// A block's shared memory.
+struct Memory16 {
+  Word *operands, *staged, *window;
+  float* tile;
 
-  template <typename Cut>
-  __device__ Share16(const Frame& frame, const Cut& cut, const StatisticsTable& statistics, std::int64_t task,
-                     int tiles_x, int tiles_y)
-      : pair(task) {
-    if (const int parts = tiles_x * tiles_y; parts > 1) {
-      pair = task / parts;
-      const int part = static_cast<int>(task - pair * parts);
-      x = part % tiles_x * cut.columns();
-      y = part / tiles_x * cut.rows();
-    }
-    pair = statistics.ordered(pair);
-    shifts_x = min(cut.columns(), frame.nx - x);
-    shifts_y = min(cut.rows(), frame.ny - y);
-  }
+  __device__ Memory16(const Cut16& cut, uint4* shared)
+      : operands(reinterpret_cast<Word*>(shared)),
+        staged(operands + cut.staged_at),
+        window(operands + cut.window_at),
+        tile(reinterpret_cast<float*>(operands + cut.tile_at)) {}
 };
 
-/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
-struct Outputs16 {
-  std::uint64_t* sums = nullptr;
-  Measure measure = Measure::zncc;
-  ScoreKind kind = ScoreKind::score;
-  float* scores = nullptr;
-  Peak* peaks = nullptr;
-};
-
-/// The shifts of a share at which the reference lies inside the window: a rectangle.
-struct DefinedShifts16 {
-  int x0, x1, y0, y1;
-
-  __device__ DefinedShifts16(const Frame& frame, const Share16& share) {
-    const auto window = load_matrix<u16>(frame.search, frame.window_of(share.pair));
-    const int x = frame.dx_min + share.x, y = frame.dy_min + share.y;
-    x0 = max(window.x0 - x, 0), x1 = min(window.x1 - frame.reference.width - x, share.shifts_x - 1);
-    y0 = max(window.y0 - y, 0), y1 = min(window.y1 - frame.reference.height - y, share.shifts_y - 1);
-  }
-  __device__ bool hold(int y, int x) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
-};
-
-/// Turns products into scores, lanes along x, and finds the best of a thread's columns. `other`: products of
-/// the second half, or null. tile: for the scores, rows `stride` apart as those of the products.
-template <typename Reference, typename Product>
-__device__ void score_tile(const Reference& reference, const StatisticsTable& table, const Frame& frame,
-                           const Share16& share, const Product* products, const Product* other, float* tile,
-                           int stride, ColumnBest (&best)[2]) {
-  const DefinedShifts16 defined(frame, share);
-  const WindowStatistics* const statistics = table.at(frame, frame.window_of(share.pair), share.y, share.x);
-#pragma unroll
-  for (int part = 0; part < 2; ++part) {
-    const int x = part * warp_size + static_cast<int>(threadIdx.x) % warp_size;
-    best[part] = {x};
-    if (x >= share.shifts_x) continue;
-#pragma unroll 4
-    for (int y = threadIdx.x / warp_size; y < share.shifts_y; y += blockDim.x / warp_size) {
-      float score = no_score;
-      if (defined.hold(y, x)) {
-        Product product = products[y * stride + x];
-        if (other) product += other[y * stride + x];
-        score = reference.score(product, load_statistics(statistics + std::int64_t{y} * table.columns + x));
-      }
-      best[part].take(score);
-      tile[y * stride + x] = score;
-    }
-  }
-}
-
-/// Writes a block's scores to the surfaces of the job.
-__device__ inline void store_scores16(const Frame& frame, const Share16& share, const Outputs16& out,
-                                      const float* tile, int stride) {
-  for (int row = threadIdx.x / warp_size; row < share.shifts_y; row += blockDim.x / warp_size) {
-    float* of_row = out.scores + ((share.pair * frame.ny + share.y + row) * frame.nx + share.x);
-    for (int x = threadIdx.x % warp_size; x < share.shifts_x; x += warp_size) {
-      const float value = fmaxf(tile[row * stride + x], undefined);
-      of_row[x] = out.kind == ScoreKind::value ? value_of(value, out.measure) : value;
-    }
-  }
-}
-
-/// A reference in shared memory: element (0, 0) is element `first` of row 1, zeros surround it, but for what
-/// the picture holds left of it.
+/// The reference of a task in shared memory: element (0, 0) is element `first` of its first row.
 struct StagedReference {
-  Word* words;
-  int stride;  ///< of rows, in words
   int first, height, width;
 
-  /// Clears the words left of it; an element that shares a word with it remains.
-  __device__ void clear_words_before() const {
-    for (int row = threadIdx.x + 1; row <= height; row += blockDim.x)
-      for (int i = reference_pad / sizeof(Word); i < first / 2; ++i) words[row * stride + i] = 0;
-  }
-
-  /// Calls body(word, mask) for the words that hold elements, shared out among `threads` threads; the mask
-  /// has the bits of existing elements.
-  template <typename Body>
-  __device__ void for_each_word(int thread, int threads, Body&& body) const {
-    const int begin = first / 2, per_row = (first + width + 1) / 2 - begin;
-    const int shift = per_row > 1 ? min(32 - __clz(per_row - 1), 5) : 0;
-    for (int i = thread & ((1 << shift) - 1); i < per_row; i += 1 << shift) {
-      const int before = first - 2 * (begin + i), end = before + width;  // of the word's two elements
-      const Word mask = low_bytes(2 * end) & ~low_bytes(2 * before);
-      Word* at = words + begin + i + stride;
-#pragma unroll 4
-      for (int row = thread >> shift; row < height; row += threads >> shift) body(at[row * stride], mask);
-    }
+  /// Of a word of a row, the bits of existing elements.
+  __device__ Word mask(int word) const {
+    const auto low_elements = [](int n) { return ~__funnelshift_lc(0, 0xffffffffu, 16 * max(n, 0)); };
+    return low_elements(first + width - 2 * word) & ~low_elements(first - 2 * word);
   }
 };
 
-template <typename Method, int tiles, bool tail, bool scored>
-__global__ void __launch_bounds__(most_warps16* warp_size, 2)
-    u16_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16<Method> cut,
-               std::int64_t tasks, int tiles_x, int tiles_y, int origin,
-               const __grid_constant__ StatisticsTable statistics, const __grid_constant__ Outputs16 out) {
-  using Products = typename Method::Products;
-  using Product = typename Products::Product;
-  extern __shared__ uint4 shared[];
-  __shared__ typename Method::ReferenceSums of_reference;
-  Word* const window_words = reinterpret_cast<Word*>(shared);
-  Word* const reference_words = window_words + cut.window_words;
-
-  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  const FragmentLane at(lane);
-  const int place = cut.halves ? warp / 2 : warp, half = warp - (cut.halves ? 2 : 1) * place;
-  const int warp_y = cut.warps_x == 1 ? place : place / 2, warp_x = place - warp_y * cut.warps_x;
-  const int first_column = warp_x * columns_per_warp, first_row = warp_y * tiles * rows_per_tile;
-  const int h = frame.reference.height, w = frame.reference.width;
-
-  for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const Share16 share(frame, cut, statistics, task, tiles_x, tiles_y);
-    __syncthreads();  // the last task's readers are done
-    const std::int64_t window_index = frame.window_of(share.pair);
-    const int window_at =
-        stage_window(frame.search, bytes_of(load_matrix<u16>(frame.search, window_index)), window_index,
-                     frame.dy_min + share.y, 2 * (frame.dx_min + share.x), h + share.shifts_y - 1,
-                     2 * (w + share.shifts_x - 1), cut.k.window_stride, window_words) /
-        2;
-    const std::int64_t reference_index = frame.reference_of(share.pair);
-    const int reference_first =
-        (reference_pad +
-         stage_reference(frame.reference, bytes_of(load_matrix<u16>(frame.reference, reference_index)),
-                         reference_index, cut.k.rows, cut.k.reference_stride, reference_words)) /
-        2;
-    wait_for_copies();
-    __syncthreads();
-    const StagedReference reference{reference_words, cut.k.reference_stride, reference_first, h, w};
-    reference.clear_words_before();
-    if constexpr (scored) {
-      if (warp == 0) Method::sum_reference(reference, of_reference);
-      __syncthreads();
-    }
-    Method::to_operands(reference, of_reference, shared, cut.window_rows * cut.k.window_stride, origin);
-    __syncthreads();
-
-    typename Products::Sums sums[tiles + tail];
-    const int reference_at = reference_first - at.group % 4 - window_at % Products::alignment;
-    const int member_word = at.word * Products::elements_per_member / 2;
-    const Word* const first = window_words + (first_row + at.parity) * cut.k.window_stride + member_word +
-                              (first_column + window_at / Products::alignment * Products::alignment) / 2;
-    multiply_window16<Products, tiles, tail>(
-        cut.k,
-        {first + 2 * at.group, first + 2 * at.group * cut.k.window_stride + columns_per_warp / 2,
-         reference_words + (1 + at.parity - at.group / 4) * cut.k.reference_stride + member_word +
-             reference_at / 2,
-         16 * (reference_at % 2)},
-        half, cut.halves ? 2 : 1, sums);
-
-    const auto visit_products = [&](auto&& take) {
-#pragma unroll
-      for (int i = 0; i < 4 * tiles; ++i)
-        take(first_row + i / 4 * rows_per_tile + 2 * (i / 2 % 2) + at.parity,
-             first_column + 4 * at.group + 2 * at.word + i % 2, sums[i / 4].product(i % 4));
-      if constexpr (tail)
-#pragma unroll
-        for (int i = 0; i < 4; i += 2)  // B = 1 lies beyond
-          if (const int row = first_row + 8 * i + 2 * at.group + at.parity;
-              at.word == 0 && row < first_row + tiles * rows_per_tile)
-            take(row, columns_per_warp, sums[tiles].product(i));
-    };
-    if constexpr (!scored) {
-      visit_products([&](int row, int column, std::uint64_t sum) {
-        if (column < share.shifts_x && row < share.shifts_y)
-          out.sums[(share.pair * frame.ny + share.y + row) * frame.nx + share.x + column] = sum;
-      });
-    } else {
-      __syncthreads();  // the products take the place of the window
-      const int stride = cut.tile_stride();
-      auto* const products = reinterpret_cast<Product*>(window_words);
-      auto* const of_half = products + half * cut.tile_elements();
-      visit_products([&](int row, int column, Product product) { of_half[row * stride + column] = product; });
-      __syncthreads();
-      auto* const tile =
-          reinterpret_cast<float*>(sizeof(Product) > sizeof(float) ? reference_words : window_words);
-      ColumnBest best[2];
-      Method::visit_measure(out.measure, [&]<Measure measure> {
-        score_tile(typename Method::template Reference<measure>(h * w, of_reference, origin), statistics,
-                   frame, share, products, cut.halves ? products + cut.tile_elements() : nullptr, tile,
-                   stride, best);
-      });
-      if (out.peaks) {
-        find_peak(frame, out.measure, best, tile, stride, out.peaks + share.pair);
-      } else {
-        __syncthreads();
-        store_scores16(frame, share, out, tile, stride);
-      }
-    }
-  });
+/// threadIdx.x, read again: what follows from it is not kept in registers from task to task.
+__device__ inline int thread_of_block() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
 }
 
-template <typename Method, bool scored, int tiles, bool tail>
-void launch_shape16(const NccJob& job, const Cut16<Method>& cut, const StatisticsTable& statistics,
-                    const Outputs16& out, StreamHandle stream) {
-  const Frame frame = make_frame(job);
-  const int tiles_x = (frame.nx + cut.columns() - 1) / cut.columns();
-  const int tiles_y = (frame.ny + cut.rows() - 1) / cut.rows();
-  const std::int64_t tasks = frame.pairs * tiles_x * tiles_y;
-  const int bytes = cut.shared_bytes();
-  const auto kernel = u16_tensor<Method, tiles, tail, scored>;
-  allow_shared_memory(kernel, bytes, describe(Method::name, job));
-  kernel<<<grid_size(tasks, 1), cut.warps() * warp_size, bytes, stream>>>(
-      frame, cut, tasks, tiles_x, tiles_y, Method::origin(job), statistics, out);
-  check_launch(describe(Method::name, job));
+/// What a thread has of a staged reference: a column of chunks, of which the masks say what exists.
+struct ReferenceChunks {
+  int row, rows_at_once, column;
+  Word masks[4];
+
+  __device__ ReferenceChunks(const Divisor& chunks, const StagedReference& reference) {
+    const int thread = thread_of_block();
+    row = chunks.quotient(thread);
+    column = thread - row * chunks.divisor;
+    rows_at_once = chunks.quotient(blockDim.x);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) masks[i] = reference.mask(4 * column + i);
+  }
+  /// body(word of the first row's chunk), for every row.
+  template <typename Body>
+  __device__ void visit(int height, int stride, Body&& body) const {
+    if (row >= rows_at_once) return;
+#pragma unroll 2
+    for (int i = row; i < height; i += rows_at_once) body(i * stride + 4 * column);
+  }
+};
+
+/// Sums over a reference.
+struct ReferenceSums16 {
+  Word sum, squares_low, squares_high;  ///< the squares in two parts
+
+  __device__ std::uint64_t squares() const { return (std::uint64_t{squares_high} << low_bits) + squares_low; }
+  __device__ void add(const ReferenceSums16& other) {
+    sum += other.sum;
+    squares_low += other.squares_low;
+    squares_high += other.squares_high;
+  }
+  /// From those of its threads.
+  __device__ static ReferenceSums16 of_warp(Word sum, std::uint64_t squares) {
+    constexpr unsigned all = 0xffffffffu;
+    return {__reduce_add_sync(all, sum),
+            __reduce_add_sync(all, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
+            __reduce_add_sync(all, static_cast<Word>(squares >> low_bits))};
+  }
+
+ private:
+  static constexpr int low_bits = 20;  // threads have up to 2^42
+};
+template <typename Sums>
+__device__ Sums sum_of_warps(const Sums* of_warps) {
+  Sums sums = of_warps[0];
+  for (int i = 1; i < static_cast<int>(blockDim.x) / warp_size; ++i) sums.add(of_warps[i]);
+  return sums;
+}
+
+/// The sum of a word's two elements and that of their squares, with 256 * high.
+__device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high) {
+  const Word bytes = __byte_perm(word, 0, 0x3120);
+  sum = __dp2a_lo(word, 0x0101u, sum);
+  low = __dp2a_lo(word, bytes, low);
+  high = __dp2a_hi(word, bytes, high);
+}
+
+/// Where a warp's shifts begin in the block's, and which part of the steps is its.
+struct WarpPlace {
+  int place, part, first_row, first_column;
+
+  __device__ WarpPlace(const Cut16& cut, int rows) {
+    const int warp = thread_of_block() / warp_size;
+    place = cut.parts == 1 ? warp : warp / cut.parts;
+    part = warp - place * cut.parts;
+    const int y = cut.warps_x == 1 ? place : place / 2;
+    first_row = y * rows;
+    first_column = (place - y * cut.warps_x) * columns_per_warp;
+  }
+};
+
+/// The sums of products of a lane's shifts, those of its part of the steps.
+template <typename Method, WarpShape16 shape>
+__device__ void multiply_shifts(const Cut16& cut, const Share<u16>& share, const StagedReference& reference,
+                                const Memory16& memory, const WarpPlace& place,
+                                LaneValues<shape, typename Method::Products::Product>& sums) {
+  using Products = typename Method::Products;
+  using Sums = typename Products::Sums;
+  const FragmentLane at(thread_of_block() % warp_size);
+  const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
+  const int window_at = share.window.byte() / 2,
+            aligned = window_at / Products::alignment * Products::alignment;
+  const int member_word = at.word * Products::elements_per_member / 2;
+  const Word* const first = memory.window + (place.first_row + at.parity) * window_stride + member_word +
+                            (place.first_column + aligned) / 2;
+  LaneStart16 lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
+                                               at.group / 2 + window_at - aligned);
+  lane.window = first + 2 * at.group;
+  lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
+  lane.reference += member_word;
+
+  Sums of_tiles[shape.tiles + shape.tail];
+  constexpr int step = Products::elements_per_step / 2;
+  const auto multiply = [&](const Stretch& stretch, Sums(&to)[shape.tiles + shape.tail]) {
+    multiply_columns<Products, shape.tiles, shape.tail, shape.stride, shape.reference_stride>(cut.k, lane,
+                                                                                              stretch, to);
+  };
+  const Stretch whole{place.part * step, cut.k.words, cut.parts * step};
+  if constexpr (Products::rounds && shape.in_parts) {
+    const int at_once = max(steps_per_part / (cut.k.rows / 4), 1) * whole.step;
+    for (int q = whole.first; q < whole.end; q += at_once) {
+      Sums part[shape.tiles + shape.tail];
+      multiply({q, min(q + at_once, whole.end), whole.step}, part);
+#pragma unroll
+      for (int t = 0; t < shape.tiles + shape.tail; ++t) of_tiles[t].add(part[t]);
+    }
+  } else {
+    multiply(whole, of_tiles);
+  }
+#pragma unroll
+  for (int i = 0; i < shape.rows(); ++i) sums[i] = of_tiles[i / 4].product(i % 4);
+  if constexpr (shape.tail) {
+    const auto& of_tail = of_tiles[shape.tiles];
+    sums[shape.rows()] =
+        tail_of_lane({of_tail.product(0), of_tail.product(1), of_tail.product(2), of_tail.product(3)});
+  }
+  if constexpr (shape.has_corner())
+    sums[shape.rows() + 1] = Method::multiply_corner(cut, reference, memory, window_at, place.part);
+}
+
+/// The first warp of a place gets what all its parts have of the sums. `shared`: see lay_out.
+template <WarpShape16 shape, typename Product>
+__device__ void add_parts(const Cut16& cut, const WarpPlace& place, Product* shared,
+                          LaneValues<shape, Product>& sums) {
+  constexpr int count = LaneShifts<shape>::count;
+  const int lane = threadIdx.x % warp_size;
+  Product* const of_place = shared + place.place * (cut.parts - 1) * count * warp_size + lane;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < count; ++i)
+    if (place.part > 0) of_place[((place.part - 1) * count + i) * warp_size] = sums[i];
+  __syncthreads();
+  if (place.part > 0) return;
+  for (int part = 1; part < cut.parts; ++part)
+#pragma unroll
+    for (int i = 0; i < count; ++i) sums[i] += of_place[((part - 1) * count + i) * warp_size];
+}
+
+/// Turns the sums of a share into scores, and these into what the launch writes.
+template <typename Method, WarpShape16 shape, Result16 result, typename Product>
+__device__ void finish_scores(const Frame& frame, const Share<u16>& share, const LaneShifts<shape>& shifts,
+                              const typename Method::ReferenceSums* of_warps,
+                              const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out,
+                              int origin, int statistics_columns, float* tile) {
+  LaneValues<shape, float> scores;
+#pragma unroll
+  for (float& score : scores) score = no_score;
+  if (shifts.owned)
+    Method::visit_measure(out.measure, [&]<Measure measure> {
+      score_shifts<shape>(typename Method::template Reference<measure>(
+                              frame.reference.height * frame.reference.width, sum_of_warps(of_warps), origin),
+                          share, shifts, statistics_columns, sums, scores);
+    });
+  if constexpr (result == Result16::peaks)
+    find_peak<shape>(frame, share, out, shifts, scores, tile);
+  else if (shifts.owned)
+    store_surface(frame, share, shifts, out.scores, [&](int i) {
+      const float score = fmaxf(clamped(scores[i], out.measure), undefined);
+      return out.kind == ScoreKind::value ? value_of(score, out.measure) : score;
+    });
+}
+
+template <typename Method, std::size_t choice, Result16 result>
+__global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_blocks(Method::shapes[choice]))
+    u16_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16 cut,
+               const __grid_constant__ Tasks tasks, int origin,
+               const __grid_constant__ StatisticsTable statistics,
+               const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
+  using Product = typename Method::Products::Product;
+  constexpr WarpShape16 shape = Method::shapes[choice];
+  constexpr bool scored = result != Result16::sums;
+  constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
+  extern __shared__ uint4 shared[];
+  __shared__ Share<u16> upcoming[look_ahead], shares[2];
+  __shared__ typename Method::ReferenceSums of_warps[Method::most_warps];
+  const Memory16 memory(cut, shared);
+  const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
+  const int reference_stride = shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride;
+  const int count = tasks.of_block();
+  const auto look_up = [&](int task) {
+    if (const int i = threadIdx.x; i < min(look_ahead, count - task))
+      upcoming[i] = Share<u16>(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+  };
+  const auto stage = [&](int task) {
+    const Share<u16> share = upcoming[task % look_ahead];
+    if (task == 0 || !share.continues_window)
+      share.stage_window(frame, cut.window_chunks, window_stride, memory.window);
+    share.stage_reference(frame, cut.reference_chunks, reference_stride, memory.staged);
+    if (threadIdx.x == 0) shares[task % 2] = share;
+  };
+
+  if constexpr (!Method::converts) clear_reference(cut.k.rows, reference_stride, memory.operands);
+  look_up(0);
+  __syncthreads();
+  stage(0);
+  for (int task = 0; task < count; ++task) {
+    const Share<u16>& share = shares[task % 2];
+    wait_for_copies();
+    __syncthreads();  // what the last task used is free now, too
+    if (task % look_ahead == look_ahead - 1) look_up(task + 1);
+    const StagedReference reference{share.reference.byte() / 2, frame.reference.height,
+                                    frame.reference.width};
+    const ReferenceChunks chunks(cut.operand_chunks, reference);
+    const auto of_warp = Method::template sum_reference<scored>(chunks, reference, reference_stride, memory);
+    if (const int thread = thread_of_block(); thread % warp_size == 0) of_warps[thread / warp_size] = of_warp;
+    if constexpr (Method::converts) {
+      if (task == 0 || !share.continues_window) Method::convert_window(cut, memory, origin);
+      __syncthreads();
+      Method::convert_reference(cut, chunks, reference, reference_stride, memory, sum_of_warps(of_warps),
+                                origin);
+    }
+    __syncthreads();
+    const WarpPlace place(cut, shape.rows());
+    LaneValues<shape, Product> sums;
+    multiply_shifts<Method, shape>(cut, share, reference, memory, place, sums);
+    if (cut.parts > 1) add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile), sums);
+    __syncthreads();
+    if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
+    const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
+    if constexpr (scored)
+      finish_scores<Method, shape, result>(frame, share, shifts, of_warps, sums, out, origin,
+                                           statistics.columns, memory.tile);
+    else
+      store_surface(frame, share, shifts, out.sums, [&](int i) { return sums[i]; });
+  }
+}
+
+template <typename Method, std::size_t choice, Result16 result>
+void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& statistics,
+                    const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
+  const Tasks tasks(job, cut.columns(), cut.rows());
+  const auto kernel = u16_tensor<Method, choice, result>;
+  const std::int64_t blocks =
+      std::min(tasks.count() / tasks.references, resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
+  kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
+      make_frame(job), cut, tasks, Method::origin(job), statistics, out);
 }
 
 /// Launches the cut's shape: what is instantiated is Method::shapes itself.
-template <typename Method, bool scored>
-void launch_tensor16(const NccJob& job, const StatisticsTable& statistics, const Outputs16& out,
-                     StreamHandle stream) {
-  const auto cut = choose_cut16<Method>(job, scored);
+template <typename Method, Result16 result>
+void launch_tensor16(const NccJob& job, const StatisticsTable& statistics,
+                     const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
+  const Cut16 cut = choose_cut16<Method>(job, result != Result16::sums);
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    constexpr auto& shapes = Method::shapes;
-    ((cut.warp == shapes[i]
-          ? launch_shape16<Method, scored, shapes[i].tiles, shapes[i].tail>(job, cut, statistics, out, stream)
-          : void()),
-     ...);
+    ((cut.shape == i ? launch_shape16<Method, i, result>(job, cut, statistics, out, stream) : void()), ...);
   }
-  (std::make_index_sequence<Method::shapes.size()>{});
+  (std::make_index_sequence<std::size(Method::shapes)>{});
+  check_launch(describe(Method::name, job));
 }
 
 template <typename Method>
@@ -389,7 +472,7 @@ void launch_scores16(const NccJob& job, Measure measure, ScoreKind kind, float* 
   with_statistics(job, measure, workspace, stream,
                   [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
                     float* const of_part = scores + first_pair * job.shifts.count();
-                    launch_tensor16<Method, true>(
+                    launch_tensor16<Method, Result16::scores>(
                         part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
                   });
 }
@@ -398,16 +481,16 @@ void launch_peaks16(const NccJob& job, Measure measure, Peak* peaks, Workspace& 
                     StreamHandle stream) {
   with_statistics(job, measure, workspace, stream,
                   [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
-                    launch_tensor16<Method, true>(part, statistics,
-                                                  {.measure = measure, .peaks = peaks + first_pair}, stream);
+                    launch_tensor16<Method, Result16::peaks>(
+                        part, statistics, {.measure = measure, .peaks = peaks + first_pair}, stream);
                   });
 }
 
 template <typename Method>
 bool scores_fit16(const NccJob& job, bool peaks) {
-  const auto cut = choose_cut16<Method>(job, true);
+  const Cut16 cut = choose_cut16<Method>(job, true);
   const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
-  return fits(job, cut) && statistics_fit(job) && (!peaks || one_block_per_pair);
+  return fits(cut) && statistics_fit(job) && (!peaks || one_block_per_pair);
 }
 
 }  // namespace dic::kernels

@@ -269,12 +269,12 @@ TEST_F(CudaCorrelator, f64) {
   check_all_measures<double>(c);
 }
 
-/// What cuda-f16-tensor may be off: every step rounds by at most 2^-20 of what it adds up, and that is at
-/// most sqrt(1 + (offset / deviation)^2) of the score's norm, for a window whose mean lies `offset` from the
-/// middle of the range.
+/// What cuda-f16-tensor may be off: every step rounds by at most 2^-20 of what a part of up to 96 steps has
+/// added up, and the parts' sums are at most sqrt(1 + (offset / deviation)^2) of the score's norm together,
+/// for a window whose mean lies `offset` from the middle of the range.
 double half_bound(const Side& reference, double offset, double deviation) {
   const double steps = ((reference.h + 4) / 4) * ((reference.w + 7) / 4);
-  return std::ldexp(steps, -20) * std::hypot(1, offset / deviation);
+  return std::ldexp(std::min(steps, 96.0) + steps / 96, -20) * std::hypot(1, offset / deviation);
 }
 
 enum class MaskKind { half_plane, holes, speckle, corner };

@@ -1,0 +1,289 @@
+#pragma once
+
+#include "ncc/find_peak.cuh"
+#include "ncc/u8_products.cuh"
+#include "ncc/window_statistics.cuh"
+
+/// What blocks that multiply on tensor cores have to do around their products: which shifts of which pair are
+/// theirs, what they copy for them, and how sums that lie in the registers of lanes become scores and peaks.
+///
+/// A shape says what a warp computes, at compile time:
+///     rows()         of shifts, 32 columns wide, of which a lane has one column
+///     tail           true: one more column, a row of it to a lane
+///     has_corner()   true: one more shift under the tail
+///     tile_stride()  of rows of scores in shared memory: odd, for lanes along y
+namespace dic::kernels {
+
+/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of its shifts. References of one window
+/// follow each other where a job has all their pairs.
+struct Tasks {
+  std::int64_t references = 1, windows = 0;
+  int parts_x = 0, parts_y = 0;
+
+  /// columns, rows: of shifts that a block does.
+  Tasks(const NccJob& job, int columns, int rows)
+      : windows(job.pairs),
+        parts_x((job.shifts.nx() + columns - 1) / columns),
+        parts_y((job.shifts.ny() + rows - 1) / rows) {
+    const std::int64_t count = job.search.count;
+    if (job.form != Form::n_to_m || job.first_pair % count != 0 || job.pairs % count != 0) return;
+    references = job.pairs / count;
+    windows = count;
+  }
+  __host__ __device__ std::int64_t count() const { return references * windows * parts_x * parts_y; }
+
+  /// Tasks of one window follow each other in a block; blocks take turns at windows, so that those at work
+  /// are close to each other in the picture.
+  __device__ int of_block() const {
+    const std::int64_t groups = count() / references;
+    return static_cast<int>((groups - blockIdx.x + gridDim.x - 1) / gridDim.x * references);
+  }
+  __device__ std::int64_t task_of_block(int i) const {
+    if (references == 1) return std::int64_t{i} * gridDim.x + blockIdx.x;
+    const auto in_group = static_cast<int>(references);
+    return (std::int64_t{i / in_group} * gridDim.x + blockIdx.x) * references + i % in_group;
+  }
+};
+/// Where a task lies among them.
+struct Place {
+  std::int64_t reference = 0, window;
+  int part_x = 0, part_y = 0;
+
+  __device__ Place(const Tasks& tasks, std::int64_t task) : window(task) {
+    if (tasks.references == 1 && tasks.parts_x * tasks.parts_y == 1) return;
+    const std::int64_t place = task / tasks.references, part = place / tasks.windows;
+    reference = task - place * tasks.references;
+    window = place - part * tasks.windows;
+    part_y = static_cast<int>(part / tasks.parts_x);
+    part_x = static_cast<int>(part) - part_y * tasks.parts_x;
+  }
+};
+
+/// Rows of a matrix that are copied in whole chunks, from the chunk on in which element (0, 0) lies.
+struct ChunkRows {
+  const u8* first;  ///< element (0, 0); null: they cannot be copied that way
+  int row_bytes;
+
+  __device__ int byte() const {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
+  }
+};
+
+/// A task of elements T: the shifts from (y, x) of the rectangle on.
+template <typename T>
+struct Share {
+  std::int64_t pair;
+  const WindowStatistics* statistics;  ///< of the first shift
+  ChunkRows window, reference;
+  int x, y;
+  short shifts_x, shifts_y;
+  short first_x, last_x, first_y, last_y;  ///< of these, those at which the reference lies in the window
+  bool continues_window;                   ///< the task before has the same
+
+  Share() = default;
+  template <typename Cut>
+  __device__ Share(const Frame& frame, const Cut& cut, const Tasks& tasks, const StatisticsTable& table,
+                   std::int64_t task) {
+    const Place place(tasks, task);
+    pair = table.ordered(place.reference * tasks.windows + place.window);
+    x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
+    shifts_x = min(cut.columns(), frame.nx - x), shifts_y = min(cut.rows(), frame.ny - y);
+    continues_window = place.reference > 0;
+
+    const int h = frame.reference.height, w = frame.reference.width;
+    const std::int64_t index = frame.window_of(pair), reference_index = frame.reference_of(pair);
+    const auto matrix = load_matrix<T>(frame.search, index);
+    const int from_y = frame.dy_min + y, from_x = frame.dx_min + x;
+    first_x = max(matrix.x0 - from_x, 0), last_x = min(matrix.x1 - w - from_x, shifts_x - 1);
+    first_y = max(matrix.y0 - from_y, 0), last_y = min(matrix.y1 - h - from_y, shifts_y - 1);
+    const bool whole = first_x == 0 && first_y == 0 && last_x == shifts_x - 1 && last_y == shifts_y - 1;
+    window = {whole && has_whole_chunks(frame.search, index) ? bytes_of(matrix).row(from_y) + bytes(from_x)
+                                                             : nullptr,
+              static_cast<int>(matrix.row_bytes)};
+    const auto of_reference = bytes_of(load_matrix<T>(frame.reference, reference_index));
+    reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
+                 static_cast<int>(of_reference.row_bytes)};
+    statistics = table.first && has_shifts() ? table.at(frame, index, y, x) : nullptr;
+  }
+  __device__ bool has_shifts() const { return first_x <= last_x && first_y <= last_y; }
+
+  __device__ void stage_window(const Frame& frame, const Divisor& chunks, int stride, Word* shared) const {
+    const int rows = frame.reference.height + shifts_y - 1;
+    const int row_bytes = bytes(frame.reference.width + shifts_x - 1);
+    if (window.first) {
+      const ChunkCells cells(chunks);
+      if (cells.column * chunk_bytes < window.byte() + row_bytes)
+        copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
+    } else {
+      const auto matrix = bytes_of(load_matrix<T>(frame.search, frame.window_of(pair)));
+      stage_words(matrix, frame.dy_min + y, bytes(frame.dx_min + x), rows, (row_bytes + 3) / 4, stride,
+                  shared);
+    }
+  }
+  /// `shared`: where the first row's first chunk goes. Zeros follow a row in its chunks.
+  __device__ void stage_reference(const Frame& frame, const Divisor& chunks, int stride, Word* shared) const {
+    const int h = frame.reference.height, row_bytes = bytes(frame.reference.width);
+    if (reference.first) {
+      copy_rows(reference.first - reference.byte(), reference.row_bytes, h, ChunkCells(chunks), stride,
+                shared, reference.byte() + row_bytes);
+    } else {
+      const auto matrix = bytes_of(load_matrix<T>(frame.reference, frame.reference_of(pair)));
+      stage_words(matrix, 0, 0, h, chunks.divisor * chunk_bytes / 4, stride, shared);
+    }
+  }
+
+ private:
+  __device__ static int bytes(int elements) { return elements * static_cast<int>(sizeof(T)); }
+};
+
+/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
+template <typename Sum>
+struct TensorOutput {
+  Sum* sums = nullptr;
+  Measure measure = Measure::zncc;
+  ScoreKind kind = ScoreKind::score;
+  float* scores = nullptr;
+  Peak* peaks = nullptr;
+};
+
+/// Without what rounding takes zncc and ncc beyond their range; keeps NaN.
+__device__ inline float clamped(float value, Measure measure) {
+  if (measure == Measure::ssd) return value;
+  asm("max.NaN.f32 %0, %0, 0fBF800000;\n\tmin.NaN.f32 %0, %0, 0f3F800000;" : "+f"(value));
+  return value;
+}
+
+/// What a lane holds of the shifts of a block: a column of a warp's rows; with a tail, one shift of the
+/// tail's column, and the last lane the corner.
+template <auto shape>
+struct LaneShifts {
+  static constexpr int in_tiles = shape.rows();
+  static constexpr int count = in_tiles + shape.tail + shape.has_corner();
+  int first_row, lane, column;
+  bool owned;  ///< false: another warp has their sums
+
+  __device__ LaneShifts(int first_row_of_warp, int first_column, bool is_owned)
+      : first_row(first_row_of_warp),
+        lane(static_cast<int>(threadIdx.x) % warp_size),
+        column(first_column + lane),
+        owned(is_owned) {}
+  /// body(i, row, column) for those of the tail and the corner.
+  template <typename Body>
+  __device__ void visit_tail(Body&& body) const {
+    if constexpr (shape.tail)
+      if (shape.rows() >= warp_size || lane < shape.rows())
+        body(in_tiles, first_row + lane, columns_per_warp);
+    if constexpr (shape.has_corner())
+      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, columns_per_warp);
+  }
+  /// body(i, row, column) for all of them.
+  template <typename Body>
+  __device__ void visit(Body&& body) const {
+#pragma unroll
+    for (int i = 0; i < in_tiles; ++i) body(i, first_row + i, column);
+    visit_tail(body);
+  }
+};
+/// A value for each of them.
+template <auto shape, typename Value>
+using LaneValues = Value[LaneShifts<shape>::count];
+
+/// Hands the sums of the tail to the lanes by their rows.
+template <typename Sum>
+__device__ Sum tail_of_lane(const Sum (&sums)[4]) {
+  const int lane = threadIdx.x % warp_size, holder = lane % 16 / 2 * 4;
+  Sum of_rows[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) of_rows[i] = __shfl_sync(0xffffffffu, sums[i], holder);
+  const Sum even = lane < 16 ? of_rows[0] : of_rows[2], odd = lane < 16 ? of_rows[1] : of_rows[3];
+  return lane % 2 == 0 ? even : odd;
+}
+
+/// Rows or columns of shifts at which the reference lies in the window.
+struct Defined {
+  int first, last;
+
+  __device__ bool holds(int i) const { return i >= first && i <= last; }
+  __device__ int nearest(int i) const { return min(max(i, first), last); }
+};
+
+/// Turns a lane's sums into scores: reference.score(sum, statistics, scale), with reference.scale or
+/// no_score. whole: all shifts are defined but for some of the last rows_per_tile rows.
+template <bool whole, auto shape, typename Reference, typename Share, typename Sum>
+__device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
+                             int columns, const LaneValues<shape, Sum>& sums,
+                             LaneValues<shape, float>& scores) {
+  const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
+  const auto at = [&](int row, int column) {
+    return share.statistics + rows.nearest(row) * columns + of_x.nearest(column);
+  };
+  const float scale = of_x.holds(shifts.column) ? reference.scale : no_score;
+  const WindowStatistics* const of_column = share.statistics + of_x.nearest(shifts.column);
+  const auto exists = [](int i) { return whole && i < shape.rows() - rows_per_tile; };
+  // Loads in flight: twice as many. The compiler would begin all of them at once and run out of registers; it
+  // must not know what is zero here.
+  constexpr int at_once = 8;
+  const int zero = columns >> 30;
+#pragma unroll
+  for (int first = 0; first < shape.rows(); first += at_once) {
+    WindowStatistics of_rows[at_once];
+    const int after = first < 2 * at_once ? 0 : __float_as_int(scores[first - 2 * at_once]) & zero;
+#pragma unroll
+    for (int i = first; i < first + at_once && i < shape.rows(); ++i) {
+      const int row = shifts.first_row + i;
+      of_rows[i - first] =
+          load_statistics(of_column + after + (exists(i) ? row : rows.nearest(row)) * columns);
+    }
+#pragma unroll
+    for (int i = first; i < first + at_once && i < shape.rows(); ++i)
+      scores[i] = reference.score(sums[i], of_rows[i - first],
+                                  exists(i) || rows.holds(shifts.first_row + i) ? scale : no_score);
+  }
+  shifts.visit_tail([&](int i, int row, int column) {
+    scores[i] = reference.score(sums[i], load_statistics(at(row, column)),
+                                rows.holds(row) && of_x.holds(column) ? reference.scale : no_score);
+  });
+}
+template <auto shape, typename Reference, typename Share, typename Sum>
+__device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
+                             int columns, const LaneValues<shape, Sum>& sums,
+                             LaneValues<shape, float>& scores) {
+  const bool whole =
+      share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
+  if (!share.has_shifts())
+    shifts.visit([&](int i, int, int) { scores[i] = no_score; });
+  else if (whole)
+    score_shifts<true, shape>(reference, share, shifts, columns, sums, scores);
+  else
+    score_shifts<false, shape>(reference, share, shifts, columns, sums, scores);
+}
+
+/// Writes a lane's values to the surfaces of the job.
+template <typename Share, typename Shifts, typename Value>
+__device__ void store_surface(const Frame& frame, const Share& share, const Shifts& shifts, Value* surfaces,
+                              const auto& value_of_shift) {
+  Value* const out = surfaces + (share.pair * frame.ny + share.y) * frame.nx + share.x;
+  shifts.visit([&](int i, int row, int column) {
+    if (column < share.shifts_x && row < share.shifts_y)
+      out[std::int64_t{row} * frame.nx + column] = value_of_shift(i);
+  });
+}
+
+/// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them.
+template <auto shape, typename Share, typename Output>
+__device__ void find_peak(const Frame& frame, const Share& share, const Output& out,
+                          const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
+                          float* tile) {
+  constexpr int stride = shape.tile_stride();
+  ColumnBest best[1 + shape.tail];
+  best[0].column = shifts.column;
+  best[shape.tail].column = shape.tail ? columns_per_warp : shifts.column;
+  if (shifts.owned)
+    shifts.visit([&](int i, int row, int column) {
+      tile[row * stride + column] = scores[i];
+      best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
+    });
+  find_peak(frame, out.measure, best, tile, stride, out.peaks + share.pair);
+}
+
+}  // namespace dic::kernels
