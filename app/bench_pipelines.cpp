@@ -5,6 +5,8 @@
 #include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "commands.hpp"
 #include "interruption.hpp"
@@ -43,6 +45,18 @@ void print_stream(const bench::StreamTiming& timing, int frames) {
       "  per frame: prepare %.2f ms, search %.2f ms, refine %.2f ms, strain %.2f ms; latency %.1f ms\n",
       1e3 * stages.prepare, 1e3 * stages.search, 1e3 * stages.refine, 1e3 * stages.strain,
       1e3 * timing.latency);
+}
+
+/// Tracks the frames from PNG files, and draws which stage did what when.
+void draw_timeline(const bench::TrackCase& shape, int frames, const std::string& file, std::stop_token stop) {
+  const TrackSummary run = bench::track_files(shape, frames, std::move(stop));
+  char title[256];
+  const double rate = static_cast<double>(run.frames.size()) / run.seconds.total;
+  std::snprintf(title, sizeof title,
+                "%d PNG files of %dx%d px to result.vtkhdf, %lld points, %s: %.1f frames/s", frames,
+                shape.size, shape.size, static_cast<long long>(run.points), run.device.c_str(), rate);
+  std::printf("%s\n", title);
+  bench::write_timeline(file, run.frames, title);
 }
 
 void print_match(const bench::MatchCase& shape, const bench::MatchTiming& timing, const std::string& device) {
@@ -131,6 +145,7 @@ std::string resolve_device(const std::string& device) {
 void add_bench_track(CLI::App& bench) {
   auto shape = std::make_shared<bench::TrackCase>();
   auto frames = std::make_shared<int>(0);
+  auto timeline = std::make_shared<std::string>();
   TrackOptions& options = shape->options;
   CLI::App& command = *bench.add_subcommand("track", "Times the tracking of synthetic speckle by stage");
   command.option_defaults()->always_capture_default();
@@ -149,11 +164,17 @@ void add_bench_track(CLI::App& bench) {
              {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
              "What the frames of a sequence are compared with");
   command.add_option("--repeats", shape->repeats, "Repeats, of which the medians count");
-  command.add_option("--frames", *frames, "Then track a sequence of so many frames");
-  command.callback([shape, frames] {
+  CLI::Option* sequence = command.add_option("--frames", *frames, "Then track a sequence of so many frames");
+  command
+      .add_option("--timeline", *timeline,
+                  "Then track them from PNG files to result.vtkhdf, and draw when each stage worked")
+      ->type_name("FILE.png")
+      ->needs(sequence);
+  command.callback([shape, frames, timeline] {
     const Interruption interruption;
     print_track(*shape, bench::track(*shape, interruption.token()));
     if (*frames > 0) print_stream(bench::track_stream(*shape, *frames, interruption.token()), *frames);
+    if (!timeline->empty()) draw_timeline(*shape, *frames, *timeline, interruption.token());
   });
 }
 

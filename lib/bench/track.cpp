@@ -1,9 +1,16 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <dic/bench.hpp>
 #include <dic/error.hpp>
+#include <dic/image_io.hpp>
 #include <dic/synth.hpp>
 #include <dic/track_stream.hpp>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/timing.hpp"
 
@@ -87,15 +94,52 @@ struct StreamSums {
   }
 };
 
+constexpr int kToAndFro[] = {3, 2, 1, 2};  ///< frames of speckle(): 1/3, 2/3, 1, 2/3 of the motion
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "dic-bench-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw FileError("A temporary folder like " + name + " cannot be made.");
+    path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path path;
+};
+
 }  // namespace
+
+TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token stop) {
+  check(shape);
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (int i = 0; i < 4; ++i) {
+    files.push_back(folder.path / ("frame_" + std::to_string(i) + ".png"));
+    write_image(files.back(), synth_frame(speckle(shape), i));
+  }
+  TrackJob job;
+  job.reference = files[0];
+  for (int i = 0; i < frames; ++i) job.frames.push_back(files[kToAndFro[i % std::size(kToAndFro)]]);
+  job.output = folder.path / "out";
+  job.roi = inner_roi(shape);
+  job.options = shape.options;
+  job.pictures = false;
+  return dic::track_files(job, {}, std::move(stop));
+}
 
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop) {
   check(shape);
   constexpr int kWarmUp = 8;  // frames until all memory is there
   const SynthOptions synth = speckle(shape);
   const Image reference = synth_frame(synth, 0);
-  std::vector<Image> shown;  // to and fro: 1/3, 2/3, 1, 2/3
-  for (const int i : {3, 2, 1, 2}) shown.push_back(synth_frame(synth, i));
+  std::vector<Image> shown;
+  for (const int i : kToAndFro) shown.push_back(synth_frame(synth, i));
   StreamSums sums;
   TrackStream stream(shape.options, reference, inner_roi(shape), [&](StreamResult result) {
     if (result.index >= kWarmUp) sums.add(result);

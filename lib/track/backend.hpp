@@ -27,6 +27,7 @@ struct Measured {
   Field field{0};
   double noise = 0;      ///< of the pictures, grey levels
   StageSeconds seconds;  ///< that its stages took
+  std::vector<StageSpan> spans;
 };
 
 /// A measurement that may still be under way.

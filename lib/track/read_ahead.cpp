@@ -5,12 +5,15 @@
 #include <stdexcept>
 #include <thread>
 
+#include "track/stopwatch.hpp"
+
 namespace dic {
 namespace {
 
 std::optional<Frame> read(FrameSource& source, std::int64_t index) {
   if (source.count() >= 0 && index >= source.count()) return std::nullopt;
-  Frame frame{index, source.name(index), {}, {}};
+  Frame frame{index, source.name(index), {}, {}, {}};
+  const track::Stopwatch watch;
   try {
     frame.image = source.read(index);
   } catch (const FileError& e) {
@@ -18,6 +21,7 @@ std::optional<Frame> read(FrameSource& source, std::int64_t index) {
   } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is
     return std::nullopt;
   }
+  frame.decode = watch.span("decode");
   return frame;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <dic/image_io.hpp>
+#include <dic/track.hpp>
 #include <future>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ struct Frame {
   std::string name;
   Image image;
   std::string error;  ///< one sentence; empty where there is a picture
+  StageSpan decode;
 };
 
 /// The frames of a source in order, from one on. The next ones are read while the caller works: one, or

@@ -142,6 +142,8 @@ class Run {
     results_.add(result.field, frame.image, number, frame.name);
     FrameSummary entry = summary.get();
     entry.noise = result.noise;
+    entry.spans = result.spans;
+    entry.spans.insert(entry.spans.end(), {frame.decode, writing.span("write")});
     entry.seconds = result.seconds.measuring() + writing.seconds();
     write_seconds_ += writing.seconds();
     measuring_ += result.seconds;

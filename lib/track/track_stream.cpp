@@ -39,6 +39,7 @@ void fetch(Passing& passing, Field memory) {
   passing.result.field = std::move(measured.field);
   passing.result.noise = measured.noise;
   passing.result.seconds = measured.seconds;
+  passing.result.spans.insert(passing.result.spans.end(), measured.spans.begin(), measured.spans.end());
   passing.measured.reset();
 }
 
@@ -146,7 +147,11 @@ struct TrackStream::Impl {
     Passing passing;
     passing.result.index = next_index++;
     const std::int64_t index = passing.result.index;
-    if (advance(lock, passing, [&](Passing& p) { p.frame = target.take(picture); }))
+    if (advance(lock, passing, [&](Passing& p) {
+          const track::Stopwatch copying;
+          p.frame = target.take(picture);
+          p.result.spans.push_back(copying.span("copy"));
+        }))
       waiting.push_back(std::move(passing));
     rethrow_failure();
     changed.notify_all();

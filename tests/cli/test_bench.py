@@ -144,6 +144,13 @@ class BenchPipelinesTest(ProgramTest):
         self.refuse(2, ["repeat"], "bench", "track", "--repeats", "0")
         self.refuse(2, ["odd"], "bench", "track", "--size", "256", "--subset", "20")
 
+    def test_timeline(self):
+        flags = ["bench", "track", "--size", "200", "--repeats", "1", "--device", "cpu", "--timeline", "t.png"]
+        out = self.succeed(*flags, "--frames", "10").stdout
+        self.assertRegex(out, r"10 PNG files of 200x200 px to result.vtkhdf, 576 points, cpu: [0-9.]+ frames/s")
+        self.assertTrue((self.folder / "t.png").exists())
+        self.refuse(2, ["--frames"], *flags)
+
     def test_match(self):
         out = self.succeed("bench", "match", "--size", "256", "--template", "32", "--device", "cpu").stdout
         self.assertRegex(out, r"Template 32x32 in 256x256, 8 bit, on cpu: [0-9.]+ ms")

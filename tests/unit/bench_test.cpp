@@ -5,6 +5,8 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "bench/inputs.hpp"
@@ -518,6 +520,37 @@ TEST(BenchTrack, AStreamKeepsItsPoints) {
   EXPECT_GT(timing.latency, timing.stages.refine);
   shape.size = 80;
   EXPECT_THROW(track_stream(shape, 5), UsageError);
+}
+
+TEST(BenchTrack, SaysWhenEachStageWorkedAndDrawsIt) {
+  TrackCase shape;
+  shape.size = 200;
+  shape.options.device = "cpu";
+  shape.options.threads = 1;
+  const TrackSummary run = track_files(shape, 12);
+  ASSERT_EQ(run.frames.size(), 12u);
+  StageSpan::Time written{};
+  for (const FrameSummary& frame : run.frames) {
+    std::map<std::string, StageSpan> spans;
+    for (const StageSpan& span : frame.spans) spans[span.stage] = span;
+    const char* const order[] = {"decode", "copy", "prefilter", "search", "refine", "strain", "write"};
+    ASSERT_EQ(spans.size(), std::size(order));
+    StageSpan::Time before{};
+    for (const char* stage : order) {
+      ASSERT_TRUE(spans.contains(stage)) << stage;
+      EXPECT_LE(before, spans[stage].begin) << stage;
+      EXPECT_LE(spans[stage].begin, spans[stage].end) << stage;
+      before = spans[stage].end;
+    }
+    EXPECT_LE(written, spans["write"].begin) << "frames are written one after the other";
+    written = spans["write"].end;
+  }
+  const fs::path file = fs::path(testing::TempDir()) / "dic_timeline.png";
+  write_timeline(file, run.frames, "a run");
+  EXPECT_GT(read_image(file).width(), 800);
+  fs::remove(file);
+  const std::vector<FrameSummary> few(run.frames.begin(), run.frames.begin() + 8);
+  EXPECT_THROW(write_timeline(file, few, "too short"), UsageError);
 }
 
 TEST(BenchMatch, TheTemplateIsFound) {

@@ -205,6 +205,15 @@ struct StreamTiming {
 /// frame to frame, as fast as the stream takes them. Throws as track() does.
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop = {});
 
+/// What `dic track` does: pushes `frames` frames of that sequence from PNG files in a temporary folder, and
+/// writes the fields there. Nothing of it stays. Throws as track() does, FileError.
+TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token stop = {});
+
+/// Draws when each stage worked on which frame (FrameSummary::spans), for some frames in the middle of a run:
+/// a PNG. Throws UsageError (fewer than 9 measured frames), FileError.
+void write_timeline(const std::filesystem::path& path, const std::vector<FrameSummary>& frames,
+                    const std::string& title);
+
 struct MatchCase {
   int template_size = 64;  ///< side, px
   int image_size = 2048;   ///< side, px

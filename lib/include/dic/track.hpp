@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
@@ -71,6 +72,15 @@ struct StageSeconds {
   StageSeconds& operator+=(const StageSeconds& other);
 };
 
+/// When a stage worked on a frame. What a GPU did is timed by its own clock.
+struct StageSpan {
+  using Time = std::chrono::steady_clock::time_point;
+  /// "decode", "copy" (of the pixels, by the host), "upload", "prefilter", "search", "refine", "strain",
+  /// "download", "fetch" (of the field, by the host), "write".
+  std::string stage;
+  Time begin, end;
+};
+
 /// Tracks the points of one reference through a sequence of current frames, in constant memory.
 /// The calls of one Tracker must not overlap; Trackers are independent of each other.
 class Tracker {
@@ -124,6 +134,7 @@ struct FrameSummary {
   double sigma_u = 0, sigma_v = 0;  ///< means of the predicted standard deviations
   double noise = 0;                 ///< grey levels
   double seconds = 0;
+  std::vector<StageSpan> spans;
   std::string error;  ///< why the frame could not be processed; empty = it was
 };
 

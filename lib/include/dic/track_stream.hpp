@@ -18,8 +18,9 @@ struct StreamResult {
   Field field{0};          ///< empty where there is an error
   double noise = 0;        ///< see Tracker::noise
   StageSeconds seconds;    ///< that the stages took
-  double latency = 0;      ///< seconds from push to result
-  std::string error;       ///< why the frame could not be measured, one sentence; empty = it was
+  std::vector<StageSpan> spans;
+  double latency = 0;  ///< seconds from push to result
+  std::string error;   ///< why the frame could not be measured, one sentence; empty = it was
 };
 
 /// Tracks frames while they arrive: frames go in as a camera delivers them, results come out in the same

@@ -46,6 +46,7 @@ class CpuAnchor final : public Anchor {
     };
     Measured measured;
     Stopwatch watch;
+    const auto begin = std::chrono::steady_clock::now();
     reference_.refiner.set_current(picture);
     measured.seconds.prepare = watch.lap();
     StartSearch search(shared_.points, reference_, shared_.correlator, shared_.options.search, check_stop,
@@ -60,6 +61,12 @@ class CpuAnchor final : public Anchor {
     measured.field.strain =
         compute_strain(shared_.points.grid, measured.field, shared_.options.strain, shared_.options.threads);
     measured.seconds.strain = watch.lap();
+    const StageSeconds& seconds = measured.seconds;
+    add_spans(measured.spans, begin,
+              {{"prefilter", seconds.prepare},
+               {"search", seconds.search},
+               {"refine", seconds.refine},
+               {"strain", seconds.strain}});
     return std::make_unique<KnownResult>(std::move(measured));
   }
 

@@ -101,6 +101,7 @@ void judge_field(Workbench& bench, const DeviceField& field) {
 void make_field(Workbench& bench, const ReferenceSide& reference, const DeviceField& field) {
   const kernels::DeviceScope scope(bench.lead().device.index);
   kernels::Stopwatch& watch = field.memory().strain;
+  field.memory().judging.mark(bench.judging);
   watch.start(bench.judging);
   fill_field(bench, reference, field);
   judge_field(bench, field);
@@ -173,6 +174,7 @@ class CudaAnchor final : public Anchor {
       stage();
       if (rank == 0) watch.stop(station.stream);
     };
+    if (rank == 0) watches.begun.mark(station.stream);
     timed(watches.search, [&] { starts = StartSearch(bench_, side, follows, stop).find(trackable); });
     timed(watches.refine, [&] {
       bench_.gathered.hold(station.stream);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "track/stopwatch.hpp"
 
 namespace dic::track::cuda {
 namespace {
@@ -80,12 +81,15 @@ DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory)
 }
 
 void DeviceField::download(const kernels::Stream& stream) const {
+  memory_->download.start(stream);
   kernels::download(memory_->on_host.data(), memory_->on_device.data(), bytes_of(nodes_), stream);
+  memory_->download.stop(stream);
   memory_->done.record(stream);
 }
 
 Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
   memory_->done.synchronize("the measurement of a frame");
+  const Stopwatch fetching;
   FieldArrays arrays;
   double* noise = nullptr;
   place(memory_->on_host.data(), nodes_, arrays, noise);
@@ -96,6 +100,12 @@ Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
   measured.seconds.search = memory_->search.seconds();
   measured.seconds.refine = memory_->refine.seconds();
   measured.seconds.strain = memory_->strain.seconds();
+  frame.add_spans(measured.spans);
+  add_spans(measured.spans, memory_->begun.time(),
+            {{"search", measured.seconds.search}, {"refine", measured.seconds.refine}});
+  add_spans(measured.spans, memory_->judging.time(),
+            {{"strain", measured.seconds.strain}, {"download", memory_->download.seconds()}});
+  measured.spans.push_back(fetching.span("fetch"));
   return measured;
 }
 

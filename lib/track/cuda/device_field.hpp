@@ -16,7 +16,9 @@ struct FieldMemory {
   kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
   kernels::PinnedBuffer on_host;
   kernels::Event done;  ///< the host has it all
-  kernels::Stopwatch search, refine, strain;
+  Moment begun;    ///< the search
+  Moment judging;  ///< the verdicts and the strain
+  kernels::Stopwatch search, refine, strain, download;
 };
 
 /// A field that kernels write and that then goes to the host.

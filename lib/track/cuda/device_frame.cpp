@@ -47,19 +47,22 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture, StagedRo
   memory->used.hold(stream_);
   memory->staged = std::move(staged);
   const std::size_t bytes = pitch_of(picture) * picture.height;
-  memory->taking.start(stream_);
   void* pixels = memory->pixels.reserve(bytes);
+  memory->begun.mark(stream_);
+  memory->upload.start(stream_);
   if (memory->staged)
     kernels::upload(pixels, memory->staged->data(), bytes, stream_);
   else
     copy_rows(pixels, picture, stream_);
+  memory->upload.stop(stream_);
   ImageView on_device = picture;
   on_device.data = pixels;
   on_device.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(picture));
   const kernels::PlaneLayout layout(picture.width, picture.height);
   float* coefficients = memory->coefficients.reserve<float>(layout.elements()) + layout.origin();
+  memory->prefilter.start(stream_);
   kernels::launch_spline_coefficients(on_device, interpolation_, coefficients, stream_.handle());
-  memory->taking.stop(stream_);
+  memory->prefilter.stop(stream_);
   memory->ready.record(stream_);
   if (!memory->staged) memory->ready.synchronize("the copy of a frame");  // the caller may change the pixels
   return std::make_shared<DeviceFrame>(on_device, coefficients, std::move(memory));

@@ -4,10 +4,13 @@
 #include <dic/kernels/picture.hpp>
 #include <dic/refine.hpp>
 #include <memory>
+#include <vector>
 
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
+#include "track/cuda/moment.hpp"
 #include "track/cuda/pool.hpp"
+#include "track/stopwatch.hpp"
 
 namespace dic::track::cuda {
 
@@ -20,7 +23,8 @@ struct FrameMemory {
   kernels::DeviceBuffer pixels, coefficients;
   kernels::Event ready;  ///< pixels and coefficients are there
   kernels::Event used;   ///< nothing reads them any more
-  kernels::Stopwatch taking;
+  Moment begun;
+  kernels::Stopwatch upload, prefilter;
 };
 
 /// A picture on the device, with its B-spline coefficients.
@@ -34,7 +38,11 @@ class DeviceFrame final : public Frame {
   /// What is queued on `stream` by now is the last that reads the frame.
   void release_after(const kernels::Stream& stream) const { memory_->used.record(stream); }
   /// Seconds of copy and prefilter; the frame is ready.
-  double seconds() const { return memory_->taking.seconds(); }
+  double seconds() const { return memory_->upload.seconds() + memory_->prefilter.seconds(); }
+  void add_spans(std::vector<StageSpan>& spans) const {
+    track::add_spans(spans, memory_->begun.time(),
+                     {{"upload", memory_->upload.seconds()}, {"prefilter", memory_->prefilter.seconds()}});
+  }
 
   const ImageView picture;          ///< device memory, rows padded with zeros
   const float* const coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout
