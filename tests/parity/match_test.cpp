@@ -1,0 +1,93 @@
+#include <cmath>
+#include <dic/match.hpp>
+#include <vector>
+
+#include "kernels/gpu.hpp"
+#include "support/speckle.hpp"
+
+// Template matching on the GPU: what the CPU finds, and what is known of the pictures.
+namespace dic {
+namespace {
+
+constexpr int image_side = 300, side = 61, at_x = 120, at_y = 93;
+
+Image speckle_picture(int width, int height, unsigned seed) {
+  const test::Speckle speckle(width, height, 2, seed, 40);
+  return test::converted<std::uint8_t>(
+      test::picture_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x, y)); }),
+      ScalarType::u8);
+}
+
+bool inside_disc(int x, int y) { return std::hypot(x - side / 2, y - side / 2) <= side / 2; }
+
+Image disc_mask() {
+  Image mask(side, side, ScalarType::u8);
+  for (int y = 0; y < side; ++y)
+    for (int x = 0; x < side; ++x) mask.row<std::uint8_t>(y)[x] = inside_disc(x, y) ? 255 : 0;
+  return mask;
+}
+
+/// A disc of the image; around it something else, which must not count.
+Image disc_of(const Image& image) {
+  Image out = speckle_picture(side, side, 77);
+  for (int y = 0; y < side; ++y)
+    for (int x = 0; x < side; ++x)
+      if (inside_disc(x, y)) out.row<std::uint8_t>(y)[x] = image.row<std::uint8_t>(at_y + y)[at_x + x];
+  return out;
+}
+
+MatchResult find(const Image& wanted, const Image& image, MatchOptions options, const std::string& device) {
+  const ImageView template_view = wanted, image_view = image;
+  const Image mask = disc_mask();
+  const ImageView mask_view = mask;
+  options.device = device;
+  return match_templates({&template_view, 1}, {&image_view, 1}, options, {&mask_view, 1});
+}
+
+void expect_same_matches(const MatchResult& gpu, const MatchResult& cpu) {
+  ASSERT_EQ(gpu.matches.size(), cpu.matches.size());
+  for (std::size_t i = 0; i < cpu.matches.size(); ++i) {
+    EXPECT_NEAR(gpu.matches[i].x, cpu.matches[i].x, 1e-4);
+    EXPECT_NEAR(gpu.matches[i].y, cpu.matches[i].y, 1e-4);
+    EXPECT_NEAR(gpu.matches[i].score, cpu.matches[i].score, 1e-5);
+    EXPECT_EQ(gpu.matches[i].rotation_deg, cpu.matches[i].rotation_deg);
+  }
+  EXPECT_NEAR(gpu.best_score, cpu.best_score, 1e-5);
+}
+
+class MaskedMatchOnGpu : public test::GpuTest, public testing::WithParamInterface<Measure> {};
+
+TEST_P(MaskedMatchOnGpu, FindsADiscAmongOtherThings) {
+  const Image image = speckle_picture(image_side, image_side - 40, 5);
+  const Image wanted = disc_of(image);
+  MatchOptions options;
+  options.method = GetParam();
+  const MatchResult gpu = find(wanted, image, options, "cuda");
+  ASSERT_EQ(gpu.matches.size(), 1u);
+  EXPECT_NEAR(gpu.matches[0].x, at_x, 1e-3);
+  EXPECT_NEAR(gpu.matches[0].y, at_y, 1e-3);
+  EXPECT_NEAR(gpu.matches[0].score, 1, 1e-6);
+  expect_same_matches(gpu, find(wanted, image, options, "cpu"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, MaskedMatchOnGpu,
+                         testing::Values(Measure::zncc, Measure::ncc, Measure::ssd),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+using MatchOnGpu = test::GpuTest;
+
+TEST_F(MatchOnGpu, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
+  const Image image = speckle_picture(image_side, image_side - 40, 5);
+  MatchOptions options;
+  options.max_matches = 8;
+  options.threshold = 0.2;
+  options.rotations = {-10, 0, 10};
+  options.scales = {0.9, 1};
+  const Image wanted = disc_of(image);
+  const MatchResult gpu = find(wanted, image, options, "cuda");
+  EXPECT_GT(gpu.matches.size(), 3u);
+  expect_same_matches(gpu, find(wanted, image, options, "cpu"));
+}
+
+}  // namespace
+}  // namespace dic
