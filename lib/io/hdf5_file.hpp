@@ -53,7 +53,7 @@ using Shape = std::vector<std::uint64_t>;
 
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
 /// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
-/// system's reason, at the latest from the next `flush` or from `close`.
+/// system's reason, at the latest from the next `check_written` or from `close`.
 class OutputFile {
  public:
   /// Creates the file; one of that name is replaced.
@@ -98,8 +98,9 @@ class OutputFile {
   }
   void append_text(const std::string& name, std::string_view text);
 
-  /// Hands everything to the system, so that a full disk shows now.
-  void flush();
+  /// Throws where the system refused anything until now. What fields were appended it has; the little that
+  /// describes them may follow at the end.
+  void check_written();
   /// Flushes and closes. Nothing else may be called after it.
   void close();
 

@@ -162,7 +162,7 @@ struct VtkHdfWriter::Impl {
     file.append_text(kAbout + "/frames", name);
     ++steps;
     file.set_attribute(kSteps, "NSteps", steps);
-    file.flush();
+    file.check_written();
   }
 
   /// An empty array (strain that was not computed) becomes NaN.
