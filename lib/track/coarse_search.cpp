@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "track/image_pyramid.hpp"
+#include "track/mask_box.hpp"
 
 namespace dic::track {
 namespace {
@@ -36,25 +37,8 @@ Image binary(ImageView mask) {
   return out;
 }
 
-struct Box {
-  int x0 = 0, y0 = 0, width = 0, height = 0;
-};
-
-Box bounding_box(const Image& mask) {
-  int left = mask.width(), right = -1, top = mask.height(), bottom = -1;
-  for (int y = 0; y < mask.height(); ++y)
-    for (int x = 0; x < mask.width(); ++x)
-      if (mask.row<std::uint8_t>(y)[x]) {
-        left = std::min(left, x);
-        right = std::max(right, x);
-        top = std::min(top, y);
-        bottom = y;
-      }
-  return {left, top, std::max(0, right - left + 1), std::max(0, bottom - top + 1)};
-}
-
 /// Zeros on a lattice over a box: at most `most_nodes` nodes, at least one.
-CoarseField field_over(const Box& box, int level, int most_nodes) {
+CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   CoarseField field;
   field.reduction = 1 << level;
   const double area = static_cast<double>(box.width) * box.height;
@@ -64,8 +48,8 @@ CoarseField field_over(const Box& box, int level, int most_nodes) {
   field.nx = std::max(1, (box.width - 1) / field.spacing + 1);
   field.ny = std::max(1, (box.height - 1) / field.spacing + 1);
   // Centred in the box: border subsets are cut, and cut subsets are weaker.
-  field.x0 = box.x0 + (box.width - 1 - (field.nx - 1) * field.spacing) / 2;
-  field.y0 = box.y0 + (box.height - 1 - (field.ny - 1) * field.spacing) / 2;
+  field.x0 = box.x + (box.width - 1 - (field.nx - 1) * field.spacing) / 2;
+  field.y0 = box.y + (box.height - 1 - (field.ny - 1) * field.spacing) / 2;
   field.u.assign(static_cast<std::size_t>(field.nx) * field.ny, 0);
   field.v = field.u;
   return field;
@@ -181,7 +165,7 @@ CoarseShift CoarseField::at(double x, double y) const {
 }
 
 CoarseSearch::CoarseSearch(int width, int height, ImageView roi) : width_(width), height_(height) {
-  Box box{0, 0, width, height};
+  Roi::Rect box{0, 0, width, height};
   Image whole_roi;
   if (!roi.empty()) {
     whole_roi = binary(roi);
@@ -205,7 +189,7 @@ bool CoarseSearch::may_search_whole(int level) const { return most_top_nodes(lev
 const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_nodes) {
   if (!known[level]) {
     const int width = width_ >> level, height = height_ >> level;
-    const Box box = roi_.empty() ? Box{0, 0, width, height} : bounding_box(roi_[level]);
+    const Roi::Rect box = roi_.empty() ? Roi::Rect{0, 0, width, height} : bounding_box(roi_[level]);
     known[level] = lattice_of(field_over(box, level, most_nodes), level, width, height, roi(level));
   }
   return *known[level];

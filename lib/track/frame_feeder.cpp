@@ -27,9 +27,10 @@ std::string mismatch(const Frame& frame, ImageView reference) {
 
 }  // namespace
 
-FrameFeeder::FrameFeeder(FrameSource& source, std::int64_t first, int readers, ImageView reference,
-                         TrackStream& stream)
-    : reference_(reference),
+FrameFeeder::FrameFeeder(FrameSource& source, std::int64_t first, int readers, bool keeps_pictures,
+                         ImageView reference, TrackStream& stream)
+    : keeps_pictures_(keeps_pictures),
+      reference_(reference),
       stream_(stream),
       reader_(source, first, readers),
       thread_([this](const std::stop_token& stop) { feed(stop); }) {}
@@ -81,6 +82,7 @@ bool FrameFeeder::feed_next(const std::stop_token& stop) {
   if (!frame) return false;
   frame->error = mismatch(*frame, reference_);
   if (frame->error.empty()) stream_.push(frame->image);
+  if (!keeps_pictures_) frame->image = {};
   if (stop.stop_requested()) stream_.cancel();
   lock.lock();
   waited_seconds_ += waited;

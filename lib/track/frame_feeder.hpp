@@ -23,7 +23,9 @@ class FrameFeeder {
   static constexpr int kStreamCapacity = kAhead + 2;  ///< one comes, one is waited for: no push ever waits
 
   /// Begins with frame number `first`; what is passed must outlive this object. `readers`: see ReadAhead.
-  FrameFeeder(FrameSource& source, std::int64_t first, int readers, ImageView reference, TrackStream& stream);
+  /// keeps_pictures: frames still have their pixels when they are asked for.
+  FrameFeeder(FrameSource& source, std::int64_t first, int readers, bool keeps_pictures, ImageView reference,
+              TrackStream& stream);
 
   /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
   /// what ended the reading, after the frames before it.
@@ -38,6 +40,7 @@ class FrameFeeder {
   bool wait_for_room(const std::stop_token& stop);
   bool feed_next(const std::stop_token& stop);
 
+  bool keeps_pictures_;
   ImageView reference_;
   TrackStream& stream_;
   ReadAhead reader_;

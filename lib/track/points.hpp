@@ -15,13 +15,18 @@ struct Points {
   std::vector<int> x, y;               ///< of every point, px of the original reference
 
   explicit Points(Grid g) : grid(std::move(g)), point_at(grid.nodes(), -1) {
-    for (std::int64_t node = 0; node < grid.nodes(); ++node) {
-      if (!grid.inside[node]) continue;
-      point_at[node] = size();
-      node_of.push_back(node);
-      x.push_back(grid.x(static_cast<int>(node % grid.nx)));
-      y.push_back(grid.y(static_cast<int>(node / grid.nx)));
-    }
+    node_of.reserve(grid.nodes());
+    x.reserve(grid.nodes());
+    y.reserve(grid.nodes());
+    std::int64_t node = 0;
+    for (int j = 0; j < grid.ny; ++j)
+      for (int i = 0; i < grid.nx; ++i, ++node) {
+        if (!grid.inside[node]) continue;
+        point_at[node] = size();
+        node_of.push_back(node);
+        x.push_back(grid.x(i));
+        y.push_back(grid.y(j));
+      }
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(node_of.size()); }

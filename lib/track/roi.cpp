@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "track/mask_box.hpp"
+
 namespace dic {
 
 namespace {
@@ -81,6 +83,13 @@ Image filled(const std::vector<Roi::Polygon>& polygons, int width, int height) {
   return mask;
 }
 
+Image filled(const Roi::Rect& rect, int width, int height) {
+  Image mask(width, height, ScalarType::u8);
+  for (int y = rect.y; y < rect.y + rect.height; ++y)
+    std::fill_n(mask.row<std::uint8_t>(y) + rect.x, rect.width, 255);
+  return mask;
+}
+
 // Clears the pixels of `mask` that `keep(x, y)` refuses.
 template <typename Keep>
 void intersect(Image& mask, Keep&& keep) {
@@ -117,35 +126,12 @@ bool is_empty(const Image& mask) {
   return std::all_of(begin, end, [](std::uint8_t inside) { return inside == 0; });
 }
 
-Roi::Rect bounding_box(ImageView mask) {
-  int x0 = mask.width, x1 = -1, y0 = mask.height, y1 = -1;
-  for (int y = 0; y < mask.height; ++y) {
-    const std::uint8_t* row = mask.row<std::uint8_t>(y);
-    const auto inside = [](std::uint8_t value) { return value != 0; };
-    const std::uint8_t* first = std::find_if(row, row + mask.width, inside);
-    if (first == row + mask.width) continue;
-    int last = mask.width - 1;
-    while (row[last] == 0) --last;
-    x0 = std::min(x0, static_cast<int>(first - row));
-    x1 = std::max(x1, last);
-    y0 = std::min(y0, y);
-    y1 = y;
-  }
-  return {x0, y0, x1 - x0 + 1, y1 - y0 + 1};
-}
-
 }  // namespace
 
 Image rasterize(const Roi& roi, int width, int height) {
-  Image mask(width, height, ScalarType::u8);
-  std::fill_n(mask.row<std::uint8_t>(0), static_cast<std::size_t>(width) * height, 255);
+  if (roi.rect) check_rect(*roi.rect, width, height);
+  Image mask = filled(roi.rect.value_or(Roi::Rect{0, 0, width, height}), width, height);
   if (!roi.mask.empty()) intersect_picture(mask, roi.mask);
-  if (const auto& rect = roi.rect) {
-    check_rect(*rect, width, height);
-    intersect(mask, [&](int x, int y) {
-      return x >= rect->x && y >= rect->y && x - rect->x < rect->width && y - rect->y < rect->height;
-    });
-  }
   if (!roi.polygons.empty()) {
     const Image inside = filled(roi.polygons, width, height);
     intersect(mask, [&](int x, int y) { return inside.row<std::uint8_t>(y)[x] != 0; });
@@ -162,7 +148,7 @@ Image rasterize(const Roi& roi, int width, int height) {
 
 Grid make_grid(ImageView roi_mask, int step) {
   if (step < 1) throw UsageError("The step between points must be at least 1 px.");
-  const Roi::Rect box = bounding_box(roi_mask);
+  const Roi::Rect box = track::bounding_box(roi_mask);
   Grid grid;
   grid.x0 = box.x;
   grid.y0 = box.y;

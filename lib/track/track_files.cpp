@@ -103,7 +103,8 @@ class Run {
   /// Frames are decoded, measured and written at the same time.
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
-    FrameFeeder feeder(*source_, first_current_, frames_ahead(*source_, on_gpu), reference_, *stream_);
+    FrameFeeder feeder(*source_, first_current_, frames_ahead(*source_, on_gpu), job_.pictures, reference_,
+                       *stream_);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
     while (std::optional<Frame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;

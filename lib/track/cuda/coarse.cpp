@@ -54,7 +54,7 @@ CoarseReference::CoarseReference(const ImageView& picture, ImageView roi, Coarse
   memory_.pyramid.build(picture, search_, stream);
   if (roi.empty()) return;
   memory_.roi.resize(search_.levels());
-  for (int level = 0; level < search_.levels(); ++level) {
+  for (int level = search_.uses_full_size() ? 0 : 1; level < search_.levels(); ++level) {
     const ImageView on_host = search_.roi(level);
     const std::size_t bytes = on_host.row_bytes * on_host.height;
     roi_[level] = on_host;
