@@ -200,7 +200,7 @@ class Point {
     if (!(energy > static_cast<float>(icgn::least_energy) * s.energy)) return Status::low_correlation;
     const float sd_ratio = sqrtf(s.energy / energy);
     p_.zncc = fminf(fmaxf(covariance * sd_ratio / s.energy, -1), 1);
-    const ShapeOf<kOrder> step = step_of(mean, rest, sd_ratio * icgn::relaxation(s.noise_share, p_.zncc));
+    const ShapeOf<kOrder> step = step_of(mean, rest, sd_ratio);
     p_.last_step = largest_displacement(step, radius());
     const float tolerance = icgn::tolerance_at(p_.iterations, frame_.max_iterations, frame_.tolerance);
     p_.converged = p_.last_step < tolerance && !p_.loose;
@@ -234,7 +234,7 @@ class Point {
     return (stays(x) && stays(y)) || corners_inside<kOrder>(frame_, p_.at.displacement, subset(), task());
   }
 
-  __device__ ShapeOf<kOrder> step_of(float mean, float covariance, float gain) const {
+  __device__ ShapeOf<kOrder> step_of(float mean, float covariance, float sd_ratio) const {
     const Matrix<kOrder> matrix(frame_, p_.at.point);
     const float unit = gradient_unit(*frame_.reference.range);
     float residual[parameters], change[parameters];
@@ -243,6 +243,12 @@ class Point {
       residual[k] = static_cast<float>(icgn::basis(k % terms).factor) * unit * total(3 + k);
     matrix.project(residual, mean, covariance);
     matrix.multiply(residual, change);
+    float descent = 0;
+#pragma unroll
+    for (int k = 0; k < parameters; ++k) descent += residual[k] * change[k];
+    const PreparedSubset& s = subset();
+    const float misfit = icgn::misfit_after(p_.zncc, sd_ratio * sd_ratio * descent, s.energy);
+    const float gain = sd_ratio * icgn::relaxation(s.noise_share, misfit);
     const auto polynomial = [&](const float* c) {
       Polynomial<float, polynomial_degree<kOrder>> p;
       p.c = gain * c[0];

@@ -331,7 +331,7 @@ class CpuBackend final : public Backend {
 
   /// Gauss-Newton step from the sums; mean: of what the fit left; gain: standard deviations, f over g.
   template <int N>
-  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean, double gain) const {
+  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean, double gain, double zncc) const {
     constexpr int m = N / 2;
     const float* v = values.data() + index * values_per_point(N);
     const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
@@ -343,7 +343,11 @@ class CpuBackend final : public Backend {
       b[m + k] = p.factor * s.dy[at];
     }
     b -= mean * sum.template cast<double>() + s.reference_rest * grey.template cast<double>();
-    return shape_from<N>(multiply<N>(v, gain * b));
+    b *= gain;
+    const Vector<N> change = multiply<N>(v, b);
+    const PreparedPoint& point = points[index];
+    const double misfit = icgn::misfit_after(zncc, b.dot(change), point.energy);
+    return shape_from<N>(icgn::relaxation(point.noise_share, misfit) * change);
   }
 
   RefinedPoint failed(const PreparedPoint& p, Status status, int iterations, float zncc = 0) const {
@@ -373,9 +377,9 @@ class CpuBackend final : public Backend {
       const double energy_g = s.rest_rest - mean * s.rest + fit.contrast * (s.reference_rest + covariance);
       if (!(energy_g > icgn::least_energy * p.energy)) return failed(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
-      const double gain = std::sqrt(p.energy / energy_g) * icgn::relaxation(p.noise_share, double{zncc});
+      const double gain = std::sqrt(p.energy / energy_g);
       const ShapeParameters delta =
-          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean, gain); });
+          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean, gain, double{zncc}); });
       const Warp change = warp_of(delta);
       if (!(jacobian(change) > icgn::least_jacobian)) return failed(p, Status::diverged, iteration, zncc);
       shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);

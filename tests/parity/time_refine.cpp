@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <dic/correlate.hpp>
 #include <dic/error.hpp>
 #include <dic/kernels/refine.hpp>
 #include <dic/refine.hpp>
@@ -11,8 +12,11 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "track/integer_search.hpp"
 
 // Times the stages of the refinement on the GPU and compares its results with truth and with the CPU's.
+// Iterations begin at whole pixels, and where the search would begin them: at the fit of the correlation
+// peak, with no slopes yet.
 //
 //     refine_time [SIZE [STRAIN [TOLERANCE]]]      picture px, 4096; strain, 0.003; px, 1e-3
 namespace {
@@ -80,20 +84,47 @@ class Scene {
 struct Points {
   std::vector<int> x, y;
   std::vector<std::int64_t> index;
-  std::vector<ShapeParameters> starts;
 
-  Points(const Scene& scene, int size) {
+  explicit Points(int size) {
     for (int j = margin; j < size - margin; j += step)
       for (int i = margin; i < size - margin; i += step) {
         index.push_back(static_cast<std::int64_t>(x.size()));
         x.push_back(i);
         y.push_back(j);
-        starts.emplace_back();
-        starts.back().u = std::round(scene.u(i, j));
-        starts.back().v = std::round(scene.v(i, j));
       }
   }
 };
+
+using Starts = std::vector<ShapeParameters>;
+
+/// Displacements rounded to whole pixels.
+Starts whole_pixels(const Scene& scene, const Points& points) {
+  Starts out(points.x.size());
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    out[k].u = std::round(scene.u(points.x[k], points.y[k]));
+    out[k].v = std::round(scene.v(points.x[k], points.y[k]));
+  }
+  return out;
+}
+
+/// What a search around `whole` finds.
+Starts fitted_peaks(const Image& reference, const Image& current, const Points& points, const Starts& whole,
+                    int subset) {
+  constexpr int range = 2;
+  const track::SubsetShapes shapes(reference.width(), reference.height(), points.x, points.y, subset / 2, {});
+  const track::IntegerSearch search(reference, {}, shapes);
+  std::vector<track::Prediction> predictions;
+  for (const ShapeParameters& s : whole) predictions.push_back(track::rounded(s.u, s.v));
+  Correlator correlator("cuda");
+  Starts out;
+  for (const track::FoundShift& found :
+       search.around(correlator, current, points.index, predictions, range)) {
+    out.emplace_back();
+    out.back().u = found.u;
+    out.back().v = found.v;
+  }
+  return out;
+}
 
 /// Median milliseconds of one launch.
 template <typename Launch>
@@ -125,13 +156,6 @@ class Stages {
     current_ = uploaded(current_pixels_, current);
     upload(x_, points.x);
     upload(y_, points.y);
-    std::vector<kernels::RefineTask> tasks(points.x.size());
-    for (std::size_t k = 0; k < tasks.size(); ++k) {
-      tasks[k].point = static_cast<int>(k);
-      tasks[k].u = static_cast<int>(points.starts[k].u);
-      tasks[k].v = static_cast<int>(points.starts[k].v);
-    }
-    upload(tasks_, tasks);
     coefficients_.reserve(layout_.elements() * sizeof(float));
     pixels_.reserve(layout_.elements() * sizeof(kernels::ReferencePixel));
     rest_.reserve(layout_.elements() * sizeof(std::uint32_t));
@@ -145,40 +169,51 @@ class Stages {
                 milliseconds(stream_, [&] { reference(interpolation); }));
   }
 
-  void time(const Setting& s, const RefineOptions& options) {
-    const auto count = static_cast<std::int64_t>(points_.x.size());
+  /// The reference's side, which iterations need.
+  void prepare(const Setting& s, const RefineOptions& options) {
     coefficients(s.interpolation);
-    const kernels::RefineReference pixels = reference(s.interpolation);
-    auto* subsets =
-        static_cast<kernels::PreparedSubset*>(subsets_.reserve(count * sizeof(kernels::PreparedSubset)));
-    auto* matrices =
-        static_cast<float*>(matrices_.reserve(count * kernels::matrix_floats(s.order) * sizeof(float)));
+    reference_side_ = reference(s.interpolation);
+    auto* subsets = reserve<kernels::PreparedSubset>(subsets_, count());
+    auto* matrices = reserve<float>(matrices_, count() * kernels::matrix_floats(s.order));
     const double prepare = milliseconds(stream_, [&] {
-      kernels::launch_prepare_subsets(pixels, options, static_cast<const int*>(x_.data()),
-                                      static_cast<const int*>(y_.data()), count, subsets, matrices,
+      kernels::launch_prepare_subsets(reference_side_, options, static_cast<const int*>(x_.data()),
+                                      static_cast<const int*>(y_.data()), count(), subsets, matrices,
                                       stream_.handle());
     });
-    auto* results =
-        static_cast<kernels::RefineResult*>(results_.reserve(count * sizeof(kernels::RefineResult)));
+    std::printf("subset %3d order %d %-7s prepare %6.3f ms\n", s.subset, s.order,
+                std::string(to_string(s.interpolation)).c_str(), prepare);
+  }
+
+  void iterate(const char* name, const RefineOptions& options, const Starts& starts) {
+    std::vector<kernels::RefineTask> tasks;
+    for (const ShapeParameters& start : starts) {
+      const kernels::SplitShape s = kernels::split(start);
+      tasks.push_back({.point = static_cast<int>(tasks.size()), .u = s.u, .v = s.v, .start = s.rest});
+    }
+    upload(tasks_, tasks);
+    auto* results = reserve<kernels::RefineResult>(results_, count());
     const double refine = milliseconds(stream_, [&] {
-      kernels::launch_refine(pixels, options, subsets, matrices, coefficients_at_origin(),
-                             static_cast<const kernels::RefineTask*>(tasks_.data()), count, results,
-                             stream_.handle());
+      kernels::launch_refine(
+          reference_side_, options, static_cast<const kernels::PreparedSubset*>(subsets_.data()),
+          static_cast<const float*>(matrices_.data()), coefficients_at_origin(),
+          static_cast<const kernels::RefineTask*>(tasks_.data()), count(), results, stream_.handle());
     });
-    std::vector<kernels::RefineResult> found(count);
-    kernels::download(found.data(), results, count * sizeof(kernels::RefineResult), stream_);
+    std::vector<kernels::RefineResult> found(count());
+    kernels::download(found.data(), results, count() * sizeof(kernels::RefineResult), stream_);
     stream_.synchronize("results");
     double iterations = 0;
     for (const auto& r : found) iterations += r.iterations;
-    iterations /= static_cast<double>(count);
-    std::printf(
-        "subset %3d order %d %-7s prepare %6.3f ms  refine %7.3f ms %6.1f M points/s, %.2f iterations: %6.1f "
-        "M/s",
-        s.subset, s.order, std::string(to_string(s.interpolation)).c_str(), prepare, refine,
-        1e-3 * count / refine, iterations, 1e-3 * count * iterations / refine);
+    const double points_per_us = 1e-3 * static_cast<double>(count()) / refine;
+    std::printf("  from %-12s refine %7.3f ms %6.1f M points/s, %.2f iterations: %6.1f M/s\n", name, refine,
+                points_per_us, iterations / static_cast<double>(count()), 1e-3 * iterations / refine);
   }
 
  private:
+  std::int64_t count() const { return static_cast<std::int64_t>(points_.x.size()); }
+  template <typename T>
+  static T* reserve(DeviceBuffer& buffer, std::int64_t count) {
+    return static_cast<T*>(buffer.reserve(count * sizeof(T)));
+  }
   ImageView uploaded(DeviceBuffer& buffer, const Image& picture) {
     ImageView view = picture;
     const std::size_t bytes = view.row_bytes * view.height;
@@ -212,25 +247,26 @@ class Stages {
   ImageView reference_, current_;
   DeviceBuffer reference_pixels_, current_pixels_, x_, y_, tasks_, pixels_, coefficients_, rest_, range_;
   DeviceBuffer subsets_, matrices_, results_;
+  kernels::RefineReference reference_side_;
 };
 
 /// Prints errors against truth, and against the CPU at every `stride`-th point.
-void compare(const Setting& s, const RefineOptions& options, const Scene& scene, const Points& points,
+void compare(const RefineOptions& options, const Scene& scene, const Points& points, const Starts& all_starts,
              const Image& reference, const Image& current) {
   constexpr std::size_t stride = 31;
   std::vector<RefinedPoint> gpu(points.x.size());
   Refiner on_gpu(options, 0, "cuda");
   on_gpu.set_reference(reference, points.x, points.y);
   on_gpu.set_current(current);
-  on_gpu.refine(points.index, points.starts, gpu);
+  on_gpu.refine(points.index, all_starts, gpu);
   std::vector<int> x, y;
   std::vector<std::int64_t> index;
-  std::vector<ShapeParameters> starts;
+  Starts starts;
   for (std::size_t k = 0; k < points.x.size(); k += stride) {
     index.push_back(static_cast<std::int64_t>(x.size()));
     x.push_back(points.x[k]);
     y.push_back(points.y[k]);
-    starts.push_back(points.starts[k]);
+    starts.push_back(all_starts[k]);
   }
   std::vector<RefinedPoint> cpu(x.size());
   Refiner on_cpu(options, 0, "cpu");
@@ -239,6 +275,7 @@ void compare(const Setting& s, const RefineOptions& options, const Scene& scene,
   on_cpu.refine(index, starts, cpu);
   double error = 0, difference = 0, zncc = 0;
   int statuses = 0, far = 0, ok = 0;
+  std::int64_t more_iterations = 0;
   for (std::size_t k = 0; k < gpu.size(); ++k) {
     if (gpu[k].status != Status::ok) continue;
     ++ok;
@@ -250,13 +287,15 @@ void compare(const Setting& s, const RefineOptions& options, const Scene& scene,
     statuses += g.status != cpu[k].status;
     const double d = std::max(std::abs(g.shape.u - cpu[k].shape.u), std::abs(g.shape.v - cpu[k].shape.v));
     far += d > 1e-4;
+    more_iterations += g.iterations - cpu[k].iterations;
     difference = std::max(difference, d);
     zncc = std::max<double>(zncc, std::abs(g.zncc - cpu[k].zncc));
   }
-  std::printf("  ok %.4f rms %.5f px; CPU (%zu): statuses %d, du max %.1e (%d > 1e-4), zncc %.0e\n",
-              double(ok) / double(gpu.size()), std::sqrt(error / ok), cpu.size(), statuses, difference, far,
-              zncc);
-  (void)s;
+  std::printf(
+      "  ok %.4f rms %.5f px; CPU (%zu): statuses %d, du max %.1e (%d > 1e-4), zncc %.0e, %.3f iterations "
+      "more\n",
+      double(ok) / double(gpu.size()), std::sqrt(error / ok), cpu.size(), statuses, difference, far, zncc,
+      static_cast<double>(more_iterations) / static_cast<double>(cpu.size()));
 }
 
 }  // namespace
@@ -269,14 +308,16 @@ int main(int argc, char** argv) {
     ThreadPool pool;
     const Scene scene(size, strain);
     const Image reference = scene.picture(true, pool), current = scene.picture(false, pool);
-    const Points points(scene, size);
+    const Points points(size);
+    const Starts whole = whole_pixels(scene, points);
     std::printf("%s: %dx%d, %zu points, strain %g, tolerance %g\n", kernels::find_device(0).model.c_str(),
                 size, size, points.x.size(), strain, tolerance);
     Stages stages(reference, current, points);
     for (const auto interpolation : {Interpolation::cubic, Interpolation::quintic})
       stages.time_splines(interpolation);
     const bool brief = argc > 4;
-    for (const int subset : brief ? std::vector{31} : std::vector{31, 21, 33, 51})
+    for (const int subset : brief ? std::vector{31} : std::vector{31, 21, 33, 51}) {
+      const Starts fitted = fitted_peaks(reference, current, points, whole, subset);
       for (const int order : {1, 2, 0})
         for (const auto interpolation : {Interpolation::cubic, Interpolation::quintic}) {
           if (order == 0 && (subset != 31 || brief)) continue;
@@ -286,13 +327,13 @@ int main(int argc, char** argv) {
           options.order = order;
           options.interpolation = interpolation;
           options.tolerance = tolerance;
-          stages.time(setting, options);
-          if (subset == 31 && !brief)
-            compare(setting, options, scene, points, reference, current);
-          else
-            std::printf("\n");
+          stages.prepare(setting, options);
+          stages.iterate("whole pixels", options, whole);
+          stages.iterate("fitted peaks", options, fitted);
+          if (subset == 31 && !brief) compare(options, scene, points, fitted, reference, current);
           std::fflush(stdout);
         }
+    }
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

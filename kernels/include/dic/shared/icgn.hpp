@@ -33,12 +33,21 @@ constexpr double gradient_noise_gain(Interpolation interpolation) {
 }
 
 /// The noise of the reference is in both factors of the Gauss-Newton matrix, but not in its product with the
-/// current picture: steps come out too short by the noise's share, which 1 - zncc tells. Longer steps save
-/// one to two iterations of about five and change no optimum. noise_share: for each unit of 1 - zncc.
+/// current picture: steps come out too short by the noise's share, which 1 - zncc tells as soon as the
+/// displacement has no part in it. Longer steps save one to two iterations of about five and change no
+/// optimum. noise_share: for each unit of 1 - zncc; misfit: what the step leaves of 1 - zncc.
 template <typename T>
-DIC_HOST_DEVICE T relaxation(T noise_share, T zncc) {
-  const T share = noise_share * (1 - zncc), most = static_cast<T>(most_noise);
-  return 1 / (1 - (share < most ? share : most));
+DIC_HOST_DEVICE T relaxation(T noise_share, T misfit) {
+  const T share = noise_share * misfit, most = static_cast<T>(most_noise);
+  return 1 / (1 - (share > 0 ? share < most ? share : most : T{0}));
+}
+
+/// What a Gauss-Newton step leaves of 1 - zncc, as far as grey values are linear in displacements. descent:
+/// product of the step with the right side that it solves, both in the contrast of the reference; energy: of
+/// the reference.
+template <typename T>
+DIC_HOST_DEVICE T misfit_after(T zncc, T descent, T energy) {
+  return 1 - zncc - descent / (2 * energy);
 }
 
 /// The step, px, below which an iteration, counted from 1, is the last. Where there are no more, ten times
