@@ -582,6 +582,10 @@ bool naive_leaves(int at, int size, double displacement) {
   return first < -0.5 || last > size - 0.5;
 }
 
+double first_order_at(std::int32_t whole, const float* c, double dx, double dy) {
+  return whole + (double{c[0]} + c[1] * dx + c[2] * dy);
+}
+
 void check_explained(PointsState& s, const DevicePoints& device, const Stream& stream, int& left) {
   std::vector<TrackedPoint> want = s.tracked;
   const std::vector<int> sources = naive_sources(s);
@@ -590,8 +594,8 @@ void check_explained(PointsState& s, const DevicePoints& device, const Stream& s
     if (a < 0 || a == i || !trackable(s, i)) continue;
     const TrackedPoint& from = s.tracked[a];
     const double dx = s.x[i] - s.x[a], dy = s.y[i] - s.y[a];
-    if (!naive_leaves(s.x[i], s.width, value_at(from.u, from.result.shape.u, dx, dy)) &&
-        !naive_leaves(s.y[i], s.height, value_at(from.v, from.result.shape.v, dx, dy)))
+    if (!naive_leaves(s.x[i], s.width, first_order_at(from.u, from.result.shape.u, dx, dy)) &&
+        !naive_leaves(s.y[i], s.height, first_order_at(from.v, from.result.shape.v, dx, dy)))
       continue;
     want[i].result.status = Status::out_of_image;
     ++left;
