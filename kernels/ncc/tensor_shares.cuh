@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ncc/find_peak.cuh"
+#include "ncc/tensor_tasks.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/window_statistics.cuh"
 
@@ -13,61 +14,6 @@
 ///     has_corner()   true: one more shift under the tail
 ///     tile_stride()  of rows of scores in shared memory: odd, for lanes along y
 namespace dic::kernels {
-
-/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of its shifts. References of one window
-/// follow each other where a job has all their pairs.
-struct Tasks {
-  std::int64_t references = 1, windows = 0;
-  int parts_x = 0, parts_y = 0;
-
-  /// columns, rows: of shifts that a block does.
-  Tasks(const NccJob& job, int columns, int rows)
-      : windows(job.pairs),
-        parts_x((job.shifts.nx() + columns - 1) / columns),
-        parts_y((job.shifts.ny() + rows - 1) / rows) {
-    const std::int64_t count = job.search.count;
-    if (job.form != Form::n_to_m || job.first_pair % count != 0 || job.pairs % count != 0) return;
-    references = job.pairs / count;
-    windows = count;
-  }
-  __host__ __device__ std::int64_t count() const { return references * windows * parts_x * parts_y; }
-
-  /// Tasks of one window follow each other in a block; blocks take turns at windows, so that those at work
-  /// are close to each other in the picture.
-  __device__ int of_block() const {
-    const std::int64_t groups = count() / references;
-    return static_cast<int>((groups - blockIdx.x + gridDim.x - 1) / gridDim.x * references);
-  }
-  __device__ std::int64_t task_of_block(int i) const {
-    if (references == 1) return std::int64_t{i} * gridDim.x + blockIdx.x;
-    const auto in_group = static_cast<int>(references);
-    return (std::int64_t{i / in_group} * gridDim.x + blockIdx.x) * references + i % in_group;
-  }
-};
-/// Where a task lies among them.
-struct Place {
-  std::int64_t reference = 0, window;
-  int part_x = 0, part_y = 0;
-
-  __device__ Place(const Tasks& tasks, std::int64_t task) : window(task) {
-    if (tasks.references == 1 && tasks.parts_x * tasks.parts_y == 1) return;
-    const std::int64_t place = task / tasks.references, part = place / tasks.windows;
-    reference = task - place * tasks.references;
-    window = place - part * tasks.windows;
-    part_y = static_cast<int>(part / tasks.parts_x);
-    part_x = static_cast<int>(part) - part_y * tasks.parts_x;
-  }
-};
-
-/// Rows of a matrix that are copied in whole chunks, from the chunk on in which element (0, 0) lies.
-struct ChunkRows {
-  const u8* first;  ///< element (0, 0); null: they cannot be copied that way
-  int row_bytes;
-
-  __device__ int byte() const {
-    return static_cast<int>(reinterpret_cast<std::uintptr_t>(first) % chunk_bytes);
-  }
-};
 
 /// A task of elements T: the shifts from (y, x) of the rectangle on.
 template <typename T>
