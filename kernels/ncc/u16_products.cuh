@@ -243,16 +243,7 @@ __device__ void multiply_columns(const ProductLayout& k, const LaneStart16& lane
           of_reference);
       column.take(quads[u]);
     };
-    int steps = k.rows / 4;
-    for (; steps >= tiles; steps -= tiles) {
-#pragma unroll
-      for (int u = 0; u < tiles; ++u) step(u);
-    }
-#pragma unroll
-    for (int u = 0; u + 1 < tiles; ++u) {
-      if (u >= steps) break;
-      step(u);
-    }
+    take_turns<tiles>(k.rows / 4, step);
   }
 }
 

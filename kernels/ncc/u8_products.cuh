@@ -119,6 +119,21 @@ struct LaneAddresses {
   int bit_shift;
 };
 
+/// step(i) for i = 0, 1, .. tiles - 1, 0, 1, ..: as many times as there are steps, with i known at compile
+/// time.
+template <int tiles, typename Step>
+__device__ void take_turns(int steps, Step&& step) {
+  for (; steps >= tiles; steps -= tiles) {
+#pragma unroll
+    for (int i = 0; i < tiles; ++i) step(i);
+  }
+#pragma unroll
+  for (int i = 0; i + 1 < tiles; ++i) {
+    if (i >= steps) break;
+    step(i);
+  }
+}
+
 /// The k loop of one warp. Strides are those of the layout where they are known (the loads then need no
 /// arithmetic), or 0. The instruction wants its words in neighbouring registers: they stay where they are and
 /// the tiles turn.
@@ -146,16 +161,7 @@ __device__ void multiply_window(const ProductLayout& k, const LaneAddresses& sta
       }
       column.take(quads[u]);
     };
-    int steps = k.rows / 4;
-    for (; steps >= tiles; steps -= tiles) {
-#pragma unroll
-      for (int u = 0; u < tiles; ++u) step(u);
-    }
-#pragma unroll
-    for (int u = 0; u + 1 < tiles; ++u) {
-      if (u >= steps) break;
-      step(u);
-    }
+    take_turns<tiles>(k.rows / 4, step);
   }
 }
 
