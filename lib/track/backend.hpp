@@ -30,28 +30,34 @@ struct Measured {
   std::vector<StageSpan> spans;
 };
 
+/// Where the points lie in a picture that was measured.
+class Places {
+ public:
+  virtual ~Places() = default;
+};
+
 /// A measurement that may still be under way.
 class Result {
  public:
   virtual ~Result() = default;
-  /// Waits for it. To be called once. `memory`: a field that is not needed any more, whose arrays it may fill.
-  virtual Measured fetch(Field memory = Field(0)) = 0;
-};
-
-/// The subsets that a reference is looked at through.
-struct Subsets {
-  std::vector<int> x, y;                ///< whole-pixel centres in the reference, one for each point
-  std::vector<MaterialPoint> material;  ///< of every point; empty where the points have not moved
-  Image roi;                            ///< 0 or 255, the reference's size; empty = everywhere
-
-  /// In the original reference.
-  Subsets(const Points& points, Image region) : x(points.x), y(points.y), roi(std::move(region)) {}
-  /// Puts the subsets where the points lie now. Points that were lost keep their node's place.
-  Subsets(const Points& points, std::vector<MaterialPoint> moved, Image region, int width, int height);
-
-  MaterialPoint material_of(std::int64_t point) const {
-    return material.empty() ? MaterialPoint{} : material[point];
+  /// Of the picture that was measured. To be asked before `fetch`.
+  virtual std::shared_ptr<const Places> places() = 0;
+  /// How many points have values; waits for it. To be asked before `fetch`.
+  virtual std::int64_t measured_points() = 0;
+  /// Waits for it. To be called once. `memory`: a field that is not needed any more, whose arrays it may
+  /// fill.
+  Measured fetch(Field memory = Field(0)) {
+    Measured measured = read(std::move(memory));
+    measured.seconds += beside_;
+    return measured;
   }
+  /// Counts time that was spent on the frame beside the measurement.
+  void add(const StageSeconds& seconds) { beside_ += seconds; }
+
+ private:
+  virtual Measured read(Field memory) = 0;
+
+  StageSeconds beside_;
 };
 
 /// A picture that frames are compared with: the reference, or a later one that took its place.
@@ -71,7 +77,13 @@ class Backend {
   /// Takes the pixels of a picture of the sequence's size and type. May be called while another thread
   /// measures.
   virtual std::shared_ptr<const Frame> take(ImageView picture) = 0;
-  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) = 0;
+  /// The original reference; to be called once, first. roi: 0 or 255, the reference's size; empty =
+  /// everywhere.
+  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) = 0;
+  /// A later picture in its place. `before`: the anchor before, if the points are likely to go on moving as
+  /// they did last from there.
+  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+                                         const Anchor* before) = 0;
   /// What ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
   /// "cpu", or number and name of the GPU.

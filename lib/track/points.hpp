@@ -29,6 +29,7 @@ struct Points {
       }
   }
 
+  Cells cells() const { return {grid.x0, grid.y0, grid.step, grid.nx, grid.ny}; }
   std::int64_t size() const { return static_cast<std::int64_t>(node_of.size()); }
 };
 

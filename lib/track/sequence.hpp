@@ -30,19 +30,21 @@ class Sequence {
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop);
 
  private:
-  std::unique_ptr<Anchor> anchor_at(std::shared_ptr<const Frame> picture, const Field& field) const;
-  Measured measure_or_reanchor(const std::shared_ptr<const Frame>& current, const std::stop_token& stop);
+  Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  std::unique_ptr<Result> measure_and_reanchor(const std::shared_ptr<const Frame>& current,
+                                               const std::stop_token& stop);
+  std::unique_ptr<Result> measure_or_reanchor(const std::shared_ptr<const Frame>& current,
+                                              const std::stop_token& stop);
 
   TrackOptions options_;
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
-  Image roi_;            ///< empty where it is the whole frame
   Points points_;
   DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Anchor> anchor_;
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;
-  Field last_field_{0};
+  std::shared_ptr<const Places> last_places_;
   double prepare_seconds_ = 0;
 };
 

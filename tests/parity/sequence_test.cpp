@@ -255,10 +255,12 @@ std::vector<Sequence> shared_sequences() {
                             {"noise", speckle(400, 300, {0, 0.5, 1}, crack), options_with(11, 2), {}},
                             {"turn", speckle(400, 360, {0, 0.5, 1, 0.2}, turn), options_with(21, 2), {}},
                             {"before", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
+                            {"as needed", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
                             {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}}};
   all[0].options.search = 15;
   all[3].synth.noise = 25;  // many points are lost, found again and given up
   all[5].options.reference_strategy = ReferenceStrategy::previous;
+  all[6].options.reference_strategy = ReferenceStrategy::automatic;
   return all;
 }
 

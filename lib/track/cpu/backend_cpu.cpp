@@ -8,7 +8,6 @@
 #include "track/backend.hpp"
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/start_search.hpp"
-#include "track/known_result.hpp"
 #include "track/noise.hpp"
 #include "track/stopwatch.hpp"
 
@@ -19,18 +18,49 @@ namespace {
 struct Shared {
   TrackOptions options;
   const Points& points;
+  Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
   std::set<std::string> kernels;
 
   Shared(const TrackOptions& o, const Points& p) : options(o), points(p), correlator("cpu", o.threads) {}
 };
 
+struct CpuPlaces final : Places {
+  FollowedPoints followed;
+
+  explicit CpuPlaces(FollowedPoints points) : followed(std::move(points)) {}
+};
+
+class CpuResult final : public Result {
+ public:
+  CpuResult(const Points& points, const ImageView& picture, Measured measured)
+      : points_(points), width_(picture.width), height_(picture.height), measured_(std::move(measured)) {}
+
+  std::shared_ptr<const Places> places() override {
+    return std::make_shared<CpuPlaces>(FollowedPoints(points_, measured_.field, width_, height_));
+  }
+  std::int64_t measured_points() override {
+    return std::ranges::count_if(measured_.field.status, has_values);
+  }
+
+ private:
+  Measured read(Field) override { return std::move(measured_); }
+
+  const Points& points_;
+  int width_, height_;
+  Measured measured_;
+};
+
 class CpuAnchor final : public Anchor {
  public:
-  CpuAnchor(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets)
+  CpuAnchor(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
+            std::vector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
+    reference_.last = std::move(last);
     shared_.kernels.insert(reference_.refiner.kernel());
   }
+
+  const std::vector<RefinedPoint>& last() const { return reference_.last; }
 
   std::int64_t trackable() const override {
     std::int64_t count = 0;
@@ -67,7 +97,7 @@ class CpuAnchor final : public Anchor {
                {"search", seconds.search},
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
-    return std::make_unique<KnownResult>(std::move(measured));
+    return std::make_unique<CpuResult>(shared_.points, picture, std::move(measured));
   }
 
  private:
@@ -114,8 +144,17 @@ class CpuBackend final : public Backend {
   std::shared_ptr<const Frame> take(ImageView picture) override {
     return std::make_shared<HostFrame>(picture);
   }
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) override {
-    return std::make_unique<CpuAnchor>(shared_, std::move(reference), std::move(subsets));
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) override {
+    shared_.roi = std::move(roi);
+    return std::make_unique<CpuAnchor>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
+                                       std::vector<RefinedPoint>());
+  }
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+                                 const Anchor* before) override {
+    const FollowedPoints& followed = static_cast<const CpuPlaces&>(places).followed;
+    return std::make_unique<CpuAnchor>(
+        shared_, std::move(picture), Subsets(shared_.points, followed, shared_.roi),
+        before ? static_cast<const CpuAnchor*>(before)->last() : std::vector<RefinedPoint>());
   }
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};

@@ -6,6 +6,7 @@
 
 #include "track/backend.hpp"
 #include "track/cpu/coarse.hpp"
+#include "track/cpu/subsets.hpp"
 #include "track/integer_search.hpp"
 
 namespace dic::track {

@@ -33,17 +33,25 @@ class DeviceResult final : public Result {
                std::future<void> made)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), made_(std::move(made)) {}
 
-  Measured fetch(Field memory) override {
+  std::shared_ptr<const Places> places() override {
+    return std::make_shared<DevicePlaces>(field_, frame_->picture.width, frame_->picture.height);
+  }
+  std::int64_t measured_points() override {
+    made_.get();
+    return field_->measured_points();
+  }
+
+ private:
+  Measured read(Field memory) override {
     made_.get();
     const kernels::DeviceScope scope(device_);
     return field_->read(*frame_, std::move(memory));
   }
 
- private:
   int device_;  ///< the first
   std::shared_ptr<const DeviceField> field_;
   std::shared_ptr<const DeviceFrame> frame_;
-  std::future<void> made_;
+  std::shared_future<void> made_;
 };
 
 /// Queued work reads frames: their memory may be used again after what is queued at the end of the scope.
@@ -104,6 +112,7 @@ void make_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
   field.memory().judging.mark(bench.judging);
   watch.start(bench.judging);
   fill_field(bench, reference, field);
+  field.count_measured(bench.judging);
   judge_field(bench, field);
   watch.stop(bench.judging);
   field.download(bench.judging);
@@ -112,15 +121,21 @@ void make_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
 
 class CudaAnchor final : public Anchor {
  public:
-  CudaAnchor(Workbench& bench, const FrameCopies& reference, const std::shared_ptr<const Subsets>& subsets)
-      : bench_(bench), shares_(bench.shares) {
-    bench.judged.hold(bench.lead().stream);  // what lay in the memory of this anchor before
+  /// places: of the points, once what is judged by now was judged; null in the original reference. before:
+  /// whence the points go on moving; may be null.
+  CudaAnchor(Workbench& bench, const FrameCopies& reference, const PlacesMemory* places,
+             const CudaAnchor* before)
+      : bench_(bench),
+        shares_(before ? before->shares_ : bench.shares),
+        measured_before_(before && before->measured_before_) {
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
       const kernels::DeviceScope scope(station.device.index);
-      references_.push_back(std::make_shared<ReferenceSide>(station.points, reference.on[i], subsets,
+      bench.judged.hold(station.stream);  // what lay in the memory of this anchor before; the places
+      references_.push_back(std::make_shared<ReferenceSide>(station.points, reference.on[i], places,
                                                             bench.options.refine,
                                                             station.reference_memory.lend(), station.stream));
+      if (measured_before_) references_.back()->go_on_from(*before->references_[i], station.stream);
     }
   }
 
@@ -128,8 +143,7 @@ class CudaAnchor final : public Anchor {
 
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
                                   const std::stop_token& stop) override {
-    const int device = bench_.lead().device.index;
-    const kernels::DeviceScope scope(device);
+    const kernels::DeviceScope scope(bench_.lead().device.index);
     const auto& copies = static_cast<const FrameCopies&>(*current);
     auto field =
         std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
@@ -143,7 +157,8 @@ class CudaAnchor final : public Anchor {
     });
     balance_shares();
     measured_before_ = true;
-    return std::make_unique<DeviceResult>(device, std::move(field), copies.on.front(), std::move(made));
+    return std::make_unique<DeviceResult>(bench_.lead().device.index, std::move(field), copies.on.front(),
+                                          std::move(made));
   }
 
  private:
@@ -200,7 +215,7 @@ class CudaAnchor final : public Anchor {
   std::vector<std::shared_ptr<ReferenceSide>> references_;  ///< by station
   Shares shares_;                                           ///< of the next frame
   std::int64_t trackable_ = 0;
-  bool measured_before_ = false;
+  bool measured_before_;
 };
 
 int stager_threads(const TrackOptions& options) {
@@ -222,9 +237,20 @@ class CudaBackend final : public Backend {
     return copies;
   }
 
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Subsets subsets) override {
-    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*reference),
-                                        std::make_shared<const Subsets>(std::move(subsets)));
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) override {
+    roi_ = std::move(roi);
+    for (const auto& station : bench_.stations) {
+      const kernels::DeviceScope scope(station->device.index);
+      station->points.set_roi(roi_, station->stream);
+    }
+    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*reference), nullptr,
+                                        nullptr);
+  }
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+                                 const Anchor* before) override {
+    follow(static_cast<const DevicePlaces&>(places));
+    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*picture), &bench_.places,
+                                        static_cast<const CudaAnchor*>(before));
   }
 
   std::vector<std::string> kernels() const override {
@@ -241,7 +267,22 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  /// Queues where the points lie in a later picture, behind all fields that were begun.
+  void follow(const DevicePlaces& where) {
+    const auto queue = [&] {
+      const kernels::DeviceScope scope(bench_.lead().device.index);
+      const kernels::GridPoints points = bench_.lead().points.points();
+      int* x = bench_.places.centres.reserve<int>(2 * points.count);
+      auto* material = bench_.places.material.reserve<MaterialPoint>(points.count);
+      kernels::launch_follow(points, where.field->arrays(), where.width, where.height, x, x + points.count,
+                             material, bench_.judging.handle());
+      bench_.judged.record(bench_.judging);
+    };
+    bench_.judge.tell(queue).get();
+  }
+
   Workbench bench_;
+  Image roi_;  ///< of the original reference
   std::mutex taking_;
   Stager stager_;
 };

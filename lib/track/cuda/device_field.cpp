@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <dic/kernels/points.hpp>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -33,9 +34,11 @@ class Layout {
 };
 
 /// Places a field in a block. Returns its size in bytes.
-std::size_t place(void* block, std::int64_t nodes, FieldArrays& arrays, double*& noise) {
+std::size_t place(void* block, std::int64_t nodes, FieldBlock& field) {
+  FieldArrays& arrays = field.arrays;
   Layout layout(block);
-  layout.place(noise, 1);
+  layout.place(field.noise, 1);
+  layout.place(field.measured, 1);
   for (double* FieldArrays::*array : {&FieldArrays::u, &FieldArrays::v}) layout.place(arrays.*array, nodes);
   for (float* FieldArrays::*array :
        {&FieldArrays::zncc, &FieldArrays::sigma_u, &FieldArrays::sigma_v, &FieldArrays::exx,
@@ -47,9 +50,8 @@ std::size_t place(void* block, std::int64_t nodes, FieldArrays& arrays, double*&
 }
 
 std::size_t bytes_of(std::int64_t nodes) {
-  FieldArrays arrays;
-  double* noise = nullptr;
-  return place(nullptr, nodes, arrays, noise);
+  FieldBlock field;
+  return place(nullptr, nodes, field);
 }
 
 /// The field as the host keeps it, in the memory of one that is not needed any more. Where it is new, most of
@@ -76,8 +78,19 @@ Field field_of(const FieldArrays& a, std::int64_t nodes, Field f) {
 
 DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory)
     : nodes_(nodes), memory_(std::move(memory)) {
-  memory_->on_host.reserve(bytes_of(nodes));
-  place(memory_->on_device.reserve(bytes_of(nodes)), nodes, arrays_, noise_);
+  place(memory_->on_host.reserve(bytes_of(nodes)), nodes, on_host_);
+  place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
+}
+
+void DeviceField::count_measured(const kernels::Stream& stream) const {
+  kernels::launch_count_measured(on_device_.arrays, nodes_, on_device_.measured, stream.handle());
+  kernels::launch_store_counts(on_device_.measured, 1, on_host_.measured, stream.handle());
+  memory_->counted.record(stream);
+}
+
+std::int64_t DeviceField::measured_points() const {
+  memory_->counted.synchronize("the measurement of a frame");
+  return *on_host_.measured;
 }
 
 void DeviceField::download(const kernels::Stream& stream) const {
@@ -90,12 +103,9 @@ void DeviceField::download(const kernels::Stream& stream) const {
 Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
   memory_->done.synchronize("the measurement of a frame");
   const Stopwatch fetching;
-  FieldArrays arrays;
-  double* noise = nullptr;
-  place(memory_->on_host.data(), nodes_, arrays, noise);
   Measured measured;
-  measured.field = field_of(arrays, nodes_, std::move(memory));
-  measured.noise = *noise;
+  measured.field = field_of(on_host_.arrays, nodes_, std::move(memory));
+  measured.noise = *on_host_.noise;
   measured.seconds.prepare = frame.seconds();
   measured.seconds.search = memory_->search.seconds();
   measured.seconds.refine = memory_->refine.seconds();

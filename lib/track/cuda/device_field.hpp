@@ -15,10 +15,18 @@ struct FieldMemory {
   kernels::DeviceBuffer on_device;
   kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
   kernels::PinnedBuffer on_host;
-  kernels::Event done;  ///< the host has it all
-  Moment begun;    ///< the search
-  Moment judging;  ///< the verdicts and the strain
+  kernels::Event counted;  ///< the host has the number of measured points
+  kernels::Event done;     ///< the host has it all
+  Moment begun;            ///< the search
+  Moment judging;          ///< the verdicts and the strain
   kernels::Stopwatch search, refine, strain, download;
+};
+
+/// Where the parts of a field lie in a block of memory.
+struct FieldBlock {
+  kernels::FieldArrays arrays;
+  double* noise = nullptr;           ///< one value: of the pictures, grey levels
+  std::int32_t* measured = nullptr;  ///< one value: nodes that have values
 };
 
 /// A field that kernels write and that then goes to the host.
@@ -26,10 +34,13 @@ class DeviceField {
  public:
   DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory);
 
-  const kernels::FieldArrays& arrays() const { return arrays_; }
-  /// One value: of the pictures, grey levels.
-  double* noise() const { return noise_; }
+  const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
+  double* noise() const { return on_device_.noise; }
   FieldMemory& memory() const { return *memory_; }
+  /// Queues counting the nodes that have values.
+  void count_measured(const kernels::Stream& stream) const;
+  /// Waits for the count, which is there before the rest of the field.
+  std::int64_t measured_points() const;
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
   /// Waits for the copy, and puts it into `memory`. Stages of the frame are included.
@@ -38,8 +49,7 @@ class DeviceField {
  private:
   std::int64_t nodes_;
   Pool<FieldMemory>::Loan memory_;
-  kernels::FieldArrays arrays_;
-  double* noise_ = nullptr;
+  FieldBlock on_device_, on_host_;
 };
 
 }  // namespace dic::track::cuda

@@ -1,5 +1,6 @@
 #include "track/cuda/reference_side.hpp"
 
+#include <dic/kernels/peer.hpp>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,22 @@ std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
 }  // namespace
 
 DevicePoints::DevicePoints(const Points& points, const kernels::Stream& stream)
-    : size_(points.size()), grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr} {
+    : size_(points.size()),
+      grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr},
+      cells_(points.cells()) {
   grid_.inside = uploaded(inside_, points.grid.inside, stream);
   uploaded(point_at_, narrowed(points.point_at), stream);
   uploaded(node_of_, narrowed(points.node_of), stream);
+  uploaded(x_, points.x, stream);
+  uploaded(y_, points.y, stream);
+}
+
+void DevicePoints::set_roi(const ImageView& roi, const kernels::Stream& stream) {
+  if (roi.empty()) return;
+  roi_ = roi_on_host_ = roi;
+  const std::size_t bytes = roi.row_bytes * roi.height;
+  roi_.data = roi_pixels_.reserve(bytes);
+  kernels::upload(roi_pixels_.data(), roi.data, bytes, stream);
 }
 
 kernels::GridPoints DevicePoints::points() const {
@@ -31,18 +44,21 @@ kernels::GridPoints DevicePoints::points() const {
           .ny = grid_.ny,
           .point_at = static_cast<const std::int32_t*>(point_at_.data()),
           .node_of = static_cast<const std::int32_t*>(node_of_.data()),
+          .x = static_cast<const int*>(x_.data()),
+          .y = static_cast<const int*>(y_.data()),
           .count = size_};
 }
 
 ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                             std::shared_ptr<const Subsets> subsets, const RefineOptions& options,
+                             const PlacesMemory* places, const RefineOptions& options,
                              Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream)
     : frame_(std::move(frame)),
       memory_(std::move(memory)),
-      subsets_(std::move(subsets)),
+      roi_on_host_(points.roi_on_host()),
+      roi_(points.roi()),
       points_(points.points()) {
   frame_->hold(stream);
-  place_roi(stream);
+  if (places) move(points, *places, stream);
   const ImageView& picture = frame_->picture;
   reference_.layout = kernels::PlaneLayout(picture.width, picture.height);
   auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(reference_.layout.elements()) +
@@ -56,7 +72,6 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   reference_.rest = rest;
   reference_.range = range;
 
-  place_subsets(stream);
   auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());
   auto* matrices = memory_->matrices.reserve<float>(points.size() * kernels::matrix_floats(options.order));
   kernels::launch_prepare_subsets(reference_, options, points_.x, points_.y, points.size(), prepared,
@@ -67,31 +82,40 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   frame_->release_after(stream);
 }
 
+void ReferenceSide::go_on_from(const ReferenceSide& before, const kernels::Stream& stream) {
+  const kernels::PointRange& known = before.points_.known;
+  kernels::copy_between(tracked() + known.first, before.tracked() + known.first,
+                        known.count() * sizeof(kernels::TrackedPoint), stream.handle());
+}
+
 CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
-  if (!coarse_)
-    coarse_.emplace(frame_->picture, subsets_->roi.empty() ? ImageView{} : subsets_->roi.view(),
-                    memory_->coarse, stream);
-  return *coarse_;
+  if (coarse_) return *coarse_;
+  Image moved;
+  if (!roi_.empty() && roi_on_host_.empty()) {
+    moved = Image(roi_.width, roi_.height, ScalarType::u8);
+    kernels::download(moved.row<std::uint8_t>(0), roi_.data, roi_.row_bytes * roi_.height, stream);
+    stream.synchronize("the ROI of a reference");
+  }
+  return coarse_.emplace(frame_->picture, moved.empty() ? roi_on_host_ : moved.view(), memory_->coarse,
+                         stream);
 }
 
-void ReferenceSide::place_roi(const kernels::Stream& stream) {
-  if (subsets_->roi.empty()) return;
-  roi_ = subsets_->roi.view();
-  const std::size_t bytes = roi_.row_bytes * roi_.height;
-  void* to = memory_->roi.reserve(bytes);
-  kernels::upload(to, roi_.data, bytes, stream);
-  roi_.data = to;
-}
-
-void ReferenceSide::place_subsets(const kernels::Stream& stream) {
-  const Subsets& subsets = *subsets_;
-  int* x = memory_->centres.reserve<int>(2 * subsets.x.size());
-  int* y = x + subsets.x.size();
-  kernels::upload(x, subsets.x.data(), subsets.x.size() * sizeof(int), stream);
-  kernels::upload(y, subsets.y.data(), subsets.y.size() * sizeof(int), stream);
+/// Puts points and ROI where they lie in the picture.
+void ReferenceSide::move(const DevicePoints& points, const PlacesMemory& places,
+                         const kernels::Stream& stream) {
+  const std::int64_t n = points_.count;
+  int* x = memory_->centres.reserve<int>(2 * n);
+  auto* material = memory_->material.reserve<MaterialPoint>(n);
+  kernels::copy_between(x, places.centres.data(), 2 * n * sizeof(int), stream.handle());
+  kernels::copy_between(material, places.material.data(), n * sizeof(MaterialPoint), stream.handle());
   points_.x = x;
-  points_.y = y;
-  if (!subsets.material.empty()) material_ = uploaded(memory_->material, subsets.material, stream);
+  points_.y = x + n;
+  material_ = material;
+  if (roi_.empty()) return;
+  roi_on_host_ = {};
+  auto* moved = memory_->roi.reserve<std::uint8_t>(roi_.row_bytes * roi_.height);
+  kernels::launch_move_roi(points_, points.cells(), roi_, material, moved, stream.handle());
+  roi_.data = moved;
 }
 
 }  // namespace dic::track::cuda

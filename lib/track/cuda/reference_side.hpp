@@ -10,24 +10,33 @@
 #include "track/backend.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_frame.hpp"
+#include "track/cuda/places.hpp"
 #include "track/cuda/pool.hpp"
 
 namespace dic::track::cuda {
 
-/// A grid's points in device memory.
+/// A grid's points in device memory, in the original reference.
 class DevicePoints {
  public:
   DevicePoints(const Points& points, const kernels::Stream& stream);
 
   std::int64_t size() const { return size_; }
   kernels::DeviceGrid grid() const { return grid_; }
-  /// Without centres and subsets, which belong to a reference.
+  const Cells& cells() const { return cells_; }
+  /// Without subsets, which belong to a reference.
   kernels::GridPoints points() const;
+  /// To be called once: the ROI, in host memory that outlives this object; empty = everywhere.
+  void set_roi(const ImageView& roi, const kernels::Stream& stream);
+  const ImageView& roi_on_host() const { return roi_on_host_; }
+  /// Device memory.
+  const ImageView& roi() const { return roi_; }
 
  private:
   std::int64_t size_;
   kernels::DeviceGrid grid_;
-  kernels::DeviceBuffer inside_, point_at_, node_of_;
+  Cells cells_;
+  ImageView roi_on_host_, roi_;
+  kernels::DeviceBuffer inside_, point_at_, node_of_, x_, y_, roi_pixels_;
 };
 
 /// Memory of what is known of an anchor before any frame is seen.
@@ -39,12 +48,15 @@ struct ReferenceMemory {
 /// What is known of an anchor before any frame is seen.
 class ReferenceSide {
  public:
+  /// places: of the points, when the stream has come so far; null in the original reference.
   ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                std::shared_ptr<const Subsets> subsets, const RefineOptions& options,
-                Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream);
+                const PlacesMemory* places, const RefineOptions& options, Pool<ReferenceMemory>::Loan memory,
+                const kernels::Stream& stream);
 
   const DeviceFrame& frame() const { return *frame_; }
-  /// Made when first asked for.
+  /// Takes over how the known points moved last from the reference before.
+  void go_on_from(const ReferenceSide& before, const kernels::Stream& stream);
+  /// Made when first asked for; waits for the stream.
   CoarseReference& coarse(const kernels::Stream& stream);
   ImageView roi() const { return roi_; }  ///< device memory; empty = everywhere
   const kernels::GridPoints& points() const { return points_; }
@@ -62,13 +74,12 @@ class ReferenceSide {
   }
 
  private:
-  void place_roi(const kernels::Stream& stream);
-  void place_subsets(const kernels::Stream& stream);
+  void move(const DevicePoints& points, const PlacesMemory& places, const kernels::Stream& stream);
 
   std::shared_ptr<const DeviceFrame> frame_;
   Pool<ReferenceMemory>::Loan memory_;
-  std::shared_ptr<const Subsets> subsets_;
   std::optional<CoarseReference> coarse_;
+  ImageView roi_on_host_;  ///< empty where it moved, too
   ImageView roi_;
   kernels::GridPoints points_;
   kernels::RefineReference reference_;

@@ -13,6 +13,7 @@
 #include "core/worker.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_field.hpp"
+#include "track/cuda/places.hpp"
 #include "track/cuda/point_lists.hpp"
 #include "track/cuda/reference_side.hpp"
 #include "track/cuda/shares.hpp"
@@ -89,7 +90,8 @@ struct Workbench {
   kernels::Event judged;         ///< a frame
   kernels::DeviceBuffer memory;  ///< for launches that need some
   Pool<FieldMemory> field_memory;
-  Worker judge;  ///< queues fields, while the next frame begins; ends before all else
+  PlacesMemory places;  ///< where points lie in the latest picture that became a reference
+  Worker judge;         ///< queues fields, while the next frame begins; ends before all else
 
   Workbench(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices);
   ~Workbench();

@@ -159,4 +159,19 @@ void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const t
 void launch_field(const GridPoints& points, const TrackedPoint* tracked, const track::MaterialPoint* material,
                   const double* noise, const FieldArrays& field, StreamHandle stream);
 
+/// Queues counting the nodes that have values.
+void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,
+                           StreamHandle stream);
+
+// ---- a later reference ----
+
+/// Queues what became of all points in a picture of width x height px, in which `field` was measured.
+/// points.x, points.y: in the original reference. x, y, material: [count].
+void launch_follow(const GridPoints& points, const FieldArrays& field, int width, int height, int* x, int* y,
+                   track::MaterialPoint* material, StreamHandle stream);
+
+/// Queues the ROI as it lies there. roi, moved: u8, 0 or 255, device memory, of one size and pitch.
+void launch_move_roi(const GridPoints& points, const track::Cells& cells, ImageView roi,
+                     const track::MaterialPoint* material, std::uint8_t* moved, StreamHandle stream);
+
 }  // namespace dic::kernels

@@ -34,6 +34,56 @@ struct MaterialPoint {
   Status status = Status::ok;            ///< why it could not be followed this far
 };
 
+/// What became of a point of the original reference in a picture of width x height px, by what was measured
+/// of its node there. (x, y): its pixel in the original reference; receives that in the picture.
+DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v, float sigma_u, float sigma_v,
+                                              int width, int height, int& x, int& y) {
+  MaterialPoint m;
+  m.status = status == Status::outlier ? Status::ok : status;
+  if (m.status != Status::ok) return m;
+  m.u = u;
+  m.v = v;
+  m.variance_u = sigma_u * sigma_u;
+  m.variance_v = sigma_v * sigma_v;
+  const double px = x + u, py = y + v;
+  x = static_cast<int>(std::lround(px));
+  y = static_cast<int>(std::lround(py));
+  m.dx = px - x;
+  m.dy = py - y;
+  if (x < 0 || y < 0 || x >= width || y >= height) m.status = Status::out_of_image;
+  x = x < 0 ? 0 : x < width ? x : width - 1;
+  y = y < 0 ? 0 : y < height ? y : height - 1;
+  return m;
+}
+
+/// The cells around the nodes of a grid in the original reference.
+struct Cells {
+  int x0 = 0, y0 = 0, step = 1, nx = 0, ny = 0;
+
+  /// The node whose cell a pixel is in, or the nearest one.
+  DIC_HOST_DEVICE std::int64_t node_of(int x, int y) const {
+    return std::int64_t{index(y - y0, ny)} * nx + index(x - x0, nx);
+  }
+
+ private:
+  DIC_HOST_DEVICE int index(int offset, int n) const {
+    const int i = (offset + step / 2) / step;
+    return i < 0 ? 0 : i < n ? i : n - 1;
+  }
+};
+
+/// Calls mark(x, y) for the pixels of a later picture, of width x height px, in which the pixel (x, y) of the
+/// original reference may lie if its cell moved as its node `m`: two px each way, because stretched cells
+/// must not leave gaps.
+template <typename Mark>
+DIC_HOST_DEVICE void mark_moved_pixel(int x, int y, const MaterialPoint& m, int width, int height,
+                                      Mark&& mark) {
+  const int to_x = static_cast<int>(std::floor(x + m.u)), to_y = static_cast<int>(std::floor(y + m.v));
+  for (int b = to_y; b <= to_y + 1; ++b)
+    for (int a = to_x; a <= to_x + 1; ++a)
+      if (a >= 0 && b >= 0 && a < width && b < height) mark(a, b);
+}
+
 /// Calls visit(point) for the up to 8 neighbours of a grid node that are points. point_at: [ny x nx], -1
 /// where a node is no point.
 template <typename Index, typename Visit>

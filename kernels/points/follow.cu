@@ -1,0 +1,71 @@
+#include "points/points.cuh"
+
+// Points and ROI in a picture that becomes the reference.
+namespace dic::kernels {
+namespace {
+
+__global__ void __launch_bounds__(point_threads)
+    count_measured(const __grid_constant__ FieldArrays field, std::int64_t nodes, std::int32_t* count) {
+  for_each_point(nodes, [&](std::int32_t node) {
+    const Status status = field.status[node];
+    if (status == Status::ok || status == Status::outlier) count_up(count);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    follow(const __grid_constant__ GridPoints points, const __grid_constant__ FieldArrays field, int width,
+           int height, int* x, int* y, track::MaterialPoint* material) {
+  for_each_point(points.count, [&](std::int32_t i) {
+    const std::int32_t k = points.node_of[i];
+    int px = points.x[i], py = points.y[i];
+    material[i] = track::followed(field.status[k], field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k],
+                                  width, height, px, py);
+    x[i] = px;
+    y[i] = py;
+  });
+}
+
+/// All that write a pixel write the same.
+__global__ void __launch_bounds__(point_threads)
+    move_roi(const __grid_constant__ GridPoints points, const __grid_constant__ track::Cells cells,
+             const __grid_constant__ ImageView roi, const track::MaterialPoint* material,
+             std::uint8_t* moved) {
+  for_each_task(std::int64_t{roi.width} * roi.height, point_threads, threadIdx.x, [&](std::int64_t pixel) {
+    const auto y = static_cast<int>(pixel / roi.width);
+    const auto x = static_cast<int>(pixel - std::int64_t{y} * roi.width);
+    if (static_cast<const std::uint8_t*>(roi.data)[y * roi.row_bytes + x] == 0) return;
+    const std::int32_t i = points.point_at[cells.node_of(x, y)];
+    if (i < 0 || material[i].status != Status::ok) return;
+    track::mark_moved_pixel(x, y, material[i], roi.width, roi.height,
+                            [&](int a, int b) { moved[b * roi.row_bytes + a] = 255; });
+  });
+}
+
+}  // namespace
+
+void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,
+                           StreamHandle stream) {
+  clear(count, stream);
+  if (nodes == 0) return;
+  count_measured<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>(field, nodes, count);
+  check_launch(of_points("counting measured points", nodes));
+}
+
+void launch_follow(const GridPoints& points, const FieldArrays& field, int width, int height, int* x, int* y,
+                   track::MaterialPoint* material, StreamHandle stream) {
+  if (points.count == 0) return;
+  follow<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, field, width, height,
+                                                                               x, y, material);
+  check_launch(of_points("following points", points.count));
+}
+
+void launch_move_roi(const GridPoints& points, const track::Cells& cells, ImageView roi,
+                     const track::MaterialPoint* material, std::uint8_t* moved, StreamHandle stream) {
+  const std::int64_t pixels = std::int64_t{roi.width} * roi.height;
+  fill(moved, 0, static_cast<std::size_t>(roi.row_bytes) * roi.height, stream);
+  move_roi<<<grid_size(pixels, point_threads), point_threads, 0, stream>>>(points, cells, roi, material,
+                                                                           moved);
+  check_launch("moving the ROI");
+}
+
+}  // namespace dic::kernels
