@@ -172,6 +172,7 @@ void add_bench_track(CLI::App& bench) {
       ->needs(sequence);
   command.callback([shape, frames, timeline] {
     const Interruption interruption;
+    if (!timeline->empty()) bench::check_timeline(*frames);
     print_track(*shape, bench::track(*shape, interruption.token()));
     if (*frames > 0) print_stream(bench::track_stream(*shape, *frames, interruption.token()), *frames);
     if (!timeline->empty()) draw_timeline(*shape, *frames, *timeline, interruption.token());

@@ -47,9 +47,7 @@ Window middle_of(const std::vector<FrameSummary>& frames) {
   std::vector<Time> written;
   for (const FrameSummary& frame : frames)
     if (const StageSpan* write = find(frame, "write")) written.push_back(write->end);
-  if (written.size() <= kFramesShown)
-    throw UsageError("A timeline needs a longer sequence: " + std::to_string(kFramesShown + 1) +
-                     " measured frames or more.");
+  check_timeline(std::ssize(written));
   const std::size_t first = (written.size() - kFramesShown) / 2;
   return {written[first], milliseconds(written[first + kFramesShown] - written[first])};
 }
@@ -159,6 +157,12 @@ class Drawing {
 };
 
 }  // namespace
+
+void check_timeline(std::int64_t frames) {
+  if (frames <= kFramesShown)
+    throw UsageError("A timeline needs a longer sequence: " + std::to_string(kFramesShown + 1) +
+                     " measured frames or more.");
+}
 
 void write_timeline(const std::filesystem::path& path, const std::vector<FrameSummary>& frames,
                     const std::string& title) {

@@ -150,6 +150,7 @@ class BenchPipelinesTest(ProgramTest):
         self.assertRegex(out, r"10 PNG files of 200x200 px to result.vtkhdf, 576 points, cpu: [0-9.]+ frames/s")
         self.assertTrue((self.folder / "t.png").exists())
         self.refuse(2, ["--frames"], *flags)
+        self.assertEqual(self.refuse(2, ["9 measured frames"], *flags, "--frames", "8").stdout, "")
 
     def test_match(self):
         out = self.succeed("bench", "match", "--size", "256", "--template", "32", "--device", "cpu").stdout

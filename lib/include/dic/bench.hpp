@@ -209,8 +209,10 @@ StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token st
 /// writes the fields there. Nothing of it stays. Throws as track() does, FileError.
 TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token stop = {});
 
+/// Throws UsageError where a timeline needs more measured frames.
+void check_timeline(std::int64_t frames);
 /// Draws when each stage worked on which frame (FrameSummary::spans), for some frames in the middle of a run:
-/// a PNG. Throws UsageError (fewer than 9 measured frames), FileError.
+/// a PNG. Throws as check_timeline does, FileError.
 void write_timeline(const std::filesystem::path& path, const std::vector<FrameSummary>& frames,
                     const std::string& title);
 
