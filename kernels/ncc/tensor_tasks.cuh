@@ -21,13 +21,14 @@ struct Tasks {
     references = job.pairs / count;
     windows = count;
   }
-  __host__ __device__ std::int64_t count() const { return references * windows * parts_x * parts_y; }
+  __host__ __device__ int parts() const { return parts_x * parts_y; }
+  /// Groups of tasks that a block does one after the other.
+  __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
   /// Tasks of one window follow each other in a block; blocks take turns at windows, so that those at work
   /// are close to each other in the picture.
   __device__ int of_block() const {
-    const std::int64_t groups = count() / references;
-    return static_cast<int>((groups - blockIdx.x + gridDim.x - 1) / gridDim.x * references);
+    return static_cast<int>((groups() - blockIdx.x + gridDim.x - 1) / gridDim.x * references);
   }
   __device__ std::int64_t task_of_block(int i) const {
     if (references == 1) return std::int64_t{i} * gridDim.x + blockIdx.x;
@@ -40,8 +41,9 @@ struct Place {
   std::int64_t reference = 0, window;
   int part_x = 0, part_y = 0;
 
+  Place() = default;
   __device__ Place(const Tasks& tasks, std::int64_t task) : window(task) {
-    if (tasks.references == 1 && tasks.parts_x * tasks.parts_y == 1) return;
+    if (tasks.references == 1 && tasks.parts() == 1) return;
     const std::int64_t place = task / tasks.references, part = place / tasks.windows;
     reference = task - place * tasks.references;
     window = place - part * tasks.windows;

@@ -449,7 +449,7 @@ void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& 
   const Tasks tasks(job, cut.columns(), cut.rows());
   const auto kernel = u16_tensor<Method, choice, result>;
   const std::int64_t blocks =
-      std::min(tasks.count() / tasks.references, resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
+      std::min(tasks.groups(), resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, Method::origin(job), statistics, out);
 }
@@ -469,21 +469,23 @@ void launch_tensor16(const NccJob& job, const StatisticsTable& statistics,
 template <typename Method>
 void launch_scores16(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace& workspace,
                      StreamHandle stream) {
-  with_statistics(job, measure, workspace, stream,
-                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
-                    float* const of_part = scores + first_pair * job.shifts.count();
-                    launch_tensor16<Method, Result16::scores>(
-                        part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
-                  });
+  with_statistics(
+      job, measure, {}, workspace, stream,
+      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
+        float* const of_part = scores + first_pair * job.shifts.count();
+        launch_tensor16<Method, Result16::scores>(
+            part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
+      });
 }
 template <typename Method>
 void launch_peaks16(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                     StreamHandle stream) {
-  with_statistics(job, measure, workspace, stream,
-                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
-                    launch_tensor16<Method, Result16::peaks>(
-                        part, statistics, {.measure = measure, .peaks = peaks + first_pair}, stream);
-                  });
+  with_statistics(
+      job, measure, {}, workspace, stream,
+      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
+        launch_tensor16<Method, Result16::peaks>(part, statistics,
+                                                 {.measure = measure, .peaks = peaks + first_pair}, stream);
+      });
 }
 
 template <typename Method>

@@ -4,7 +4,7 @@
 
 #include "common/resident_blocks.hpp"
 #include "ncc/find_peak.cuh"
-#include "ncc/tensor_tasks.cuh"
+#include "ncc/part_peaks.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/u8_sums.cuh"
 #include "ncc/variants.hpp"
@@ -23,27 +23,30 @@ constexpr int crowded_bytes = 22 * 1024;  ///< more shared memory for one warp l
 enum class Result {
   sums,    ///< u32
   scores,  ///< f32: one ScoreKind per shift
-  peaks    ///< one Peak per pair; a block covers all shifts
+  peaks,   ///< one Peak per pair; a block covers all shifts
+  parts    ///< what part_peaks.cuh wants of the parts of pairs
 };
 
 constexpr int small_stride = 20, large_stride = 44;
 
 /// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
-/// 32 rows, for the one column that 2 R + 1 shifts are often too wide; the corner under it, by itself. Two
-/// warps share the k of a tail and a large window.
+/// 32 rows, for the one column that 2 R + 1 shifts are often too wide; the corner under it, by itself.
 struct WarpShape {
   int tiles = 0;
   bool tail = false;
-  int stride = 0;  ///< of the window's rows in shared memory, in words; 0: any
+  int stride = 0;   ///< of the window's rows in shared memory, in words; 0: any
+  int k_parts = 1;  ///< warps that share the k of their products
 
   bool operator==(const WarpShape&) const = default;
   __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
+  /// Of these, those that are the warp's own: with a tail, those that the tail has too.
+  __host__ __device__ constexpr int shifts_y() const { return tail ? warp_size + 1 : rows(); }
   /// The same for the reference.
   __host__ __device__ constexpr int reference_stride() const { return stride == large_stride ? 28 : stride; }
-  __host__ __device__ constexpr int k_parts() const { return tail && stride == large_stride ? 2 : 1; }
+  __host__ __device__ constexpr int columns() const { return columns_per_warp + tail; }
   /// Of rows of scores in shared memory: odd, for lanes along y.
   __host__ __device__ constexpr int tile_stride() const {
-    return (stride == small_stride ? 1 : 2) * columns_per_warp + 1;
+    return stride == small_stride ? columns_per_warp + 1 : 2 * columns() + 1;
   }
 };
 /// Those that are compiled; the known strides come first.
@@ -51,6 +54,7 @@ constexpr WarpShape warp_shapes[]{WarpShape{8, false, small_stride},
                                   WarpShape{8, false, large_stride},
                                   WarpShape{9, true, small_stride},
                                   WarpShape{9, true, large_stride},
+                                  WarpShape{9, true, large_stride, 2},
                                   WarpShape{1, false},
                                   WarpShape{2, false},
                                   WarpShape{3, false},
@@ -60,6 +64,11 @@ constexpr WarpShape warp_shapes[]{WarpShape{8, false, small_stride},
                                   WarpShape{8, false},
                                   WarpShape{9, false}};
 
+/// Few rows of many shifts have surfaces.
+constexpr bool is_compiled(const WarpShape& shape, Result output) {
+  return output != Result::parts || shape.tiles >= 8;
+}
+
 /// Blocks of most_warps that an SM must have registers for: 12 warps without spills are faster than 16 with
 /// them. The compiler needs more registers for older devices.
 __host__ __device__ constexpr int least_blocks(const WarpShape& shape, Result output) {
@@ -67,7 +76,7 @@ __host__ __device__ constexpr int least_blocks(const WarpShape& shape, Result ou
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return 2;
 #else
-  const bool large = shape.k_parts() > 1 || (shape.stride == 0 && output != Result::sums);
+  const bool large = shape.k_parts > 1 || (shape.stride == 0 && output != Result::sums);
   return large || (shape.tail && output != Result::peaks) ? 3 : 4;
 #endif
 }
@@ -75,18 +84,17 @@ __host__ __device__ constexpr int least_blocks(const WarpShape& shape, Result ou
 /// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory.
 struct Cut {
   WarpShape warp;
-  int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2, with a tail 1
+  int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2
   ProductLayout k;
   Divisor window_chunks, reference_chunks;  ///< in a row
   int window_words = 0;                     ///< later with the scores of a pair, and with what warps exchange
 
-  __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
-  /// With a tail, those that the tail has too.
-  __host__ __device__ int rows() const { return warp.tail ? warp_size + 1 : warps_y * warp.rows(); }
+  __host__ __device__ int columns() const { return warps_x * warp.columns(); }
+  __host__ __device__ int rows() const { return warps_y * warp.shifts_y(); }
   /// Rows -1 .. k.rows - 1. A step ahead loads 6 rows more, of the window, without using them.
   __host__ __device__ int reference_words() const { return (k.rows + 1) * k.reference_stride; }
   int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (reference_words() + window_words); }
-  int threads() const { return warps_x * warps_y * warp.k_parts() * warp_size; }
+  int threads() const { return warps_x * warps_y * warp.k_parts * warp_size; }
 };
 
 /// Rows of whole chunks that begin 12 or 20 banks apart: two neighbouring rows of 8 words never meet in one
@@ -97,11 +105,13 @@ int spread(int words) {
   return stride;
 }
 
-/// The shape takes a known stride where one fits and is compiled.
+/// The shape takes a known stride where one fits and is compiled. Where a warp would be alone with a tail and
+/// a large window, two share it.
 WarpShape with_stride(const Cut& cut, int reference_stride) {
   WarpShape shape = cut.warp;
   for (const int stride : {small_stride, large_stride}) {
     shape.stride = stride;
+    shape.k_parts = shape.tail && stride == large_stride && cut.warps_x * cut.warps_y == 1 ? 2 : 1;
     if (cut.k.window_stride == stride && reference_stride <= shape.reference_stride() &&
         cut.columns() <= shape.tile_stride() &&
         std::ranges::find(warp_shapes, shape) != std::end(warp_shapes))
@@ -127,8 +137,7 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   const int rows = warps_y * cut.warp.rows();
   cut.window_words = (cut.k.rows + rows + 2) * cut.k.window_stride;  // a step ahead loads 4 rows more
   if (output == Result::peaks) cut.window_words = std::max(cut.window_words, rows * cut.warp.tile_stride());
-  if (cut.warp.k_parts() > 1)
-    cut.window_words = std::max(cut.window_words, (cut.warp.rows() + 2) * warp_size);
+  if (cut.warp.k_parts > 1) cut.window_words = std::max(cut.window_words, (cut.warp.rows() + 2) * warp_size);
   return cut;
 }
 
@@ -141,19 +150,32 @@ WarpShape shape_for(int tiles, int warps_y) {
   });
 }
 
-/// True where stretches of 33 columns, at 10 products a step, cost less than those of 32 or 64 at 8 or 16.
-bool pays_tails(int columns) {
-  const auto stretches = [&](int width) { return (columns + width - 1) / width; };
-  const int plain = columns <= columns_per_warp ? 1 : round_up(stretches(columns_per_warp), 2);
-  return 10 * stretches(columns_per_warp + 1) < 8 * plain;
-}
+constexpr WarpShape with_tail{9, true};
+
+/// Warps with tails that cover the shifts.
+struct TailWarps {
+  int x, y;
+
+  explicit TailWarps(const Shifts& shifts) : x(warps(shifts.nx())), y(warps(shifts.ny())) {}
+  /// True where they cost less than stretches of 32 or 64 columns: in products a step.
+  bool pay(const Shifts& shifts) const {
+    const int warps_x = (shifts.nx() + columns_per_warp - 1) / columns_per_warp;
+    const int tiles = (shifts.ny() + rows_per_tile - 1) / rows_per_tile;
+    return (with_tail.tiles + 1) * x * y < (warps_x == 1 ? 1 : round_up(warps_x, 2)) * tiles;
+  }
+  bool fit_a_block() const { return x * y > 1 && x <= 2 && y <= 2; }
+
+ private:
+  static int warps(int shifts) { return (shifts + columns_per_warp) / (columns_per_warp + 1); }
+};
 
 /// The cut for a job; shared_bytes() tells whether it fits.
 Cut choose_cut(const NccJob& job, Result output) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
-  if (pays_tails(job.shifts.nx())) {
-    const Cut cut = make_cut(job, output, {9, true}, 1, 1);
-    if (cut.warp.stride > 0) return cut;
+  if (const TailWarps warps(job.shifts); warps.pay(job.shifts)) {
+    if (warps.fit_a_block())
+      if (const Cut cut = make_cut(job, output, with_tail, warps.x, warps.y); cut.warp.stride > 0) return cut;
+    if (const Cut cut = make_cut(job, output, with_tail, 1, 1); cut.warp.stride > 0) return cut;
   }
   const int warps_x = job.shifts.nx() <= columns_per_warp ? 1 : 2;
   if (tiles <= most_tiles) {
@@ -171,16 +193,18 @@ struct Share {
   std::int64_t pair;
   const WindowStatistics* statistics;  ///< of the first shift
   ChunkRows window, reference;
+  std::int64_t part;  ///< number among those of all pairs
   int x, y;
   short shifts_x, shifts_y;
   short first_x, last_x, first_y, last_y;  ///< of these, those at which the reference lies in the window
   bool continues_window;                   ///< the task before has the same
 
   Share() = default;
-  __device__ Share(const Frame& frame, const Cut& cut, const Tasks& tasks, const StatisticsTable& table,
+  __device__ Share(const Frame& frame, const Cut& cut, const PartTasks& tasks, const StatisticsTable& table,
                    std::int64_t task) {
-    const Place place(tasks, task);
+    const Place place = tasks.place(task);
     pair = table.ordered(place.reference * tasks.windows + place.window);
+    part = pair * tasks.parts() + place.part_y * tasks.parts_x + place.part_x;
     x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
     shifts_x = min(cut.columns(), frame.nx - x), shifts_y = min(cut.rows(), frame.ny - y);
     continues_window = place.reference > 0;
@@ -225,13 +249,15 @@ struct Share {
   }
 };
 
-/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
+/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs, or what its parts tell
+/// of them.
 struct Scoring {
   Word* sums = nullptr;
   Measure measure = Measure::zncc;
   ScoreKind kind = ScoreKind::score;
   float* scores = nullptr;
   Peak* peaks = nullptr;
+  PartPeaks parts = {};
 };
 
 /// Without what rounding takes zncc and ncc beyond their range; keeps NaN.
@@ -284,7 +310,7 @@ struct Reference {
 /// tail's column, and the last lane the corner.
 template <WarpShape shape>
 struct LaneShifts {
-  static constexpr int in_tiles = shape.rows();
+  static constexpr int in_tiles = shape.shifts_y();
   static constexpr int count = in_tiles + (shape.tail ? 2 : 0);
   int first_row, lane, column;
   bool owned;  ///< false: another warp has their sums
@@ -297,9 +323,10 @@ struct LaneShifts {
   /// body(i, row, column) for those of the tail and the corner.
   template <typename Body>
   __device__ void visit_tail(Body&& body) const {
-    if constexpr (shape.tail) body(in_tiles, first_row + lane, columns_per_warp);
+    const int tail_column = column - lane + columns_per_warp;
+    if constexpr (shape.tail) body(in_tiles, first_row + lane, tail_column);
     if constexpr (shape.tail)
-      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, columns_per_warp);
+      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, tail_column);
   }
   /// body(i, row, column) for all of them.
   template <typename Body>
@@ -347,22 +374,22 @@ __device__ void score_shifts(const Reference<measure>& reference, const Share& s
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
   const int row_bytes = columns * static_cast<int>(sizeof(WindowStatistics));
   const auto exists = [&](int i) {
-    return (whole && i < shape.rows() - rows_per_tile) || rows.holds(shifts.first_row + i);
+    return (whole && i < shifts.in_tiles - rows_per_tile) || rows.holds(shifts.first_row + i);
   };
   const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
   const WindowStatistics* at =
       row_of(share.statistics + of_x.nearest(shifts.column), shifts.first_row, row_bytes);
   constexpr int at_once = 8;  // loads in flight
 #pragma unroll
-  for (int first = 0; first < shape.rows(); first += at_once) {
+  for (int first = 0; first < shifts.in_tiles; first += at_once) {
     WindowStatistics of_rows[at_once];
 #pragma unroll
-    for (int i = first; i < first + at_once && i < shape.rows(); ++i) {
+    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i) {
       of_rows[i - first] = exists(i) ? load_statistics(at) : WindowStatistics{};
       at = row_of(at, one, row_bytes);  // one row further: what is known, the compiler multiplies anew
     }
 #pragma unroll
-    for (int i = first; i < first + at_once && i < shape.rows(); ++i)
+    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
       scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
     __syncwarp();  // the compiler would have all loads in flight, and other values leave their registers
   }
@@ -377,7 +404,7 @@ template <Measure measure, WarpShape shape>
 __device__ void score_shifts(const Reference<measure>& reference, const Share& share,
                              const LaneShifts<shape>& shifts, int columns, int one,
                              const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
-  if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile)
+  if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shifts.in_tiles - rows_per_tile)
     score_shifts<measure, true, shape>(reference, share, shifts, columns, one, sums, scores);
   else
     score_shifts<measure, false, shape>(reference, share, shifts, columns, one, sums, scores);
@@ -402,7 +429,7 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
   constexpr int stride = shape.tile_stride();
   ColumnBest best[1 + shape.tail];
   best[0].column = shifts.column;
-  best[shape.tail].column = shape.tail ? columns_per_warp : shifts.column;
+  best[shape.tail].column = shape.tail ? shifts.column - shifts.lane + columns_per_warp : shifts.column;
   if (shifts.owned)
     shifts.visit([&](int i, int row, int column) {
       tile[row * stride + column] = scores[i];
@@ -411,13 +438,54 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
   find_peak(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair, scale);
 }
 
-/// The sum of products at the shift under the tail; every warp does some rows.
-__device__ inline Word multiply_corner(const Frame& frame, const Cut& cut, const Share& share,
-                                       const Memory& memory) {
+/// Leaves the best of the block's scores, which are a part of the pair's.
+template <WarpShape shape>
+__device__ void find_best(const Frame& frame, const Share& share, Best* bests,
+                          const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
+                          float scale) {
+  Best best = Best::none();
+  if (shifts.owned) {
+    float highest = undefined;
+    shifts.visit([&](int i, int, int) { highest = fmaxf(highest, scores[i]); });
+    highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));  // as in find_peak
+    int index = cuda::std::numeric_limits<int>::max();
+    shifts.visit([&](int i, int row, int column) {
+      if (scores[i] >= highest) index = min(index, (share.y + row) * frame.nx + share.x + column);
+    });
+    if (highest > undefined) best = {highest, __reduce_min_sync(0xffffffffu, index)};
+  }
+  best = best_of_warps(best);
+  if (threadIdx.x == 0) bests[share.part] = best;
+}
+
+/// Adds what a part near the pair's peak has around it, and of the second one.
+template <WarpShape shape>
+__device__ void look_around(const Frame& frame, const Share& share, PairPeak& peak,
+                            const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
+                            float scale) {
+  if (!shifts.owned) return;
+  const int peak_y = peak.best.index / frame.nx, peak_x = peak.best.index - peak_y * frame.nx;
+  float second = peak.beyond;
+  shifts.visit([&](int i, int row, int column) {
+    const int dx = share.x + column - peak_x, dy = share.y + row - peak_y;
+    if (abs(dx) > 2 || abs(dy) > 2) second = fmaxf(second, scores[i]);
+    const bool is_beside = abs(dx) <= 1 && abs(dy) <= 1 && scores[i] > undefined;
+    if (is_beside) peak.around[neighbours / 2 + 3 * dy + dx] = scores[i] * scale;
+  });
+  second = max_of_warp(second) * scale;
+  if (shifts.lane == 0 && second > undefined) atomicMax(&peak.second, ordered(__float_as_int(second + 0.0f)));
+}
+
+/// The sum of products at the shift under the tail; warps that share it do some rows each.
+template <WarpShape shape>
+__device__ Word multiply_corner(const Frame& frame, const Cut& cut, const Share& share, const Memory& memory,
+                                const LaneShifts<shape>& shifts) {
   Word sum = 0;
-  for (int row = threadIdx.x; row < frame.reference.height; row += blockDim.x) {
-    ByteStream window(memory.window + (warp_size + row) * cut.k.window_stride,
-                      share.window.byte() + columns_per_warp);
+  const int corner_row = shifts.first_row + warp_size,
+            column = shifts.column - shifts.lane + columns_per_warp;
+  const int first = shape.k_parts == 1 ? shifts.lane : threadIdx.x;
+  for (int row = first; row < frame.reference.height; row += shape.k_parts * warp_size) {
+    ByteStream window(memory.window + (corner_row + row) * cut.k.window_stride, share.window.byte() + column);
     ByteStream reference(memory.reference + (1 + row) * cut.k.reference_stride,
                          reference_pad + share.reference.byte());
     for (int x = 0; x < frame.reference.width; x += 4) sum = dot(window.next(), reference.next(), sum);
@@ -430,12 +498,14 @@ __device__ inline Word multiply_corner(const Frame& frame, const Cut& cut, const
 template <WarpShape shape>
 struct LaneWords {
   unsigned window, reference;  ///< addresses
+  int first_column;            ///< of the warp
 
-  __device__ LaneWords(const Cut& cut, const Memory& memory, const LaneShifts<shape>& shifts) {
+  __device__ LaneWords(const Cut& cut, const Memory& memory, const LaneShifts<shape>& shifts)
+      : first_column(shifts.column - shifts.lane) {
     const auto [group, word, parity] = FragmentLane(shifts.lane);
     const int first_word = word + (has_first_part() ? 0 : words_of_first_part(cut.k));
-    const int column = (shifts.column - shifts.lane) / 4 + first_word + group;
-    window = kept(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride + column));
+    window = kept(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride +
+                                 first_word + group));
     const int row = 1 + parity - group % 2;
     reference = kept(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
   }
@@ -447,7 +517,7 @@ struct LaneWords {
   }
   __device__ LaneAddresses start(const Share& share, int window_stride) const {
     const int group = static_cast<int>(kept(threadIdx.x)) % warp_size / 4, byte_shift = group / 2;
-    const int of_window = share.window.byte();
+    const int of_window = share.window.byte() + first_column;
     const int of_reference = reference_pad + share.reference.byte() - byte_shift - of_window % 4;
     const unsigned at = window + (of_window & ~3);
     const unsigned tail = 4 * (2 * group * window_stride + columns_per_warp / 4 - group);
@@ -455,9 +525,9 @@ struct LaneWords {
   }
 
  private:
-  __device__ static bool has_first_part() { return shape.k_parts() == 1 || kept(threadIdx.x) < warp_size; }
+  __device__ static bool has_first_part() { return shape.k_parts == 1 || kept(threadIdx.x) < warp_size; }
   __device__ static int words_of_first_part(const ProductLayout& k) {
-    return shape.k_parts() == 1 ? k.words : round_up(k.words, 4) / 2;
+    return shape.k_parts == 1 ? k.words : round_up(k.words, 4) / 2;
   }
 };
 
@@ -472,7 +542,8 @@ __device__ void multiply_shifts(const Frame& frame, const Cut& cut, const Share&
 #pragma unroll
   for (int i = 0; i < shifts.in_tiles; ++i) sums[i] = of_tiles[i / 4][i % 4];
   if constexpr (shape.tail) sums[shifts.in_tiles] = tail_of_lane(of_tiles[shape.tiles]);
-  if constexpr (shape.tail) sums[shifts.in_tiles + 1] = multiply_corner(frame, cut, share, memory);
+  if constexpr (shape.tail)
+    sums[shifts.in_tiles + 1] = multiply_corner<shape>(frame, cut, share, memory, shifts);
 }
 
 /// The first warp gets what both have of the sums. `shared`: at least that large.
@@ -489,12 +560,12 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
     if (static_cast<int>(threadIdx.x) == lane) sums[i] += shared[i * warp_size + lane];
 }
 
-/// Turns the sums of a share into what the launch writes.
+/// Turns the sums of a share into what the launch writes. again: near a peak that is known.
 template <WarpShape shape, Result output>
 __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
                        const LaneShifts<shape>& shifts, const ReferenceSums* of_warps,
                        const LaneValues<shape, Word>& sums, const Scoring& scoring, int statistics_columns,
-                       Word* tile) {
+                       bool again, Word* tile) {
   if constexpr (output == Result::sums) {
     if (shifts.owned) store_surface(frame, share, shifts, scoring.sums, [&](int i) { return sums[i]; });
     return;
@@ -511,6 +582,12 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
     });
   if constexpr (output == Result::peaks)
     find_peak<shape>(frame, share, scoring, shifts, scores, scale, reinterpret_cast<float*>(tile));
+  if constexpr (output == Result::parts) {
+    if (again)
+      look_around<shape>(frame, share, scoring.parts.pairs[share.pair], shifts, scores, scale);
+    else
+      find_best<shape>(frame, share, scoring.parts.bests, shifts, scores, scale);
+  }
   if (output == Result::scores && shifts.owned)
     store_surface(frame, share, shifts, scoring.scores, [&](int i) {
       const float score = fmaxf(clamped(scores[i] * scale, scoring.measure), undefined);
@@ -521,23 +598,23 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
 template <std::size_t choice, Result output>
 __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shapes[choice], output))
     u8_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut,
-              const __grid_constant__ Tasks tasks, const __grid_constant__ StatisticsTable statistics,
+              const __grid_constant__ PartTasks tasks, const __grid_constant__ StatisticsTable statistics,
               const __grid_constant__ Scoring scoring) {
   constexpr WarpShape shape = warp_shapes[choice];
   constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
   extern __shared__ uint4 shared[];
-  constexpr bool keeps_window = output != Result::peaks && shape.k_parts() == 1;
+  constexpr bool keeps_window = output != Result::peaks && shape.k_parts == 1;
   __shared__ Share shares[2 * look_ahead];
   __shared__ ReferenceSums of_warps[most_warps];
   const Memory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride() : cut.k.reference_stride;
   const int warp = threadIdx.x / warp_size;
-  // The warp's place; with a tail there is one, and a second warp leaves all shifts to the first.
-  const int warp_y = shape.tail ? 0 : cut.warps_x == 1 ? warp : warp / 2;
-  const int warp_x = shape.tail ? 0 : warp - warp_y * cut.warps_x;
-  const LaneShifts<shape> shifts(warp_y * shape.rows(), warp_x * columns_per_warp,
-                                 shape.k_parts() == 1 || warp == 0);
+  // The warp's place; of those that share k, the first has all shifts.
+  const int warp_y = shape.k_parts > 1 ? 0 : cut.warps_x == 1 ? warp : warp / 2;
+  const int warp_x = shape.k_parts > 1 ? 0 : warp - warp_y * cut.warps_x;
+  const LaneShifts<shape> shifts(warp_y * shape.shifts_y(), warp_x * shape.columns(),
+                                 shape.k_parts == 1 || warp == 0);
   const LaneWords<shape> words(cut, memory, shifts);
   const ChunkCells of_window(cut.window_chunks), of_reference(cut.reference_chunks);
   const int count = tasks.of_block();
@@ -568,12 +645,12 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
     __syncthreads();
     LaneValues<shape, Word> sums;
     multiply_shifts<shape>(frame, cut, share, memory, shifts, words, sums);
-    if constexpr (shape.k_parts() == 2) add_parts<shape>(memory.window, sums);
+    if constexpr (shape.k_parts == 2) add_parts<shape>(memory.window, sums);
     __syncthreads();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
     finish<shape, output>(frame, cut, share, shifts, of_warps, sums, scoring, statistics.columns,
-                          memory.window);
+                          tasks.list.parts != nullptr, memory.window);
     if (output == Result::peaks && task + 1 < count) {
       __syncthreads();
       stage(task + 1);
@@ -582,27 +659,51 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
 }
 
 template <std::size_t choice, Result output>
-void launch_shape(const NccJob& job, const Cut& cut, const StatisticsTable& statistics,
-                  const Scoring& scoring, StreamHandle stream) {
-  const Tasks tasks(job, cut.columns(), cut.rows());
+void launch_shape(const NccJob& job, const Cut& cut, const PartTasks& tasks,
+                  const StatisticsTable& statistics, const Scoring& scoring, StreamHandle stream) {
   const auto kernel = u8_tensor<choice, output>;
-  const std::int64_t blocks =
-      std::min(tasks.count() / tasks.references, resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
+  const std::int64_t groups = tasks.list.parts ? PartPeaks::most_near_parts * job.pairs : tasks.groups();
+  const std::int64_t blocks = std::min(groups, resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, statistics, scoring);
 }
 
 /// Launches the cut's shape: what is instantiated is warp_shapes itself.
 template <Result output>
+void launch(const NccJob& job, const Cut& cut, const PartTasks& tasks, const StatisticsTable& statistics,
+            const Scoring& scoring, StreamHandle stream) {
+  const auto try_shape = [&]<std::size_t i>() {
+    if constexpr (is_compiled(warp_shapes[i], output))
+      if (cut.warp == warp_shapes[i]) launch_shape<i, output>(job, cut, tasks, statistics, scoring, stream);
+  };
+  [&]<std::size_t... i>(std::index_sequence<i...>) { (try_shape.template operator()<i>(), ...); }
+  (std::make_index_sequence<std::size(warp_shapes)>{});
+  check_launch(describe("cuda-u8-tensor", job));
+}
+template <Result output>
 void launch(const NccJob& job, const StatisticsTable& statistics, const Scoring& scoring,
             StreamHandle stream) {
   const Cut cut = choose_cut(job, output);
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((cut.warp == warp_shapes[i] ? launch_shape<i, output>(job, cut, statistics, scoring, stream) : void()),
-     ...);
-  }
-  (std::make_index_sequence<std::size(warp_shapes)>{});
-  check_launch(describe("cuda-u8-tensor", job));
+  launch<output>(job, cut, PartTasks(Tasks(job, cut.columns(), cut.rows())), statistics, scoring, stream);
+}
+
+/// Peaks of pairs that several blocks have a part of each; `memory`: PartPeaks::scratch.
+void launch_peaks_of_parts(const NccJob& job, StatisticsTable statistics, Measure measure, Peak* out,
+                           std::byte* memory, StreamHandle stream) {
+  const Cut cut = choose_cut(job, Result::parts);
+  const Tasks tasks(job, cut.columns(), cut.rows());
+  const PartPeaks peaks(memory, tasks, job.pairs);
+  const Scoring scoring{.measure = measure, .parts = peaks};
+  launch<Result::parts>(job, cut, PartTasks(tasks), statistics, scoring, stream);
+  launch_merged_parts(job, tasks, cut.columns(), cut.rows(), peaks, stream);
+  statistics.order = nullptr;
+  launch<Result::parts>(job, cut, PartTasks(tasks, peaks.near), statistics, scoring, stream);
+  launch_part_peaks(job, measure, peaks, out, stream);
+}
+
+Result result_for_peaks(const NccJob& job) {
+  const Cut cut = choose_cut(job, Result::peaks);
+  return cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny() ? Result::peaks : Result::parts;
 }
 
 bool fits(const NccJob& job, const Cut& cut) {
@@ -620,10 +721,10 @@ std::string refuses_u8_tensor(const NccJob& job) {
 }
 
 bool u8_tensor_scores_fit(const NccJob& job, bool peaks) {
-  const Cut cut = choose_cut(job, peaks ? Result::peaks : Result::scores);
-  const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
+  const Result output = peaks ? result_for_peaks(job) : Result::scores;
+  const Cut cut = choose_cut(job, output);
   const bool small = job.reference.height * job.reference.width <= 257 * 257;  // 32 bits hold the squares
-  return small && statistics_fit(job) && fits(job, cut) && (!peaks || one_block_per_pair);
+  return small && statistics_fit(job) && fits(job, cut) && is_compiled(cut.warp, output);
 }
 
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {
@@ -632,20 +733,28 @@ void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {
 
 void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
                              Workspace& workspace, StreamHandle stream) {
-  with_statistics(job, measure, workspace, stream,
-                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
-                    float* const of_part = scores + first_pair * job.shifts.count();
-                    launch<Result::scores>(part, statistics,
-                                           {.measure = measure, .kind = kind, .scores = of_part}, stream);
-                  });
+  with_statistics(
+      job, measure, {}, workspace, stream,
+      [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
+        float* const of_part = scores + first_pair * job.shifts.count();
+        launch<Result::scores>(part, statistics, {.measure = measure, .kind = kind, .scores = of_part},
+                               stream);
+      });
 }
 
 void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                             StreamHandle stream) {
-  with_statistics(job, measure, workspace, stream,
-                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics) {
-                    launch<Result::peaks>(part, statistics, {.measure = measure, .peaks = peaks + first_pair},
-                                          stream);
+  const Cut cut = choose_cut(job, Result::parts);
+  const bool in_parts = result_for_peaks(job) == Result::parts;
+  const int parts = Tasks(job, cut.columns(), cut.rows()).parts();
+  with_statistics(job, measure, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
+                  [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics,
+                      std::byte* scratch) {
+                    if (in_parts)
+                      launch_peaks_of_parts(part, statistics, measure, peaks + first_pair, scratch, stream);
+                    else
+                      launch<Result::peaks>(part, statistics,
+                                            {.measure = measure, .peaks = peaks + first_pair}, stream);
                   });
 }
 

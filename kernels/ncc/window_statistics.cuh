@@ -73,26 +73,36 @@ class PairOrder {
   bool pays_;
 };
 
-/// Calls launch(part, first_pair, table) for parts of the job whose statistics fit into the workspace, where
-/// they then are; first_pair counts from the job's.
+/// Memory that a launch works in beside the statistics, in bytes.
+struct Scratch {
+  std::size_t of_launch = 0, of_pair = 0;
+
+  std::size_t bytes(std::int64_t pairs) const {
+    return of_launch + of_pair * static_cast<std::size_t>(pairs);
+  }
+};
+
+/// Calls launch(part, first_pair, table, scratch) for parts of the job whose statistics and scratch memory
+/// fit into the workspace, where they then are; first_pair counts from the job's.
 template <typename Launch>
-void with_statistics(const NccJob& job, Measure measure, Workspace& workspace, StreamHandle stream,
-                     Launch&& launch) {
+void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch, Workspace& workspace,
+                     StreamHandle stream, Launch&& launch) {
   NccJob part = job;
-  const std::size_t of_pair = sizeof(WindowStatistics) * static_cast<std::size_t>(job.shifts.count());
+  std::size_t of_pair = scratch.of_pair;
   if (!plan_statistics(job, workspace.most_bytes()).of_pictures && job.form != Form::n_to_m)
-    part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
+    of_pair += sizeof(WindowStatistics) * static_cast<std::size_t>(job.shifts.count());
+  if (of_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
   for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
     part.first_pair = job.first_pair + first;
     part.pairs = std::min(part.pairs, job.pairs - first);
     StatisticsTable table = plan_statistics(part, workspace.most_bytes());
     const PairOrder order(part, table);
-    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(table.bytes() + order.bytes()));
+    const std::size_t before_order = table.bytes() + scratch.bytes(part.pairs);
+    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + order.bytes()));
     table.first = reinterpret_cast<WindowStatistics*>(memory);
     launch_window_statistics(part, measure, table, stream);
-    if (order.pays())
-      table.order = order.launch(part, reinterpret_cast<int*>(memory + table.bytes()), stream);
-    launch(part, first, table);
+    if (order.pays()) table.order = order.launch(part, reinterpret_cast<int*>(memory + before_order), stream);
+    launch(part, first, table, memory + table.bytes());
   }
 }
 

@@ -566,10 +566,105 @@ TEST_F(CudaCorrelator, many_windows_of_a_large_picture_go_by_their_rows) {
 
 TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
   Correlator correlator("cuda");
+  for (const auto& [ny, nx] : {std::pair{65, 65}, {66, 66}, {34, 65}, {66, 33}, {33, 34}}) {
+    const int h = 32 + ny - 1, w = 31 + nx - 1;
+    Problem<std::uint8_t> problem(make_case(std::to_string(ny) + "x" + std::to_string(nx), Form::one_to_one,
+                                            3, 3, 32, 31, h, w, Shifts::valid(32, 31, h, w), 9));
+    problem.variant = "cuda-u8-tensor";
+    for (const Measure measure : scored) {
+      check_surfaces(correlator, problem, measure);
+      check_peaks(correlator, problem, measure);
+    }
+  }
+  Problem<std::uint8_t> large(
+      make_case("large", Form::one_to_one, 1, 1, 100, 99, 164, 163, Shifts::valid(100, 99, 164, 163)));
+  check_peaks(correlator, large, Measure::zncc);  // four blocks
+}
+
+/// A picture without fine detail: neighbours of a peak are the next best shifts.
+void make_smooth(const Side& side, std::vector<std::uint8_t>& pixels) {
+  for (int y = 0; y < side.picture_h * side.pictures; ++y)
+    for (int x = 0; x < side.picture_w; ++x)
+      pixels[y * side.picture_w + x] = static_cast<std::uint8_t>(
+          128 + 60 * std::sin(0.21 * x + 0.002 * x * y) + 60 * std::cos(0.17 * y - 0.0007 * x * x));
+}
+/// Copies what lies under each pair's shift (dx, dy)[k] to its reference.
+void plant(Problem<std::uint8_t>& problem, const std::vector<std::pair<int, int>>& shifts) {
+  const Case& c = problem.c;
+  for (std::size_t k = 0; k < shifts.size(); ++k) {
+    const MatrixPosition from = c.search.positions[k], to = c.reference.positions[k];
+    const auto [dx, dy] = shifts[k];
+    for (int y = 0; y < c.reference.h; ++y)
+      for (int x = 0; x < c.reference.w; ++x)
+        problem
+            .reference[(to.picture * c.reference.picture_h + to.y + y) * c.reference.picture_w + to.x + x] =
+            problem.search[(from.picture * c.search.picture_h + from.y + dy + y) * c.search.picture_w +
+                           from.x + dx + x];
+  }
+}
+/// One-to-one, references of 8x8 that do not share elements.
+Problem<std::uint8_t> many_shifts(int pairs, int ny, int nx) {
+  const int h = 8 + ny - 1, w = 8 + nx - 1;
+  Case c = make_case("parts", Form::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid(8, 8, h, w));
+  c.reference = {8, 8, 8, 8 * pairs, 1, {}};
+  for (int k = 0; k < pairs; ++k) c.reference.positions.push_back({0, 8 * k, 0});
+  return Problem<std::uint8_t>(std::move(c));
+}
+
+TEST_F(CudaCorrelator, peaks_between_parts_of_the_shifts) {
+  Correlator correlator("cuda");
+  std::vector<std::pair<int, int>> shifts{{0, 0}, {129, 130}, {5, 128}};
+  for (const int at : {31, 32, 33, 34, 61, 62, 63, 64, 65, 66, 67})
+    shifts.push_back({at, at}), shifts.push_back({at, 20}), shifts.push_back({100, at});
+  const int pairs = static_cast<int>(shifts.size());
+  for (const auto& [ny, nx] : {std::pair{131, 130}, {99, 101}}) {
+    Problem<std::uint8_t> problem = many_shifts(pairs, ny, nx);
+    make_smooth(problem.c.search, problem.search);
+    for (auto& [dx, dy] : shifts) dx = std::min(dx, nx - 1), dy = std::min(dy, ny - 1);
+    plant(problem, shifts);
+    for (const Measure measure : {Measure::zncc, Measure::ssd}) check_peaks(correlator, problem, measure);
+  }
+}
+
+TEST_F(CudaCorrelator, ties_between_parts_go_to_the_first_shift) {
+  Correlator correlator("cuda");
+  const std::vector<std::pair<int, int>> first{{3, 7}, {39, 39}, {0, 39}};
+  Problem<std::uint8_t> problem = many_shifts(3, 130, 140);
+  const int width = problem.c.search.picture_w, period = 40;
+  for (int y = 0; y < problem.c.search.picture_h * problem.c.search.pictures; ++y)
+    for (int x = 0; x < width; ++x)
+      problem.search[y * width + x] = problem.search[y % period * width + x % period];
+  plant(problem, first);
+  std::vector<Peak> peaks;
+  for (const Measure measure : scored) {
+    correlator.peaks(problem.request(measure), peaks);
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      EXPECT_EQ(peaks[k].dx, first[k].first);
+      EXPECT_EQ(peaks[k].dy, first[k].second);
+      EXPECT_EQ(peaks[k].second, peaks[k].score);
+    }
+  }
+}
+
+TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
+  Correlator correlator("cuda");
+  Problem<std::uint8_t> problem = many_shifts(2, 130, 140);
+  std::ranges::fill(problem.search, 7);
+  std::vector<Peak> peaks;
+  correlator.peaks(problem.request(Measure::zncc), peaks);
+  for (const Peak& peak : peaks) {
+    EXPECT_FALSE(peak.found);
+    EXPECT_EQ(peak.score, 0.0f);
+    EXPECT_EQ(peak.second, 0.0f);
+  }
+  check_peaks(correlator, problem, Measure::ssd);
+}
+
+TEST_F(CudaCorrelator, templates_share_the_windows_they_are_searched_in) {
+  Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("65", Form::one_to_one, 3, 3, 32, 31, 96, 95, Shifts::valid(32, 31, 96, 95), 9));
-  check_surfaces(correlator, problem, Measure::zncc);
-  check_peaks(correlator, problem, Measure::zncc);
+      make_case("templates", Form::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid(9, 12, 120, 150), 15));
+  for (const Measure measure : scored) check_peaks(correlator, problem, measure);
 }
 
 TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "ncc/scoring.cuh"
+#include "ncc/tensor_tasks.cuh"
+#include "ncc/window_statistics.cuh"
+
+/// Peaks of pairs whose shifts are cut into parts, without their surfaces. A block leaves no more than the
+/// best of its part. Merged, these give the peak, and the second one as far as other parts have it. What is
+/// missing lies within 2 px of the peak: the one to four parts there are computed once more.
+namespace dic::kernels {
+
+/// Parts of pairs in device memory, each as pair * (parts of a pair) + part, in any order.
+struct PartList {
+  int* count = nullptr;
+  std::int64_t* parts = nullptr;
+};
+
+/// The tasks of a job, or of a list of them.
+struct PartTasks : Tasks {
+  PartList list;
+
+  explicit PartTasks(const Tasks& all, const PartList& listed = {}) : Tasks(all), list(listed) {
+    if (!listed.parts) return;
+    windows *= references;
+    references = 1;
+  }
+  __device__ int of_block() const {
+    if (!list.parts) return Tasks::of_block();
+    return static_cast<int>((*list.count - blockIdx.x + gridDim.x - 1) / gridDim.x);
+  }
+  __device__ Place place(std::int64_t task) const {
+    if (!list.parts) return Place(*this, task);
+    const std::int64_t listed = list.parts[task];
+    Place place;
+    place.window = listed / parts();
+    const auto part = static_cast<int>(listed - place.window * parts());
+    place.part_y = part / parts_x, place.part_x = part - place.part_y * parts_x;
+    return place;
+  }
+};
+
+constexpr int neighbours = 9;
+
+/// What is known of a pair's peak.
+struct PairPeak {
+  Best best;     ///< before the scale that makes scores, as those of the parts
+  float beyond;  ///< the best of the parts that are not near; before the scale too
+  int second;    ///< ordered()
+  float around[neighbours];
+};
+
+/// In device memory: the best of every part of every pair, what they say of the pairs, and the parts that are
+/// near a peak.
+struct PartPeaks {
+  Best* bests = nullptr;
+  PairPeak* pairs = nullptr;
+  PartList near = {};
+
+  static Scratch scratch(int parts) {
+    return {sizeof(std::int64_t),
+            sizeof(Best) * parts + sizeof(PairPeak) + sizeof(std::int64_t) * most_near_parts};
+  }
+  PartPeaks() = default;
+  PartPeaks(std::byte* memory, const Tasks& tasks, std::int64_t pairs_of_job)
+      : near{reinterpret_cast<int*>(memory), reinterpret_cast<std::int64_t*>(memory) + 1} {
+    bests = reinterpret_cast<Best*>(near.parts + most_near_parts * pairs_of_job);
+    pairs = reinterpret_cast<PairPeak*>(bests + tasks.parts() * pairs_of_job);
+  }
+
+  /// Parts are wider than the 2 px, but for the last ones.
+  static constexpr int most_near_parts = 4;
+};
+
+/// Queues what the bests of parts of up to columns x rows shifts say of the pairs, and the list of the parts
+/// that are near a peak.
+void launch_merged_parts(const NccJob& job, const Tasks& tasks, int columns, int rows, const PartPeaks& peaks,
+                         StreamHandle stream);
+/// Queues the peaks, after the near parts have been looked at.
+void launch_part_peaks(const NccJob& job, Measure measure, const PartPeaks& peaks, Peak* out,
+                       StreamHandle stream);
+
+}  // namespace dic::kernels
