@@ -131,7 +131,7 @@ struct Tile {
 
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
-    spline_coefficients(const __grid_constant__ ImageView picture, float* out, int stride) {
+    spline_coefficients(const __grid_constant__ ImageView picture, CoefficientPair* out, int stride) {
   using Tile = Tile<kDegree>;
   constexpr int margin = PlaneLayout::margin;
   __shared__ float values[tile_height * Tile::stride];
@@ -158,8 +158,15 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   __syncthreads();
   tile.each_pixel([&](int x, int y) {
     const int i = tile.left + x, j = tile.top + y;
-    if (i < picture.width + margin && j < picture.height + margin)
-      out[static_cast<std::ptrdiff_t>(j) * stride + i] = values[y * Tile::stride + x];
+    if (i >= picture.width + margin || j >= picture.height + margin) return;
+    CoefficientPair* at = out + static_cast<std::ptrdiff_t>(j) * stride + i;
+    const float* value = values + y * Tile::stride + x;
+    // What lies below the tile is the next tile's to write.
+    if (y + 1 < tile_height)
+      *at = {value[0], value[Tile::stride]};
+    else
+      at->upper = value[0];
+    if (y == 0 && j > -margin) at[-stride].lower = value[0];
   });
 }
 
@@ -261,7 +268,7 @@ dim3 grid_of(int width, int height) {
 
 }  // namespace
 
-void launch_spline_coefficients(ImageView picture, Interpolation interpolation, float* coefficients,
+void launch_spline_coefficients(ImageView picture, Interpolation interpolation, CoefficientPair* coefficients,
                                 StreamHandle stream) {
   const PlaneLayout layout(picture.width, picture.height);
   const dim3 grid = grid_of(picture.width + 2 * layout.margin, picture.height + 2 * layout.margin);

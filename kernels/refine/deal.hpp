@@ -9,12 +9,12 @@ namespace dic::kernels {
 /// lane. Those that are left go whole too, or each is cut into pieces, a piece to a lane, over as many passes
 /// as that takes.
 struct Deal {
-  int size;    ///< of the subset, px
-  int left;    ///< columns that are cut, the last of the subset; none where `pieces` is 1
-  int pieces;  ///< of a cut column
-  int passes;  ///< over all pieces of all cut columns
-  int rows;    ///< of the highest pieces
-  int longer;  ///< pieces of that many rows, the first; the others are one row shorter
+  int size;                  ///< of the subset, px
+  int left;                  ///< columns that are cut, the last of the subset; none where `pieces` is 1
+  int pieces;                ///< of a cut column
+  int whole_passes, passes;  ///< over the whole columns; altogether
+  int rows;                  ///< of the highest pieces
+  int longer;                ///< pieces of that many rows, the first; the others are one row shorter
 
   static constexpr int lanes = 32;
 
@@ -22,7 +22,8 @@ struct Deal {
     for (int p = 2; p <= std::min(size, lanes); ++p)
       if (cost(p) < cost(pieces)) pieces = p;
     if (pieces == 1) left = 0;
-    passes = passes_of(pieces);
+    whole_passes = (whole() + lanes - 1) / lanes;
+    passes = whole_passes + passes_of(pieces);
     rows = rows_of(pieces);
     longer = size - pieces * (rows - 1);
   }

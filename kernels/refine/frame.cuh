@@ -14,16 +14,41 @@ constexpr unsigned all_lanes = 0xffffffffu;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
 
+/// The order in which tasks are done: strips of some rows of the grid, column by column. So the points that a
+/// block has at once are side by side, and its warps find each other's pixels in the cache.
+struct TaskOrder {
+  static constexpr int most_rows = 12, most_of_block = 128;
+  int columns = 1, rows = 1;  ///< of a strip
+  int of_block = 1;           ///< places that a block takes at once; every block does so equally often
+  std::int64_t places = 0;    ///< some have no task
+
+  TaskOrder() = default;
+  TaskOrder(std::int64_t count, int points_in_a_row, std::int64_t blocks) {
+    if (points_in_a_row > 0 && count > points_in_a_row) columns = points_in_a_row, rows = most_rows;
+    places = multiples(count, std::int64_t{columns} * rows) * columns * rows;
+    const std::int64_t times = multiples(places, blocks * most_of_block);
+    of_block = static_cast<int>(multiples(places, blocks * times));
+  }
+
+  __device__ std::int64_t task_at(std::int64_t place) const {
+    const std::int64_t column = place / rows, strip = column / columns;
+    return (strip * rows + place % rows) * columns + column % columns;
+  }
+
+ private:
+  static std::int64_t multiples(std::int64_t all, std::int64_t of) { return (all + of - 1) / of; }
+};
+
 struct RefineFrame {
   RefineReference reference;
-  const float* coefficients;
+  const CoefficientPair* coefficients;
   const PreparedSubset* subsets;
   const float* matrices;
   const RefineTask* tasks;
   RefineResult* results;
   std::int64_t count;
   int points_of_warp;  ///< at once
-  int tasks_in_a_row;  ///< for one block, whose warps then find neighbours' pixels in the cache
+  TaskOrder order;
   Deal deal;
   float tolerance, min_zncc;
   int max_iterations;

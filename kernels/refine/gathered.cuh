@@ -7,19 +7,19 @@ namespace dic::kernels {
 
 /// At a displacement (x, y) from the knot at `coefficients`: alone, it keeps all its digits.
 template <int kDegree>
-__device__ float gathered_value(const float* coefficients, int stride, float x, float y) {
+__device__ float gathered_value(const CoefficientPair* coefficients, int stride, float x, float y) {
   const float fx = floorf(x), fy = floorf(y);
   float wx[kDegree + 1], wy[kDegree + 1];
   scaled_spline_weights(x - fx, wx);
   scaled_spline_weights(y - fy, wy);
-  const float* taps =
+  const CoefficientPair* taps =
       coefficients + (static_cast<int>(fy) - kDegree / 2) * stride + static_cast<int>(fx) - kDegree / 2;
   float value = 0;
 #pragma unroll
   for (int r = 0; r <= kDegree; ++r, taps += stride) {
-    float row = wx[0] * taps[0];
+    float row = wx[0] * taps[0].upper;
 #pragma unroll
-    for (int k = 1; k <= kDegree; ++k) row += wx[k] * taps[k];
+    for (int k = 1; k <= kDegree; ++k) row += wx[k] * taps[k].upper;
     value += wy[r] * row;
   }
   return value;
@@ -34,15 +34,17 @@ struct Gathering {
   static constexpr float far = 1e30f;
   __device__ static bool trusts(float) { return true; }
   __device__ static bool takes(const RefineFrame&, const PreparedSubset&) { return true; }
-  __device__ static int rows_of_block(const RefineFrame&, const Placed<kOrder>&, bool) { return all_rows; }
+  __device__ static int rows_of_block(const RefineFrame&, const Placed<kOrder>&, bool, float) {
+    return all_rows;
+  }
 
-  __device__ static float sum(const RefineFrame& frame, const Placed<kOrder>& at) {
+  __device__ static void sum(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
     LaneSums<kOrder> sums;
     const RefineReference& reference = frame.reference;
     const PreparedSubset& s = frame.subsets[at.point];
     const int width = s.right - s.left + 1, stride = reference.layout.stride, lane = lane_index();
     const int down = warp_size / width, along = warp_size % width;
-    const float* coefficients = frame.coefficients + at.shift;
+    const CoefficientPair* coefficients = frame.coefficients + at.shift;
     int i = s.left + lane % width;
     for (int j = s.top + lane / width; j <= s.bottom; j += down) {
       const int index = at.centre + j * stride + i;
@@ -60,7 +62,7 @@ struct Gathering {
         ++j;
       }
     }
-    return LaneSums<kOrder>::Total::of(sums.values);
+    total = LaneSums<kOrder>::Total::of(sums.values);
   }
 };
 

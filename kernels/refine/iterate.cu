@@ -12,8 +12,7 @@ namespace dic::kernels {
 namespace {
 
 /// Points of a warp: as many as leave their pixels in the first-level cache.
-template <int kDegree>
-constexpr int most_points = kDegree == 3 ? 4 : 8;
+constexpr int most_points = 8;
 /// 80 registers for a thread; 128 for the longer windows of the quintic spline.
 template <int kDegree>
 constexpr int warps_of_block = kDegree == 3 ? 12 : 8;
@@ -28,51 +27,56 @@ constexpr int least_blocks = blocks_per_multiprocessor;
 class Queue {
  public:
   /// All threads of the block.
-  __device__ Queue(int& taken, int in_a_row) : taken_(taken), in_a_row_(in_a_row) {
+  __device__ Queue(int& taken, const RefineFrame& frame) : taken_(taken), frame_(frame) {
     if (threadIdx.x == 0) taken = 0;
     __syncthreads();
   }
   /// The next task; beyond the count where there is none.
   __device__ std::int64_t take() {
-    const int number = atomicAdd(&taken_, 1);
-    const std::int64_t row = number / in_a_row_ * std::int64_t{gridDim.x} + blockIdx.x;
-    return row * in_a_row_ + number % in_a_row_;
+    const TaskOrder& order = frame_.order;
+    for (;;) {
+      const int number = atomicAdd(&taken_, 1);
+      const std::int64_t tile = number / order.of_block * std::int64_t{gridDim.x} + blockIdx.x;
+      const std::int64_t place = tile * order.of_block + number % order.of_block;
+      if (place >= order.places) return frame_.count;
+      const std::int64_t task = order.task_at(place);
+      if (task < frame_.count) return task;
+    }
   }
 
  private:
   int& taken_;
-  int in_a_row_;
+  const RefineFrame& frame_;
 };
 
 template <int kDegree, int kOrder, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
-  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][most_points<kDegree>];
+  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][most_points];
   __shared__ int taken;
-  Queue queue(taken, frame.tasks_in_a_row);
+  Queue queue(taken, frame);
   Progress<kOrder>* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
-  Point<kOrder, Variant> point(frame, progress[lane % most_points<kDegree>]);
-  bool has_task = false, more = lane < frame.points_of_warp;
+  if (lane < most_points) progress[lane].task = no_task;
+  Point<kOrder, Variant> point(frame, progress[lane % most_points]);
+  const bool has_point = lane < frame.points_of_warp;
   for (;;) {
-    bool ready = false;
-    while (!ready && (has_task || more)) {
-      if (has_task) {
-        ready = has_task = point.may_iterate();
-      } else {
+    for (bool ready = !has_point; !ready;) {
+      if (!point.has_task()) {
         const std::int64_t task = queue.take();
-        more = task < frame.count;
-        has_task = more && point.begin(task);
+        if (task >= frame.count) break;
+        point.begin(static_cast<std::int32_t>(task));
       }
+      ready = point.has_task() && point.may_iterate();
     }
     __syncwarp();
-    unsigned left = __ballot_sync(all_lanes, ready);
+    unsigned left = __ballot_sync(all_lanes, has_point && point.has_task());
     if (left == 0) return;
     for (; left != 0; left &= left - 1) {
       Progress<kOrder>& p = progress[__ffs(left) - 1];
-      p.totals[lane] = Variant::sum(frame, p.at);
+      Variant::sum(frame, p.at, p.totals[lane]);
     }
     __syncwarp();
-    if (ready) point.iterate();
+    if (has_point && point.has_task()) point.iterate();
   }
 }
 
@@ -98,15 +102,15 @@ void launch(RefineFrame frame, StreamHandle stream) {
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
-  constexpr std::int64_t warps = warps_of_block<kDegree>, most_in_a_row = 64;
+  constexpr std::int64_t warps = warps_of_block<kDegree>;
   const std::int64_t most_blocks = multiprocessors * blocks_per_multiprocessor;
   const auto share = [&](std::int64_t workers, std::int64_t most) {
     return static_cast<int>(std::clamp<std::int64_t>(frame.count / workers, 1, most));
   };
-  frame.tasks_in_a_row = share(most_blocks, most_in_a_row);
-  frame.points_of_warp = share(most_blocks * warps, most_points<kDegree>);
+  frame.order = TaskOrder(frame.count, frame.reference.points_in_a_row, most_blocks);
+  frame.points_of_warp = share(most_blocks * warps, most_points);
   const unsigned blocks =
-      std::min(grid_size(frame.count, frame.tasks_in_a_row), static_cast<unsigned>(most_blocks));
+      std::min(grid_size(frame.order.places, frame.order.of_block), static_cast<unsigned>(most_blocks));
   refine_sliding<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
   refine_gathering<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
 }
@@ -121,7 +125,7 @@ void launch_of_degree(const RefineFrame& frame, int order, StreamHandle stream) 
 }  // namespace
 
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
-                   const PreparedSubset* subsets, const float* matrices, const float* coefficients,
+                   const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
                    const RefineTask* tasks, std::int64_t count, RefineResult* results, StreamHandle stream) {
   if (count == 0) return;
   const RefineFrame frame{reference,
@@ -132,7 +136,7 @@ void launch_refine(const RefineReference& reference, const RefineOptions& option
                           results,
                           count,
                           0,
-                          0,
+                          {},
                           Deal(options.subset),
                           static_cast<float>(options.tolerance),
                           static_cast<float>(options.min_zncc),

@@ -10,9 +10,12 @@ constexpr Status unfinished{255};
 /// Status of a point that is being refined.
 constexpr Status under_way{254};
 
+constexpr std::int32_t no_task = -1;
+
 /// How far the refinement of a point has come, in shared memory.
 template <int kOrder>
 struct Progress {
+  std::int32_t task;
   Placed<kOrder> at;
   float room, zncc;
   float last_step;  ///< px, largest displacement
@@ -132,13 +135,15 @@ class Point {
 
   __device__ Point(const RefineFrame& frame, Progress<kOrder>& progress) : frame_(frame), p_(progress) {}
 
-  /// Takes up a task; false where it is not for this variant.
-  __device__ bool begin(std::int64_t number) {
-    task_ = number;
+  __device__ bool has_task() const { return p_.task != no_task; }
+
+  /// Takes up a task, if it is for this variant.
+  __device__ void begin(std::int32_t number) {
+    const RefineResult& so_far = frame_.results[number];
+    if (Variant::exact && so_far.status != unfinished) return;
+    p_.task = number;
     const RefineTask& t = task();
     const PreparedSubset& s = frame_.subsets[t.point];
-    const RefineResult& so_far = frame_.results[task_];
-    if (Variant::exact && so_far.status != unfinished) return false;
     const int stride = frame_.reference.layout.stride;
     start_at(Variant::exact ? so_far.shape : t.start, Variant::exact ? so_far.iterations : 0);
     p_.at.contrast = 1;
@@ -148,7 +153,6 @@ class Point {
     p_.at.shift = t.v * stride + t.u;
     p_.room = room_of(frame_, s, t);
     p_.status = s.status != Status::ok ? s.status : Variant::takes(frame_, s) ? under_way : unfinished;
-    return true;
   }
 
   /// Makes ready for an iteration; false where there will be none, and the result is stored.
@@ -162,6 +166,7 @@ class Point {
       p_.status = unfinished;
     }
     store_result();
+    p_.task = no_task;
     return false;
   }
 
@@ -182,9 +187,9 @@ class Point {
       return p_.zncc < frame_.min_zncc ? Status::low_correlation : Status::not_converged;
     if (!near_start()) return Status::diverged;
     if (!inside_current()) return is_finite(p_.at.displacement) ? Status::out_of_image : Status::diverged;
-    p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, false);
+    p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, false, sigma());
     p_.loose = p_.last_step >= Variant::far && p_.at.rows_of_block < frame_.deal.size;
-    if (p_.loose) p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, true);
+    if (p_.loose) p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, true, sigma());
     return p_.at.rows_of_block == 0 ? unfinished : under_way;
   }
 
@@ -209,7 +214,7 @@ class Point {
     return unfinished;
   }
 
-  __device__ const RefineTask& task() const { return frame_.tasks[task_]; }
+  __device__ const RefineTask& task() const { return frame_.tasks[p_.task]; }
   __device__ const PreparedSubset& subset() const { return frame_.subsets[p_.at.point]; }
   __device__ float radius() const { return static_cast<float>(frame_.deal.size / 2); }
   __device__ float residual_sd() const {
@@ -281,7 +286,7 @@ class Point {
 
   __device__ void store_result() const {
     const PreparedSubset& s = subset();
-    RefineResult& out = frame_.results[task_];
+    RefineResult& out = frame_.results[p_.task];
     store(p_.at.displacement.x, out.shape.u);
     store(p_.at.displacement.y, out.shape.v);
     out.zncc = p_.zncc;
@@ -294,7 +299,6 @@ class Point {
   }
 
   const RefineFrame& frame_;
-  std::int64_t task_ = 0;
   Progress<kOrder>& p_;
 };
 

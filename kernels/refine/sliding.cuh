@@ -59,10 +59,6 @@ struct Taps {
       for (int k = 0; k <= kDegree; ++k) weight[k] += distance * slope[k];
     }
   }
-  __device__ void clear() {
-#pragma unroll
-    for (int k = 0; k <= kDegree; ++k) weight[k] = slope[k] = 0;
-  }
 };
 
 /// The rows of coefficients around a pixel, reduced along x: values and x-slopes at one position. A ring:
@@ -72,19 +68,19 @@ struct RowWindow {
   static constexpr int rows = kDegree + 1;
   float value[rows], slope[rows];
 
-  /// Takes in a row as the last but one of the window after `turn` moves.
-  __device__ void push(int turn, const float (&coefficients)[rows], const Taps<kDegree, kFixed>& x) {
-    value[turn % rows] = product(x.weight, coefficients);
-    if constexpr (!kFixed) slope[turn % rows] = product(x.slope, coefficients);
+  __device__ void push(int place, const float (&coefficients)[rows], const Taps<kDegree, kFixed>& x) {
+    value[place] = product(x.weight, coefficients);
+    if constexpr (!kFixed) slope[place] = product(x.slope, coefficients);
   }
   /// After `turn` moves, at a distance dx from where the weights were taken; less `fit`.
   __device__ float interpolate(int turn, const Taps<kDegree, kFixed>& y, float dx, float fit) const {
-    float v = -fit, s = 0;
+    float v = -fit;
 #pragma unroll
-    for (int k = 0; k <= kDegree; ++k) {
-      v += y.weight[k] * value[(turn + k) % rows];
-      if constexpr (!kFixed) s += y.weight[k] * slope[(turn + k) % rows];
-    }
+    for (int k = 0; k < rows; ++k) v += y.weight[k] * value[(turn + k) % rows];
+    if constexpr (kFixed) return v;
+    float s = 0;
+#pragma unroll
+    for (int k = 0; k < rows; ++k) s += y.weight[k] * slope[(turn + k) % rows];
     return v + dx * s;
   }
 
@@ -125,36 +121,47 @@ struct ColumnMoments {
 /// Which pixels a lane adds in one pass.
 struct Piece {
   int column, first;  ///< px from the subset's centre
-  int rows;           ///< that the warp goes through, the same in all lanes
-  int owned;          ///< how many of these are this lane's: all, one less, none
-  bool ragged;        ///< some lanes own one row less
+  int rows;           ///< all of the highest pieces', one less, or none
+  int common;         ///< rows that all lanes have, but for those that have none
 };
 
-/// What a pixel reads.
+/// Coefficients of two rows.
 template <int kDegree>
-struct RowInput {
-  float coefficients[kDegree + 1];
-  ReferencePixel pixel;
+struct RowPair {
+  float rows[2][kDegree + 1];
 };
 
-/// Reads rows one after the other.
+/// Reads rows one after the other, coefficients by twos.
 template <int kDegree>
 struct RowReader {
-  const float* taps;
+  const CoefficientPair* taps;
   const ReferencePixel* pixel;
   int stride;
 
-  __device__ RowInput<kDegree> next() {
-    RowInput<kDegree> row;
+  __device__ RowPair<kDegree> next_coefficients() {
+    RowPair<kDegree> out;
 #pragma unroll
-    for (int k = 0; k <= kDegree; ++k) row.coefficients[k] = taps[k];
-    row.pixel = *pixel;
-    int step = stride;
-    asm volatile(""
-                 : "+r"(step));  // so that it is multiplied and added in one instruction, not prepared in two
-    taps += step;
-    pixel += step;
-    return row;
+    for (int k = 0; k <= kDegree; ++k) {
+      const CoefficientPair pair = taps[k];
+      out.rows[0][k] = pair.upper;
+      out.rows[1][k] = pair.lower;
+    }
+    taps += 2 * step();
+    return out;
+  }
+  __device__ ReferencePixel next_pixel() {
+    const ReferencePixel out = *pixel;
+    pixel += step();
+    return out;
+  }
+
+ private:
+  /// The stride as something unknown, so that it is multiplied and added in one instruction, not prepared in
+  /// two.
+  __device__ int step() const {
+    int out = stride;
+    asm volatile("" : "+r"(out));
+    return out;
   }
 };
 
@@ -162,17 +169,11 @@ template <int kDegree, bool kFixed, int kOrder>
 __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>& at, const Piece& piece) {
   const int stride = frame.reference.layout.stride;
   const auto i = static_cast<float>(piece.column), first = static_cast<float>(piece.first);
-  const int index = at.centre + piece.first * stride + piece.column;
-  const ReferencePixel* pixels = frame.reference.pixels + index;
-  const float* taps = frame.coefficients + (index + at.shift - kDegree / 2 * (stride + 1));
-
   LaneSums<kOrder> sums;
   ColumnMoments<kOrder> moments_x, moments_y;
-  const int common = piece.ragged ? piece.rows - 1 : piece.rows;
   for (int row = 0; row < piece.rows;) {
-    asm volatile("" ::: "memory");    // the displacement stays in shared memory
-    const bool last = row == common;  // of a ragged piece: not every lane's
-    const int rows = last ? 1 : min(at.rows_of_block, common - row), end = row + rows;
+    asm volatile("" ::: "memory");  // the displacement stays in shared memory
+    const int rows = row < piece.common ? min(at.rows_of_block, piece.common - row) : 1, end = row + rows;
     const auto height = static_cast<float>(rows);
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
     Slope<kOrder> x(at.displacement.x, i, j), y(at.displacement.y, i, j);
@@ -180,29 +181,26 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
     const float spread = (height * height - 1) * (1.0f / 12);  // of the rows around their middle
     const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
     Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
-    // What lies below the piece may lie below the picture, where pixels are undefined.
-    const int pixel_row = last && row >= piece.owned ? row - 1 : row;
-    RowReader<kDegree> reader{taps + ((row + static_cast<int>(knot_y)) * stride + static_cast<int>(knot_x)),
-                              pixels + (pixel_row - kDegree) * stride, stride};
-    RowWindow<kDegree, kFixed> window{};
+    const int index = at.centre + (piece.first + row) * stride + piece.column;
+    const int tap = index + at.shift + static_cast<int>(knot_x) - kDegree / 2 +
+                    (static_cast<int>(knot_y) - kDegree / 2) * stride;
+    constexpr int group = kDegree + 1;
+    RowReader<kDegree> reader{frame.coefficients + tap, frame.reference.pixels + index, stride};
+    RowWindow<kDegree, kFixed> window;
 #pragma unroll
-    for (int k = 0; k < kDegree; ++k) window.push(k, reader.next().coefficients, across);
+    for (int k = 0; k < group; k += 2) {
+      const RowPair<kDegree> pair = reader.next_coefficients();
+      window.push(k, pair.rows[0], across);
+      window.push(k + 1, pair.rows[1], across);
+    }
     x.start(-above);
     y.start(-above);
     down.move(y.now);
-    float offset = at.offset, contrast = at.contrast;
-    if (row >= piece.owned) {
-      down.clear();
-      offset = contrast = 0;
-    }
-
-    RowInput<kDegree> input = reader.next();
-    const auto add_row = [&](int turn) {
-      const RowInput<kDegree> ahead = reader.next();
-      window.push(turn + kDegree, input.coefficients, across);
-      const ReferencePixel f = input.pixel;
-      input = ahead;
+    const float offset = at.offset, contrast = at.contrast;
+    RowPair<kDegree> input = reader.next_coefficients();
+    const auto add_pixel = [&](int turn, const float(&coefficients)[group], const ReferencePixel& f) {
       const float e = window.interpolate(turn, down, x.now, offset + contrast * f.grey);
+      window.push(turn, coefficients, across);
       const float2 gradient = gradient_of(f);
       sums.values[0] += e;
       sums.values[1] += e * e;
@@ -213,14 +211,20 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
       down.move(y.step);
       y.next_step();
     };
-    constexpr int group = kDegree + 1;
+    const auto add_rows = [&](int turn, bool both) {
+      const RowPair<kDegree> ahead = reader.next_coefficients();
+      const ReferencePixel upper = reader.next_pixel(), lower = reader.next_pixel();
+      add_pixel(turn, input.rows[0], upper);
+      if (both) add_pixel(turn + 1, input.rows[1], lower);
+      input = ahead;
+    };
     for (; end - row >= group; row += group)
 #pragma unroll
-      for (int turn = 0; turn < group; ++turn) add_row(turn);
+      for (int turn = 0; turn < group; turn += 2) add_rows(turn, true);
 #pragma unroll
-    for (int turn = 0; turn < kDegree; ++turn) {
-      if (row + turn == end) break;
-      add_row(turn);
+    for (int turn = 0; turn < kDegree; turn += 2) {
+      if (row + turn >= end) break;
+      add_rows(turn, row + turn + 1 < end);
     }
     row = end;
   }
@@ -230,16 +234,7 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
   return sums;
 }
 
-struct SlidingLimits {
-  /// How far a position may be from the one that weights and knots were taken at, px.
-  float correction;
-  /// Most that the displacement may change from one row to the next, px: blocks of rows would become short.
-  float steepest;
-};
-/// Displacements then differ by some 1e-5 px from those of exact weights.
-constexpr SlidingLimits usual_limits{0.04f, 0.016f}, loose_limits{0.12f, 0.04f};
-
-/// Most that the displacement changes from one row to the next.
+/// Most that the displacement changes from one row to the next, within `radius`.
 template <int kOrder>
 __device__ float steepness(const Placed<kOrder>& at, float radius) {
   const auto of = [radius](const Polynomial<float, polynomial_degree<kOrder>>& p) {
@@ -248,9 +243,18 @@ __device__ float steepness(const Placed<kOrder>& at, float radius) {
   };
   return fmaxf(of(at.displacement.x), of(at.displacement.y));
 }
+/// Its root mean square over a subset.
+template <int kOrder>
+__device__ float mean_steepness(const Placed<kOrder>& at, float size) {
+  const auto square = [size](const Polynomial<float, polynomial_degree<kOrder>>& p) {
+    if constexpr (kOrder == 2) return p.y * p.y + size * size * (p.xy * p.xy + 4 * p.yy * p.yy) / 12;
+    return p.y * p.y;
+  };
+  return sqrtf(fmaxf(square(at.displacement.x), square(at.displacement.y)));
+}
 
 /// The fast variant as a whole. `takes` says whether it can do a subset at all; `sum` adds up its pixels over
-/// the warp.
+/// the warp, a total in every lane as LaneSums::Total has it.
 template <int kDegree, int kOrder>
 struct Sliding {
   static constexpr bool exact = false;
@@ -259,56 +263,60 @@ struct Sliding {
   /// An iteration after a step that was no shorter, px, may be loose: others follow, and only the last one's
   /// errors stay.
   static constexpr float far = 0.1f;
-  /// Errors grow with those of the displacement, px (standard deviation): they are a thousandth, rarely a
-  /// hundredth of it.
-  __device__ static bool trusts(float sigma) { return sigma < (kOrder == 2 ? 0.025f : 0.02f); }
+  /// Displacements with larger errors, px (standard deviation), are left to the exact variant: this
+  /// one adds a thousandth of them, rarely a hundredth.
+  static constexpr float most_sigma = kOrder == 2 ? 0.025f : 0.02f;
+  __device__ static bool trusts(float sigma) { return sigma < most_sigma; }
 
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;
     return s.right - s.left == size - 1 && s.bottom - s.top == size - 1 && !s.weighted;
   }
 
-  /// Rows that share weights; 0 where the deformation is too large.
-  __device__ static int rows_of_block(const RefineFrame& frame, const Placed<kOrder>& at, bool loose) {
-    const SlidingLimits limits = loose ? loose_limits : usual_limits;
+  /// Rows that share weights; 0 where blocks would become short. sigma: of the displacement, px.
+  __device__ static int rows_of_block(const RefineFrame& frame, const Placed<kOrder>& at, bool loose,
+                                      float sigma) {
     const auto size = static_cast<float>(frame.deal.size);
     const float steep = steepness(at, 0.5f * size);
     if (steep == 0) return all_rows;
-    if (!(steep <= limits.steepest)) return 0;
-    const float typical = steepness(at, 0.3f * size);  // on average over the subset
-    const float blocks = fmaxf(ceilf(0.5f * size * typical / limits.correction), 1);
+    if (!(steep <= (loose ? 0.04f : 0.016f))) return 0;
+    const float blocks = fmaxf(ceilf(0.5f * size * mean_steepness(at, size) / reach(loose, sigma)), 1);
     return static_cast<int>(ceilf(size / blocks));
   }
 
-  __device__ static float sum(const RefineFrame& frame, const Placed<kOrder>& at) {
+  __device__ static void sum(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
     const Deal& deal = frame.deal;
-    const int whole_passes = (deal.whole() + warp_size - 1) / warp_size, passes = whole_passes + deal.passes;
     const bool fixed = has_fixed && (kOrder == 0 || at.rows_of_block == all_rows);
-    float total = 0;
-    for (int pass = 0; pass < passes; ++pass) {
+    for (int pass = 0; pass < deal.passes; ++pass) {
       const Piece piece =
-          pass < whole_passes ? whole_column(deal, pass) : cut_column(deal, pass - whole_passes);
+          pass < deal.whole_passes ? whole_column(deal, pass) : cut_column(deal, pass - deal.whole_passes);
       const auto sums =
           fixed ? slide<kDegree, has_fixed>(frame, at, piece) : slide<kDegree, false>(frame, at, piece);
-      total += LaneSums<kOrder>::Total::of(sums.values);
+      const float part = LaneSums<kOrder>::Total::of(sums.values);
+      total = pass == 0 ? part : total + part;
     }
-    return total;
   }
 
  private:
+  /// How far positions may be from the one that weights and knots were taken at, px. What that adds to the
+  /// errors of the displacement grows with its square and with themselves: so it is 1e-5 px for all points.
+  __device__ static float reach(bool loose, float sigma) {
+    return loose ? 0.08f : fminf(0.0036f * rsqrtf(fminf(sigma, most_sigma)), 0.06f);
+  }
+
   /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.
   static constexpr bool has_fixed = kDegree == 3 || kOrder < 2;
 
   __device__ static Piece whole_column(const Deal& deal, int pass) {
     const int radius = deal.size / 2, own = pass * warp_size + lane_index();
-    return {min(own, deal.size - 1) - radius, -radius, deal.size, own < deal.size ? deal.size : 0, false};
+    return {own - radius, -radius, own < deal.size ? deal.size : 0, deal.size};
   }
   __device__ static Piece cut_column(const Deal& deal, int pass) {
-    const int pieces = deal.left * deal.pieces, own = pass * warp_size + lane_index(),
-              number = min(own, pieces - 1);
-    const int piece = number / deal.left, column = number - piece * deal.left, radius = deal.size / 2;
-    const int first = deal.first_row(piece), end = own < pieces ? deal.first_row(piece + 1) : first;
-    return {deal.whole() + column - radius, first - radius, deal.rows, end - first, deal.ragged()};
+    const int number = pass * warp_size + lane_index();
+    const int piece = number / deal.left, column = deal.whole() + number - piece * deal.left;
+    const int first = deal.first_row(piece), radius = deal.size / 2;
+    return {column - radius, first - radius, piece < deal.pieces ? deal.first_row(piece + 1) - first : 0,
+            deal.rows - deal.ragged()};
   }
 };
 

@@ -68,7 +68,7 @@ void lose_device() {
   const kernels::Stream queue;
   kernels::DeviceBuffer pixels;
   const ImageView picture{pixels.reserve(size * size), ScalarType::u8, size, size, size};
-  auto* const nowhere = reinterpret_cast<float*>(std::uintptr_t{1} << 52);
+  auto* const nowhere = reinterpret_cast<kernels::CoefficientPair*>(std::uintptr_t{1} << 52);
   kernels::launch_spline_coefficients(picture, Interpolation::cubic, nowhere, queue.handle());
   EXPECT_THROW(queue.synchronize("A kernel that goes astray"), DeviceError);
 }

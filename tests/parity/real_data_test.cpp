@@ -88,17 +88,23 @@ TEST_P(RealPictures, AgreeWithTheCpu) {
       options.refine.interpolation = interpolation;
       const auto cpu = refine_on("cpu", options.refine, reference_, current_, starts);
       const auto gpu = refine_on("cuda", options.refine, reference_, current_, starts);
-      int different = 0, ok = 0;
+      int different = 0, lost_otherwise = 0, ok = 0;
       for (std::size_t k = 0; k < cpu.size(); ++k) {
-        const bool both = cpu[k].status == Status::ok && gpu[k].status == Status::ok;
-        ok += both;
-        different += both ? std::max(std::abs(cpu[k].shape.u - gpu[k].shape.u),
-                                     std::abs(cpu[k].shape.v - gpu[k].shape.v)) > 1e-4
-                          : cpu[k].status != gpu[k].status;
+        const bool on_cpu = cpu[k].status == Status::ok, on_gpu = gpu[k].status == Status::ok;
+        ok += on_cpu && on_gpu;
+        if (on_cpu && on_gpu)
+          different += std::max(std::abs(cpu[k].shape.u - gpu[k].shape.u),
+                                std::abs(cpu[k].shape.v - gpu[k].shape.v)) > 1e-4;
+        else if (on_cpu || on_gpu)
+          ++different;
+        else
+          lost_otherwise += cpu[k].status != gpu[k].status;
       }
       SCOPED_TRACE("order " + std::to_string(order) + ", " + std::string(to_string(interpolation)));
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 2));
       EXPECT_LE(different, 1 + cpu.size() / 10000);
+      // Iterations that do not converge wander, and rounding decides how they end.
+      EXPECT_LE(lost_otherwise, 1 + cpu.size() / 2000);
     }
 }
 

@@ -156,7 +156,7 @@ class Stages {
     current_ = uploaded(current_pixels_, current);
     upload(x_, points.x);
     upload(y_, points.y);
-    coefficients_.reserve(layout_.elements() * sizeof(float));
+    coefficients_.reserve(layout_.elements() * sizeof(kernels::CoefficientPair));
     pixels_.reserve(layout_.elements() * sizeof(kernels::ReferencePixel));
     rest_.reserve(layout_.elements() * sizeof(std::uint32_t));
     range_.reserve(sizeof(kernels::GreyRange));
@@ -173,6 +173,7 @@ class Stages {
   void prepare(const Setting& s, const RefineOptions& options) {
     coefficients(s.interpolation);
     reference_side_ = reference(s.interpolation);
+    reference_side_.points_in_a_row = static_cast<int>(std::ranges::count(points_.y, points_.y.front()));
     auto* subsets = reserve<kernels::PreparedSubset>(subsets_, count());
     auto* matrices = reserve<float>(matrices_, count() * kernels::matrix_floats(s.order));
     const double prepare = milliseconds(stream_, [&] {
@@ -227,8 +228,8 @@ class Stages {
                     stream_);
     stream_.synchronize("upload");
   }
-  float* coefficients_at_origin() const {
-    return static_cast<float*>(coefficients_.data()) + layout_.origin();
+  kernels::CoefficientPair* coefficients_at_origin() const {
+    return static_cast<kernels::CoefficientPair*>(coefficients_.data()) + layout_.origin();
   }
   void coefficients(Interpolation interpolation) {
     kernels::launch_spline_coefficients(current_, interpolation, coefficients_at_origin(), stream_.handle());

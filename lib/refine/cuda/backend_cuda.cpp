@@ -71,6 +71,8 @@ class CudaBackend final : public Backend {
     reference_ = {};
     reference_.layout = PlaneLayout(picture.width, picture.height);
     upload(picture, roi);
+    const auto second_row = std::ranges::find_if(y, [&](int other) { return other != y.front(); });
+    reference_.points_in_a_row = static_cast<int>(second_row - y.begin());
     statuses_.resize(x.size());
     matrices_.reserve(x.size() * kernels::matrix_floats(options_.order) * sizeof(float));
     prepare(x, y);
@@ -79,7 +81,8 @@ class CudaBackend final : public Backend {
   void set_current(ImageView picture) override {
     const kernels::DeviceScope scope(device_);
     const PlaneLayout& layout = reference_.layout;
-    coefficients_ = reserve<float>(coefficient_plane_, layout.elements()) + layout.origin();
+    coefficients_ =
+        reserve<kernels::CoefficientPair>(coefficient_plane_, layout.elements()) + layout.origin();
     kernels::launch_spline_coefficients(picture_.upload(picture, stream_), options_.interpolation,
                                         coefficients_, stream_.handle());
     stream_.synchronize("B-spline coefficients");
@@ -147,7 +150,7 @@ class CudaBackend final : public Backend {
   int device_;
   kernels::Stream stream_;
   kernels::RefineReference reference_;
-  float* coefficients_ = nullptr;  ///< at the pixel (0, 0)
+  kernels::CoefficientPair* coefficients_ = nullptr;  ///< at the pixel (0, 0)
   std::vector<Status> statuses_;
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;

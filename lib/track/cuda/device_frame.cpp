@@ -59,7 +59,8 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture, StagedRo
   on_device.data = pixels;
   on_device.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(picture));
   const kernels::PlaneLayout layout(picture.width, picture.height);
-  float* coefficients = memory->coefficients.reserve<float>(layout.elements()) + layout.origin();
+  kernels::CoefficientPair* coefficients =
+      memory->coefficients.reserve<kernels::CoefficientPair>(layout.elements()) + layout.origin();
   memory->prefilter.start(stream_);
   kernels::launch_spline_coefficients(on_device, interpolation_, coefficients, stream_.handle());
   memory->prefilter.stop(stream_);

@@ -2,6 +2,7 @@
 
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/picture.hpp>
+#include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <memory>
 #include <vector>
@@ -30,7 +31,7 @@ struct FrameMemory {
 /// A picture on the device, with its B-spline coefficients.
 class DeviceFrame final : public Frame {
  public:
-  DeviceFrame(ImageView pixels, const float* spline, Pool<FrameMemory>::Loan memory)
+  DeviceFrame(ImageView pixels, const kernels::CoefficientPair* spline, Pool<FrameMemory>::Loan memory)
       : picture(pixels), coefficients(spline), memory_(std::move(memory)) {}
 
   /// Work that is queued on `stream` from now on finds the frame ready.
@@ -44,8 +45,8 @@ class DeviceFrame final : public Frame {
                      {{"upload", memory_->upload.seconds()}, {"prefilter", memory_->prefilter.seconds()}});
   }
 
-  const ImageView picture;          ///< device memory, rows padded with zeros
-  const float* const coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout
+  const ImageView picture;                             ///< device memory, rows padded with zeros
+  const kernels::CoefficientPair* const coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout
 
  private:
   Pool<FrameMemory>::Loan memory_;

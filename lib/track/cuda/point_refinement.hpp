@@ -34,7 +34,7 @@ class PointRefinement {
   std::span<const Side> sides_;
   Station& station_;
   const ReferenceSide& reference_;
-  const float* coefficients_;
+  const kernels::CoefficientPair* coefficients_;
   const kernels::Stream& stream_;
   const std::stop_token& stop_;
 };

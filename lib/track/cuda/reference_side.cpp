@@ -71,6 +71,7 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   reference_.pixels = pixels;
   reference_.rest = rest;
   reference_.range = range;
+  reference_.points_in_a_row = points_.nx;
 
   auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());
   auto* matrices = memory_->matrices.reserve<float>(points.size() * kernels::matrix_floats(options.order));

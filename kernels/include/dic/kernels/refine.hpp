@@ -19,6 +19,7 @@ struct RefineReference {
   const std::uint32_t* rest = nullptr;     ///< a plane: of the gradients
   const GreyRange* range = nullptr;        ///< of the picture
   PlaneLayout layout;
+  int points_in_a_row = 0;  ///< of a grid, whose points tasks follow row by row; 0: no grid
 };
 
 /// What the iterations need of one subset, besides its matrix.
@@ -62,7 +63,7 @@ struct RefineResult {
 
 /// Queues the refinement of `count` tasks. coefficients: a plane of the reference's layout.
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
-                   const PreparedSubset* subsets, const float* matrices, const float* coefficients,
+                   const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
                    const RefineTask* tasks, std::int64_t count, RefineResult* results, StreamHandle stream);
 
 }  // namespace dic::kernels

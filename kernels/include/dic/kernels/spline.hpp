@@ -23,10 +23,15 @@ struct PlaneLayout {
   std::ptrdiff_t origin() const { return static_cast<std::ptrdiff_t>(margin) * stride + margin; }
 };
 
+/// The coefficients of a pixel and of the one below it (undefined in the last row of a plane): who goes down
+/// the rows loads two at once.
+struct alignas(8) CoefficientPair {
+  float upper, lower;
+};
 /// Queues the computation of the B-spline coefficients of a picture in device memory, margin included: those
 /// of the natural spline (continued beyond the edges by point reflection), times 1/36 (cubic) or 1/14400
 /// (quintic). They differ from the CPU's by float rounding. coefficients: a plane of the picture's size.
-void launch_spline_coefficients(ImageView picture, Interpolation interpolation, float* coefficients,
+void launch_spline_coefficients(ImageView picture, Interpolation interpolation, CoefficientPair* coefficients,
                                 StreamHandle stream);
 
 /// Of the grey values of a picture.
