@@ -12,6 +12,8 @@ inline constexpr float kRecognized = 0.5f;  ///< zncc at whole pixels of a subse
 
 /// Are so many points without a place that the pyramid must help?
 constexpr bool many_lost(std::int64_t lost, std::int64_t points) { return 50 * lost > points; }
+/// Are so many that the others may have been recognized by chance?
+constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lost > points; }
 
 /// Refinement begins where the search was surest, and goes on from what is measured; below the last rung a
 /// start is not worth its iterations.

@@ -171,6 +171,7 @@ std::vector<Sequence> sequences() {
   const Motion steep{.kind = MotionKind::affine, .ux = 0.08, .uy = -0.04, .vx = 0.03, .vy = -0.05};
   const Motion crack{.kind = MotionKind::crack, .amplitude = 3, .crack_y = 150};
   const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
+  const Motion leap{.kind = MotionKind::affine, .u = 24.3, .v = -11.8, .ux = 0.06, .vy = -0.03};
   std::vector<Sequence> all{
       {"far", speckle(400, 360, {0, 1}, far), options_with(21, 5), {}},
       {"growing stretch", speckle(400, 360, {0, 0.3, 0.6, 1}, stretch), options_with(31, 4), {}},
@@ -182,13 +183,15 @@ std::vector<Sequence> sequences() {
       {"16 bit", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(21, 5), {}},
       {"searched range", speckle(400, 360, {0, 1}, stretch), options_with(31, 5), {}},
       {"frame before", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), {}},
-      {"as needed", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), ring()}};
+      {"as needed", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), ring()},
+      {"leaps", speckle(400, 360, {0, 0.1, 1, 0.4, 0.5}, leap), options_with(21, 5), {}}};
   all[6].options.refine.interpolation = Interpolation::quintic;
   all[7].synth.bits = 16;
   all[8].options.search = 15;
   all[8].options.noise = 2;
   all[9].options.reference_strategy = ReferenceStrategy::previous;
   all[10].options.reference_strategy = ReferenceStrategy::automatic;
+  all[11].options.reference_strategy = ReferenceStrategy::previous;
   return all;
 }
 

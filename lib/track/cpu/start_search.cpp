@@ -78,10 +78,11 @@ void StartSearch::find_lost(ImageView current, const PointList& which, std::vect
   for (const std::int64_t i : which)
     if (starts[i].score < kRecognized) lost.push_back(i);
   if (!many_lost(std::ssize(lost), std::ssize(which))) return;
-  std::vector<Start> retry = starts;
-  start_from_coarse(current, lost, retry);
-  search_from(current, lost, retry);
-  for (const std::int64_t i : lost)
+  const PointList& again = most_lost(std::ssize(lost), std::ssize(which)) ? which : lost;
+  std::vector<Start> retry(starts.size());
+  start_from_coarse(current, again, retry);
+  search_from(current, again, retry);
+  for (const std::int64_t i : again)
     if (retry[i].score > starts[i].score) starts[i] = retry[i];
 }
 

@@ -20,7 +20,8 @@ const PointStart* StartSearch::find(std::int64_t& trackable) {
   const std::int64_t without = total(PointLists::without);
   if (automatic() && many_lost(without, trackable)) start_from_coarse(PointLists::without, starts);
   search_from(starts);
-  if (automatic() && without < trackable && many_lost(total(PointLists::lost), trackable)) find_lost(starts);
+  if (automatic() && without < trackable && many_lost(total(PointLists::lost), trackable))
+    find_lost(starts, most_lost(total(PointLists::lost), trackable));
   return starts;
 }
 
@@ -83,16 +84,18 @@ void StartSearch::run_coarse_search() {
   if (!field.valid()) field.u.assign(field.u.size(), 0), field.v.assign(field.v.size(), 0);
 }
 
-/// The motion since the last frame may have been too large to follow.
-void StartSearch::find_lost(PointStart* starts) {
+/// The motion since the last frame may have been too large to follow. all: even for points that seem found.
+void StartSearch::find_lost(PointStart* starts, bool all) {
   const PointLists& lists = station_.lists;
   const kernels::PointRange& own = points_.own;
   const auto stream = stream_.handle();
   auto* retry = station_.retry.reserve<PointStart>(points_.count);
   kernels::launch_starts_from_last(points_, nullptr, retry, lists[PointLists::without], stream);
-  start_from_coarse(PointLists::lost, retry);
-  kernels::launch_split(points_, lists[PointLists::lost].points, lists.size(PointLists::lost), radius_,
-                        lists[PointLists::whole], lists[PointLists::cut], stream);
+  read_lists();
+  const PointLists::Name again = all ? PointLists::without : PointLists::lost;
+  start_from_coarse(again, retry);
+  kernels::launch_split(points_, lists[again].points, lists.size(again), radius_, lists[PointLists::whole],
+                        lists[PointLists::cut], stream);
   read_lists();
   search_from(retry);
   kernels::launch_keep_better(own.count(), retry + own.first, starts + own.first, stream);

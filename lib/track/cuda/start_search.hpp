@@ -34,7 +34,7 @@ class StartSearch {
   void search_list(PointLists::Name which, PointLists::Name again, bool cut, kernels::PointStart* starts);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
   void run_coarse_search();
-  void find_lost(kernels::PointStart* starts);
+  void find_lost(kernels::PointStart* starts, bool all);
 
   Workbench& bench_;
   const Side& side_;
