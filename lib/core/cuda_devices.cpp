@@ -1,5 +1,6 @@
 #include "core/cuda_devices.hpp"
 
+#include <algorithm>
 #include <dic/kernels/device.hpp>
 
 namespace dic {
@@ -16,6 +17,12 @@ std::vector<DeviceInfo> cuda_devices(std::string& note) {
   }
   if (found.empty()) note = "There is no GPU to use: " + why + ".";
   return found;
+}
+
+void start_cuda(const std::vector<int>& ordinals) {
+  for (const kernels::Device& device : kernels::devices())
+    if (ordinals.empty() || std::ranges::find(ordinals, device.index) != ordinals.end())
+      const kernels::DeviceScope starts_it(device.index);
 }
 
 }  // namespace dic

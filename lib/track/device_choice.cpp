@@ -1,6 +1,7 @@
 #include "track/device_choice.hpp"
 
 #include "core/cuda_devices.hpp"
+#include "core/device_name.hpp"
 
 namespace dic::track {
 namespace {
@@ -18,6 +19,15 @@ DeviceChoice choose_device(const std::string& wanted, std::int64_t points) {
   const auto devices = cuda_devices(none);
   if (devices.empty()) return {"cpu", "Automatic: " + none};
   return {devices.front().name, "Automatic: " + std::to_string(points) + " points are worth a GPU."};
+}
+
+std::future<void> start_device(const std::string& wanted, std::uintmax_t picture_bytes, int step) {
+  constexpr std::uintmax_t channels = 3;  // colour that is not compressed; else the pixels are more
+  const std::uintmax_t points = picture_bytes / channels / step / step;
+  const bool automatic = wanted == "auto";
+  if (wanted == "cpu" || (automatic && points < kPointsForGpu)) return {};
+  return std::async(std::launch::async,
+                    [device = automatic ? "cuda" : wanted] { start_cuda(parse_device(device).ordinals); });
 }
 
 }  // namespace dic::track

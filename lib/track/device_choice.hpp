@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <string>
 
 namespace dic::track {
@@ -14,5 +15,9 @@ struct DeviceChoice {
 /// For `points` points. wanted: TrackOptions::device; "auto" takes the first GPU where there is one and the
 /// points are worth its start.
 DeviceChoice choose_device(const std::string& wanted, std::int64_t points);
+
+/// Starts the GPU that will be chosen, while other work goes on; nothing where the choice is not sure.
+/// picture_bytes: of a picture's file; 0 = unknown. Failures are left to who uses the GPU.
+std::future<void> start_device(const std::string& wanted, std::uintmax_t picture_bytes, int step);
 
 }  // namespace dic::track

@@ -27,12 +27,11 @@ std::string mismatch(const Frame& frame, ImageView reference) {
 
 }  // namespace
 
-FrameFeeder::FrameFeeder(FrameSource& source, std::int64_t first, int readers, bool keeps_pictures,
-                         ImageView reference, TrackStream& stream)
+FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_pictures, ImageView reference, TrackStream& stream)
     : keeps_pictures_(keeps_pictures),
       reference_(reference),
       stream_(stream),
-      reader_(source, first, readers),
+      reader_(reader),
       thread_([this](const std::stop_token& stop) { feed(stop); }) {}
 
 std::optional<Frame> FrameFeeder::next() {

@@ -15,17 +15,16 @@
 
 namespace dic {
 
-/// Reads frames and pushes them into a stream, on a thread of its own, a few frames ahead of the one that
-/// takes the results.
+/// Takes frames that are read and pushes them into a stream, on a thread of its own, a few frames ahead of
+/// the one that takes the results.
 class FrameFeeder {
  public:
   static constexpr int kAhead = 3;                    ///< frames that were pushed and not asked for
   static constexpr int kStreamCapacity = kAhead + 2;  ///< one comes, one is waited for: no push ever waits
 
-  /// Begins with frame number `first`; what is passed must outlive this object. `readers`: see ReadAhead.
-  /// keeps_pictures: frames still have their pixels when they are asked for.
-  FrameFeeder(FrameSource& source, std::int64_t first, int readers, bool keeps_pictures, ImageView reference,
-              TrackStream& stream);
+  /// What is passed must outlive this object. keeps_pictures: frames still have their pixels when they are
+  /// asked for.
+  FrameFeeder(ReadAhead& reader, bool keeps_pictures, ImageView reference, TrackStream& stream);
 
   /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
   /// what ended the reading, after the frames before it.
@@ -43,7 +42,7 @@ class FrameFeeder {
   bool keeps_pictures_;
   ImageView reference_;
   TrackStream& stream_;
-  ReadAhead reader_;
+  ReadAhead& reader_;
 
   mutable std::mutex mutex_;  ///< of all that follows
   std::condition_variable_any changed_;

@@ -1,5 +1,6 @@
 #include "track/noise.hpp"
 
+#include <array>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -15,19 +16,32 @@ double b_spline(Interpolation interpolation, double x) {
   return (power(3 - x, 5) - 6 * power(2 - x, 5) + 15 * power(1 - x, 5)) / 120;
 }
 
+constexpr int kReach = 3;  ///< of the spline, px
+using Taps = std::array<double, 2 * kReach + 1>;
+
+/// Weights of the coefficients around a position between two pixels.
+Taps taps_at(Interpolation interpolation, double fraction) {
+  Taps taps;
+  for (int k = -kReach; k <= kReach; ++k) taps[k + kReach] = b_spline(interpolation, fraction - k);
+  return taps;
+}
+
+/// What is left of a wave, by the square of its amplitude.
+double power_of(const Taps& taps, double omega) {
+  std::complex<double> response = 0;
+  const std::complex<double> turn = std::polar(1.0, -omega);
+  for (const double tap : taps) response = response * turn + tap;
+  return std::norm(response);
+}
+
 /// Gain by Parseval's theorem: mean of |interpolation's frequency response|^2.
 double gain_by_frequency(Interpolation interpolation, double fraction) {
   constexpr int kFrequencies = 256;
+  const Taps sampled = taps_at(interpolation, fraction), prefilter = taps_at(interpolation, 0);
   double gain = 0;
   for (int f = 0; f < kFrequencies; ++f) {
     const double omega = 2 * std::numbers::pi * f / kFrequencies;
-    std::complex<double> sampled = 0, prefilter = 0;
-    for (int k = -3; k <= 3; ++k) {
-      const auto phase = std::polar(1.0, -omega * k);
-      sampled += b_spline(interpolation, fraction - k) * phase;
-      prefilter += b_spline(interpolation, k) * phase;
-    }
-    gain += std::norm(sampled / prefilter) / kFrequencies;
+    gain += power_of(sampled, omega) / power_of(prefilter, omega) / kFrequencies;
   }
   return gain;
 }
@@ -42,9 +56,12 @@ NoiseGains gain_table(Interpolation interpolation) {
 }  // namespace
 
 const NoiseGains& noise_gains(Interpolation interpolation) {
-  static const auto cubic = gain_table(Interpolation::cubic);
+  if (interpolation == Interpolation::cubic) {
+    static const auto cubic = gain_table(Interpolation::cubic);
+    return cubic;
+  }
   static const auto quintic = gain_table(Interpolation::quintic);
-  return interpolation == Interpolation::cubic ? cubic : quintic;
+  return quintic;
 }
 
 }  // namespace dic::track

@@ -29,7 +29,11 @@ std::optional<Frame> read(FrameSource& source, std::int64_t index) {
 
 ReadAhead::ReadAhead(FrameSource& source, std::int64_t first, int frames)
     : source_(source), next_request_(first) {
-  for (int i = 0; i < frames; ++i) request();
+  read_more(frames);
+}
+
+void ReadAhead::read_more(int frames) {
+  while (std::ssize(pending_) < frames) request();
 }
 
 std::optional<Frame> ReadAhead::next() {

@@ -26,6 +26,8 @@ class ReadAhead {
   /// frames: how many are being read or wait to be taken, at least 1. The source must outlive this object.
   ReadAhead(FrameSource& source, std::int64_t first, int frames);
 
+  /// Changes `frames`; only to more.
+  void read_more(int frames);
   /// Waits for the next frame; nothing at the end.
   std::optional<Frame> next();
 

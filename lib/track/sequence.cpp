@@ -1,6 +1,7 @@
 #include "track/sequence.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <dic/error.hpp>
 #include <utility>
 
@@ -13,10 +14,8 @@ namespace {
 constexpr double kReanchor = 0.9;  // share of the anchor's points that must survive (strategy automatic)
 
 bool everywhere(const Image& mask) {
-  for (int y = 0; y < mask.height(); ++y) {
-    const std::uint8_t* row = mask.row<std::uint8_t>(y);
-    if (std::find(row, row + mask.width(), 0) != row + mask.width()) return false;
-  }
+  for (int y = 0; y < mask.height(); ++y)
+    if (std::memchr(mask.row<std::uint8_t>(y), 0, mask.width())) return false;
   return true;
 }
 

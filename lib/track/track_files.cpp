@@ -5,12 +5,14 @@
 #include <dic/info.hpp>
 #include <dic/track.hpp>
 #include <dic/track_stream.hpp>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "track/device_choice.hpp"
 #include "track/frame_feeder.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
@@ -20,6 +22,7 @@ namespace dic {
 
 namespace {
 
+namespace fs = std::filesystem;
 using track::Stopwatch;
 
 // Mean and standard deviation over the points with values.
@@ -83,7 +86,10 @@ class Run {
     const bool first_is_reference = job_.reference.empty();
     first_current_ = first_is_reference ? 1 : 0;
     if (source_->count() >= 0 && source_->count() <= first_current_) throw_too_few();
+    starting_ = start_likely_device();
+    if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
+    if (!reader_) begin_reading();
     summary_.reference = first_is_reference ? source_->name(0) : job_.reference;
     summary_.output = job_.output;
     reference_seconds_ = load_seconds_ = watch.seconds();
@@ -94,6 +100,16 @@ class Run {
     info_ = describe_result();
   }
 
+  /// It takes as long as reading the reference.
+  std::future<void> start_likely_device() const {
+    std::error_code unknown;  // frames may be named by a folder
+    const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);
+    const bool one_picture = !unknown && source_->reads_in_parallel();
+    return track::start_device(job_.options.device, one_picture ? bytes : 0, job_.options.step);
+  }
+
+  void begin_reading() { reader_.emplace(*source_, first_current_, frames_ahead(*source_, false)); }
+
   [[noreturn]] void throw_too_few() const {
     throw UsageError(
         "Only one frame was given (" + source_->name(0) +
@@ -103,8 +119,8 @@ class Run {
   /// Frames are decoded, measured and written at the same time.
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
-    FrameFeeder feeder(*source_, first_current_, frames_ahead(*source_, on_gpu), job_.pictures, reference_,
-                       *stream_);
+    reader_->read_more(frames_ahead(*source_, on_gpu));
+    FrameFeeder feeder(*reader_, job_.pictures, reference_, *stream_);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
     while (std::optional<Frame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;
@@ -192,6 +208,8 @@ class Run {
   Results results_;
   std::unique_ptr<FrameSource> source_;
   std::int64_t first_current_ = 0;
+  std::future<void> starting_;  ///< the device
+  std::optional<ReadAhead> reader_;
   Image reference_;
   std::optional<TrackStream> stream_;
   ResultInfo info_;
