@@ -32,6 +32,15 @@ TEST(DeviceChoice, AutomaticTakesTheFirstGpuForManyPoints) {
   EXPECT_FALSE(choice.reason.empty());
 }
 
+TEST(DeviceChoice, StartsAGpuOnlyWhereOneWillBeChosen) {
+  EXPECT_FALSE(start_device("cpu", 1 << 30, 1).valid());
+  EXPECT_FALSE(start_device("auto", 0, 5).valid());
+  EXPECT_FALSE(start_device("auto", 512 * 512, 8).valid());
+  EXPECT_TRUE(start_device("auto", 4096 * 4096, 5).valid());
+  EXPECT_TRUE(start_device("cuda", 0, 5).valid());
+  EXPECT_TRUE(start_device("cuda:99", 0, 5).valid()) << "what is wrong is told where it is opened";
+}
+
 void expect_all_covered(const cuda::Shares& shares, std::int64_t points) {
   std::int64_t end = 0;
   for (const kernels::PointRange& share : shares) {

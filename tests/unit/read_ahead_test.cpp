@@ -64,6 +64,16 @@ TEST(ReadAhead, ReadsOneAtATimeWhereTheSourceWantsThat) {
   EXPECT_EQ(source.most_readers, 1);
 }
 
+TEST(ReadAhead, ReadsMoreAtOnceWhenAsked) {
+  Source source(true);
+  ReadAhead ahead(source, 0, 1);
+  EXPECT_EQ(ahead.next()->index, 0);
+  EXPECT_EQ(source.most_readers, 1);
+  ahead.read_more(4);
+  for (std::int64_t i = 1; i < 10; ++i) EXPECT_EQ(ahead.next()->index, i);
+  EXPECT_GT(source.most_readers, 1);
+}
+
 TEST(ReadAhead, CanBeLeftInTheMiddle) {
   Source source(true);
   ReadAhead ahead(source, 0, 8);

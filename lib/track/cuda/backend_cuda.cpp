@@ -145,6 +145,7 @@ class CudaAnchor final : public Anchor {
                                   const std::stop_token& stop) override {
     const kernels::DeviceScope scope(bench_.lead().device.index);
     const auto& copies = static_cast<const FrameCopies&>(*current);
+    bench_.first_memory.wait();
     auto field =
         std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
     const std::vector<Side> sides = sides_of(copies);
@@ -227,7 +228,12 @@ int stager_threads(const TrackOptions& options) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices)
-      : bench_(options, points, devices), stager_(stager_threads(options)) {}
+      : bench_(options, points, devices), stager_(stager_threads(options)) {
+    bench_.first_memory = bench_.judge.tell([this] {  // of a field: it takes as long as a measurement
+      const kernels::DeviceScope scope(bench_.lead().device.index);
+      DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend());
+    });
+  }
 
   std::shared_ptr<const Frame> take(ImageView picture) override {
     const std::lock_guard lock(taking_);

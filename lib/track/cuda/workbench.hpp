@@ -2,6 +2,7 @@
 
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/points.hpp>
+#include <future>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -90,8 +91,9 @@ struct Workbench {
   kernels::Event judged;         ///< a frame
   kernels::DeviceBuffer memory;  ///< for launches that need some
   Pool<FieldMemory> field_memory;
-  PlacesMemory places;  ///< where points lie in the latest picture that became a reference
-  Worker judge;         ///< queues fields, while the next frame begins; ends before all else
+  std::future<void> first_memory;  ///< of a field, is in the pool
+  PlacesMemory places;             ///< where points lie in the latest picture that became a reference
+  Worker judge;                    ///< queues fields, while the next frame begins; ends before all else
 
   Workbench(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices);
   ~Workbench();
