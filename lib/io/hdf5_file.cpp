@@ -65,6 +65,13 @@ Handle data_space(const Calls& check, const Shape& shape, const Shape* maximum =
   return check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()), H5Sclose);
 }
 
+std::vector<hsize_t> shape_of(const Calls& check, const Handle& dataset) {
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
+  return shape;
+}
+
 Handle fixed_ascii_type(const Calls& check, std::string_view text) {
   Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
   check(H5Tset_size(type, text.size()));
@@ -187,36 +194,34 @@ void OutputFile::create_text_series(const std::string& name) {
   create_series(name, {}, utf8_type(check));
 }
 
+/// An item is a chunk: its bytes go to the file as they are.
 void OutputFile::append_item(const std::string& name, hid_t type, const void* item) {
   const Calls check(path_, *error_);
   const Handle& dataset = series_.at(name);
-  const Handle old_space = check(H5Dget_space(dataset), H5Sclose);
-  std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(old_space)));
-  H5Sget_simple_extent_dims(old_space, shape.data(), nullptr);
-
-  std::vector<hsize_t> start(shape.size(), 0), count = shape;
+  std::vector<hsize_t> shape = shape_of(check, dataset);
+  std::vector<hsize_t> start(shape.size(), 0);
   start[0] = shape[0]++;
-  count[0] = 1;
   check(H5Dset_extent(dataset, shape.data()));
-  if (shape.size() > 1) {  // an item is a chunk: the bytes go to the file as they are
-    const auto elements = std::accumulate(count.begin(), count.end(), std::size_t{1}, std::multiplies<>());
-    check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start.data(), elements * H5Tget_size(type), item));
-    return;
-  }
-  const Handle space = check(H5Dget_space(dataset), H5Sclose);
-  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
-  const Handle memory = data_space(check, {1});
-  // Text passes through a buffer, which HDF5 makes and clears anew every time: by default 1 MB.
-  const Handle transfer = check(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
-  check(H5Pset_buffer(transfer, 4096, nullptr, nullptr));
-  check(H5Dwrite(dataset, type, memory, space, transfer, item));
+  const auto elements = std::accumulate(shape.begin() + 1, shape.end(), std::size_t{1}, std::multiplies<>());
+  check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start.data(), elements * H5Tget_size(type), item));
 }
 
-void OutputFile::append_text(const std::string& name, std::string_view text) {
+void OutputFile::append_scalars(const std::string& name, hid_t type, std::uint64_t number,
+                                const void* items) {
   const Calls check(path_, *error_);
-  const std::string terminated(text);
-  const char* pointer = terminated.c_str();
-  append_item(name, utf8_type(check), &pointer);
+  const Handle& dataset = series_.at(name);
+  const hsize_t before = shape_of(check, dataset)[0], count = number, after = before + count;
+  check(H5Dset_extent(dataset, &after));
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &before, nullptr, &count, nullptr));
+  check(H5Dwrite(dataset, type, data_space(check, {number}), space, H5P_DEFAULT, items));
+}
+
+void OutputFile::append(const std::string& name, const std::vector<std::string>& texts) {
+  const Calls check(path_, *error_);
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  append_scalars(name, utf8_type(check), texts.size(), pointers.data());
 }
 
 void OutputFile::check_written() {

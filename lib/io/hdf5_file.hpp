@@ -86,17 +86,23 @@ class OutputFile {
   /// A scalar dataset of text; attributes end at 64 KiB, this does not.
   void write_text(const std::string& name, std::string_view text);
 
-  /// A dataset [unlimited, item...] with no items yet; each `append` adds one.
+  /// A dataset [unlimited, item...] with no items yet.
   template <typename T>
   void create_series(const std::string& name, const Shape& item) {
     create_series(name, item, native_type<T>());
   }
   void create_text_series(const std::string& name);
+  /// Adds an item to a series whose items are not scalars.
   template <typename T>
   void append(const std::string& name, const T* item) {
     append_item(name, native_type<T>(), item);
   }
-  void append_text(const std::string& name, std::string_view text);
+  /// Adds items to a series of scalars.
+  template <typename T>
+  void append(const std::string& name, const std::vector<T>& items) {
+    append_scalars(name, native_type<T>(), items.size(), items.data());
+  }
+  void append(const std::string& name, const std::vector<std::string>& texts);
 
   /// Throws where the system refused anything until now. What fields were appended it has; the little that
   /// describes them may follow at the end.
@@ -110,6 +116,7 @@ class OutputFile {
   void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
   void create_series(const std::string& name, const Shape& item, hid_t type);
   void append_item(const std::string& name, hid_t type, const void* item);
+  void append_scalars(const std::string& name, hid_t type, std::uint64_t number, const void* items);
 
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's

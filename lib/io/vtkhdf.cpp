@@ -3,7 +3,10 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
+#include <future>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "io/hdf5_file.hpp"
@@ -62,7 +65,9 @@ struct VtkHdfWriter::Impl {
   double length_factor;
   std::string length_unit, strain_measure;
   std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
-  std::int64_t steps = 0;
+  std::vector<double> times;        // of the frames so far
+  std::vector<std::string> names;
+  std::vector<double> vectors;                                  // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>> scratch;  // kept: new pages cost more than the numbers
 
   Impl(const std::filesystem::path& path, const ResultInfo& info)
@@ -146,10 +151,12 @@ struct VtkHdfWriter::Impl {
     if (field.status.size() != grid.inside.size())
       throw UsageError("A field of " + std::to_string(field.status.size()) +
                        " nodes does not fit the file's grid of " + std::to_string(grid.inside.size()) + ".");
-    if (steps == 0) create_arrays();
+    if (times.empty()) create_arrays();
+    auto displacement = std::async(std::launch::async, [&] { turn_displacement(field); });
     for (const auto& array : kDisplacements)
       append_values<double>(array.name, array.kind, field.*array.member);
-    append_displacement(field);
+    displacement.get();
+    file.append(kPointData + "displacement", vectors.data());
     for (const auto& array : kQualities) append_values<float>(array.name, array.kind, field.*array.member);
     static_assert(sizeof(Status) == 1);
     file.append(kPointData + "status", reinterpret_cast<const std::uint8_t*>(field.status.data()));
@@ -157,11 +164,8 @@ struct VtkHdfWriter::Impl {
     for (const auto& array : kStrains)
       append_values<float>(array.name, array.kind, field.strain.*array.member);
 
-    for (const std::string& array : arrays) file.append(kOffsets + array, &steps);
-    file.append(kSteps + "/Values", &time);
-    file.append_text(kAbout + "/frames", name);
-    ++steps;
-    file.set_attribute(kSteps, "NSteps", steps);
+    times.push_back(time);
+    names.emplace_back(name);
     file.check_written();
   }
 
@@ -180,18 +184,27 @@ struct VtkHdfWriter::Impl {
     return out.data();
   }
 
-  void append_displacement(const Field& field) {
-    auto& vectors = std::get<std::vector<double>>(scratch);
+  void turn_displacement(const Field& field) {
     vectors.resize(3 * field.u.size());
     for (std::size_t k = 0; k < field.u.size(); ++k) {
       vectors[3 * k] = field.u[k] * length_factor;
       vectors[3 * k + 1] = -field.v[k] * length_factor;
       vectors[3 * k + 2] = std::isnan(field.u[k]) ? field.u[k] : 0;
     }
-    file.append(kPointData + "displacement", vectors.data());
+  }
+
+  /// What is a number per frame comes last: a frame's many numbers would take a tenth of its time.
+  void write_steps() {
+    std::vector<std::int64_t> offsets(times.size());
+    std::iota(offsets.begin(), offsets.end(), 0);
+    for (const std::string& array : arrays) file.append(kOffsets + array, offsets);
+    file.append(kSteps + "/Values", times);
+    file.append(kAbout + "/frames", names);
+    file.set_attribute(kSteps, "NSteps", std::ssize(times));
   }
 
   void finish() {
+    if (!times.empty()) write_steps();
     file.close();
     target.commit();
   }
