@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <dic/error.hpp>
@@ -9,7 +10,6 @@
 #include <future>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "track/device_choice.hpp"
@@ -25,33 +25,40 @@ namespace {
 namespace fs = std::filesystem;
 using track::Stopwatch;
 
-// Mean and standard deviation over the points with values.
-template <typename T>
-std::pair<double, double> moments(const std::vector<T>& values, const std::vector<Status>& status) {
-  const auto sum_of = [&](const auto& term) {
-    double sum = 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (has_values(status[i])) sum += term(values[i]);
-    return sum;
-  };
-  const double n = sum_of([](T) { return 1; });
-  if (n == 0) return {NAN, NAN};
-  const double mean = sum_of([](T value) { return value; }) / n;
-  const double squares = sum_of([=](T value) { return (value - mean) * (value - mean); });
-  return {mean, n > 1 ? std::sqrt(squares / (n - 1)) : 0.0};
+/// Sums of terms(i) over the points with values. All at once: of one sum alone, every addition waits for the
+/// one before.
+template <std::size_t n, typename Terms>
+std::array<double, n> sums_of(const std::vector<Status>& status, const Terms& terms) {
+  std::array<double, n> sums{};
+  for (std::size_t i = 0; i < status.size(); ++i) {
+    if (!has_values(status[i])) continue;
+    const std::array<double, n> add = terms(i);
+    for (std::size_t k = 0; k < n; ++k) sums[k] += add[k];
+  }
+  return sums;
 }
 
 FrameSummary summarize(const Grid& grid, const Field& field, double length_factor) {
+  auto [n, u, v, zncc, sigma_u, sigma_v] = sums_of<6>(field.status, [&](std::size_t i) {
+    return std::array<double, 6>{
+        1, field.u[i], field.v[i], field.zncc[i], field.sigma_u[i], field.sigma_v[i]};
+  });
+  for (double* mean : {&u, &v, &zncc, &sigma_u, &sigma_v}) *mean /= n;  // NaN where nothing was measured
+  const auto squares = sums_of<3>(field.status, [&, u = u, v = v, zncc = zncc](std::size_t i) {
+    const double du = field.u[i] - u, dv = field.v[i] - v, dz = field.zncc[i] - zncc;
+    return std::array{du * du, dv * dv, dz * dz};
+  });
+  const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
   FrameSummary summary;
   summary.counts = field.counts(grid);
-  std::tie(summary.mean_u, summary.sd_u) = moments(field.u, field.status);
-  std::tie(summary.mean_v, summary.sd_v) = moments(field.v, field.status);
-  std::tie(summary.mean_zncc, summary.sd_zncc) = moments(field.zncc, field.status);
-  summary.sigma_u = moments(field.sigma_u, field.status).first;
-  summary.sigma_v = moments(field.sigma_v, field.status).first;
-  for (double* length :
-       {&summary.mean_u, &summary.sd_u, &summary.mean_v, &summary.sd_v, &summary.sigma_u, &summary.sigma_v})
-    *length *= length_factor;
+  summary.mean_u = u * length_factor;
+  summary.mean_v = v * length_factor;
+  summary.mean_zncc = zncc;
+  summary.sigma_u = sigma_u * length_factor;
+  summary.sigma_v = sigma_v * length_factor;
+  summary.sd_u = deviation(squares[0]) * length_factor;
+  summary.sd_v = deviation(squares[1]) * length_factor;
+  summary.sd_zncc = deviation(squares[2]);
   return summary;
 }
 
