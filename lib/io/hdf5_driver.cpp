@@ -48,10 +48,8 @@ void take_blocks(DriverFile& file, haddr_t end) {
   constexpr haddr_t most = haddr_t{64} << 20;
   if (end <= file.taken) return;
   const haddr_t from = std::exchange(file.taken, end + std::min(end, most));
-#ifdef FALLOC_FL_KEEP_SIZE
   ::fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
               static_cast<off_t>(file.taken - from));
-#endif
 }
 
 herr_t close_file(H5FD_t* file) {
