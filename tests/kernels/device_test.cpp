@@ -55,17 +55,20 @@ TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
   DeviceBuffer memory, target;
   PinnedBuffer from, to;
   const Stream stream;
-  const std::size_t count = 100'000;
-  auto* values = from.reserve<int>(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
-  Event event;
-  queue_work(memory, stream);
-  kernels::upload(target.reserve<int>(count), values, count * sizeof(int), stream);
-  kernels::download(to.reserve<int>(count), target.data(), count * sizeof(int), stream);
-  event.record(stream);
-  EXPECT_FALSE(event.reached()) << "the copies waited for their stream";
-  stream.synchronize("copying");
-  EXPECT_EQ(std::memcmp(from.data(), to.data(), count * sizeof(int)), 0);
+  for (const std::size_t count : {100'000, 3'000'001}) {  // of a few pages, and of large ones
+    auto* values = from.reserve<int>(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i);
+    void* between = target.reserve<int>(count);
+    void* back = to.reserve<int>(count);
+    Event event;
+    queue_work(memory, stream);
+    kernels::upload(between, values, count * sizeof(int), stream);
+    kernels::download(back, between, count * sizeof(int), stream);
+    event.record(stream);
+    EXPECT_FALSE(event.reached()) << "the copies waited for their stream";
+    stream.synchronize("copying");
+    EXPECT_EQ(std::memcmp(values, back, count * sizeof(int)), 0);
+  }
 }
 
 TEST_F(Device, memory_that_no_one_has_is_an_error_that_says_what_helps) {
