@@ -28,6 +28,11 @@ struct Slope {
     now = rows * (step + 0.5f * rows * bend);
     step += (rows + 0.5f) * bend;
   }
+  __device__ void scale(float factor) {
+    now *= factor;
+    step *= factor;
+    bend *= factor;
+  }
   __device__ void next_step() {
     if constexpr (kOrder == 2) step += bend;
   }
@@ -62,25 +67,30 @@ struct Taps {
 };
 
 /// The rows of coefficients around a pixel, reduced along x: values and x-slopes at one position. A ring:
-/// rows keep their place, and the window turns.
+/// rows keep their place, and the window turns. The outermost two of six rows have less than a hundredth of
+/// the weight, and their slopes are left out.
 template <int kDegree, bool kFixed>
 struct RowWindow {
-  static constexpr int rows = kDegree + 1;
+  static constexpr int rows = kDegree + 1, outer = kDegree == 5 ? 1 : 0;
   float value[rows], slope[rows];
 
+  /// What makes up for that; weights come to 120.
+  __device__ static float slope_gain(const Taps<kDegree, kFixed>& y) {
+    return 120 / (120 - (y.weight[0] + y.weight[kDegree]));
+  }
   __device__ void push(int place, const float (&coefficients)[rows], const Taps<kDegree, kFixed>& x) {
     value[place] = product(x.weight, coefficients);
     if constexpr (!kFixed) slope[place] = product(x.slope, coefficients);
   }
-  /// After `turn` moves, at a distance dx from where the weights were taken; less `fit`.
-  __device__ float interpolate(int turn, const Taps<kDegree, kFixed>& y, float dx, float fit) const {
-    float v = -fit;
+  /// After `turn` moves, at a distance dx from where the weights were taken; less `offset`.
+  __device__ float interpolate(int turn, const Taps<kDegree, kFixed>& y, float dx, float offset) const {
+    float v = -offset;
 #pragma unroll
     for (int k = 0; k < rows; ++k) v += y.weight[k] * value[(turn + k) % rows];
     if constexpr (kFixed) return v;
     float s = 0;
 #pragma unroll
-    for (int k = 0; k < rows; ++k) s += y.weight[k] * slope[(turn + k) % rows];
+    for (int k = outer; k < rows - outer; ++k) s += y.weight[k] * slope[(turn + k) % rows];
     return v + dx * s;
   }
 
@@ -194,12 +204,15 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
       window.push(k + 1, pair.rows[1], across);
     }
     x.start(-above);
+    if constexpr (window.outer > 0 && !kFixed) x.scale(window.slope_gain(down));
     y.start(-above);
     down.move(y.now);
     const float offset = at.offset, contrast = at.contrast;
     RowPair<kDegree> input = reader.next_coefficients();
-    const auto add_pixel = [&](int turn, const float(&coefficients)[group], const ReferencePixel& f) {
-      const float e = window.interpolate(turn, down, x.now, offset + contrast * f.grey);
+    const auto add_pixel = [&](int turn, const float(&coefficients)[group]) {
+      const ReferencePixel f = reader.next_pixel();
+      // In this order, so that nothing waits for the pixel.
+      const float e = window.interpolate(turn, down, x.now, offset) - contrast * f.grey;
       window.push(turn, coefficients, across);
       const float2 gradient = gradient_of(f);
       sums.values[0] += e;
@@ -213,9 +226,8 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
     };
     const auto add_rows = [&](int turn, bool both) {
       const RowPair<kDegree> ahead = reader.next_coefficients();
-      const ReferencePixel upper = reader.next_pixel(), lower = reader.next_pixel();
-      add_pixel(turn, input.rows[0], upper);
-      if (both) add_pixel(turn + 1, input.rows[1], lower);
+      add_pixel(turn, input.rows[0]);
+      if (both) add_pixel(turn + 1, input.rows[1]);
       input = ahead;
     };
     for (; end - row >= group; row += group)
@@ -301,7 +313,7 @@ struct Sliding {
   /// How far positions may be from the one that weights and knots were taken at, px. What that adds to the
   /// errors of the displacement grows with its square and with themselves: so it is 1e-5 px for all points.
   __device__ static float reach(bool loose, float sigma) {
-    return loose ? 0.08f : fminf(0.0036f * rsqrtf(fminf(sigma, most_sigma)), 0.06f);
+    return loose ? 0.08f : fminf(0.0036f * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
   /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.

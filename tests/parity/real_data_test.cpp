@@ -102,7 +102,8 @@ TEST_P(RealPictures, AgreeWithTheCpu) {
       }
       SCOPED_TRACE("order " + std::to_string(order) + ", " + std::string(to_string(interpolation)));
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 2));
-      EXPECT_LE(different, 1 + cpu.size() / 10000);
+      // One or two points always lie at the border of a rule: a last step of just the tolerance, say.
+      EXPECT_LE(different, 2 + cpu.size() / 10000);
       // Iterations that do not converge wander, and rounding decides how they end.
       EXPECT_LE(lost_otherwise, 1 + cpu.size() / 2000);
     }
