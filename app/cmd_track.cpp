@@ -156,6 +156,11 @@ void add_running(CLI::App& command, TrackFlags& flags) {
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all")->type_name("DEVICE");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--gpu-memory", options.gpu_memory,
+                  "MB that the pictures may take on a GPU: larger ones are measured in bands; 0 = all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("MB");
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
   command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
   command.add_option("--config", flags.config, "TOML file with values for options that are not typed")

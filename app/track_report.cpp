@@ -46,8 +46,9 @@ void print_speed(const TrackSummary& summary) {
   const StageSeconds& seconds = summary.seconds;
   const double measuring = seconds.measuring();
   const double points = static_cast<double>(summary.points * processed_frames(summary));
-  std::printf("Time        %.2f s; measuring took %.2f s of it: %.0f points/s on %s\n", seconds.total,
-              measuring, measuring > 0 ? points / measuring : 0.0, summary.device.c_str());
+  std::printf("Device      %s. %s\n", summary.device.c_str(), summary.device_reason.c_str());
+  std::printf("Time        %.2f s; measuring took %.2f s of it: %.0f points/s\n", seconds.total, measuring,
+              measuring > 0 ? points / measuring : 0.0);
 }
 
 void print_files(const TrackJob& job) {

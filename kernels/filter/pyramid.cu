@@ -7,16 +7,8 @@ namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
-constexpr int most_parts = 512;
 /// Every block combines the extrema of all parts: few blocks, that it costs little.
 constexpr int most_blocks = 1024;
-
-struct Extrema {
-  double low, high;
-};
-static_assert(most_parts * sizeof(Extrema) <= stretch_workspace_bytes);
-
-int parts_of(const DevicePicture& picture) { return std::min(picture.height, most_parts); }
 
 /// Calls body(x, y) for the cells of a `width` x `height` raster: rows are shared out to blocks, columns to
 /// threads.
@@ -48,7 +40,7 @@ __device__ Extrema over_block(Extrema extrema) {
 /// The extrema of every gridDim.x-th row.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    extrema_of_rows(const __grid_constant__ DevicePicture in, Extrema* of_part) {
+    extrema_of_parts(const __grid_constant__ DevicePicture in, Extrema* of_part) {
   T low = *row_of<T>(in, blockIdx.x), high = low;
   for_each_cell(in.width, in.height, [&](int x, int y) {
     const T value = row_of<T>(in, y)[x];
@@ -94,20 +86,28 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
+std::string of_picture(const char* what, const DevicePicture& in) {
+  return std::string(what) + " (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")";
+}
+
 }  // namespace
 
-void launch_stretched(const DevicePicture& in, ScalarType type, DevicePlane<std::uint8_t> full,
-                      DevicePlane<std::uint8_t> half, void* workspace, StreamHandle stream) {
+void launch_extrema(const DevicePicture& in, ScalarType type, Extrema* extrema, StreamHandle stream) {
   if (in.width <= 0 || in.height <= 0) return;
-  const int parts = parts_of(in);
-  auto* of_part = static_cast<Extrema*>(workspace);
   visit_scalar(type, [&]<typename T>(T) {
-    extrema_of_rows<T><<<parts, threads, 0, stream>>>(in, of_part);
-    stretch<T>
-        <<<std::min((in.height + 1) / 2, most_blocks), threads, 0, stream>>>(in, of_part, parts, full, half);
+    extrema_of_parts<T><<<extrema_of_rows(in.height), threads, 0, stream>>>(in, extrema);
   });
-  check_launch("stretching to 8 bit (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) +
-               ")");
+  check_launch(of_picture("extrema", in));
+}
+
+void launch_stretched(const DevicePicture& in, ScalarType type, const Extrema* extrema, int count,
+                      DevicePlane<std::uint8_t> full, DevicePlane<std::uint8_t> half, StreamHandle stream) {
+  if (in.width <= 0 || in.height <= 0) return;
+  visit_scalar(type, [&]<typename T>(T) {
+    stretch<T>
+        <<<std::min((in.height + 1) / 2, most_blocks), threads, 0, stream>>>(in, extrema, count, full, half);
+  });
+  check_launch(of_picture("stretching to 8 bit", in));
 }
 
 void launch_halved(const DevicePicture& in, DevicePlane<std::uint8_t> out, StreamHandle stream) {

@@ -131,12 +131,13 @@ struct Tile {
 
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
-    spline_coefficients(const __grid_constant__ ImageView picture, CoefficientPair* out, int stride) {
+    spline_coefficients(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+                        int first_tile, CoefficientPair* out, int stride) {
   using Tile = Tile<kDegree>;
   constexpr int margin = PlaneLayout::margin;
   __shared__ float values[tile_height * Tile::stride];
   const Tile tile{static_cast<int>(blockIdx.x) * tile_width - margin,
-                  static_cast<int>(blockIdx.y) * tile_height - margin};
+                  (first_tile + static_cast<int>(blockIdx.y)) * tile_height - margin};
   float line[Tile::span];
   if (tile.has_column()) {
     tile.template load_column<T>(picture, values, line);
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   __syncthreads();
   tile.each_pixel([&](int x, int y) {
     const int i = tile.left + x, j = tile.top + y;
-    if (i >= picture.width + margin || j >= picture.height + margin) return;
+    if (i >= picture.width + margin || j < rows.first - margin || j >= rows.last + margin) return;
     CoefficientPair* at = out + static_cast<std::ptrdiff_t>(j) * stride + i;
     const float* value = values + y * Tile::stride + x;
     // What lies below the tile is the next tile's to write.
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
       *at = {value[0], value[Tile::stride]};
     else
       at->upper = value[0];
-    if (y == 0 && j > -margin) at[-stride].lower = value[0];
+    if (y == 0 && j > rows.first - margin) at[-stride].lower = value[0];
   });
 }
 
@@ -181,11 +182,12 @@ __device__ void raise(float* largest, float value) {
 
 constexpr int range_threads = 128;
 
-/// Raises the range, which begins with zeros, to the picture's; a block per row.
+/// A block per row.
 template <typename T>
 __global__ void __launch_bounds__(range_threads)
-    grey_range(const __grid_constant__ ImageView picture, GreyRange* range) {
-  for (int y = static_cast<int>(blockIdx.x); y < picture.height; y += gridDim.x) {
+    grey_range(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+               GreyRange* range) {
+  for (int y = rows.first + static_cast<int>(blockIdx.x); y < rows.last; y += gridDim.x) {
     float largest = 0, magnitude = 0;
 #pragma unroll 8
     for (int x = threadIdx.x; x < picture.width; x += blockDim.x) {
@@ -200,11 +202,13 @@ __global__ void __launch_bounds__(range_threads)
 
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
-    reference_pixels(const __grid_constant__ ImageView picture, const __grid_constant__ ImageView roi,
-                     ReferencePixel* out, std::uint32_t* rest, const GreyRange* range, int stride) {
+    reference_pixels(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+                     int first_tile, const __grid_constant__ ImageView roi, ReferencePixel* out,
+                     std::uint32_t* rest, const GreyRange* range, int stride) {
   using Tile = Tile<kDegree>;
   __shared__ float grey[tile_height * Tile::stride], dy[tile_height * Tile::stride];
-  const Tile tile{static_cast<int>(blockIdx.x) * tile_width, static_cast<int>(blockIdx.y) * tile_height};
+  const Tile tile{static_cast<int>(blockIdx.x) * tile_width,
+                  (first_tile + static_cast<int>(blockIdx.y)) * tile_height};
   const float of_unit = 1 / gradient_unit(*range);
   float line[Tile::span];
   if (tile.has_column()) {
@@ -232,7 +236,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   __syncthreads();
   tile.each_pixel([&](int x, int y) {
     const int i = tile.left + x, j = tile.top + y;
-    if (i >= picture.width || j >= picture.height) return;
+    if (i >= picture.width || j < rows.first || j >= rows.last) return;
     const auto value = static_cast<float>(row_of<T>(picture, j)[i]);
     const bool inside = !roi.data || row_of<std::uint8_t>(roi, j)[i] != 0;
     const bool outermost = i == 0 || j == 0 || i == picture.width - 1 || j == picture.height - 1;
@@ -260,35 +264,48 @@ void visit(Interpolation interpolation, ScalarType type, Visitor&& visitor) {
   });
 }
 
-/// A block per tile of width x height pixels.
-dim3 grid_of(int width, int height) {
-  const auto tiles = [](int length, int tile) { return static_cast<unsigned>((length + tile - 1) / tile); };
-  return {tiles(width, tile_width), tiles(height, tile_height)};
-}
+/// A block per tile that has some of the rows, which are counted from the first row of tiles.
+struct TileGrid {
+  int first;  ///< row of tiles
+  dim3 blocks;
+
+  TileGrid(int width, const RowRange& rows) : first(rows.first / tile_height) {
+    const auto tiles = [](int length, int tile) { return static_cast<unsigned>((length + tile - 1) / tile); };
+    blocks = {tiles(width, tile_width), tiles(rows.last, tile_height) - static_cast<unsigned>(first)};
+  }
+};
 
 }  // namespace
 
-void launch_spline_coefficients(ImageView picture, Interpolation interpolation, CoefficientPair* coefficients,
-                                StreamHandle stream) {
+void launch_spline_coefficients(ImageView picture, const RowRange& rows, Interpolation interpolation,
+                                CoefficientPair* coefficients, StreamHandle stream) {
+  if (rows.count() <= 0) return;
   const PlaneLayout layout(picture.width, picture.height);
-  const dim3 grid = grid_of(picture.width + 2 * layout.margin, picture.height + 2 * layout.margin);
+  const TileGrid grid(picture.width + 2 * layout.margin, {rows.first, rows.last + 2 * layout.margin});
   visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
-    spline_coefficients<degree, T>
-        <<<grid, Tile<degree>::threads, 0, stream>>>(picture, coefficients, layout.stride);
+    spline_coefficients<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
+        picture, rows, grid.first, coefficients, layout.stride);
   });
   check_launch("B-spline coefficients");
 }
 
-void launch_reference_pixels(ImageView picture, ImageView roi, Interpolation interpolation,
-                             ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
-                             StreamHandle stream) {
+void launch_grey_range(ImageView picture, const RowRange& rows, GreyRange* range, StreamHandle stream) {
+  if (rows.count() <= 0) return;
+  visit_scalar(picture.type, [&]<typename T>(T) {
+    grey_range<T><<<grid_size(rows.count(), 1), range_threads, 0, stream>>>(picture, rows, range);
+  });
+  check_launch("grey values of the reference");
+}
+
+void launch_reference_pixels(ImageView picture, const RowRange& rows, ImageView roi,
+                             Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
+                             std::uint32_t* rest, StreamHandle stream) {
+  if (rows.count() <= 0) return;
   const PlaneLayout layout(picture.width, picture.height);
-  const dim3 grid = grid_of(picture.width, picture.height);
-  fill(range, 0, sizeof(GreyRange), stream);
+  const TileGrid grid(picture.width, rows);
   visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
-    grey_range<T><<<grid_size(picture.height, 1), range_threads, 0, stream>>>(picture, range);
-    reference_pixels<degree, T>
-        <<<grid, Tile<degree>::threads, 0, stream>>>(picture, roi, pixels, rest, range, layout.stride);
+    reference_pixels<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
+        picture, rows, grid.first, roi, pixels, rest, range, layout.stride);
   });
   check_launch("gradients of the reference");
 }

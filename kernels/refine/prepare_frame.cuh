@@ -50,6 +50,12 @@ __device__ inline PreparedSubset place(const Frame& frame, std::int64_t task) {
   return s;
 }
 
+/// Are the subset's pixels there?
+__device__ inline bool is_there(const Frame& frame, const PreparedSubset& s) {
+  const RowRange& rows = frame.reference.rows;
+  return s.status != Status::ok || (s.y + s.top >= rows.first && s.y + s.bottom < rows.last);
+}
+
 /// Sums over a subset, grey values relative to its mean; monomials i^a j^b in the order of icgn.
 template <int kOrder>
 struct Sums {

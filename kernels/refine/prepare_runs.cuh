@@ -241,7 +241,8 @@ __global__ void __launch_bounds__(run_threads)
     const std::int64_t task = chunk * warp_size + lane;
     PreparedSubset s;
     if (task < count) s = place(frame, task);
-    bool waits = task < count && is_whole(frame, s), done = false;
+    const bool there = task < count && is_there(frame, s);
+    bool waits = there && is_whole(frame, s), done = false;
     while (const unsigned waiting = __ballot_sync(all_lanes, waits)) {
       const int leader = __ffs(waiting) - 1;
       Run run{from_lane(s.y, leader), from_lane(s.x + s.left, leader), 0, 0};
@@ -256,7 +257,7 @@ __global__ void __launch_bounds__(run_threads)
       __syncwarp();
     }
     if (!done) s.status = left_over;
-    if (task < count) subsets[task] = s;
+    if (there) subsets[task] = s;
   });
 }
 

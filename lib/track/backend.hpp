@@ -88,12 +88,14 @@ class Backend {
   virtual std::vector<std::string> kernels() const = 0;
   /// "cpu", or number and name of the GPU.
   virtual std::string device() const = 0;
+  /// What the user should know of how it measures, one sentence; mostly nothing.
+  virtual std::string note() const { return {}; }
 };
 
 std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points);
-/// On the GPUs of these numbers, all where there is none. Defined by exactly one file of cuda/, as the build
-/// has CUDA or not. Throws DeviceError.
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const Points& points,
-                                   std::span<const int> ordinals);
+/// On the GPUs of these numbers, all where there is none. picture: of the sequence's size and type. Defined
+/// by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
+std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& picture,
+                                   const Points& points, std::span<const int> ordinals);
 
 }  // namespace dic::track

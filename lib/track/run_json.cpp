@@ -51,6 +51,7 @@ Json settings(const TrackJob& job) {
   json["roi"] = roi_json(job.roi);
   json["device"] = options.device;
   json["threads"] = options.threads;
+  json["gpu_memory"] = options.gpu_memory;
   return json;
 }
 

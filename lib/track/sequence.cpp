@@ -19,10 +19,11 @@ bool everywhere(const Image& mask) {
   return true;
 }
 
-std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options, const Points& points) {
+std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options,
+                              const ImageView& reference, const Points& points) {
   const DeviceName name = parse_device(device);
   if (name.backend == "cpu") return open_cpu(options, points);
-  return open_cuda(options, points, name.ordinals);
+  return open_cuda(options, reference, points, name.ordinals);
 }
 
 /// The ROI of a measurement that can be made.
@@ -47,8 +48,9 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
       reference_(reference),
       points_(make_grid(roi, options.step)),
       device_(choose_device(options_.device, points_.size())),
-      backend_(open(device_.device, options_, points_)) {
+      backend_(open(device_.device, options_, reference, points_)) {
   const Stopwatch watch;
+  if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   anchor_ = backend_->anchor(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
   reference_.data = nullptr;
   prepare_seconds_ = watch.seconds();

@@ -25,6 +25,7 @@ std::vector<std::string> TrackOptions::problems() const {
   if (!(noise >= 0) && noise != -1)
     out.push_back("The noise must be 0 grey levels or more, or -1 to estimate it.");
   if (threads < 0) out.push_back("The number of threads must be 0 (one per core) or more.");
+  if (gpu_memory < 0) out.push_back("The memory of pictures on a GPU must be 0 (all) or more MB.");
   const auto strain_problems = strain.problems();
   out.insert(out.end(), strain_problems.begin(), strain_problems.end());
   return out;

@@ -54,6 +54,41 @@ void expect_stretched(const Bytes& got, const std::vector<T>& values) {
   }
 }
 
+/// From row `first` on.
+kernels::DevicePicture rows_from(kernels::DevicePicture picture, int first) {
+  picture.data = static_cast<const std::byte*>(picture.data) + first * picture.row_bytes;
+  return picture;
+}
+kernels::DevicePlane<std::uint8_t> rows_from(kernels::DevicePlane<std::uint8_t> plane, int first) {
+  if (plane.data) plane.data += first * plane.row_bytes;
+  return plane;
+}
+
+void stretch_in_bands(const kernels::DevicePicture& in, ScalarType type,
+                      const kernels::DevicePlane<std::uint8_t>& full,
+                      const kernels::DevicePlane<std::uint8_t>& half, int rows, const Stream& stream) {
+  DeviceBuffer memory;
+  auto* extrema = memory.reserve<kernels::Extrema>(in.height * 2);
+  kernels::fill(extrema, device_poison, memory.size(), stream.handle());
+  const auto each_band = [&](const auto& body) {
+    for (int first = 0; first < in.height; first += rows) {
+      kernels::DevicePicture band = rows_from(in, first);
+      band.height = std::min(rows, in.height - first);
+      body(band, first);
+    }
+  };
+  int count = 0;
+  each_band([&](const kernels::DevicePicture& band, int) {
+    kernels::launch_extrema(band, type, extrema + count, stream.handle());
+    count += kernels::extrema_of_rows(band.height);
+  });
+  each_band([&](const kernels::DevicePicture& band, int first) {
+    kernels::launch_stretched(band, type, extrema, count, rows_from(full, first), rows_from(half, first / 2),
+                              stream.handle());
+  });
+  stream.synchronize("stretching");
+}
+
 template <typename T>
 void check_stretching(ScalarType type, Size size, const std::vector<T>& values) {
   SCOPED_TRACE(testing::Message() << size.w << " x " << size.h << " " << to_string(type));
@@ -61,16 +96,16 @@ void check_stretching(ScalarType type, Size size, const std::vector<T>& values) 
   const DeviceRows<T> in(size.w, size.h, values, stream);
   const DeviceRows<std::uint8_t> full(size.w, size.h, stream), half(size.w / 2, size.h / 2, stream),
       half_alone(size.w / 2, size.h / 2, stream, 0);
-  DeviceBuffer workspace;
-  workspace.reserve(kernels::stretch_workspace_bytes);
-  kernels::fill(workspace.data(), device_poison, workspace.size(), stream.handle());
-  kernels::launch_stretched(in.picture(), type, full.plane(), half.plane(), workspace.data(),
-                            stream.handle());
-  kernels::launch_stretched(in.picture(), type, {}, half_alone.plane(), workspace.data(), stream.handle());
+  stretch_in_bands(in.picture(), type, full.plane(), half.plane(), size.h, stream);
+  stretch_in_bands(in.picture(), type, {}, half_alone.plane(), size.h, stream);
   const Bytes got = full.values(stream);
   expect_stretched(got, values);
   EXPECT_EQ(half.values(stream), halved(size, got));
   EXPECT_EQ(half_alone.values(stream), halved(size, got));
+  const DeviceRows<std::uint8_t> banded(size.w, size.h, stream), half_banded(size.w / 2, size.h / 2, stream);
+  stretch_in_bands(in.picture(), type, banded.plane(), half_banded.plane(), 6, stream);
+  EXPECT_EQ(banded.values(stream), got);
+  EXPECT_EQ(half_banded.values(stream), halved(size, got));
 }
 
 template <typename T>
@@ -104,10 +139,7 @@ TEST_F(Pyramid, finds_extremes_anywhere) {
 TEST_F(Pyramid, of_nothing_writes_nothing) {
   const Stream stream;
   const DeviceRows<std::uint8_t> in(0, 7, stream), line(9, 1, stream), out(4, 4, stream);
-  DeviceBuffer workspace;
-  workspace.reserve(kernels::stretch_workspace_bytes);
-  kernels::launch_stretched(in.picture(), ScalarType::u8, out.plane(), out.plane(), workspace.data(),
-                            stream.handle());
+  stretch_in_bands(in.picture(), ScalarType::u8, out.plane(), out.plane(), 7, stream);
   kernels::launch_halved(line.picture(), out.plane(), stream.handle());
   for (const std::uint8_t value : out.values(stream)) EXPECT_EQ(value, device_poison);
 }

@@ -116,14 +116,15 @@ void time_pyramid(const Setup<T>& s, ScalarType type) {
   const auto plane = [](const DeviceBuffer& buffer, int width) {
     return kernels::DevicePlane<std::uint8_t>{static_cast<std::uint8_t*>(buffer.data()), width};
   };
-  report(s.stream, s.type + " stretched, full and half size", pixels * (2 * sizeof(T) + 1.25), [&] {
-    kernels::launch_stretched(s.picture, type, plane(s.table, size), plane(s.other, size / 2),
-                              s.workspace.data(), s.stream.handle());
-  });
-  report(s.stream, s.type + " stretched, half size", pixels * (2 * sizeof(T) + 0.25), [&] {
-    kernels::launch_stretched(s.picture, type, {}, plane(s.other, size / 2), s.workspace.data(),
-                              s.stream.handle());
-  });
+  const auto stretch = [&](const kernels::DevicePlane<std::uint8_t>& full) {
+    auto* extrema = static_cast<kernels::Extrema*>(s.workspace.data());
+    kernels::launch_extrema(s.picture, type, extrema, s.stream.handle());
+    kernels::launch_stretched(s.picture, type, extrema, kernels::extrema_of_rows(s.picture.height), full,
+                              plane(s.other, size / 2), s.stream.handle());
+  };
+  report(s.stream, s.type + " stretched, full and half size", pixels * (2 * sizeof(T) + 1.25),
+         [&] { stretch(plane(s.table, size)); });
+  report(s.stream, s.type + " stretched, half size", pixels * (2 * sizeof(T) + 0.25), [&] { stretch({}); });
   if constexpr (std::is_same_v<T, std::uint8_t>)
     report(s.stream, s.type + " halved", pixels * 1.25,
            [&] { kernels::launch_halved(s.picture, plane(s.other, size / 2), s.stream.handle()); });

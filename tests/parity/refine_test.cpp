@@ -63,9 +63,38 @@ class DeviceSpline {
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 
+  /// The same of some rows only, of a picture that has no others than those that are read.
+  Coefficients coefficients(const kernels::RowRange& rows) {
+    forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
+    auto* plane = poisoned<kernels::CoefficientPair>(plane_, layout_.elements());
+    kernels::launch_spline_coefficients(device_view_, rows, interpolation_, plane + layout_.origin(),
+                                        stream_.handle());
+    return fetched(plane, layout_.elements());
+  }
+  Reference reference(const kernels::RowRange& rows) {
+    auto* range = range_.reserve<kernels::GreyRange>(1);
+    kernels::fill(range, 0, sizeof(*range), stream_.handle());
+    const int middle = device_view_.height / 2;
+    kernels::launch_grey_range(device_view_, {middle, device_view_.height}, range, stream_.handle());
+    kernels::launch_grey_range(device_view_, {0, middle}, range, stream_.handle());
+    forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
+    auto* pixels = poisoned<kernels::ReferencePixel>(pixels_plane_, layout_.elements());
+    auto* rest = poisoned<std::uint32_t>(rest_plane_, layout_.elements());
+    kernels::launch_reference_pixels(device_view_, rows, {}, interpolation_, range, pixels + layout_.origin(),
+                                     rest + layout_.origin(), stream_.handle());
+    return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
+  }
+
   std::size_t index(int x, int y) const { return layout_.origin() + y * layout_.stride + x; }
 
  private:
+  /// They become NaN.
+  void forget_rows_beyond(const kernels::RowRange& rows) {
+    auto* first = static_cast<std::byte*>(pixels_.data());
+    const std::ptrdiff_t row = device_view_.row_bytes;
+    kernels::fill(first, 0xff, rows.first * row, stream_.handle());
+    kernels::fill(first + rows.last * row, 0xff, (device_view_.height - rows.last) * row, stream_.handle());
+  }
   template <typename T>
   T* poisoned(kernels::DeviceBuffer& buffer, std::size_t count) {
     kernels::fill(buffer.reserve(count * sizeof(T)), 0xff, count * sizeof(T), stream_.handle());  // NaN
@@ -153,6 +182,40 @@ TEST_P(SplineOnGpu, GradientsAreThoseOfTheCpu) {
   EXPECT_LT(error, 5e-4);
   EXPECT_EQ(found.range.largest, largest);
   EXPECT_EQ(found.range.magnitude, largest);
+}
+
+bool same_bits(const auto& a, const auto& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+TEST_P(SplineOnGpu, SomeRowsHaveTheBitsOfAll) {
+  const auto [interpolation, width, height] = GetParam();
+  const Image picture = random_picture(width, height, 8);
+  DeviceSpline whole(picture, interpolation);
+  const auto all = whole.coefficients();
+  const auto reference = whole.reference();
+  constexpr int margin = kernels::PlaneLayout::margin;
+  for (const kernels::RowRange rows :
+       {kernels::RowRange{0, height / 3}, {height / 3, height / 2 + 1}, {height / 2, height}}) {
+    if (rows.count() == 0) continue;
+    SCOPED_TRACE(testing::Message() << "rows " << rows.first << " to " << rows.last);
+    const auto some = DeviceSpline(picture, interpolation).coefficients(rows);
+    const auto some_reference = DeviceSpline(picture, interpolation).reference(rows);
+    EXPECT_TRUE(same_bits(some_reference.range, reference.range));
+    for (int y = -margin; y < height + margin; ++y)
+      for (int x = 0; x < width; ++x) {
+        const std::size_t at = whole.index(x, y);
+        const bool wanted = y >= rows.first - margin && y < rows.last + margin;
+        ASSERT_EQ(same_bits(some[at].upper, all[at].upper), wanted) << x << ", " << y;
+        ASSERT_EQ(std::isnan(some[at].upper), !wanted) << x << ", " << y;
+        if (wanted && y + 1 < rows.last + margin) {
+          ASSERT_TRUE(same_bits(some[at].lower, all[at].lower)) << x << ", " << y;
+        }
+        ASSERT_TRUE(wanted || std::isnan(some[at].lower)) << x << ", " << y;
+        if (y < 0 || y >= height) continue;
+        const bool there = y >= rows.first && y < rows.last;
+        ASSERT_EQ(same_bits(some_reference.pixels[at], reference.pixels[at]), there) << x << ", " << y;
+        ASSERT_EQ(same_bits(some_reference.rest[at], reference.rest[at]), there) << x << ", " << y;
+      }
+  }
 }
 
 std::vector<SplineCase> spline_cases() {

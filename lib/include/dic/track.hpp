@@ -40,6 +40,9 @@ struct TrackOptions {
   /// cpu, cuda (the first GPU), cuda:N, or auto: a GPU where there is one and the points are worth its start.
   std::string device = "auto";
   int threads = 0;  ///< 0 = one per core
+  /// Memory that the pictures may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
+  /// of rows, with the same result.
+  int gpu_memory = 0;
   std::vector<std::string> problems() const;
 };
 
@@ -101,7 +104,7 @@ class Tracker {
   std::vector<std::string> kernels() const;
   /// "cpu", or number and name of the GPU: "cuda:0, NVIDIA H100 80GB HBM3".
   std::string device() const;
-  /// Why it was chosen: one sentence.
+  /// Why it was chosen: one sentence; another where pictures are measured in bands of rows.
   std::string device_reason() const;
 
  private:

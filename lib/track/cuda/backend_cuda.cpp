@@ -133,7 +133,7 @@ class CudaAnchor final : public Anchor {
       const kernels::DeviceScope scope(station.device.index);
       bench.judged.hold(station.stream);  // what lay in the memory of this anchor before; the places
       references_.push_back(std::make_shared<ReferenceSide>(station.points, reference.on[i], places,
-                                                            bench.options.refine,
+                                                            bench.options.refine, station.picture_bands(),
                                                             station.reference_memory.lend(), station.stream));
       if (measured_before_) references_.back()->go_on_from(*before->references_[i], station.stream);
     }
@@ -227,8 +227,10 @@ int stager_threads(const TrackOptions& options) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices)
-      : bench_(options, points, devices), stager_(stager_threads(options)) {
+  CudaBackend(const TrackOptions& options, const ImageView& picture, const Points& points,
+              const std::vector<kernels::Device>& devices)
+      : bench_(options, picture, points, devices),
+        stager_(stager_threads(options), bench_.pictures.rows > 0) {
     bench_.first_memory = bench_.judge.tell([this] {  // of a field: it takes as long as a measurement
       const kernels::DeviceScope scope(bench_.lead().device.index);
       DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend());
@@ -271,6 +273,7 @@ class CudaBackend final : public Backend {
       all += (all.empty() ? "cuda:" : ",") + std::to_string(station->device.index);
     return all + ", " + bench_.lead().device.model;
   }
+  std::string note() const override { return bench_.pictures.note(bench_.options); }
 
  private:
   /// Queues where the points lie in a later picture, behind all fields that were begun.
@@ -296,13 +299,13 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const Points& points,
-                                   std::span<const int> ordinals) {
+std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& picture,
+                                   const Points& points, std::span<const int> ordinals) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
   const kernels::DeviceScope first(devices.front().index);
-  return std::make_unique<cuda::CudaBackend>(options, points, devices);
+  return std::make_unique<cuda::CudaBackend>(options, picture, points, devices);
 }
 
 }  // namespace dic::track

@@ -14,8 +14,10 @@ std::ptrdiff_t pitch_of(int width) {
 kernels::DevicePicture picture_of(const ImageView& view) {
   return {view.data, view.row_bytes, view.width, view.height};
 }
-kernels::DevicePlane<std::uint8_t> plane_of(const ImageView& view) {
-  return {static_cast<std::uint8_t*>(const_cast<void*>(view.data)), view.row_bytes};
+/// From row `first` on; none of what is not there.
+kernels::DevicePlane<std::uint8_t> plane_of(const ImageView& view, int first = 0) {
+  if (view.empty()) return {};
+  return {const_cast<std::uint8_t*>(view.row<std::uint8_t>(first)), view.row_bytes};
 }
 
 }  // namespace
@@ -37,21 +39,29 @@ void DevicePyramid::place_levels(int width, int height, int first, int count, co
   for (int level = first; level < count; ++level) levels_[level].data = pixels + offsets[level - first];
 }
 
-void DevicePyramid::build(const ImageView& picture, const CoarseSearch& search,
+void DevicePyramid::build(const PyramidSource& source, const CoarseSearch& search,
                           const kernels::Stream& stream) {
+  const ImageView& picture = source.picture;
   const int levels = search.levels();
   place_levels(picture.width, picture.height, search.uses_full_size() ? 0 : 1, levels, stream);
-  kernels::launch_stretched(picture_of(picture), picture.type, plane_of(levels_[0]),
-                            levels > 1 ? plane_of(levels_[1]) : kernels::DevicePlane<std::uint8_t>{},
-                            workspace_.reserve(kernels::stretch_workspace_bytes), stream.handle());
+  auto* extrema = extrema_.reserve<kernels::Extrema>(picture.height);
+  int count = 0;
+  source.each_band([&](const ImageView& rows, int) {
+    kernels::launch_extrema(picture_of(rows), rows.type, extrema + count, stream.handle());
+    count += kernels::extrema_of_rows(rows.height);
+  });
+  source.each_band([&](const ImageView& rows, int first) {
+    kernels::launch_stretched(picture_of(rows), rows.type, extrema, count, plane_of(levels_[0], first),
+                              levels > 1 ? plane_of(levels_[1], first / 2) : plane_of({}), stream.handle());
+  });
   for (int level = 2; level < levels; ++level)
     kernels::launch_halved(picture_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
 }
 
-CoarseReference::CoarseReference(const ImageView& picture, ImageView roi, CoarseMemory& memory,
+CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, CoarseMemory& memory,
                                  const kernels::Stream& stream)
-    : search_(picture.width, picture.height, roi), memory_(memory), roi_(search_.levels()) {
-  memory_.pyramid.build(picture, search_, stream);
+    : search_(source.picture.width, source.picture.height, roi), memory_(memory), roi_(search_.levels()) {
+  memory_.pyramid.build(source, search_, stream);
   if (roi.empty()) return;
   memory_.roi.resize(search_.levels());
   for (int level = search_.uses_full_size() ? 0 : 1; level < search_.levels(); ++level) {
@@ -63,7 +73,7 @@ CoarseReference::CoarseReference(const ImageView& picture, ImageView roi, Coarse
   }
 }
 
-CoarseField DeviceCoarseSearch::run(CoarseReference& reference, const ImageView& current,
+CoarseField DeviceCoarseSearch::run(CoarseReference& reference, const PyramidSource& current,
                                     const kernels::Stream& stream) {
   current_.build(current, reference.search(), stream);
   reference_ = &reference;

@@ -2,8 +2,11 @@
 
 #include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/pyramid.hpp>
+#include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "track/coarse_search.hpp"
@@ -11,11 +14,26 @@
 
 namespace dic::track::cuda {
 
+/// What a pyramid is made of: a picture, in device memory as a whole or in bands.
+struct PyramidSource {
+  using Visit = std::function<void(const ImageView& rows, int first)>;
+
+  ImageView picture;  ///< its pixels may be elsewhere
+  /// Calls visit for all rows in device memory, band by band, each time anew. Bands have an even number of
+  /// rows, but for the last one.
+  std::function<void(const Visit&)> each_band;
+
+  PyramidSource(const ImageView& whole)  // NOLINT: the usual case
+      : picture(whole), each_band([whole](const Visit& visit) { visit(whole, 0); }) {}
+  PyramidSource(const ImageView& p, std::function<void(const Visit&)> bands)
+      : picture(p), each_band(std::move(bands)) {}
+};
+
 /// The pyramid of a picture in device memory (see PyramidSearch).
 class DevicePyramid {
  public:
   /// Queues it. Level 0 is left out where the search has no use for it.
-  void build(const ImageView& picture, const CoarseSearch& search, const kernels::Stream& stream);
+  void build(const PyramidSource& source, const CoarseSearch& search, const kernels::Stream& stream);
   /// Device memory.
   const ImageView& level(int level) const { return levels_[level]; }
 
@@ -23,7 +41,7 @@ class DevicePyramid {
   void place_levels(int width, int height, int first, int count, const kernels::Stream& stream);
 
   std::vector<ImageView> levels_;
-  kernels::DeviceBuffer pixels_, workspace_;
+  kernels::DeviceBuffer pixels_, extrema_;
 };
 
 /// Memory that a CoarseReference works in.
@@ -35,8 +53,8 @@ struct CoarseMemory {
 /// What the coarse-to-fine search knows of a reference.
 class CoarseReference {
  public:
-  /// Queues the pyramid of a picture in device memory. roi: u8, in host memory; may be empty.
-  CoarseReference(const ImageView& picture, ImageView roi, CoarseMemory& memory,
+  /// Queues the pyramid. roi: u8, in host memory; may be empty.
+  CoarseReference(const PyramidSource& source, ImageView roi, CoarseMemory& memory,
                   const kernels::Stream& stream);
 
   CoarseSearch& search() { return search_; }
@@ -55,8 +73,8 @@ class DeviceCoarseSearch final : private PyramidSearch {
  public:
   explicit DeviceCoarseSearch(SubsetSearch& search) : search_(search) {}
 
-  /// The field from the reference to a picture in device memory. Waits for the device.
-  CoarseField run(CoarseReference& reference, const ImageView& current, const kernels::Stream& stream);
+  /// The field from the reference to a picture. Waits for the device.
+  CoarseField run(CoarseReference& reference, const PyramidSource& current, const kernels::Stream& stream);
   /// Variants that ran in the last call.
   const std::set<std::string>& kernels() const { return kernels_; }
 

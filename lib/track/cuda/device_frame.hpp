@@ -15,6 +15,9 @@
 
 namespace dic::track::cuda {
 
+/// Distance between the starts of two rows of a picture on a GPU, bytes: whole cache lines.
+std::size_t pitch_of(const ImageView& picture);
+
 /// Rows of a picture in pinned memory, from where they go to the GPUs while the host does something else.
 using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
 
@@ -28,11 +31,12 @@ struct FrameMemory {
   kernels::Stopwatch upload, prefilter;
 };
 
-/// A picture on the device, with its B-spline coefficients.
+/// A picture on the device, with its B-spline coefficients; or, where it is measured in bands, on the host.
 class DeviceFrame final : public Frame {
  public:
-  DeviceFrame(ImageView pixels, const kernels::CoefficientPair* spline, Pool<FrameMemory>::Loan memory)
-      : picture(pixels), coefficients(spline), memory_(std::move(memory)) {}
+  DeviceFrame(std::uint64_t n, ImageView pixels, const kernels::CoefficientPair* spline,
+              Pool<FrameMemory>::Loan memory)
+      : number(n), picture(pixels), coefficients(spline), memory_(std::move(memory)) {}
 
   /// Work that is queued on `stream` from now on finds the frame ready.
   void hold(const kernels::Stream& stream) const { memory_->ready.hold(stream); }
@@ -45,8 +49,10 @@ class DeviceFrame final : public Frame {
                      {{"upload", memory_->upload.seconds()}, {"prefilter", memory_->prefilter.seconds()}});
   }
 
-  const ImageView picture;                             ///< device memory, rows padded with zeros
-  const kernels::CoefficientPair* const coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout
+  const std::uint64_t number;  ///< of a GPU's frames, from 1 on
+  const ImageView picture;     ///< device memory (bands: pinned memory), rows padded with zeros
+  const kernels::CoefficientPair* const
+      coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout; bands: null
 
  private:
   Pool<FrameMemory>::Loan memory_;
@@ -55,27 +61,36 @@ class DeviceFrame final : public Frame {
 /// Copies the rows of pictures into pinned memory.
 class Stager {
  public:
-  explicit Stager(int threads) : threads_(threads) {}
+  /// always: pictures in the memory of a GPU, too.
+  Stager(int threads, bool always) : threads_(threads), always_(always) {}
 
   /// Null where the picture is in the memory of a GPU already.
   StagedRows stage(const ImageView& picture);
 
  private:
   ThreadPool threads_;
+  bool always_;
   Pool<kernels::PinnedBuffer> pool_;
 };
 
 /// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames.
 class FrameUpload {
  public:
-  FrameUpload(int device, Interpolation interpolation) : device_(device), interpolation_(interpolation) {}
+  /// stay: frames stay on the host.
+  FrameUpload(int device, Interpolation interpolation, bool stay)
+      : device_(device), interpolation_(interpolation), stay_(stay) {}
 
   /// Takes the pixels: staged ones, or, where there are none, from the memory of a GPU. One call at a time.
   std::shared_ptr<const DeviceFrame> take(ImageView picture, StagedRows staged);
 
  private:
+  void place_pixels(ImageView& picture, FrameMemory& memory);
+  const kernels::CoefficientPair* place_coefficients(const ImageView& picture, FrameMemory& memory);
+
   int device_;
   Interpolation interpolation_;
+  bool stay_;
+  std::uint64_t taken_ = 0;
   kernels::Stream stream_;
   Pool<FrameMemory> pool_;
 };

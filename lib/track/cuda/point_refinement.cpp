@@ -62,8 +62,13 @@ void PointRefinement::refine() {
   const auto* tasks = static_cast<const RefineTask*>(station_.tasks.data());
   auto* results = station_.results.reserve<RefineResult>(points.count);
   station_.work.start(stream_);
-  kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets, reference_.matrices(),
-                         coefficients_, tasks, count, results, stream_.handle());
+  if (station_.bands)
+    station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), tasks, count,
+                           results, stream_);
+  else
+    kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets,
+                           reference_.matrices(), current_.coefficients, tasks, count, results,
+                           stream_.handle());
   kernels::launch_accept(points, tasks, results, count, reference_.tracked(),
                          station_.fresh.reserve<std::uint8_t>(points.count),
                          station_.lists.count(PointLists::fresh), stream_.handle());

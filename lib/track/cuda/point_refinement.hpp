@@ -16,7 +16,7 @@ class PointRefinement {
         sides_(sides),
         station_(sides[rank].station),
         reference_(sides[rank].reference),
-        coefficients_(sides[rank].current.coefficients),
+        current_(sides[rank].current),
         stream_(sides[rank].station.stream),
         stop_(stop) {}
 
@@ -34,7 +34,7 @@ class PointRefinement {
   std::span<const Side> sides_;
   Station& station_;
   const ReferenceSide& reference_;
-  const kernels::CoefficientPair* coefficients_;
+  const DeviceFrame& current_;
   const kernels::Stream& stream_;
   const std::stop_token& stop_;
 };

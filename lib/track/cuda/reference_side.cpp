@@ -50,37 +50,49 @@ kernels::GridPoints DevicePoints::points() const {
 }
 
 ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                             const PlacesMemory* places, const RefineOptions& options,
+                             const PlacesMemory* places, const RefineOptions& options, PictureBands* bands,
                              Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream)
     : frame_(std::move(frame)),
+      bands_(bands),
       memory_(std::move(memory)),
       roi_on_host_(points.roi_on_host()),
       roi_(points.roi()),
       points_(points.points()) {
   frame_->hold(stream);
   if (places) move(points, *places, stream);
-  const ImageView& picture = frame_->picture;
-  reference_.layout = kernels::PlaneLayout(picture.width, picture.height);
-  auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(reference_.layout.elements()) +
-                 reference_.layout.origin();
-  auto* rest =
-      memory_->rest.reserve<std::uint32_t>(reference_.layout.elements()) + reference_.layout.origin();
-  auto* range = memory_->range.reserve<kernels::GreyRange>(1);
-  kernels::launch_reference_pixels(picture, roi_, options.interpolation, pixels, rest, range,
+  prepare(options, stream);
+  memory_->tracked.reserve<kernels::TrackedPoint>(points.size());
+  frame_->release_after(stream);
+}
+
+void ReferenceSide::place_planes(Interpolation interpolation, kernels::GreyRange* range,
+                                 const kernels::Stream& stream) {
+  const kernels::PlaneLayout& layout = reference_.layout;
+  auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(layout.elements()) + layout.origin();
+  auto* rest = memory_->rest.reserve<std::uint32_t>(layout.elements()) + layout.origin();
+  kernels::launch_reference_pixels(frame_->picture, roi_, interpolation, pixels, rest, range,
                                    stream.handle());
   reference_.pixels = pixels;
   reference_.rest = rest;
+}
+
+void ReferenceSide::prepare(const RefineOptions& options, const kernels::Stream& stream) {
+  const std::int64_t n = points_.count;
+  auto* range = memory_->range.reserve<kernels::GreyRange>(1);
+  auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(n);
+  auto* matrices = memory_->matrices.reserve<float>(n * kernels::matrix_floats(options.order));
+  reference_.layout = kernels::PlaneLayout(frame_->picture.width, frame_->picture.height);
   reference_.range = range;
   reference_.points_in_a_row = points_.nx;
-
-  auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(points.size());
-  auto* matrices = memory_->matrices.reserve<float>(points.size() * kernels::matrix_floats(options.order));
-  kernels::launch_prepare_subsets(reference_, options, points_.x, points_.y, points.size(), prepared,
-                                  matrices, stream.handle());
-  if (material_) kernels::launch_mark_lost(material_, points.size(), prepared, stream.handle());
+  if (bands_) {
+    bands_->prepare(banded(), range, points_.x, points_.y, n, prepared, matrices, stream);
+  } else {
+    place_planes(options.interpolation, range, stream);
+    kernels::launch_prepare_subsets(reference_, options, points_.x, points_.y, n, prepared, matrices,
+                                    stream.handle());
+  }
+  if (material_) kernels::launch_mark_lost(material_, n, prepared, stream.handle());
   points_.subsets = prepared;
-  memory_->tracked.reserve<kernels::TrackedPoint>(points.size());
-  frame_->release_after(stream);
 }
 
 void ReferenceSide::go_on_from(const ReferenceSide& before, const kernels::Stream& stream) {
@@ -97,8 +109,8 @@ CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
     kernels::download(moved.row<std::uint8_t>(0), roi_.data, roi_.row_bytes * roi_.height, stream);
     stream.synchronize("the ROI of a reference");
   }
-  return coarse_.emplace(frame_->picture, moved.empty() ? roi_on_host_ : moved.view(), memory_->coarse,
-                         stream);
+  return coarse_.emplace(pyramid_source(bands_, *frame_, stream), moved.empty() ? roi_on_host_ : moved.view(),
+                         memory_->coarse, stream);
 }
 
 /// Puts points and ROI where they lie in the picture.

@@ -10,6 +10,7 @@
 #include "track/backend.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_frame.hpp"
+#include "track/cuda/picture_bands.hpp"
 #include "track/cuda/places.hpp"
 #include "track/cuda/pool.hpp"
 
@@ -48,10 +49,11 @@ struct ReferenceMemory {
 /// What is known of an anchor before any frame is seen.
 class ReferenceSide {
  public:
-  /// places: of the points, when the stream has come so far; null in the original reference.
+  /// places: of the points, when the stream has come so far; null in the original reference. bands: null
+  /// where the frame is there as a whole.
   ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                const PlacesMemory* places, const RefineOptions& options, Pool<ReferenceMemory>::Loan memory,
-                const kernels::Stream& stream);
+                const PlacesMemory* places, const RefineOptions& options, PictureBands* bands,
+                Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream);
 
   const DeviceFrame& frame() const { return *frame_; }
   /// Takes over how the known points moved last from the reference before.
@@ -65,7 +67,9 @@ class ReferenceSide {
     points_.own = own;
     points_.known = known;
   }
+  /// Without planes where the frame is not there as a whole.
   const kernels::RefineReference& reference() const { return reference_; }
+  BandedReference banded() const { return {*frame_, roi_, reference_}; }
   const float* matrices() const { return static_cast<const float*>(memory_->matrices.data()); }
   /// Null where the points lie as in the original reference.
   const MaterialPoint* material() const { return material_; }
@@ -75,8 +79,11 @@ class ReferenceSide {
 
  private:
   void move(const DevicePoints& points, const PlacesMemory& places, const kernels::Stream& stream);
+  void place_planes(Interpolation interpolation, kernels::GreyRange* range, const kernels::Stream& stream);
+  void prepare(const RefineOptions& options, const kernels::Stream& stream);
 
   std::shared_ptr<const DeviceFrame> frame_;
+  PictureBands* bands_;
   Pool<ReferenceMemory>::Loan memory_;
   std::optional<CoarseReference> coarse_;
   ImageView roi_on_host_;  ///< empty where it moved, too

@@ -56,11 +56,19 @@ void StartSearch::search_list(PointLists::Name which, PointLists::Name again, bo
   kernels::launch_place_windows(points_, list, n, radius_, range, starts, references, windows,
                                 stream_.handle());
   if (n > 0)
-    station_.variants.insert(station_.search.peaks(
-        {side_.reference.frame().picture, side_.current.picture, side_.reference.roi(), cut},
-        {references, windows, n, 2 * radius_ + 1, range}, peaks, stream_));
+    station_.variants.insert(find_peaks({references, windows, n, 2 * radius_ + 1, range}, cut, peaks));
   kernels::launch_take_peaks(list, n, peaks, range, automatic(), starts, station_.lists[again],
                              stream_.handle());
+}
+
+/// Returns the variant that ran.
+std::string StartSearch::find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks) {
+  const ReferenceSide& reference = side_.reference;
+  if (station_.bands)
+    return station_.bands->search(station_.search, reference.banded(), side_.current, windows, cut, peaks,
+                                  stream_);
+  return station_.search.peaks({reference.frame().picture, side_.current.picture, reference.roi(), cut},
+                               windows, peaks, stream_);
 }
 
 void StartSearch::start_from_coarse(PointLists::Name which, PointStart* starts) {
@@ -79,7 +87,8 @@ void StartSearch::start_from_coarse(PointLists::Name which, PointStart* starts) 
 /// For all ranks, which read it before they meet again.
 void StartSearch::run_coarse_search() {
   CoarseField& field = bench_.coarse_found;
-  field = bench_.coarse.run(side_.reference.coarse(stream_), side_.current.picture, stream_);
+  const PyramidSource current = pyramid_source(station_.picture_bands(), side_.current, stream_);
+  field = bench_.coarse.run(side_.reference.coarse(stream_), current, stream_);
   station_.variants.insert(bench_.coarse.kernels().begin(), bench_.coarse.kernels().end());
   if (!field.valid()) field.u.assign(field.u.size(), 0), field.v.assign(field.v.size(), 0);
 }

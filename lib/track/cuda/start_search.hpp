@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 
 #include "track/cuda/side.hpp"
 
@@ -32,6 +33,7 @@ class StartSearch {
   std::int64_t total(PointLists::Name list) { return bench_.crew.sum(station_.lists.size(list)); }
   void search_from(kernels::PointStart* starts);
   void search_list(PointLists::Name which, PointLists::Name again, bool cut, kernels::PointStart* starts);
+  std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
   void run_coarse_search();
   void find_lost(kernels::PointStart* starts, bool all);

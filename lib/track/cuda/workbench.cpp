@@ -1,14 +1,36 @@
 #include "track/cuda/workbench.hpp"
 
+#include <algorithm>
 #include <dic/error.hpp>
 #include <dic/kernels/peer.hpp>
+#include <limits>
+#include <string>
 
 #include "track/cuda/shares.hpp"
 
 namespace dic::track::cuda {
 namespace {
 
-std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options, const Points& points,
+/// Kernels count the pixels of a plane with 31 bits.
+const ImageView& checked(const ImageView& picture) {
+  if (kernels::PlaneLayout(picture.width, picture.height).elements() > std::numeric_limits<int>::max())
+    throw DeviceError("Pictures of " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +
+                      " px are too large for a GPU, which takes 2^31 px; use --device cpu.");
+  return picture;
+}
+
+/// Of the GPU that has least.
+std::size_t free_memory(const std::vector<kernels::Device>& devices) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const kernels::Device& device : devices) {
+    const kernels::DeviceScope scope(device.index);
+    least = std::min(least, kernels::free_memory());
+  }
+  return least;
+}
+
+std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
+                                                    const PictureMemory& pictures, const Points& points,
                                                     const std::vector<kernels::Device>& devices) {
   const int ranks = ranks_for(points.size(), static_cast<int>(devices.size()));
   std::vector<std::unique_ptr<Station>> stations;
@@ -17,26 +39,30 @@ std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
     const kernels::DeviceScope scope(index);
     for (int other = 0; other < ranks; ++other)
       if (devices[other].index != index) kernels::allow_peer_access(devices[other].index);
-    stations.push_back(std::make_unique<Station>(rank, options, points, devices[rank]));
+    stations.push_back(std::make_unique<Station>(rank, options, pictures, points, devices[rank]));
   }
   return stations;
 }
 
 }  // namespace
 
-Station::Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d)
+Station::Station(int number, const TrackOptions& options, const PictureMemory& pictures,
+                 const Points& on_host, const kernels::Device& d)
     : rank(number),
       device(d),
-      upload(d.index, options.refine.interpolation),
+      upload(d.index, options.refine.interpolation, pictures.rows > 0),
       points(on_host, stream),
       search(d) {
+  if (pictures.rows > 0) bands.emplace(options, pictures.rows);
   lists.reserve(on_host.size(), stream);
 }
 
-Workbench::Workbench(const TrackOptions& o, const Points& p, const std::vector<kernels::Device>& devices)
+Workbench::Workbench(const TrackOptions& o, const ImageView& picture, const Points& p,
+                     const std::vector<kernels::Device>& devices)
     : options(o),
+      pictures(o, checked(picture), p.size(), free_memory(devices)),
       points(p),
-      stations(open_stations(o, p, devices)),
+      stations(open_stations(o, pictures, p, devices)),
       crew(static_cast<int>(stations.size())),
       shares(equal_shares(p.size(), static_cast<int>(stations.size()))),
       coarse(lead().search) {}

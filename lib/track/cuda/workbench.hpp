@@ -4,6 +4,7 @@
 #include <dic/kernels/points.hpp>
 #include <future>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -14,6 +15,8 @@
 #include "core/worker.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_field.hpp"
+#include "track/cuda/picture_bands.hpp"
+#include "track/cuda/picture_memory.hpp"
 #include "track/cuda/places.hpp"
 #include "track/cuda/point_lists.hpp"
 #include "track/cuda/reference_side.hpp"
@@ -61,6 +64,7 @@ struct Station {
   FrameUpload upload;
   DevicePoints points;
   SubsetSearch search;
+  std::optional<PictureBands> bands;  ///< where pictures are not there as a whole
   PointLists lists;
   kernels::DeviceBuffer starts, retry;               ///< PointStart
   kernels::DeviceBuffer coarse_field;                ///< u, then v
@@ -71,13 +75,17 @@ struct Station {
   Pool<ReferenceMemory> reference_memory;
   std::set<std::string> variants;  ///< that ran
 
-  Station(int number, const TrackOptions& options, const Points& on_host, const kernels::Device& d);
+  Station(int number, const TrackOptions& options, const PictureMemory& pictures, const Points& on_host,
+          const kernels::Device& d);
+  /// Null where pictures are there as a whole.
+  PictureBands* picture_bands() { return bands ? &*bands : nullptr; }
 };
 
 /// What the anchors of one backend share. Every GPU searches and refines its own points, and hears from the
 /// others what it needs to know of the points around; the first makes the field of them all.
 struct Workbench {
   const TrackOptions options;
+  const PictureMemory pictures;  ///< of each GPU
   const Points& points;
   std::vector<std::unique_ptr<Station>> stations;  ///< at least one
   Crew crew;                                       ///< a rank for every station
@@ -95,7 +103,9 @@ struct Workbench {
   PlacesMemory places;             ///< where points lie in the latest picture that became a reference
   Worker judge;                    ///< queues fields, while the next frame begins; ends before all else
 
-  Workbench(const TrackOptions& options, const Points& points, const std::vector<kernels::Device>& devices);
+  /// picture: of the sequence's size and type.
+  Workbench(const TrackOptions& options, const ImageView& picture, const Points& points,
+            const std::vector<kernels::Device>& devices);
   ~Workbench();
 
   Station& lead() const { return *stations.front(); }

@@ -10,13 +10,21 @@
 /// at once.
 namespace dic::kernels {
 
-/// Bytes of device memory that launch_stretched works in.
-constexpr std::size_t stretch_workspace_bytes = 8192;
+/// Smallest and largest grey value of some of the rows of a picture. Those of several bands of a picture lie
+/// one after the other.
+struct Extrema {
+  double low, high;
+};
+/// How many say it all of a picture of so many rows.
+constexpr int extrema_of_rows(int height) { return height < 512 ? height : 512; }
+/// Queues the extrema of a picture (finite values): extrema_of_rows(in.height) of them.
+void launch_extrema(const DevicePicture& in, ScalarType type, Extrema* extrema, StreamHandle stream);
 
-/// Queues the picture (finite values) as 8 bit, its range stretched to 0 .. 255 (dic::Stretch): in full size,
-/// and in half size as launch_halved makes it of that. A result without data is not wanted.
-void launch_stretched(const DevicePicture& in, ScalarType type, DevicePlane<std::uint8_t> full,
-                      DevicePlane<std::uint8_t> half, void* workspace, StreamHandle stream);
+/// Queues the picture as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::Stretch): in
+/// full size, and in half size as launch_halved makes it of that. A result without data is not wanted. A band
+/// of a picture has an even number of rows, but for the last one.
+void launch_stretched(const DevicePicture& in, ScalarType type, const Extrema* extrema, int count,
+                      DevicePlane<std::uint8_t> full, DevicePlane<std::uint8_t> half, StreamHandle stream);
 
 /// Queues an 8-bit picture in half its size, the means of 2x2 px; an odd last row or column is dropped.
 void launch_halved(const DevicePicture& in, DevicePlane<std::uint8_t> out, StreamHandle stream);

@@ -7,6 +7,7 @@
 #include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <limits>
 
 /// Inverse-compositional Gauss-Newton refinement on the GPU: a warp per point. Definitions, rules and
 /// statuses are those of <dic/refine.hpp>; sums are float, so that results differ from the CPU's by float
@@ -20,6 +21,7 @@ struct RefineReference {
   const GreyRange* range = nullptr;        ///< of the picture
   PlaneLayout layout;
   int points_in_a_row = 0;  ///< of a grid, whose points tasks follow row by row; 0: no grid
+  RowRange rows{0, std::numeric_limits<int>::max()};  ///< that the planes have
 };
 
 /// What the iterations need of one subset, besides its matrix.
@@ -42,7 +44,8 @@ DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
   return (2 * parameters + parameters * (parameters + 1) / 2 + 3) / 4 * 4;
 }
 
-/// Queues all reference-side work on `count` subsets, centred at pixels (x[k], y[k]) of the reference.
+/// Queues all reference-side work on those of `count` subsets, centred at pixels (x[k], y[k]) of the
+/// reference, whose rows are there. The others are left as they are, filled with zeros or prepared.
 void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);

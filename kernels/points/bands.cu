@@ -1,0 +1,200 @@
+#include <dic/kernels/bands.hpp>
+#include <dic/shared/icgn.hpp>
+
+#include "points/points.cuh"
+
+namespace dic::kernels {
+namespace {
+
+/// Rows first .. last - 1, as far as they exist: at least one.
+__device__ RowRange existing(int first, int last, int height) {
+  const int begin = min(max(first, 0), height - 1);
+  return {begin, min(max(last, begin + 1), height)};
+}
+
+__global__ void __launch_bounds__(point_threads)
+    needs_of_windows(const MatrixPosition* references, const MatrixPosition* windows, std::int64_t n,
+                     int size, int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
+  for_each_point(n, [&](std::int32_t k) {
+    const int y = windows[k].y;
+    needs[k] = {bands.band_of(existing(references[k].y, 0, bands.height).first),
+                existing(y, y + size + 2 * range, bands.height)};
+  });
+}
+
+/// Most that a displacement differs within `radius` from that of the centre, px.
+__device__ float spread(const float (&shape)[6], float radius) {
+  const float bend = fabsf(shape[3]) + fabsf(shape[4]) + fabsf(shape[5]);
+  return radius * (fabsf(shape[1]) + fabsf(shape[2]) + radius * bend);
+}
+
+__global__ void __launch_bounds__(point_threads)
+    needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
+                   int most, const __grid_constant__ RowBands bands, RowNeed* needs) {
+  for_each_point(n, [&](std::int32_t k) {
+    const RefineTask& task = tasks[k];
+    const PreparedSubset& s = subsets[task.point];
+    // A refinement that goes farther than a radius from its start is given up; the rest is for its shape.
+    const float wanted = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
+    const int reach = static_cast<int>(fminf(wanted, 0.5f * static_cast<float>(most) - 2)) + 1;
+    const int centre = s.y + task.v + static_cast<int>(floorf(task.start.v[0]));
+    needs[k] = {bands.band_of(s.y + s.top), existing(centre - reach, centre + reach + 1, bands.height)};
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    next_rows(const RowNeed* needs, std::int64_t n, unsigned long long* next) {
+  unsigned long long least = ~0ull;
+  for_each_point(n, [&](std::int32_t k) {
+    const RowNeed& need = needs[k];
+    if (need.band < 0) return;
+    const auto own =
+        static_cast<unsigned long long>(need.band) << 32 | static_cast<unsigned>(need.current.first);
+    least = min(least, own);
+  });
+#pragma unroll
+  for (int offset = warp_size / 2; offset > 0; offset /= 2)
+    least = min(least, __shfl_xor_sync(0xffffffffu, least, offset));
+  if (threadIdx.x % warp_size == 0) atomicMin(next, least);
+}
+
+__global__ void __launch_bounds__(point_threads)
+    take_entries(RowNeed* needs, std::int64_t n, int band, const __grid_constant__ RowRange current,
+                 const __grid_constant__ PointList entries) {
+  for_each_point(n, [&](std::int32_t k) {
+    RowNeed& need = needs[k];
+    if (need.band != band || need.current.first < current.first || need.current.last > current.last) return;
+    need.band = -1;
+    append(entries, k);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    gather_positions(const std::int32_t* entries, std::int64_t count, const MatrixPosition* from,
+                     int first_row, MatrixPosition* to) {
+  for_each_point(count, [&](std::int32_t k) {
+    to[k] = from[entries[k]];
+    to[k].y -= first_row;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from, int first_row,
+                 RefineTask* to) {
+  for_each_point(count, [&](std::int32_t k) {
+    to[k] = from[entries[k]];
+    to[k].v -= first_row;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to) {
+  for_each_point(count, [&](std::int32_t k) { to[entries[k]] = from[k]; });
+}
+
+struct Span {
+  float low, high;
+};
+
+/// Where the corners of a subset lie along an axis, with what its edges bulge. centre: where that of the
+/// subset lies without the shape.
+__device__ Span span_of(const PreparedSubset& s, int centre, const float (&shape)[6], bool down) {
+  const Polynomial<float, 2> p{shape[0], shape[1], shape[2], shape[3], shape[4], shape[5]};
+  Span span{INFINITY, -INFINITY};
+  for (int corner = 0; corner < 4; ++corner) {
+    const auto i = static_cast<float>(corner & 1 ? s.right : s.left),
+               j = static_cast<float>(corner & 2 ? s.bottom : s.top);
+    const float at = (down ? j : i) + p(i, j);
+    span = {fminf(span.low, at), fmaxf(span.high, at)};
+  }
+  const float bulge =
+      icgn::bulge(p, static_cast<float>(s.right - s.left), static_cast<float>(s.bottom - s.top));
+  const auto from = static_cast<float>(centre);
+  return {from + span.low - bulge, from + span.high + bulge};
+}
+
+__device__ bool within(const Span& span, int length) {
+  constexpr auto border = static_cast<float>(icgn::border);
+  return span.low >= -border && span.high <= static_cast<float>(length - 1) + border;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    scatter_results(const std::int32_t* entries, std::int64_t count,
+                    const __grid_constant__ RefineReference reference, const PreparedSubset* subsets,
+                    const RefineTask* tasks, const RefineResult* from, int most,
+                    const __grid_constant__ RowBands bands, RefineResult* to, RowNeed* needs) {
+  for_each_point(count, [&](std::int32_t k) {
+    const std::int32_t entry = entries[k];
+    const RefineResult& result = to[entry] = from[k];
+    if (result.status != Status::out_of_image) return;
+    const RefineTask& task = tasks[entry];
+    const PreparedSubset& s = subsets[task.point];
+    const Span x = span_of(s, s.x + task.u, result.shape.u, false),
+               y = span_of(s, s.y + task.v, result.shape.v, true);
+    if (!within(x, reference.layout.width) || !within(y, reference.layout.height)) return;
+    const RowRange wanted =
+        existing(static_cast<int>(floorf(y.low)), static_cast<int>(ceilf(y.high)) + 1, bands.height);
+    RowRange& rows = needs[entry].current;
+    const RowRange all{min(rows.first, wanted.first), max(rows.last, wanted.last)};
+    if (all.count() > most || all == rows) return;
+    needs[entry] = {bands.band_of(s.y + s.top), all};
+  });
+}
+
+/// Launches a kernel with a thread for each of `n` entries.
+template <typename... Parameters, typename... Arguments>
+void launch(const char* what, void (*kernel)(Parameters...), std::int64_t n, StreamHandle stream,
+            const Arguments&... arguments) {
+  if (n == 0) return;
+  kernel<<<grid_size(n, point_threads), point_threads, 0, stream>>>(arguments...);
+  check_launch(of_points(what, n));
+}
+
+}  // namespace
+
+void launch_needs_of_windows(const MatrixPosition* references, const MatrixPosition* windows, std::int64_t n,
+                             int size, int range, const RowBands& bands, RowNeed* needs,
+                             StreamHandle stream) {
+  launch("rows of windows", needs_of_windows, n, stream, references, windows, n, size, range, bands, needs);
+}
+
+void launch_needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
+                           int most, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
+  launch("rows of refinements", needs_of_tasks, n, stream, subsets, tasks, n, radius, most, bands, needs);
+}
+
+void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream) {
+  fill(next, 0xff, sizeof(*next), stream);
+  launch("the next rows", next_rows, n, stream, needs, n, reinterpret_cast<unsigned long long*>(next));
+}
+
+void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRange& current,
+                         std::int32_t* entries, std::int32_t* count, StreamHandle stream) {
+  clear(count, stream);
+  launch("entries of a band", take_entries, n, stream, needs, n, band, current, PointList{entries, count});
+}
+
+void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const MatrixPosition* from,
+                             int first_row, MatrixPosition* to, StreamHandle stream) {
+  launch("positions in a band", gather_positions, count, stream, entries, count, from, first_row, to);
+}
+
+void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
+                         int first_row, RefineTask* to, StreamHandle stream) {
+  launch("refinements in a band", gather_tasks, count, stream, entries, count, from, first_row, to);
+}
+
+void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
+                          StreamHandle stream) {
+  launch("peaks of a band", scatter_peaks, count, stream, entries, count, from, to);
+}
+
+void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
+                            const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,
+                            int most, const RowBands& bands, RefineResult* to, RowNeed* needs,
+                            StreamHandle stream) {
+  launch("results of a band", scatter_results, count, stream, entries, count, reference, subsets, tasks, from,
+         most, bands, to, needs);
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,57 @@
+#include "track/cuda/picture_memory.hpp"
+
+#include <algorithm>
+#include <dic/kernels/points.hpp>
+
+#include "track/cuda/device_frame.hpp"
+
+namespace dic::track::cuda {
+namespace {
+
+constexpr std::size_t kMegabyte = 1 << 20;
+/// The reference, and those that a stream of usual capacity has under way.
+constexpr std::size_t kFrames = 6;
+constexpr std::size_t kPlanesOfReference = sizeof(kernels::ReferencePixel) + sizeof(std::uint32_t);
+
+/// What every point takes: what is known of it in the reference and in frames, starts, tasks, lists, and its
+/// node of two fields.
+std::size_t bytes_of_point(int order) {
+  constexpr std::size_t fields = 2 * 64, lists = 64;
+  return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
+         3 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
+         sizeof(kernels::RefineResult) + 2 * sizeof(MatrixPosition) + sizeof(Peak) + fields + lists;
+}
+
+std::size_t less(std::size_t a, std::size_t b) { return a > b ? a - b : 0; }
+
+}  // namespace
+
+PictureMemory::PictureMemory(const TrackOptions& options, const ImageView& picture, std::int64_t points,
+                             std::size_t free) {
+  const std::size_t height = picture.height, pitch = pitch_of(picture),
+                    plane = kernels::PlaneLayout(picture.width, picture.height).stride;
+  const std::size_t pyramids = 2 * height * picture.width / 3;
+  const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair),
+                    reference = plane * kPlanesOfReference;
+  wanted = height * (kFrames * frame + reference) + pyramids;
+  there = options.gpu_memory > 0
+              ? options.gpu_memory * kMegabyte
+              : less(free, points * bytes_of_point(options.refine.order) + 256 * kMegabyte);
+  if (wanted <= there) return;
+  const std::size_t of_row = pitch + reference + current_rows(1) * frame;
+  const int window = options.refine.subset + 2 * std::max(options.search, options.refine.subset);
+  rows = std::max(2 * window, static_cast<int>(std::min(height, less(there, pyramids) / of_row)));
+  rows += rows % 2;  // pyramids take two rows at once
+}
+
+std::string PictureMemory::note(const TrackOptions& options) const {
+  if (rows == 0) return {};
+  const auto megabytes = [](std::size_t bytes) {
+    return std::to_string((bytes + kMegabyte - 1) / kMegabyte);
+  };
+  return "Pictures take " + megabytes(wanted) + " MB on a GPU, and " + megabytes(there) + " MB are " +
+         (options.gpu_memory > 0 ? "allowed" : "free") + ": they are measured in bands of " +
+         std::to_string(rows) + " rows.";
+}
+
+}  // namespace dic::track::cuda
