@@ -191,10 +191,17 @@ class CudaAnchor final : public Anchor {
       if (rank == 0) watch.stop(station.stream);
     };
     if (rank == 0) watches.begun.mark(station.stream);
-    timed(watches.search, [&] { starts = StartSearch(bench_, side, follows, stop).find(trackable); });
+    StartSearch search(bench_, side, follows, stop);
+    PointRefinement refinement(bench_, sides, rank, stop);
+    timed(watches.search, [&] { starts = search.find(trackable); });
     timed(watches.refine, [&] {
       bench_.gathered.hold(station.stream);
-      PointRefinement(bench_, sides, rank, stop).run(starts);
+      refinement.begin(starts);  // before it is known whether others lost many points: that is rare
+      if (search.lost_many()) {
+        search.find_lost();
+        refinement.begin(starts);
+      }
+      refinement.finish(starts);
     });
     station.finished.record(station.stream);
     if (rank == 0) trackable_ = trackable;

@@ -12,50 +12,61 @@ namespace dic::track::cuda {
 using kernels::RefineResult;
 using kernels::RefineTask;
 
-void PointRefinement::run(const kernels::PointStart* starts) {
+void PointRefinement::begin(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
   station_.tasks.reserve<RefineTask>(points.count);
   kernels::launch_unrefined(points, starts, reference_.tracked(), stream_.handle());
-  float tried = std::numeric_limits<float>::infinity();
-  for (const float least : kScoreLadder) {
-    select(starts, least, tried);
+  select(starts, kScoreLadder[0], std::numeric_limits<float>::infinity());
+  refine();
+}
+
+void PointRefinement::finish(const kernels::PointStart* starts) {
+  const float* rung = std::begin(kScoreLadder);
+  recover();
+  while (true) {
+    select(starts, *std::rbegin(kScoreLadder), *rung);
+    if (total_tasks() == 0) break;  // most frames need no further rung
+    const float tried = *rung++;
+    select(starts, *rung, tried);
+    refine();
     recover();
-    tried = least;
-    if (select(starts, *std::rbegin(kScoreLadder), tried) == 0) break;  // most frames need no further rung
   }
-  kernels::launch_drop_unconfirmed(points, reference_.tracked(), station_.bonds.reserve<Bonds>(points.count),
+  kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
+                                   station_.bonds.reserve<Bonds>(reference_.points().count),
                                    stream_.handle());
 }
 
-/// Lists the points that are not measured and whose start scores from `least` to `below`. Returns how many
-/// all ranks have.
-std::int64_t PointRefinement::select(const kernels::PointStart* starts, float least, float below) {
+/// Lists the points that are not measured and whose start scores from `least` to `below`.
+void PointRefinement::select(const kernels::PointStart* starts, float least, float below) {
   kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
                          bench_.options.refine.order, static_cast<RefineTask*>(station_.tasks.data()),
                          station_.lists.count(PointLists::tasks), stream_.handle());
-  return read_tasks();
+  read_tasks();
 }
 
-std::int64_t PointRefinement::read_tasks() {
-  station_.lists.read(stream_, "the refinement");
+void PointRefinement::read_tasks() { station_.lists.read(stream_, "the refinement"); }
+
+/// Of all ranks.
+std::int64_t PointRefinement::total_tasks() {
   return bench_.crew.sum(station_.lists.size(PointLists::tasks));
 }
 
-/// Does the tasks, and goes on from what they measured, wave by wave.
+/// Goes on from what was measured, wave by wave.
 void PointRefinement::recover() {
   for (int round = 0; round <= kMaxRounds; ++round) {
     check_stop(stop_);
-    refine();
     hear_from_others();
     kernels::launch_front(reference_.points(), reference_.tracked(),
                           static_cast<const std::uint8_t*>(station_.fresh.data()),
                           static_cast<RefineTask*>(station_.tasks.data()),
                           station_.lists.count(PointLists::tasks), stream_.handle());
-    if (read_tasks() == 0) return;
+    read_tasks();
+    if (total_tasks() == 0) return;
+    refine();
   }
 }
 
-/// Marks the points that are measured now.
+/// Does the tasks, and marks the points that are measured now.
 void PointRefinement::refine() {
   const auto& points = reference_.points();
   const std::int64_t count = station_.lists.size(PointLists::tasks);

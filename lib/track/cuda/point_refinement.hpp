@@ -20,12 +20,15 @@ class PointRefinement {
         stream_(sides[rank].station.stream),
         stop_(stop) {}
 
+  /// Queues the refinement of the surest starts; waits for nobody else. May be begun anew with better ones.
+  void begin(const kernels::PointStart* starts);
   /// Writes the reference's tracked points. Queues it, but for the waits for the lengths of lists.
-  void run(const kernels::PointStart* starts);
+  void finish(const kernels::PointStart* starts);
 
  private:
-  std::int64_t select(const kernels::PointStart* starts, float least, float below);
-  std::int64_t read_tasks();
+  void select(const kernels::PointStart* starts, float least, float below);
+  void read_tasks();
+  std::int64_t total_tasks();
   void recover();
   void refine();
   void hear_from_others();

@@ -20,9 +20,12 @@ const PointStart* StartSearch::find(std::int64_t& trackable) {
   const std::int64_t without = total(PointLists::without);
   if (automatic() && many_lost(without, trackable)) start_from_coarse(PointLists::without, starts);
   search_from(starts);
-  if (automatic() && without < trackable && many_lost(total(PointLists::lost), trackable))
-    find_lost(starts, most_lost(total(PointLists::lost), trackable));
+  if (automatic() && without < trackable) of_trackable_ = trackable;
   return starts;
+}
+
+bool StartSearch::lost_many() {
+  return of_trackable_ > 0 && many_lost(total(PointLists::lost), of_trackable_);
 }
 
 /// Searches the lists `whole` and `cut` from where `starts` says and writes what was found there. In
@@ -42,7 +45,7 @@ void StartSearch::search_from(PointStart* starts) {
     read_lists();
     std::swap(whole.first, whole.second);
     std::swap(cut.first, cut.second);
-    if (total(whole.first) + total(cut.first) == 0) return;
+    if (lists.size(whole.first) + lists.size(cut.first) == 0) return;  // the others' peaks are theirs
   }
 }
 
@@ -93,14 +96,16 @@ void StartSearch::run_coarse_search() {
   if (!field.valid()) field.u.assign(field.u.size(), 0), field.v.assign(field.v.size(), 0);
 }
 
-/// The motion since the last frame may have been too large to follow. all: even for points that seem found.
-void StartSearch::find_lost(PointStart* starts, bool all) {
+void StartSearch::find_lost() {
   const PointLists& lists = station_.lists;
+  auto* starts = static_cast<PointStart*>(station_.starts.data());
   const kernels::PointRange& own = points_.own;
   const auto stream = stream_.handle();
   auto* retry = station_.retry.reserve<PointStart>(points_.count);
   kernels::launch_starts_from_last(points_, nullptr, retry, lists[PointLists::without], stream);
   read_lists();
+  // Where most are lost, the others may have been recognized by chance.
+  const bool all = most_lost(total(PointLists::lost), of_trackable_);
   const PointLists::Name again = all ? PointLists::without : PointLists::lost;
   start_from_coarse(again, retry);
   kernels::launch_split(points_, lists[again].points, lists.size(again), radius_, lists[PointLists::whole],

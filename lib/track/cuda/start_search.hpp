@@ -25,6 +25,10 @@ class StartSearch {
   /// Queues it, but for the waits for the lengths of lists. Returns the starts; `trackable` is how many
   /// points all ranks look for.
   const kernels::PointStart* find(std::int64_t& trackable);
+  /// Has the motion since the last frame been too large to follow? Waits until all ranks have searched.
+  bool lost_many();
+  /// Searches for the lost points in another way. Better starts take the place of those that were found.
+  void find_lost();
 
  private:
   bool automatic() const { return bench_.options.search < 0; }
@@ -36,7 +40,6 @@ class StartSearch {
   std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
   void run_coarse_search();
-  void find_lost(kernels::PointStart* starts, bool all);
 
   Workbench& bench_;
   const Side& side_;
@@ -46,6 +49,7 @@ class StartSearch {
   bool measured_before_;
   const std::stop_token& stop_;
   int radius_;
+  std::int64_t of_trackable_ = 0;  ///< points, where some may be lost
 };
 
 }  // namespace dic::track::cuda
