@@ -21,7 +21,7 @@ __device__ inline Word bits_of(__half2 value) { return reinterpret_cast<const Wo
 /// Pictures of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
 /// middle of the range, those of the reference less a value close to their mean, so that what the f32 sums
 /// round away is small beside the covariance. All are multiples of 2^-24.
-struct HalfMethod {
+struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
   static constexpr bool converts = true;
@@ -53,7 +53,7 @@ struct HalfMethod {
   };
 
   /// Of a row that a lane reads from 4 elements before the first one on: those of the row before are zero.
-  static int reference_words(int copied, int k_words, int width) {
+  static int reference_pairs(int copied, int k_words, int width) {
     return std::max({copied, k_words + 2, (width + 8 + 7) / 8 * 4});
   }
   /// Two copies of the reference, half the banks apart; scores take their place.
@@ -67,6 +67,7 @@ struct HalfMethod {
   }
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
+  __device__ static void clear(const Cut16&, int, const Memory16&) {}
 
   /// Returns the sums of the warp.
   template <bool wanted>
@@ -137,8 +138,8 @@ struct HalfMethod {
     });
   }
 
-  __device__ static LaneStart16 reference_of_lane(const Cut16& cut, const StagedReference& reference,
-                                                  const Memory16& memory, int row, int shift) {
+  __device__ static LaneStart16<Word> reference_of_lane(const Cut16& cut, const StagedReference& reference,
+                                                        const Memory16& memory, int row, int shift) {
     const int at = reference.first - shift, copy = at & 1;
     return {.reference = memory.operands + zeros_around + copy * cut.copy_at +
                          (1 + row) * cut.k.reference_stride + (at + copy) / 2};

@@ -35,6 +35,9 @@ constexpr FusedScores u16_tensor_fused{u16_tensor_scores_fit, launch_u16_tensor_
 constexpr FusedScores f16_tensor_fused{f16_tensor_scores_fit, launch_f16_tensor_scores,
                                        launch_f16_tensor_peaks};
 
+constexpr FusedScores f32_tensor_fused{f32_tensor_scores_fit, launch_f32_tensor_scores,
+                                       launch_f32_tensor_peaks};
+
 constexpr NccVariant general(std::string_view name, std::string_view idea, bool repeatable,
                              void (*launch)(const NccJob&, void*, StreamHandle)) {
   return {name, idea, all_forms, all_types, all_measures, repeatable, nullptr, launch};
@@ -138,6 +141,12 @@ constexpr std::array variants{
         "the window",
         all_forms, u16_only, zncc_only, true, refuses_f16_tensor, nullptr, &f16_tensor_fused,
         f16_tensor_shared_bytes},
+    NccVariant{
+        "cuda-f32-tensor",
+        "scores of float pictures from two half floats for each element on tensor cores; for shifts that lie "
+        "inside the window",
+        all_forms, f32_only, zncc_only, true, refuses_f32_tensor, nullptr, &f32_tensor_fused,
+        f32_tensor_shared_bytes},
     NccVariant{.name = "cuda-masked",
                .idea =
                    "references of which only some elements count: products by the fastest variant, sums of "

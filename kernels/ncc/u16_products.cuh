@@ -13,12 +13,22 @@
 ///     WindowColumn, TailColumn     take(Quad&), see u8_products.cuh
 ///     ReferenceColumn              take(Patch&), one step ahead
 ///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
+/// and Sums::end_turn, which is called after as many steps as there are tiles.
 namespace dic::kernels {
 
 using u16 = std::uint16_t;
 
+/// Two words, as load() does.
+__device__ inline uint2 load_pair(unsigned shared) {
+  uint2 words;
+  asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(shared));
+  return words;
+}
+
 /// Sums modulo 2^64 of products that hold up to 33,025 elements, 16 bit each: 2 * 33,025 * 255 * 255 < 2^32.
 struct ExactProducts {
+  using Element = u16;
+  using Pair = Word;
   static constexpr int most_elements = 33025;
   static constexpr int elements_per_step = 8;    ///< along q
   static constexpr int elements_per_member = 4;  ///< what a lane holds of a row
@@ -54,6 +64,7 @@ struct ExactProducts {
   struct Sums {
     Word low[4] = {}, mixed[4] = {}, high[4] = {};
 
+    __device__ void end_turn() {}
     __device__ Product product(int i) const {
       return (Product{high[i]} << 16) + (Product{mixed[i]} << 8) + low[i];
     }
@@ -133,11 +144,6 @@ struct ExactProducts {
   }
 
  private:
-  __device__ static uint2 load_pair(unsigned at) {
-    uint2 words;
-    asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(at));
-    return words;
-  }
   /// A register of its own for every operand: the compiler would keep one that two products want once, and
   /// move it between them in every step.
   template <unsigned selector>
@@ -148,9 +154,18 @@ struct ExactProducts {
   }
 };
 
+__device__ inline void multiply(float (&sums)[4], const Word (&a)[4], const Word (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /// Products of half floats, summed as floats. The reference lies there twice, the second time one element
 /// further on, so that a lane reads whole words at any shift.
 struct HalfProducts {
+  using Element = u16;
+  using Pair = Word;
   static constexpr int elements_per_step = 4;
   static constexpr int elements_per_member = 2;
   static constexpr int alignment = 2;
@@ -164,6 +179,7 @@ struct HalfProducts {
   struct Sums {
     float of[4] = {};
 
+    __device__ void end_turn() {}
     __device__ Product product(int i) const { return of[i]; }
     __device__ void add(const Sums& other) {
 #pragma unroll
@@ -195,40 +211,42 @@ struct HalfProducts {
 
   template <typename ForEachTile>
   __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
-    for_each_tile([&](Sums& sums, const Quad& window) {
-      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-          "{%0,%1,%2,%3};"
-          : "+f"(sums.of[0]), "+f"(sums.of[1]), "+f"(sums.of[2]), "+f"(sums.of[3])
-          : "r"(window[0]), "r"(window[1]), "r"(window[2]), "r"(window[3]), "r"(reference[0]),
-            "r"(reference[1]));
-    });
+    for_each_tile([&](Sums& sums, const Quad& window) { multiply(sums.of, window, reference); });
   }
 };
 
-/// Where a lane begins, in words of shared memory (see multiply_window of u8_products.cuh).
+/// Where a lane begins, in pairs of elements in shared memory (see multiply_window of u8_products.cuh).
+template <typename Pair>
 struct LaneStart16 {
-  const Word *window, *tail, *reference;
+  const Pair *window, *tail, *reference;
   int bit_shift;  ///< of the reference
 };
-/// Stretches of q, in words: from `first` on every `step`-th up to `end`.
+/// Stretches of q, in pairs: from `first` on every `step`-th up to `end`.
 struct Stretch {
   int first, end, step;
 };
 
 /// The k loop of one warp along a stretch of q. Strides are those of the layout where they are known, or 0.
 template <typename Products, int tiles, bool has_tail, int known_window_stride, int known_reference_stride>
-__device__ void multiply_columns(const ProductLayout& k, const LaneStart16& lane, const Stretch& stretch,
-                                 typename Products::Sums (&sums)[tiles + has_tail]) {
+__device__ void multiply_columns(const ProductLayout& k, const LaneStart16<typename Products::Pair>& lane,
+                                 const Stretch& stretch, typename Products::Sums (&sums)[tiles + has_tail]) {
   const int window_stride = known_window_stride > 0 ? known_window_stride : k.window_stride;
   const int reference_stride = known_reference_stride > 0 ? known_reference_stride : k.reference_stride;
+  const auto address_of = [](const auto* pair) {
+    return shared_address(reinterpret_cast<const Word*>(pair));
+  };
   for (int q = stretch.first; q < stretch.end; q += stretch.step) {
-    typename Products::WindowColumn column(shared_address(lane.window + q), window_stride, k.rows % 4);
-    typename Products::ReferenceColumn patch(shared_address(lane.reference + q), reference_stride,
+    typename Products::WindowColumn column(address_of(lane.window + q), window_stride, k.rows % 4);
+    typename Products::ReferenceColumn patch(address_of(lane.reference + q), reference_stride,
                                              lane.bit_shift);
-    [[maybe_unused]] typename Products::TailColumn tail_column(shared_address(lane.tail + q), window_stride);
+    [[maybe_unused]] typename Products::TailColumn tail_column(address_of(lane.tail + q), window_stride);
     typename Products::Quad quads[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);
+    const auto end_turn = [&] {
+#pragma unroll
+      for (typename Products::Sums& of_tile : sums) of_tile.end_turn();
+    };
     const auto step = [&](int u) {
       typename Products::Patch of_reference;
       patch.take(of_reference);
@@ -242,8 +260,10 @@ __device__ void multiply_columns(const ProductLayout& k, const LaneStart16& lane
           },
           of_reference);
       column.take(quads[u]);
+      if (u == tiles - 1) end_turn();
     };
     take_turns<tiles>(k.rows / 4, step);
+    if (k.rows / 4 % tiles != 0) end_turn();
   }
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 /// Any 16-bit elements, exact. What a score is made of is computed modulo 2^64: for up to 92,681 elements
 /// n sum(a b) - sum(a) sum(b) stays below 2^63.
-struct ExactMethod {
+struct ExactMethod : WithStatistics<ExactMethod> {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
   using ReferenceSums = ReferenceSums16;
@@ -19,7 +19,7 @@ struct ExactMethod {
   __host__ __device__ static constexpr int least_blocks(const WarpShape16&) { return 2; }
 
   /// Of a row, with zeros before and after it.
-  static int reference_words(int copied, int k_words, int /*width*/) {
+  static int reference_pairs(int copied, int k_words, int /*width*/) {
     return reference_pad / 4 + std::max(copied, k_words + 4);
   }
   /// The reference is read where it was copied to.
@@ -31,6 +31,10 @@ struct ExactMethod {
   }
 
   static int origin(const NccJob&) { return 0; }
+  /// Zeros around the reference.
+  __device__ static void clear(const Cut16& cut, int reference_stride, const Memory16& memory) {
+    clear_reference(cut.k.rows, reference_stride, memory.operands);
+  }
 
   /// What the picture holds left of the reference becomes zero. Returns the sums of the warp.
   template <bool wanted>
@@ -53,8 +57,8 @@ struct ExactMethod {
     return ReferenceSums::of_warp(sum, squares);
   }
 
-  __device__ static LaneStart16 reference_of_lane(const Cut16& cut, const StagedReference& reference,
-                                                  const Memory16& memory, int row, int shift) {
+  __device__ static LaneStart16<Word> reference_of_lane(const Cut16& cut, const StagedReference& reference,
+                                                        const Memory16& memory, int row, int shift) {
     const int at = reference_pad / 2 + reference.first - shift;
     return {.reference = memory.operands + (1 + row) * cut.k.reference_stride + at / 2,
             .bit_shift = 16 * (at % 2)};

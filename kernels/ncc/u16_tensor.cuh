@@ -8,19 +8,24 @@
 #include "ncc/tensor_shares.cuh"
 #include "ncc/u16_products.cuh"
 
-/// The kernel of cuda-u16-tensor and cuda-f16-tensor. A block takes one pair after the other, or as many of
-/// its shifts as a Cut covers: it copies window and reference to shared memory as they lie in the picture,
-/// multiplies on tensor cores, and turns the products into scores and the peak, with what
-/// window_statistics.cuh has found before.
+/// The kernel of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A block takes one pair after the
+/// other, or as many of its shifts as a Cut covers: it copies window and reference to shared memory as they
+/// lie in the picture, multiplies on tensor cores, and turns the products into scores and the peak.
 ///
 /// A Method says how elements become products and what a score is:
 ///     Products                     see u16_products.cuh
 ///     WarpShape16 shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
 ///     lay_out(...)                 where in shared memory references, scores and the window lie
+///     clear(...)                   what must be zero there before the first task
+///     keeps_window, keeps_tile     products leave the window as it is; scores need what lies in their place
+///     prepare(task)                turns what was copied into operands, and sums it
+///     reference_of_lane(...)       where a lane reads them
+///     score(...)                   a lane's sums
+/// WithStatistics has prepare and score for methods whose windows are summed before, by
+/// window_statistics.cuh:
 ///     origin(job)                  what elements of the window are multiplied relative to
 ///     sum_reference(...)           from the staged elements
 ///     converts, convert_...(...)   turn what lies in shared memory into operands
-///     reference_of_lane(...)       where a lane reads them
 ///     Reference<measure>           scores
 namespace dic::kernels {
 
@@ -29,13 +34,13 @@ namespace dic::kernels {
 struct WarpShape16 {
   int tiles = 0;
   bool tail = false;
-  int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in words; 0: any
+  int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in pairs of elements; 0: any
   bool in_parts = false;                 ///< sums of many steps are made of several, against rounding
 
   __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
   __host__ __device__ constexpr bool has_corner() const { return tail && rows() > warp_size; }
   __host__ __device__ constexpr int tile_stride() const {
-    return (stride > 0 && stride < 48 ? 1 : 2) * columns_per_warp + 1;
+    return (tail || (stride > 0 && stride < 48) ? 1 : 2) * columns_per_warp + 1;
   }
 };
 
@@ -59,6 +64,7 @@ struct Cut16 {
   // reference, scores and the window begin. Operands begin at 0.
   int copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
   int window_words = 0, tile_words = 0;
+  int exchange_at = 0;  ///< where in the tile warps that share sums exchange them
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   /// With a corner, those that the tail has too.
@@ -77,18 +83,18 @@ struct Cut16 {
 
 /// The first compiled shape with the tiles of `warp` that the cut's rows fit; false: there is none.
 template <typename Method>
-bool choose_shape(Cut16& cut, int window_words, int reference_words) {
+bool choose_shape(Cut16& cut, int window_pairs, int reference_pairs) {
   for (std::size_t i = 0; i < std::size(Method::shapes); ++i) {
     const WarpShape16& shape = Method::shapes[i];
     if (shape.tiles != cut.warp.tiles || shape.tail != cut.warp.tail) continue;
     const bool fits =
-        shape.stride == 0 || (window_words <= shape.stride && reference_words <= shape.reference_stride);
+        shape.stride == 0 || (window_pairs <= shape.stride && reference_pairs <= shape.reference_stride);
     const bool rounds = Method::Products::rounds && !shape.in_parts &&
                         cut.steps(Method::Products::elements_per_step) > steps_per_part;
     if (!fits || rounds || cut.columns() > shape.tile_stride()) continue;
     cut.shape = i, cut.warp = shape;
-    cut.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_words);
-    cut.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_words, 4);
+    cut.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_pairs);
+    cut.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_pairs, 4);
     return true;
   }
   return false;
@@ -98,18 +104,21 @@ bool choose_shape(Cut16& cut, int window_words, int reference_words) {
 template <typename Method>
 void lay_out(const NccJob& job, bool scored, Cut16& cut) {
   const int rows = cut.warps_y * cut.warp.rows();
-  const int words_per_product = sizeof(typename Method::Products::Product) / sizeof(Word);
+  constexpr int words_per_product = sizeof(typename Method::Products::Product) / sizeof(Word);
+  constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
   // What warps that share sums exchange, see LaneShifts.
   const int exchanged =
       (cut.parts - 1) * cut.warps_x * cut.warps_y * (cut.warp.rows() + 2) * warp_size * words_per_product;
-  cut.tile_words = scored ? round_up(std::max(rows * cut.warp.tile_stride(), exchanged), 4) : 0;
+  cut.exchange_at = Method::keeps_tile ? round_up(rows * cut.warp.tile_stride(), 4) : 0;
+  cut.tile_words =
+      scored ? round_up(std::max(rows * cut.warp.tile_stride(), cut.exchange_at + exchanged), 4) : 0;
   Method::lay_out(job, cut);
   // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end.
   const int of_tail = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
   const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
-  cut.window_words = round_up(
-      (cut.k.rows + rows + of_tail + 2) * cut.k.window_stride + std::max(columns - cut.k.window_stride, 0),
-      4);
+  cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + of_tail + 2) * cut.k.window_stride +
+                                                std::max(columns - cut.k.window_stride, 0)),
+                              4);
 }
 
 /// Without a compiled shape that fits, shape.tiles is 0.
@@ -121,12 +130,13 @@ Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, 
   cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
   cut.k.rows = round_up(job.reference.height + 1, 4);
   cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
-  cut.window_chunks = Divisor(most_chunks(2 * (cut.columns() + w - 1)));
-  cut.reference_chunks = Divisor(most_chunks(2 * w));
-  const int chunk_words = chunk_bytes / 4;
+  constexpr int element_bytes = sizeof(typename Products::Element);
+  cut.window_chunks = Divisor(most_chunks(element_bytes * (cut.columns() + w - 1)));
+  cut.reference_chunks = Divisor(most_chunks(element_bytes * w));
+  constexpr int chunk_pairs = chunk_bytes / sizeof(typename Products::Pair);
   if (!choose_shape<Method>(
-          cut, cut.window_chunks.divisor * chunk_words,
-          Method::reference_words(cut.reference_chunks.divisor * chunk_words, cut.k.words, w))) {
+          cut, cut.window_chunks.divisor * chunk_pairs,
+          Method::reference_pairs(cut.reference_chunks.divisor * chunk_pairs, cut.k.words, w))) {
     cut.warp.tiles = 0;
     return cut;
   }
@@ -273,6 +283,9 @@ __device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high)
   high = __dp2a_hi(word, bytes, high);
 }
 
+template <typename Method>
+using ShareOf = Share<typename Method::Products::Element>;
+
 /// Where a warp's shifts begin in the block's, and which part of the steps is its.
 struct WarpPlace {
   int place, part, first_row, first_column;
@@ -289,23 +302,26 @@ struct WarpPlace {
 
 /// The sums of products of a lane's shifts, those of its part of the steps.
 template <typename Method, WarpShape16 shape>
-__device__ void multiply_shifts(const Cut16& cut, const Share<u16>& share, const StagedReference& reference,
-                                const Memory16& memory, const WarpPlace& place,
+__device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
+                                const StagedReference& reference, const Memory16& memory,
+                                const WarpPlace& place,
                                 LaneValues<shape, typename Method::Products::Product>& sums) {
   using Products = typename Method::Products;
   using Sums = typename Products::Sums;
   const FragmentLane at(thread_of_block() % warp_size);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
-  const int window_at = share.window.byte() / 2,
+  using Pair = typename Products::Pair;
+  const int window_at = share.window.byte() / static_cast<int>(sizeof(typename Products::Element)),
             aligned = window_at / Products::alignment * Products::alignment;
-  const int member_word = at.word * Products::elements_per_member / 2;
-  const Word* const first = memory.window + (place.first_row + at.parity) * window_stride + member_word +
+  const int member_pair = at.word * Products::elements_per_member / 2;
+  const Pair* const first = reinterpret_cast<const Pair*>(memory.window) +
+                            (place.first_row + at.parity) * window_stride + member_pair +
                             (place.first_column + aligned) / 2;
-  LaneStart16 lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
-                                               at.group / 2 + window_at - aligned);
+  LaneStart16<Pair> lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
+                                                     at.group / 2 + window_at - aligned);
   lane.window = first + 2 * at.group;
   lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
-  lane.reference += member_word;
+  lane.reference += member_pair;
 
   Sums of_tiles[shape.tiles + shape.tail];
   constexpr int step = Products::elements_per_step / 2;
@@ -354,25 +370,71 @@ __device__ void add_parts(const Cut16& cut, const WarpPlace& place, Product* sha
     for (int i = 0; i < count; ++i) sums[i] += of_place[((part - 1) * count + i) * warp_size];
 }
 
+/// What a block knows of a task.
+template <typename Method>
+struct Task16 {
+  const Frame& frame;
+  const Cut16& cut;
+  const ShareOf<Method>& share;
+  const Memory16& memory;
+  int window_stride, reference_stride;  ///< in pairs
+  int origin;
+  bool has_new_window;
+  typename Method::ReferenceSums* of_warps;
+
+  __device__ StagedReference reference() const {
+    return {share.reference.byte() / static_cast<int>(sizeof(typename Method::Products::Element)),
+            frame.reference.height, frame.reference.width};
+  }
+};
+
+/// What methods share whose windows have a StatisticsTable.
+template <typename Method>
+struct WithStatistics {
+  static constexpr bool keeps_window = true, keeps_tile = false;
+
+  /// Sums the reference, and turns what lies in shared memory into operands.
+  template <bool scored>
+  __device__ static void prepare(const Task16<Method>& task) {
+    const StagedReference reference = task.reference();
+    const ReferenceChunks chunks(task.cut.operand_chunks, reference);
+    const auto of_warp =
+        Method::template sum_reference<scored>(chunks, reference, task.reference_stride, task.memory);
+    if (const int thread = thread_of_block(); thread % warp_size == 0)
+      task.of_warps[thread / warp_size] = of_warp;
+    if constexpr (Method::converts) {
+      if (task.has_new_window) Method::convert_window(task.cut, task.memory, task.origin);
+      __syncthreads();
+      Method::convert_reference(task.cut, chunks, reference, task.reference_stride, task.memory,
+                                sum_of_warps(task.of_warps), task.origin);
+    }
+  }
+  template <WarpShape16 shape, typename Product>
+  __device__ static void score(const Task16<Method>& task, const StatisticsTable& statistics, Measure measure,
+                               const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
+                               LaneValues<shape, float>& scores) {
+    const int elements = task.frame.reference.height * task.frame.reference.width;
+    Method::visit_measure(measure, [&]<Measure measure> {
+      score_shifts<shape>(
+          typename Method::template Reference<measure>(elements, sum_of_warps(task.of_warps), task.origin),
+          task.share, shifts, statistics.columns, sums, scores);
+    });
+  }
+};
+
 /// Turns the sums of a share into scores, and these into what the launch writes.
 template <typename Method, WarpShape16 shape, Result16 result, typename Product>
-__device__ void finish_scores(const Frame& frame, const Share<u16>& share, const LaneShifts<shape>& shifts,
-                              const typename Method::ReferenceSums* of_warps,
-                              const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out,
-                              int origin, int statistics_columns, float* tile) {
+__device__ void finish_scores(const Task16<Method>& task, const StatisticsTable& statistics,
+                              const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
+                              const TensorOutput<Product>& out) {
   LaneValues<shape, float> scores;
 #pragma unroll
   for (float& score : scores) score = no_score;
-  if (shifts.owned)
-    Method::visit_measure(out.measure, [&]<Measure measure> {
-      score_shifts<shape>(typename Method::template Reference<measure>(
-                              frame.reference.height * frame.reference.width, sum_of_warps(of_warps), origin),
-                          share, shifts, statistics_columns, sums, scores);
-    });
+  if (shifts.owned) Method::template score<shape>(task, statistics, out.measure, shifts, sums, scores);
   if constexpr (result == Result16::peaks)
-    find_peak<shape>(frame, share, out, shifts, scores, tile);
+    find_peak<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
-    store_surface(frame, share, shifts, out.scores, [&](int i) {
+    store_surface(task.frame, task.share, shifts, out.scores, [&](int i) {
       const float score = fmaxf(clamped(scores[i], out.measure), undefined);
       return out.kind == ScoreKind::value ? value_of(score, out.measure) : score;
     });
@@ -387,9 +449,10 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   using Product = typename Method::Products::Product;
   constexpr WarpShape16 shape = Method::shapes[choice];
   constexpr bool scored = result != Result16::sums;
+  constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
   constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
   extern __shared__ uint4 shared[];
-  __shared__ Share<u16> upcoming[look_ahead], shares[2];
+  __shared__ ShareOf<Method> upcoming[look_ahead], shares[2];
   __shared__ typename Method::ReferenceSums of_warps[Method::most_warps];
   const Memory16 memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
@@ -397,47 +460,43 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   const int count = tasks.of_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
-      upcoming[i] = Share<u16>(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+      upcoming[i] = ShareOf<Method>(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+  };
+  const auto needs_window = [](int task, const ShareOf<Method>& share) {
+    return !Method::keeps_window || task == 0 || !share.continues_window;
   };
   const auto stage = [&](int task) {
-    const Share<u16> share = upcoming[task % look_ahead];
-    if (task == 0 || !share.continues_window)
-      share.stage_window(frame, cut.window_chunks, window_stride, memory.window);
-    share.stage_reference(frame, cut.reference_chunks, reference_stride, memory.staged);
+    const ShareOf<Method> share = upcoming[task % look_ahead];
+    if (needs_window(task, share))
+      share.stage_window(frame, cut.window_chunks, words_per_pair * window_stride, memory.window);
+    share.stage_reference(frame, cut.reference_chunks, words_per_pair * reference_stride, memory.staged);
     if (threadIdx.x == 0) shares[task % 2] = share;
   };
 
-  if constexpr (!Method::converts) clear_reference(cut.k.rows, reference_stride, memory.operands);
+  Method::clear(cut, reference_stride, memory);
   look_up(0);
   __syncthreads();
   stage(0);
   for (int task = 0; task < count; ++task) {
-    const Share<u16>& share = shares[task % 2];
+    const ShareOf<Method>& share = shares[task % 2];
+    const Task16<Method> of_task{
+        frame,   cut, share, memory, window_stride, reference_stride, origin, needs_window(task, share),
+        of_warps};
     wait_for_copies();
     __syncthreads();  // what the last task used is free now, too
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
-    const StagedReference reference{share.reference.byte() / 2, frame.reference.height,
-                                    frame.reference.width};
-    const ReferenceChunks chunks(cut.operand_chunks, reference);
-    const auto of_warp = Method::template sum_reference<scored>(chunks, reference, reference_stride, memory);
-    if (const int thread = thread_of_block(); thread % warp_size == 0) of_warps[thread / warp_size] = of_warp;
-    if constexpr (Method::converts) {
-      if (task == 0 || !share.continues_window) Method::convert_window(cut, memory, origin);
-      __syncthreads();
-      Method::convert_reference(cut, chunks, reference, reference_stride, memory, sum_of_warps(of_warps),
-                                origin);
-    }
+    Method::template prepare<scored>(of_task);
     __syncthreads();
     const WarpPlace place(cut, shape.rows());
     LaneValues<shape, Product> sums;
-    multiply_shifts<Method, shape>(cut, share, reference, memory, place, sums);
-    if (cut.parts > 1) add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile), sums);
+    multiply_shifts<Method, shape>(cut, share, of_task.reference(), memory, place, sums);
+    if (cut.parts > 1)
+      add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile + cut.exchange_at), sums);
     __syncthreads();
     if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
     if constexpr (scored)
-      finish_scores<Method, shape, result>(frame, share, shifts, of_warps, sums, out, origin,
-                                           statistics.columns, memory.tile);
+      finish_scores<Method, shape, result>(of_task, statistics, shifts, sums, out);
     else
       store_surface(frame, share, shifts, out.sums, [&](int i) { return sums[i]; });
   }
@@ -488,11 +547,13 @@ void launch_peaks16(const NccJob& job, Measure measure, Peak* peaks, Workspace& 
       });
 }
 
+/// peaks: all shifts of a pair are one block's.
+inline bool cut_fits(const NccJob& job, const Cut16& cut, bool peaks) {
+  return fits(cut) && (!peaks || (cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny()));
+}
 template <typename Method>
 bool scores_fit16(const NccJob& job, bool peaks) {
-  const Cut16 cut = choose_cut16<Method>(job, true);
-  const bool one_block_per_pair = cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny();
-  return fits(cut) && statistics_fit(job) && (!peaks || one_block_per_pair);
+  return statistics_fit(job) && cut_fits(job, choose_cut16<Method>(job, true), peaks);
 }
 
 }  // namespace dic::kernels

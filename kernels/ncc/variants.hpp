@@ -80,4 +80,12 @@ void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind
 void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                              StreamHandle stream);
 
+std::string refuses_f32_tensor(const NccJob& job);
+int f32_tensor_shared_bytes(const NccJob& job);
+bool f32_tensor_scores_fit(const NccJob& job, bool peaks);
+void launch_f32_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                              Workspace& workspace, StreamHandle stream);
+void launch_f32_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                             StreamHandle stream);
+
 }  // namespace dic::kernels

@@ -212,6 +212,16 @@ TEST_F(CudaCorrelator, f32) {
   check_all_measures<float>(c);
 }
 
+/// What cuda-f32-tensor may be off: rounding of operands, in the instruction and of the sums of its turns,
+/// for windows whose mean lies `offset` from that of all that was staged; and of the integers of which it
+/// makes variances, for elements up to `reach` from the mean.
+double split_bound(const Side& reference, double offset, double reach, double deviation) {
+  const double steps = ((reference.h + 4) / 4) * ((reference.w + 7) / 4), n = reference.h * reference.w;
+  return std::ldexp(
+      (35 + steps / 4) * std::hypot(1, offset / deviation) + 2 * std::max(n / 1024, 0.5) * reach / deviation,
+      -22);
+}
+
 void check_f32_scores(Correlator& correlator, Problem<float>& problem) {
   problem.variant = "cuda-f32-scores";
   check_surfaces(correlator, problem, Measure::zncc);
@@ -257,11 +267,13 @@ TEST_F(CudaCorrelator, black_areas_of_float_pictures) {
   const int width = problem.c.search.picture_w;
   for (std::size_t i = 0; i < problem.search.size(); ++i)
     if (i / width % 30 > 12 || i % width < 20) problem.search[i] = 0;
-  for (const char* variant : {"cuda-basic", "cuda-f32-scores"}) {
+  for (const char* variant : {"cuda-basic", "cuda-f32-scores", "cuda-f32-tensor"}) {
     problem.variant = variant;
+    problem.slack = problem.variant == "cuda-f32-tensor" ? split_bound(problem.c.reference, 1, 10, 1) : 0;
     check_surfaces(correlator, problem, Measure::zncc);
   }
   problem.variant = "cuda-basic";
+  problem.slack = 0;
   check_surfaces(correlator, problem, Measure::ncc);
 }
 TEST_F(CudaCorrelator, f64) {
@@ -412,6 +424,106 @@ TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
   }
 }
 
+void check_split(Correlator& correlator, Problem<float>& problem) {
+  problem.variant = "cuda-f32-tensor";
+  check_surfaces(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Measure::zncc);
+}
+TEST_F(CudaCorrelator, split_floats) {
+  Correlator correlator("cuda");
+  for (const Case& c : ncc_cases()) {
+    if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
+    if (c.reference.h * c.reference.w < 30) continue;  // deviations of a few elements may be anything
+    Problem<float> problem(c);
+    problem.variant = "cuda-f32-tensor";
+    if (!can_do(problem, Measure::zncc)) continue;
+    check_split(correlator, problem);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(CudaCorrelator, split_floats_of_all_shapes) {
+  Correlator correlator("cuda");
+  struct Size {
+    int h, w, ny, nx;
+  };
+  // The shapes that are compiled, with and without strides that they know, one block and several for a pair.
+  for (const auto& [h, w, ny, nx] : {Size{31, 31, 31, 31},
+                                     {32, 32, 33, 33},
+                                     {64, 64, 33, 33},
+                                     {61, 61, 63, 63},
+                                     {31, 33, 5, 5},
+                                     {21, 70, 7, 20},
+                                     {40, 101, 31, 32},
+                                     {30, 101, 33, 33},
+                                     {100, 40, 12, 65},
+                                     {15, 17, 41, 90}}) {
+    for (const int outside : {0, 9}) {
+      const int pairs = only_small_tests() ? 1 : 3;
+      Problem<float> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, pairs,
+                                       pairs, h, w, h + ny - 1, w + nx - 1,
+                                       Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
+      check_split(correlator, problem);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
+  Correlator correlator("cuda");
+  struct Content {
+    double base, contrast, slope;
+  };
+  for (const Content& content :
+       {Content{1e6, 10, 0}, Content{-1e6, 1, 0}, Content{1000, 30, 2}, Content{0, 1e-25, 0},
+        Content{3e-25, 1e-27, 0}, Content{0, 1e25, 0}, Content{-1e27, 1e25, 1e24}}) {
+    Problem<float> problem(make_case("base " + std::to_string(content.base), Form::one_to_one, 6, 6, 31, 31,
+                                     61, 61, Shifts::valid(31, 31, 61, 61), 9));
+    for (auto* pixels : {&problem.reference, &problem.search})
+      for (std::size_t i = 0; i < pixels->size(); ++i)
+        (*pixels)[i] = static_cast<float>(content.base + content.contrast * (*pixels)[i] +
+                                          content.slope * static_cast<double>(i % 37));
+    problem.slack = split_bound(problem.c.reference, 1, 5, 1);
+    check_split(correlator, problem);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_number) {
+  Correlator correlator("cuda");
+  Problem<float> problem(
+      make_case("flat", Form::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+  problem.variant = "cuda-f32-tensor";
+  const std::vector<float> contents = problem.search;
+  std::vector<Peak> peaks;
+  const auto expect_none = [&] {
+    correlator.peaks(problem.request(Measure::zncc), peaks);
+    for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
+  };
+  for (const float value : {0.0f, 0.1f, 1e6f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    std::fill(problem.search.begin(), problem.search.end(), value);
+    expect_none();
+  }
+  std::fill(problem.reference.begin(), problem.reference.end(), 0.1f);
+  problem.search = contents;
+  expect_none();
+}
+
+TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
+  Correlator correlator("cuda");
+  for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
+    Case c = make_case("beside", Form::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17));
+    for (int k = 0; k < 8; ++k) c.search.positions[k] = {0, 10 + k % 4, 3};
+    Problem<float> problem(c);
+    // A frame of it around all windows that begin in one column.
+    for (int y = 0; y < c.search.picture_h; ++y)
+      problem.search[static_cast<std::size_t>(y) * c.search.picture_w + 9] = value;
+    for (int y = 0; y < c.search.picture_h; ++y)
+      problem.search[static_cast<std::size_t>(y) * c.search.picture_w + 30] = value;
+    check_split(correlator, problem);
+  }
+}
+
 TEST_F(CudaCorrelator, halves_find_flat_windows) {
   Correlator correlator("cuda");
   Problem<std::uint16_t> problem(
@@ -539,6 +651,7 @@ void check_many_shifts(Correlator& correlator, const char* variant) {
       make_case("wide", Form::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
   problem.variant = variant;
   for (const Measure measure : scored) {
+    if (!can_do(problem, measure)) continue;
     check_surfaces(correlator, problem, measure);
     check_peaks(correlator, problem, measure);
   }
@@ -548,6 +661,7 @@ TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
   check_many_shifts<std::uint8_t>(correlator, "cuda-u8-tensor");
   check_many_shifts<std::uint8_t>(correlator, "cuda-basic");
   check_many_shifts<std::uint16_t>(correlator, "cuda-u16-tensor");
+  check_many_shifts<float>(correlator, "cuda-f32-tensor");
 }
 
 template <typename T>
@@ -769,7 +883,7 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 10000, 31, 15)), "cuda-u8-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 64, 2016)), "cuda-u8-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 300, 4)), "cuda-block-per-shift") << "sums need 64 bits";
-  EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-f32-scores");
+  EXPECT_EQ(variant(shape_of(ScalarType::f32, 10000, 31, 15)), "cuda-f32-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::f64, 1, 32, 32)), "cuda-warp-per-shift");
   EXPECT_EQ(variant(shape_of(ScalarType::i32, 10000, 31, 15)), "cuda-registers");
   const CorrelateShape large = shape_of(ScalarType::u8, 100, 201, 10);
@@ -802,17 +916,20 @@ TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
       << "sums need more than 32 bits";
 }
 
-TEST(CudaPlanner, takes_transforms_for_scores_of_floats_with_large_windows) {
-  const auto variant = [](int points, int h, int r) {
+TEST(CudaPlanner, takes_tensor_cores_for_scores_of_floats_while_shared_memory_lasts) {
+  const auto variant = [](int points, int h, int r, int compute_capability = 90) {
     return plan_correlation(shape_of(ScalarType::f32, points, h, r),
-                            {.backend = "cuda", .compute_capability = 90, .cufft = true})
+                            {.backend = "cuda", .compute_capability = compute_capability, .cufft = true})
         .variant;
   };
-  EXPECT_EQ(variant(10000, 48, 32), "cuda-f32-scores");
-  EXPECT_EQ(variant(10000, 64, 16), "cuda-f32-scores");
-  EXPECT_EQ(variant(10000, 64, 32), "cuda-fft");
-  EXPECT_EQ(variant(10000, 61, 31), "cuda-fft");
-  EXPECT_EQ(variant(10, 61, 31), "cuda-f32-scores") << "cuFFT is slow to start";
+  EXPECT_EQ(variant(1, 31, 15), "cuda-f32-tensor");
+  EXPECT_EQ(variant(10000, 64, 32), "cuda-f32-tensor");
+  EXPECT_EQ(variant(10000, 101, 15), "cuda-f32-tensor");
+  EXPECT_EQ(variant(10000, 201, 20), "cuda-fft");
+  EXPECT_EQ(variant(10000, 31, 15, 89), "cuda-f32-tensor");
+  EXPECT_EQ(variant(10000, 50, 28, 89), "cuda-f32-scores") << "99 KB of shared memory";
+  EXPECT_EQ(variant(10000, 61, 31, 89), "cuda-fft");
+  EXPECT_EQ(variant(10, 61, 31, 89), "cuda-f32-scores") << "cuFFT is slow to start";
 }
 
 TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {

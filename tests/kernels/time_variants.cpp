@@ -5,6 +5,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/device_timing.hpp"
@@ -98,6 +99,16 @@ std::vector<Shape> shapes() {
     all.push_back(valid(100000, h, r));
     all.push_back(on_grid(valid(100000, h, r), 5));
   }
+  for (const auto& [points, h, r] : {std::tuple{100000, 21, 2},
+                                     {100000, 31, 2},
+                                     {100000, 31, 4},
+                                     {1, 31, 15},
+                                     {10, 31, 15},
+                                     {100, 31, 15},
+                                     {1000, 31, 15},
+                                     {1, 61, 31},
+                                     {100, 61, 31}})
+    all.push_back(valid(points, h, r, ScalarType::f32));
   for (const int count : {1, 100}) all.push_back(templates(count, 64));
   all.push_back(valid(1, 64, 2016, ScalarType::f32));
   constexpr Batch batches[] = {{Form::one_to_one, 1, 1},

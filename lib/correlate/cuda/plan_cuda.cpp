@@ -89,6 +89,7 @@ constexpr Rule rules[]{
     {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
     {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
     {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
+    {"cuda-f32-tensor", "float pictures: scores from two half floats for each element on tensor cores"},
     {"cuda-f32-scores", "float pictures: scores from f32 products about the means", pays_f32_scores},
     {"cuda-fft-fused", "float sums: transforms that stay in shared memory", pays_transforms},
     {"cuda-fft-split", "float sums of large matrices: transforms", pays_transforms},

@@ -1,0 +1,173 @@
+#pragma once
+
+#include "common/launch.cuh"
+#include "ncc/scoring.cuh"
+#include "ncc/u8_shared.cuh"
+
+/// Sums over the windows under the reference for the shifts of a block, whose elements it has in shared
+/// memory: a warp walks down some rows of shifts. Elements are integers then, so that sums that slide stay
+/// exact, and whatever is added and taken out again leaves nothing behind.
+namespace dic::kernels {
+
+/// The largest integer of which n can be squared and summed: n sum(b b) - sum(b)^2 stays below 2^63. Half of
+/// that is what the elements are rounded by at most, in units of largest / integer.
+__device__ inline float largest_box_integer(int n) {
+  constexpr float exact_in_float = 0x1p22f;
+  return fminf(__fdividef(0x1p31f, n), exact_in_float) * (1 - 0x1p-19f);
+}
+
+struct BoxSum {
+  int sum;
+  std::uint64_t squares;
+};
+/// NaN without contrast.
+__device__ inline float inverse_root_of_variation(int n, const BoxSum& of) {
+  const auto variation = static_cast<std::int64_t>(n * of.squares - std::int64_t{of.sum} * of.sum);
+  return variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
+}
+
+constexpr int most_box_columns = 8 * warp_size;
+/// How a warp shares the columns of the window: `lanes` lanes have `columns` neighbours each; where that
+/// leaves lanes, they have other rows.
+struct BoxShape {
+  int columns, lanes;
+
+  __host__ __device__ constexpr int groups() const { return warp_size / lanes; }
+  /// Places of a row's prefix sums: an odd distance from lane to lane, so that they do not meet in banks.
+  __host__ __device__ constexpr int places() const { return lanes * (columns | 1) + 1; }
+  /// Words of shared memory of a warp.
+  __host__ __device__ constexpr int words() const { return round_up(3 * places() * groups(), 4); }
+};
+__host__ __device__ constexpr BoxShape box_shape(int columns) {
+  const int of_lane = (columns + warp_size - 1) / warp_size;
+  if (of_lane <= 2) return {4, 16};
+  return {of_lane <= 4 ? of_lane : 8, 32};
+}
+
+/// Sums over the columns left of a column, for those of a row and the one after, in shared memory.
+template <BoxShape shape>
+struct BoxPrefix {
+  std::uint64_t* squares;
+  int* sums;
+
+  __device__ BoxPrefix(float* of_warp, int group)
+      : squares(reinterpret_cast<std::uint64_t*>(of_warp) + group * shape.places()),
+        sums(reinterpret_cast<int*>(of_warp) + (2 * shape.groups() + group) * shape.places()) {}
+  __device__ static int at(int column) {
+    return shape.columns % 2 == 0 ? column + column / shape.columns : column;
+  }
+  __device__ void store(int column, const BoxSum& of) const {
+    squares[at(column)] = of.squares;
+    sums[at(column)] = of.sum;
+  }
+  /// Of `width` columns from `column` on.
+  __device__ BoxSum box(int column, int width) const {
+    const int left = at(column), right = at(column + width);
+    return {sums[right] - sums[left], squares[right] - squares[left]};
+  }
+};
+
+/// Elements in shared memory, from the one under the first shift's first element on, and the rows of shifts
+/// that are a warp's.
+struct Boxes {
+  const float* elements;
+  int stride, height, width;  ///< the last two: of the reference
+  int shifts_x, first_y, end_y;
+};
+
+/// Sums over the rows of the reference's height, of a lane's columns.
+template <BoxShape shape, typename ToInteger>
+struct ColumnBoxes {
+  int sums[shape.columns] = {};
+  std::uint64_t squares[shape.columns] = {};
+  const ToInteger& to_integer;
+
+  __device__ explicit ColumnBoxes(const ToInteger& conversion) : to_integer(conversion) {}
+  __device__ void add(const float* row) {
+#pragma unroll
+    for (int i = 0; i < shape.columns; ++i) {
+      const int integer = to_integer(row[i]);
+      sums[i] += integer;
+      squares[i] += std::int64_t{integer} * integer;
+    }
+  }
+  __device__ void exchange(const float* entering, const float* leaving) {
+#pragma unroll
+    for (int i = 0; i < shape.columns; ++i) {
+      const int in = to_integer(entering[i]), out = to_integer(leaving[i]);
+      sums[i] += in - out;
+      squares[i] += std::int64_t{in - out} * (in + out);
+    }
+  }
+  /// For whole warps.
+  __device__ void store(int lane, const BoxPrefix<shape>& prefix) const {
+    constexpr unsigned all = 0xffffffffu;
+    BoxSum total{0, 0};
+#pragma unroll
+    for (int i = 0; i < shape.columns; ++i) total.sum += sums[i], total.squares += squares[i];
+    BoxSum before = total;
+#pragma unroll
+    for (int distance = 1; distance < shape.lanes; distance *= 2) {
+      const BoxSum left{__shfl_up_sync(all, before.sum, distance, shape.lanes),
+                        __shfl_up_sync(all, before.squares, distance, shape.lanes)};
+      if (lane >= distance) before.sum += left.sum, before.squares += left.squares;
+    }
+    if (lane == shape.lanes - 1) prefix.store(shape.lanes * shape.columns, before);
+    before.sum -= total.sum, before.squares -= total.squares;
+#pragma unroll
+    for (int i = 0; i < shape.columns; ++i) {
+      prefix.store(shape.columns * lane + i, before);
+      before.sum += sums[i], before.squares += squares[i];
+    }
+  }
+};
+
+template <BoxShape shape, typename ToInteger>
+__device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integer, float* of_warp,
+                                   float* roots, int roots_stride) {
+  const int lane = threadIdx.x % shape.lanes, group = threadIdx.x % warp_size / shape.lanes;
+  const int rows = boxes.end_y - boxes.first_y;
+  if (rows <= 0) return;
+  // Where rows are not as many for each group, two groups have the same ones.
+  const int per_group = (rows + shape.groups() - 1) / shape.groups();
+  const int own_y = boxes.first_y + group * per_group, first_y = min(own_y, boxes.first_y + rows - per_group);
+  const BoxPrefix<shape> prefix(of_warp, group);
+  const float* entering = boxes.elements + first_y * boxes.stride + lane * shape.columns;
+  const float* leaving = entering;
+  ColumnBoxes<shape, ToInteger> of_columns(to_integer);
+#pragma unroll(shape.columns <= 4 ? 2 : 1)
+  for (int row = 0; row < boxes.height; ++row, entering += boxes.stride) of_columns.add(entering);
+  for (int y = 0; y < per_group; ++y) {
+    of_columns.store(lane, prefix);
+    __syncwarp();
+    float* const row = roots + (first_y + y) * roots_stride;
+    const int end_x = first_y + y >= own_y ? boxes.shifts_x : 0;
+#pragma unroll 1
+    for (int x = lane; x < end_x; x += shape.lanes)
+      row[x] = inverse_root_of_variation(boxes.height * boxes.width, prefix.box(x, boxes.width));
+    __syncwarp();
+    if (y + 1 < per_group) of_columns.exchange(entering, leaving);
+    entering += boxes.stride, leaving += boxes.stride;
+  }
+}
+
+/// Fills roots[y, x] of a warp's rows of shifts. columns: of the window that boxes lie in, at most
+/// most_box_columns; what rows hold after their elements does not count. shared: box_shape(columns).words()
+/// for each warp.
+template <typename ToInteger>
+__device__ void fill_inverse_roots(const Boxes& boxes, int columns, const ToInteger& to_integer,
+                                   float* shared, float* roots, int roots_stride) {
+  float* const of_warp = shared + threadIdx.x / warp_size * box_shape(columns).words();
+  switch (box_shape(columns).columns + box_shape(columns).lanes) {
+    case 4 + 16:
+      return fill_inverse_roots<BoxShape{4, 16}>(boxes, to_integer, of_warp, roots, roots_stride);
+    case 3 + 32:
+      return fill_inverse_roots<BoxShape{3, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+    case 4 + 32:
+      return fill_inverse_roots<BoxShape{4, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+    default:
+      return fill_inverse_roots<BoxShape{8, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+  }
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,330 @@
+#include <cuda_fp16.h>
+
+#include "ncc/box_sums.cuh"
+#include "ncc/split_products.cuh"
+#include "ncc/u16_tensor.cuh"
+#include "ncc/variants.hpp"
+
+namespace dic::kernels {
+namespace {
+
+/// Extrema and mean of elements. What is added up has been divided by their number: it does not overflow.
+struct Range {
+  float least, most, mean;
+
+  __device__ static Range none() { return {-undefined, undefined, 0}; }
+  __device__ void add(float element, float weight) {
+    least = fminf(least, element);
+    most = fmaxf(most, element);
+    mean = fmaf(element, weight, mean);
+  }
+  __device__ void add(const Range& other) {
+    least = fminf(least, other.least);
+    most = fmaxf(most, other.most);
+    mean += other.mean;
+  }
+  __device__ Range of_warp() const { return {-max_of_warp(-least), max_of_warp(most), warp_sum(mean)}; }
+};
+
+/// How the elements of a matrix become operands and integers: about their mean, by their range.
+struct Scale {
+  float mean, to_halves;  ///< a power of two: the largest operand is between 2^14 and 2^15
+  float to_integers;      ///< sums over n elements then stay exact, see box_sums.cuh
+
+  __device__ Scale(const Range& range, int n) : mean(range.mean) {
+    constexpr float least_range = 0x1p-100f;  // what is below counts as no contrast
+    const float reach = fmaxf(fmaxf(range.most - mean, mean - range.least), least_range);
+    to_halves = __uint_as_float(((127u + 14 + 127) << 23) - (__float_as_uint(reach) & 0x7f800000u));
+    to_integers = __fdividef(largest_box_integer(n), reach);
+  }
+  __device__ int integer(float element) const { return rounded((element - mean) * to_integers); }
+  __device__ float operand(float element, float further = 0) const {
+    return (element - mean - further) * to_halves;
+  }
+  /// Integers to an operand of 1.
+  __device__ float ratio() const {
+    const float inverse = __uint_as_float((254u << 23) - __float_as_uint(to_halves));
+    return to_integers * inverse;
+  }
+
+ private:
+  /// Of a number up to 2^22.
+  __device__ static int rounded(float number) {
+    constexpr float integers = 0x1.8p23f;
+    return __float_as_int(number + integers) - __float_as_int(integers);
+  }
+};
+
+/// Two elements as two pairs of halves, see SplitProducts.
+__device__ inline uint2 split(float first, float second) {
+  const __half2 high = __floats2half2_rn(first, second);
+  const __half2 low = __floats2half2_rn(first - __low2float(high), second - __high2float(high));
+  return {reinterpret_cast<const Word&>(high), reinterpret_cast<const Word&>(low)};
+}
+
+/// Columns or rows of elements that exist, of those that were staged.
+struct Existing {
+  int first, end;
+
+  __device__ bool holds(int i) const { return i >= first && i < end; }
+  __device__ int count() const { return max(end - first, 0); }
+};
+
+/// What a thread has of staged rows of floats: a column of chunks.
+class FloatChunks {
+ public:
+  __device__ FloatChunks(float* first, int stride, const Divisor& chunks, const Existing& rows,
+                         const Existing& columns)
+      : stride_(stride), rows_(rows), count_(max(rows.count() * columns.count(), 1)) {
+    const int thread = thread_of_block();
+    row_ = chunks.quotient(thread);
+    const int column = thread - row_ * chunks.divisor;
+    rows_at_once_ = chunks.quotient(blockDim.x);
+    first_ = first + 4 * column;
+    has_part_ = row_ < rows_at_once_;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) exists_[i] = columns.holds(4 * column + i);
+  }
+  /// body(element) for all that exist.
+  template <typename Body>
+  __device__ void visit(Body&& body) const {
+    visit_chunks(rows_.first, rows_.end, [&](const float4& chunk, int) {
+      const float elements[4]{chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (exists_[i]) body(elements[i]);
+    });
+  }
+  /// Of what the threads of this warp have.
+  __device__ Range range() const {
+    Range range = Range::none();
+    const float weight = __fdividef(1.0f, count_);
+    visit([&](float element) { range.add(element, weight); });
+    return range.of_warp();
+  }
+  /// What does not exist becomes zero.
+  template <bool of_window>
+  __device__ void convert(int rows, const Scale& scale, float further) const {
+    visit_chunks(0, rows, [&](float4& chunk, int row) {
+      const bool row_exists = rows_.holds(row);
+      const auto operand = [&](float element, int i) {
+        return row_exists && exists_[i] ? scale.operand(element, further) : 0.0f;
+      };
+      const uint2 left = split(operand(chunk.x, 0), operand(chunk.y, 1));
+      const uint2 right = split(operand(chunk.z, 2), operand(chunk.w, 3));
+      const uint4 in_turn{left.x, left.y, right.x, right.y};
+      const uint4 high_first{left.x, right.x, left.y, right.y}, low_first{left.y, right.y, left.x, right.x};
+      reinterpret_cast<uint4&>(chunk) = !of_window ? in_turn : row % 2 == 0 ? high_first : low_first;
+    });
+  }
+
+ private:
+  /// body(chunk, row).
+  template <typename Body>
+  __device__ void visit_chunks(int first_row, int end_row, Body&& body) const {
+    if (!has_part_) return;
+#pragma unroll 2
+    for (int row = first_row + row_; row < end_row; row += rows_at_once_)
+      body(reinterpret_cast<float4&>(first_[row * stride_]), row);
+  }
+
+  float* first_;
+  int stride_, row_, rows_at_once_;
+  Existing rows_;
+  int count_;
+  bool has_part_, exists_[4];
+};
+
+/// Pictures of floats as two half floats for each, for zncc. Elements of the window are multiplied less the
+/// mean of the whole window, those of the reference less theirs, so that their sum is no more than rounding
+/// and sums of products are covariances. What a score divides by comes from integers, see box_sums.cuh.
+struct SplitMethod {
+  static constexpr std::string_view name = "cuda-f32-tensor";
+  using Products = SplitProducts;
+  static constexpr bool keeps_window = false, keeps_tile = true;
+  static constexpr int most_warps = 16, most_tiles = 4;
+  static constexpr WarpShape16 shapes[]{WarpShape16{4, false, 34, 22}, WarpShape16{4, false, 64, 38},
+                                        WarpShape16{3, true, 34, 22},  WarpShape16{3, true, 50, 38},
+                                        WarpShape16{1, false},         WarpShape16{2, false},
+                                        WarpShape16{4, false},         WarpShape16{3, true}};
+  __host__ __device__ static constexpr int least_blocks(const WarpShape16&) { return 1; }
+
+  using Task = Task16<SplitMethod>;
+  /// What a warp finds.
+  struct ReferenceSums {
+    Range window, reference;
+    int sum;  ///< of the reference's integers
+    std::uint64_t squares;
+  };
+
+  /// Of a row, with zeros before and after it.
+  static int reference_pairs(int copied, int k_pairs, int /*width*/) {
+    return reference_pad / static_cast<int>(sizeof(Products::Pair)) + std::max(copied, k_pairs + 2);
+  }
+  /// The reference is read where it was copied to; box sums lie where sums are exchanged later.
+  static void lay_out(const NccJob& job, Cut16& cut) {
+    const int stride = 2 * cut.k.reference_stride;
+    const int box_words = box_shape(columns_of_boxes(cut, job.reference.width)).words();
+    cut.operand_chunks = cut.reference_chunks;
+    cut.staged_at = stride + reference_pad / 4;
+    cut.tile_at = (cut.k.rows + 1) * stride;
+    cut.tile_words = round_up(std::max(cut.tile_words, cut.exchange_at + cut.warps() * box_words), 4);
+    cut.window_at = cut.tile_at + cut.tile_words;
+  }
+  __host__ __device__ static int columns_of_boxes(const Cut16& cut, int width) {
+    return cut.columns() + width - 1;
+  }
+  static int origin(const NccJob&) { return 0; }
+  /// Zeros around the reference, and what products read of the window beyond its elements must be finite.
+  __device__ static void clear(const Cut16& cut, int, const Memory16& memory) {
+    clear_reference(0, cut.window_at + cut.window_words, memory.operands);
+  }
+
+  __device__ static LaneStart16<uint2> reference_of_lane(const Cut16& cut, const StagedReference& reference,
+                                                         const Memory16& memory, int row, int shift) {
+    const int at = reference_pad / 4 + reference.first - shift;
+    return {.reference =
+                reinterpret_cast<const uint2*>(memory.operands) + (1 + row) * cut.k.reference_stride + at / 2,
+            .bit_shift = 16 * (at % 2)};
+  }
+
+  template <bool>
+  __device__ static void prepare(const Task& task) {
+    find_ranges(task);
+    __syncthreads();
+    sum_reference(task);
+    sum_windows(task);
+    __syncthreads();
+    convert(task);
+  }
+
+  template <WarpShape16 shape>
+  __device__ static void score(const Task& task, const StatisticsTable&, Measure,
+                               const LaneShifts<shape>& shifts, const LaneValues<shape, float>& sums,
+                               LaneValues<shape, float>& scores) {
+    const Scale of_reference = scale(task, &ReferenceSums::reference);
+    const Scale of_window = scale(task, &ReferenceSums::window);
+    const int n = elements(task);
+    const float of_pair = static_cast<float>(n) * of_reference.ratio() * of_window.ratio() *
+                          inverse_root_of_variation(n, sums_of_reference(task));
+    const Defined rows{task.share.first_y, task.share.last_y}, columns{task.share.first_x, task.share.last_x};
+    shifts.visit([&](int i, int row, int column) {
+      const bool is_defined = rows.holds(row) && columns.holds(column);
+      scores[i] =
+          is_defined ? sums[i] * (of_pair * task.memory.tile[row * shape.tile_stride() + column]) : no_score;
+    });
+  }
+
+ private:
+  __device__ static int warps() { return static_cast<int>(blockDim.x) / warp_size; }
+  __device__ static int warp() { return thread_of_block() / warp_size; }
+  __device__ static bool is_first_lane() { return thread_of_block() % warp_size == 0; }
+  __device__ static int elements(const Task& task) {
+    return task.frame.reference.height * task.frame.reference.width;
+  }
+  __device__ static FloatChunks chunks_of_reference(const Task& task) {
+    const StagedReference reference = task.reference();
+    return {reinterpret_cast<float*>(task.memory.staged),
+            2 * task.reference_stride,
+            task.cut.operand_chunks,
+            {0, reference.height},
+            {reference.first, reference.first + reference.width}};
+  }
+  __device__ static int first_column(const Task& task) {
+    return task.share.window.byte() / static_cast<int>(sizeof(float));
+  }
+  __device__ static FloatChunks chunks_of_window(const Task& task) {
+    const auto& share = task.share;
+    const DeviceMatrices& reference = task.frame.reference;
+    const int first = first_column(task);
+    return {reinterpret_cast<float*>(task.memory.window),
+            2 * task.window_stride,
+            task.cut.window_chunks,
+            {share.first_y, share.last_y + reference.height},
+            {first + share.first_x, first + share.last_x + reference.width}};
+  }
+  __device__ static Scale scale(const Task& task, Range ReferenceSums::*of) {
+    Range range = Range::none();
+    for (int i = 0; i < warps(); ++i) range.add(task.of_warps[i].*of);
+    return {range, elements(task)};
+  }
+  __device__ static BoxSum sums_of_reference(const Task& task) {
+    BoxSum sums{0, 0};
+    for (int i = 0; i < warps(); ++i)
+      sums.sum += task.of_warps[i].sum, sums.squares += task.of_warps[i].squares;
+    return sums;
+  }
+
+  __device__ static void find_ranges(const Task& task) {
+    const Range window = chunks_of_window(task).range(), reference = chunks_of_reference(task).range();
+    if (is_first_lane()) task.of_warps[warp()].window = window, task.of_warps[warp()].reference = reference;
+  }
+  __device__ static void sum_reference(const Task& task) {
+    const Scale of_reference = scale(task, &ReferenceSums::reference);
+    BoxSum of_thread{0, 0};
+    chunks_of_reference(task).visit([&](float element) {
+      const int integer = of_reference.integer(element);
+      of_thread.sum += integer;
+      of_thread.squares += std::int64_t{integer} * integer;
+    });
+    const int sum = warp_sum(of_thread.sum);
+    const std::uint64_t squares = warp_sum(of_thread.squares);
+    if (is_first_lane()) task.of_warps[warp()].sum = sum, task.of_warps[warp()].squares = squares;
+  }
+  __device__ static void sum_windows(const Task& task) {
+    const Scale of_window = scale(task, &ReferenceSums::window);
+    const DeviceMatrices& reference = task.frame.reference;
+    const int rows = task.share.shifts_y, per_warp = (rows + warps() - 1) / warps();
+    const Boxes boxes{reinterpret_cast<const float*>(task.memory.window) + first_column(task),
+                      2 * task.window_stride,
+                      reference.height,
+                      reference.width,
+                      task.share.shifts_x,
+                      warp() * per_warp,
+                      min((warp() + 1) * per_warp, rows)};
+    fill_inverse_roots(
+        boxes, columns_of_boxes(task.cut, reference.width),
+        [=](float element) { return of_window.integer(element); }, task.memory.tile + task.cut.exchange_at,
+        task.memory.tile, task.cut.warp.tile_stride());
+  }
+  /// Takes the reference about its mean once more: the first one was rounded.
+  __device__ static void convert(const Task& task) {
+    const Scale of_reference = scale(task, &ReferenceSums::reference);
+    const float sum = static_cast<float>(sums_of_reference(task).sum);
+    const float further = __fdividef(sum, elements(task) * of_reference.to_integers);
+    const int h = task.frame.reference.height;
+    chunks_of_reference(task).convert<false>(h, of_reference, further);
+    chunks_of_window(task).convert<true>(h + task.share.shifts_y - 1, scale(task, &ReferenceSums::window), 0);
+  }
+};
+
+}  // namespace
+
+std::string refuses_f32_tensor(const NccJob& job) {
+  if (job.shifts.count() > 0 && !f32_tensor_scores_fit(job, false))
+    return "cuda-f32-tensor does references up to about 140x140.";
+  return {};
+}
+
+int f32_tensor_shared_bytes(const NccJob& job) { return choose_cut16<SplitMethod>(job, true).shared_bytes(); }
+
+bool f32_tensor_scores_fit(const NccJob& job, bool peaks) {
+  const Cut16 cut = choose_cut16<SplitMethod>(job, true);
+  return cut_fits(job, cut, peaks) &&
+         SplitMethod::columns_of_boxes(cut, job.reference.width) <= most_box_columns;
+}
+
+void launch_f32_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace&,
+                              StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  launch_tensor16<SplitMethod, Result16::scores>(
+      job, {}, {.measure = measure, .kind = kind, .scores = scores}, stream);
+}
+
+void launch_f32_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace&,
+                             StreamHandle stream) {
+  if (job.outputs() == 0) return;
+  launch_tensor16<SplitMethod, Result16::peaks>(job, {}, {.measure = measure, .peaks = peaks}, stream);
+}
+
+}  // namespace dic::kernels
