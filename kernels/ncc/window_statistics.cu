@@ -284,17 +284,19 @@ __device__ int band_of(const Frame& frame, int pair, int rows, int bands) {
   const MatrixPosition at = frame.search.positions[frame.window_of(pair)];
   return min(max((at.picture * frame.search.extent.height + at.y) / rows, 0), bands - 1);
 }
+constexpr int apart = PairOrder::counts_apart;
+
 /// Counts the pairs of every band. The order within one differs from run to run: results do not depend on it.
 __global__ void rank_pairs(const __grid_constant__ Frame frame, int rows, int* counts, int* ranks) {
   const int pair = blockIdx.x * blockDim.x + threadIdx.x;
-  if (pair < frame.pairs) ranks[pair] = atomicAdd(counts + band_of(frame, pair, rows, blockDim.x), 1);
+  if (pair < frame.pairs) ranks[pair] = atomicAdd(counts + apart * band_of(frame, pair, rows, blockDim.x), 1);
 }
 /// For blocks with a thread for each band.
 __global__ void order_pairs(const __grid_constant__ Frame frame, int rows, const int* counts,
                             const int* ranks, int* order) {
   __shared__ int before[1024], of_warps[warp_size];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  const int count = counts[threadIdx.x];
+  const int count = counts[apart * threadIdx.x];
   const int up_to = sum_of_lanes_up_to(count);
   if (lane == warp_size - 1) of_warps[warp] = up_to;
   __syncthreads();
@@ -345,9 +347,9 @@ PairOrder::PairOrder(const NccJob& job, const StatisticsTable& table) : pairs_(j
 const int* PairOrder::launch(const NccJob& job, int* memory, StreamHandle stream) const {
   const Frame frame = make_frame(job);
   int* const counts = memory;
-  int* const ranks = counts + bands;
+  int* const ranks = counts + bands * counts_apart;
   int* const order = ranks + pairs_;
-  fill(counts, 0, sizeof(int) * bands, stream);
+  fill(counts, 0, sizeof(int) * bands * counts_apart, stream);
   const unsigned blocks = grid_size(job.pairs, bands);
   rank_pairs<<<blocks, bands, 0, stream>>>(frame, rows_, counts, ranks);
   order_pairs<<<blocks, bands, 0, stream>>>(frame, rows_, counts, ranks, order);

@@ -62,7 +62,8 @@ class PairOrder {
 
   /// True where the table is larger than the cache, and windows may lie anywhere.
   bool pays() const { return pays_; }
-  std::size_t bytes() const { return pays_ ? sizeof(int) * (bands + 2 * pairs_) : 0; }
+  std::size_t bytes() const { return pays_ ? sizeof(int) * (bands * counts_apart + 2 * pairs_) : 0; }
+  static constexpr int counts_apart = 8;  ///< in different sectors of the cache, for atomics
   /// Queues it in memory of this size; returns where it is.
   const int* launch(const NccJob& job, int* memory, StreamHandle stream) const;
 
