@@ -104,25 +104,33 @@ __device__ Matrix<u8> bytes_of(const Matrix<T>& matrix) {
 }
 
 /// rows x words of a matrix from (y, x) on; elements that do not exist are zero. Global memory is read in
-/// aligned words that hold at least one existing element.
-__device__ inline void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
-                                   Word* shared) {
+/// aligned words that hold at least one existing element. at_once: rows whose loads are in flight; they take
+/// registers.
+template <int at_once = 1>
+__device__ void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
+                            Word* shared) {
   const Cells cells(words);
   for (int word = cells.column(); word < words; word += cells.columns_at_once()) {
     const int column = x + 4 * word;
     const int first = min(max(matrix.x0 - column, 0), 4), end = min(max(matrix.x1 - column, 0), 4);
     const Word mask = low_bytes(end) & ~low_bytes(first);
-    for (int row = cells.row(); row < rows; row += cells.rows_at_once()) {
-      Word value = 0;
-      if (mask != 0 && y + row >= matrix.y0 && y + row < matrix.y1) {
-        const auto address = reinterpret_cast<std::uintptr_t>(matrix.row(y + row) + column);
-        const int offset = static_cast<int>(address & 3);
-        const auto* aligned = reinterpret_cast<const Word*>(address - offset);
-        const Word low = __ldg(aligned + (offset + first) / 4);
-        const Word high = __ldg(aligned + (offset + end - 1) / 4);
-        value = __funnelshift_r(low, high, 8 * offset) & mask;
-      }
-      shared[row * stride + word] = value;
+    const bool exists = mask != 0 && matrix.y0 < matrix.y1;
+    const auto word_of = [&](int row) -> Word {
+      const int existing_row = min(max(row, matrix.y0), matrix.y1 - 1);
+      const auto address = reinterpret_cast<std::uintptr_t>(matrix.row(existing_row) + column);
+      const int offset = static_cast<int>(address & 3);
+      const auto* aligned = reinterpret_cast<const Word*>(address - offset);
+      const Word low = exists ? __ldg(aligned + (offset + first) / 4) : 0;
+      const Word high = exists ? __ldg(aligned + (offset + end - 1) / 4) : 0;
+      return row == existing_row ? __funnelshift_r(low, high, 8 * offset) & mask : 0;
+    };
+    for (int row = cells.row(); row < rows;) {
+      Word values[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) values[i] = word_of(y + row + i * cells.rows_at_once());
+#pragma unroll
+      for (int i = 0; i < at_once; ++i, row += cells.rows_at_once())
+        if (row < rows) shared[row * stride + word] = values[i];
     }
   }
 }

@@ -232,7 +232,7 @@ struct Share {
         copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
     } else {
       const auto matrix = load_matrix<u8>(frame.search, frame.window_of(pair));
-      stage_words(matrix, frame.dy_min + y, frame.dx_min + x, rows, (columns + 3) / 4, stride, shared);
+      stage_words<4>(matrix, frame.dy_min + y, frame.dx_min + x, rows, (columns + 3) / 4, stride, shared);
     }
   }
   /// Between zeros that are there.
@@ -244,7 +244,7 @@ struct Share {
                 shared + stride + reference_pad / static_cast<int>(sizeof(Word)), reference.byte() + w);
     } else {
       const auto matrix = load_matrix<u8>(frame.reference, frame.reference_of(pair));
-      stage_words(matrix, 0, -reference_pad, h, stride, stride, shared + stride);
+      stage_words<4>(matrix, 0, -reference_pad, h, stride, stride, shared + stride);
     }
   }
 };
