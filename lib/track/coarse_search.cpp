@@ -55,14 +55,17 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   return field;
 }
 
-CoarseLattice lattice_of(CoarseField field, int level, int width, int height, ImageView roi) {
+/// roi: empty where the box is all of it.
+CoarseLattice lattice_of(CoarseField field, int level, int width, int height, const Roi::Rect& box,
+                         ImageView roi) {
   std::vector<int> x, y;
   for (int j = 0; j < field.ny; ++j)
     for (int i = 0; i < field.nx; ++i) {
       x.push_back(field.x0 + i * field.spacing);
       y.push_back(field.y0 + j * field.spacing);
     }
-  SubsetShapes shapes(width, height, x, y, kRadius, roi);
+  SubsetShapes shapes =
+      roi.empty() ? SubsetShapes(box, x, y, kRadius) : SubsetShapes(width, height, x, y, kRadius, roi);
   std::vector<std::int64_t> searched;
   for (std::int64_t k = 0; k < shapes.size(); ++k)
     if (shapes.coverage(k) >= kMinCoverage) searched.push_back(k);
@@ -164,17 +167,13 @@ CoarseShift CoarseField::at(double x, double y) const {
   return valid() ? sample(*this, u.data(), v.data(), x, y) : CoarseShift{};
 }
 
-CoarseSearch::CoarseSearch(int width, int height, ImageView roi) : width_(width), height_(height) {
-  Roi::Rect box{0, 0, width, height};
-  Image whole_roi;
-  if (!roi.empty()) {
-    whole_roi = binary(roi);
-    box = bounding_box(whole_roi);
-  }
+CoarseSearch::CoarseSearch(int width, int height, ImageView roi)
+    : width_(width), height_(height), box_(roi.empty() ? Roi::Rect{0, 0, width, height} : bounding_box(roi)) {
   while (std::min(width, height) >> levels_ >= kSmallestSide &&
-         std::min(box.width, box.height) >> levels_ >= kSmallestRoi)
+         std::min(box_.width, box_.height) >> levels_ >= kSmallestRoi)
     ++levels_;
-  if (!roi.empty()) roi_ = pyramid(std::move(whole_roi), levels_);
+  // Masks of whole pictures take longer than the search.
+  if (!roi.empty() && !fills(roi, box_)) roi_ = pyramid(binary(roi), levels_);
   whole_.resize(levels_);
   finer_.resize(levels_);
 }
@@ -186,11 +185,20 @@ int CoarseSearch::most_top_nodes(int level) const {
 }
 bool CoarseSearch::may_search_whole(int level) const { return most_top_nodes(level) >= kMinTopNodes; }
 
+Roi::Rect CoarseSearch::box(int level) const {
+  if (!roi_.empty()) return bounding_box(roi_[level]);
+  const int x = box_.x >> level, y = box_.y >> level;
+  const int right = std::min((box_.x + box_.width - 1) >> level, (width_ >> level) - 1);
+  const int bottom = std::min((box_.y + box_.height - 1) >> level, (height_ >> level) - 1);
+  return {x, y, right - x + 1, bottom - y + 1};
+}
+
 const CoarseLattice& CoarseSearch::lattice(Lattices& known, int level, int most_nodes) {
   if (!known[level]) {
     const int width = width_ >> level, height = height_ >> level;
-    const Roi::Rect box = roi_.empty() ? Roi::Rect{0, 0, width, height} : bounding_box(roi_[level]);
-    known[level] = lattice_of(field_over(box, level, most_nodes), level, width, height, roi(level));
+    const Roi::Rect nodes_in = box(level);
+    known[level] =
+        lattice_of(field_over(nodes_in, level, most_nodes), level, width, height, nodes_in, roi(level));
   }
   return *known[level];
 }

@@ -55,7 +55,7 @@ class CoarseSearch {
 
   /// Of the pyramids, level 0 being the full size.
   int levels() const { return levels_; }
-  /// The ROI in a level, u8, inside where not zero; empty = everywhere.
+  /// The ROI in a level, u8, inside where not zero; empty where nodes lie in a rectangle anyway.
   ImageView roi(int level) const { return roi_.empty() ? ImageView{} : roi_[level].view(); }
   /// False where level 0 is never looked at: it is left to the points' own search.
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
@@ -71,10 +71,12 @@ class CoarseSearch {
   CoarseField find_top(PyramidSearch& search);
   CoarseField search_whole(PyramidSearch& search, int level);
   CoarseField search_finer(PyramidSearch& search, int level, const CoarseField& coarser);
+  Roi::Rect box(int level) const;
   const CoarseLattice& lattice(Lattices& known, int level, int most_nodes);
 
   int width_, height_, levels_ = 1;
-  std::vector<Image> roi_;  ///< by level; empty = everywhere
+  Roi::Rect box_;           ///< of the ROI
+  std::vector<Image> roi_;  ///< by level; empty where the ROI is a rectangle
   Lattices whole_, finer_;  ///< by level, as far as they were needed
 };
 

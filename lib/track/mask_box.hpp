@@ -24,4 +24,13 @@ inline Roi::Rect bounding_box(ImageView mask) {
   return {x0, y0, std::max(0, x1 - x0 + 1), std::max(0, y1 - y0 + 1)};
 }
 
+/// True where the mask is not zero anywhere in the rectangle.
+inline bool fills(ImageView mask, const Roi::Rect& rect) {
+  for (int y = rect.y; y < rect.y + rect.height; ++y) {
+    const std::uint8_t* row = mask.row<std::uint8_t>(y) + rect.x;
+    if (std::find(row, row + rect.width, 0) != row + rect.width) return false;
+  }
+  return true;
+}
+
 }  // namespace dic::track

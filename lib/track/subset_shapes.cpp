@@ -23,20 +23,33 @@ SubsetShape shrunk(SubsetShape s, int x, int y, const MaskCounts& roi) {
 
 SubsetShapes::SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
                            ImageView roi)
-    : width_(width), height_(height) {
-  points_.reserve(x.size());
+    : box_{0, 0, width, height} {
   std::optional<MaskCounts> counts;
   if (!roi.empty()) counts.emplace(roi);
+  add(x, y, radius, counts ? &*counts : nullptr);
+}
+
+SubsetShapes::SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius)
+    : box_(roi) {
+  add(x, y, radius, nullptr);
+}
+
+void SubsetShapes::add(std::span<const int> x, std::span<const int> y, int radius, const MaskCounts* roi) {
+  points_.reserve(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     Point point{x[i], y[i], 0, 0};
-    point.shape = index_of(shape_of(x[i], y[i], radius, counts ? &*counts : nullptr, point.coverage));
+    point.shape = index_of(shape_of(x[i], y[i], radius, roi, point.coverage));
     points_.push_back(point);
   }
 }
 
 SubsetShape SubsetShapes::shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const {
-  const int left = std::max(-radius, -x), right = std::min(radius, width_ - 1 - x);
-  const int top = std::max(-radius, -y), bottom = std::min(radius, height_ - 1 - y);
+  const int left = std::max(-radius, box_.x - x), right = std::min(radius, box_.x + box_.width - 1 - x);
+  const int top = std::max(-radius, box_.y - y), bottom = std::min(radius, box_.y + box_.height - 1 - y);
+  if (left > right || top > bottom) {
+    coverage = 0;
+    return {};
+  }
   SubsetShape shape{left, top, right - left + 1, bottom - top + 1, false};
   std::int64_t inside = shape.area();
   if (roi) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/mask_counts.hpp"
+#include "track/mask_box.hpp"
 
 namespace dic::track {
 
@@ -28,6 +29,8 @@ class SubsetShapes {
   /// x, y: subset centres inside the picture of width x height px. roi: u8, may be empty.
   SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
                ImageView roi);
+  /// The same with a ROI that is a rectangle inside the picture.
+  SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius);
 
   std::int64_t size() const { return std::ssize(points_); }
   /// Share of the subset's pixels inside picture and ROI, 0..1.
@@ -57,10 +60,11 @@ class SubsetShapes {
     float coverage;
   };
 
+  void add(std::span<const int> x, std::span<const int> y, int radius, const MaskCounts* roi);
   SubsetShape shape_of(int x, int y, int radius, const MaskCounts* roi, float& coverage) const;
   int index_of(const SubsetShape& shape);
 
-  int width_, height_;
+  Roi::Rect box_;  ///< of the pixels that subsets may have
   std::vector<SubsetShape> shapes_;
   std::map<SubsetShape, int> index_of_;
   std::vector<Point> points_;

@@ -79,6 +79,25 @@ TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
   }
 }
 
+TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
+  const std::vector<int> x = every_x(), y = every_y();
+  for (const Roi::Rect& rect : {Roi::Rect{0, 0, kWidth, kHeight}, {7, 3, 31, 40}, {50, 20, 4, 9}}) {
+    Image roi(kWidth, kHeight, ScalarType::u8);
+    for (int k = 0; k < kWidth * kHeight; ++k)
+      roi.row<std::uint8_t>(y[k])[x[k]] =
+          x[k] >= rect.x && x[k] < rect.x + rect.width && y[k] >= rect.y && y[k] < rect.y + rect.height;
+    ASSERT_TRUE(fills(roi, bounding_box(roi)));
+    const SubsetShapes got(rect, x, y, kRadius), want(kWidth, kHeight, x, y, kRadius, roi);
+    for (std::int64_t k = 0; k < want.size(); ++k) {
+      ASSERT_EQ(got.coverage(k), want.coverage(k));
+      if (want.coverage(k) == 0) continue;
+      ASSERT_EQ(got.shape(k), want.shape(k)) << "at " << x[k] << ", " << y[k];
+    }
+    roi.row<std::uint8_t>(rect.y + 1)[rect.x + 1] = 0;
+    EXPECT_FALSE(fills(roi, bounding_box(roi)));
+  }
+}
+
 TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
   const std::vector<int> x = every_x(), y = every_y();
   const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, random_roi(7));
@@ -127,6 +146,25 @@ class Oracle : public PyramidSearch {
                                                              v / lattice.field.reduction, 0.9f, false});
   }
 };
+
+TEST(CoarseSearch, HasNoMasksOfRectangles) {
+  Image roi(400, 300, ScalarType::u8);
+  for (int y = 20; y < 290; ++y) std::fill_n(roi.row<std::uint8_t>(y) + 30, 351, std::uint8_t{1});
+  CoarseSearch rectangle(400, 300, roi);
+  roi.row<std::uint8_t>(100)[100] = 0;
+  CoarseSearch holed(400, 300, roi);
+  Oracle oracle;
+  const CoarseField got = rectangle.run(oracle), want = holed.run(oracle);
+  EXPECT_TRUE(rectangle.roi(1).empty());
+  EXPECT_FALSE(holed.roi(1).empty());
+  EXPECT_EQ(rectangle.levels(), holed.levels());
+  EXPECT_EQ(got.x0, want.x0);
+  EXPECT_EQ(got.y0, want.y0);
+  EXPECT_EQ(got.nx, want.nx);
+  EXPECT_EQ(got.ny, want.ny);
+  EXPECT_EQ(got.u, want.u);
+  EXPECT_EQ(got.v, want.v);
+}
 
 TEST(CoarseSearch, FollowsPeaksThatLieOnTheBorder) {
   CoarseSearch search(400, 400, {});

@@ -62,10 +62,10 @@ CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, Coa
                                  const kernels::Stream& stream)
     : search_(source.picture.width, source.picture.height, roi), memory_(memory), roi_(search_.levels()) {
   memory_.pyramid.build(source, search_, stream);
-  if (roi.empty()) return;
   memory_.roi.resize(search_.levels());
   for (int level = search_.uses_full_size() ? 0 : 1; level < search_.levels(); ++level) {
     const ImageView on_host = search_.roi(level);
+    if (on_host.empty()) continue;
     const std::size_t bytes = on_host.row_bytes * on_host.height;
     roi_[level] = on_host;
     roi_[level].data = memory_.roi[level].reserve(bytes);
