@@ -478,12 +478,12 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   __syncthreads();
   stage(0);
   for (int task = 0; task < count; ++task) {
+    wait_for_copies();
+    __syncthreads();  // what the last task used is free now, too
     const ShareOf<Method>& share = shares[task % 2];
     const Task16<Method> of_task{
         frame,   cut, share, memory, window_stride, reference_stride, origin, needs_window(task, share),
         of_warps};
-    wait_for_copies();
-    __syncthreads();  // what the last task used is free now, too
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
     Method::template prepare<scored>(of_task);
     __syncthreads();
