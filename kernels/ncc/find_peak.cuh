@@ -50,10 +50,13 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
 
 /// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
 /// does not have are NaN. of_thread: every shift counts in one of a thread's columns. scale: of the scores.
-template <int count>
+/// one_warp: the block is known to have no more.
+template <bool one_warp = false, int count>
 __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
-  __syncthreads();
+  const int threads = one_warp ? warp_size : blockDim.x;
+  const auto of_block = [](const Best& of_warp) { return one_warp ? of_warp : best_of_warps(of_warp); };
+  wait_for_block<one_warp>();
   float highest = undefined;
 #pragma unroll
   for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
@@ -61,7 +64,7 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
   highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));
   Best best = Best::none();
   if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
-  best = best_of_warps(best);
+  best = of_block(best);
 
   const int peak_row = best.index >> 16, peak_column = best.index & 0xffff;
   const auto is_far = [](int from, int to) { return abs(from - to) > 2; };
@@ -71,14 +74,14 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
     if (is_far(other.column, peak_column)) second = fmaxf(second, other.score);
   const int first_column = max(min(peak_column - 2, frame.nx - 5), 0);
 #pragma unroll 1
-  for (int row = threadIdx.x; row < frame.ny; row += blockDim.x) {
+  for (int row = threadIdx.x; row < frame.ny; row += threads) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
     for (int i = 0; i < 5; ++i)
       second = fmaxf(second, tile[row * stride + min(first_column + i, frame.nx - 1)]);
   }
-  second = best_of_warps({max_of_warp(second), 0}).score;
-  if (threadIdx.x < warp_size)
+  second = of_block({max_of_warp(second), 0}).score;
+  if (one_warp || threadIdx.x < warp_size)
     store_peak(frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
                [&](int x, int y) { return tile[y * stride + x] * scale; });
 }

@@ -90,6 +90,15 @@ __device__ inline Best best_of_warp(const Best& best) {
 
 constexpr int most_warps_of_block = 8;
 
+/// For all threads of a block, which may be known to be one warp.
+template <bool one_warp>
+__device__ void wait_for_block() {
+  if constexpr (one_warp)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
 /// The best of the warps of a block, in every thread; all threads of a warp have its best.
 __device__ inline Best best_of_warps(Best best) {
   __shared__ Best of_warp[most_warps_of_block];

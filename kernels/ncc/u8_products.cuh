@@ -17,7 +17,9 @@
 ///
 /// A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
 /// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4:
-/// what a product needs stays in registers for the next one, and a step loads 2 words of the window.
+/// what a product needs stays in registers for the next one, and a step loads 2 words of the window. Where
+/// the words are odd in number, steps of the last one take 8 rows: lanes have a row 4 further down instead of
+/// the word beside.
 namespace dic::kernels {
 
 constexpr int columns_per_warp = 32;  ///< shifts along x
@@ -25,7 +27,7 @@ constexpr int rows_per_tile = 4;      ///< shifts along y of one product
 
 /// What lies in shared memory for the products.
 struct ProductLayout {
-  int rows = 0, words = 0;                      ///< extent of (p, q), rounded up to whole steps
+  int rows = 0, words = 0;                      ///< most of (p, q); rows in whole steps of 2 words
   int window_stride = 0, reference_stride = 0;  ///< words from row to row
 };
 
@@ -74,12 +76,12 @@ struct WindowColumn {
 };
 /// Walks down a lane's column of the reference, one step ahead.
 struct ReferenceColumn {
-  unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2
+  unsigned upper, lower, step;  ///< in bytes: rows 0 and 2
   int bit_shift;
   Word next[4];
 
-  __device__ ReferenceColumn(unsigned first, int stride, int shift)
-      : upper(first), lower(first + 8 * stride), four_rows(16 * stride), bit_shift(shift) {
+  __device__ ReferenceColumn(unsigned first, int stride, int rows_a_step, int shift)
+      : upper(first), lower(first + 8 * stride), step(4 * rows_a_step * stride), bit_shift(shift) {
     load_next();
   }
   __device__ void take(Word& b0, Word& b1) {
@@ -92,22 +94,22 @@ struct ReferenceColumn {
   __device__ void load_next() {
     next[0] = load(upper), next[1] = load(upper + 4);
     next[2] = load(lower), next[3] = load(lower + 4);
-    upper += four_rows;
-    lower += four_rows;
+    upper += step;
+    lower += step;
   }
 };
 
 /// The same for the tail: the lane's rows are 2 apart from the next lane's, and 16 from its own second one.
 struct TailColumn {
-  unsigned upper, lower, two_rows;  ///< in bytes
+  unsigned upper, lower, two_rows, step;  ///< in bytes
 
-  __device__ TailColumn(unsigned first, int stride)
-      : upper(first), lower(first + 64 * stride), two_rows(8 * stride) {}
+  __device__ TailColumn(unsigned first, int stride, int rows_a_step = 4)
+      : upper(first), lower(first + 64 * stride), two_rows(8 * stride), step(4 * rows_a_step * stride) {}
   __device__ void take(Word (&quad)[4]) {
     quad[0] = load(upper), quad[1] = load(lower);
     quad[2] = load(upper + two_rows), quad[3] = load(lower + two_rows);
-    upper += 2 * two_rows;
-    lower += 2 * two_rows;
+    upper += step;
+    lower += step;
   }
 };
 
@@ -117,6 +119,16 @@ struct TailColumn {
 struct LaneAddresses {
   unsigned window, tail, reference;
   int bit_shift;
+
+  __device__ LaneAddresses further(int words) const {
+    return {window + 4 * words, tail + 4 * words, reference + 4 * words, bit_shift};
+  }
+  /// Of steps of one word, where a lane's second word is 4 rows further down.
+  __device__ LaneAddresses of_one_word(int lane_word, int window_stride, int reference_stride) const {
+    const unsigned in_window = 4 * lane_word * (4 * window_stride - 1);
+    return {window + in_window, tail + in_window, reference + 4 * lane_word * (4 * reference_stride - 1),
+            bit_shift};
+  }
 };
 
 /// step(i) for i = 0, 1, .. tiles - 1, 0, 1, ..: as many times as there are steps, with i known at compile
@@ -134,35 +146,51 @@ __device__ void take_turns(int steps, Step&& step) {
   }
 }
 
-/// The k loop of one warp. Strides are those of the layout where they are known (the loads then need no
-/// arithmetic), or 0. The instruction wants its words in neighbouring registers: they stay where they are and
-/// the tiles turn.
-template <int tiles, bool has_tail, int known_window_stride = 0, int known_reference_stride = 0>
+/// The steps of `words` (2 or 1) words. The instruction wants its words in neighbouring registers: they stay
+/// where they are and the tiles turn.
+template <int words, int tiles, bool has_tail>
+__device__ void multiply_words(int rows, int window_stride, int reference_stride, Word runtime_zero,
+                               const LaneAddresses& start, Word (&sums)[tiles + has_tail][4]) {
+  constexpr int rows_a_step = 8 / words, quads_a_step = rows_a_step / rows_per_tile;
+  WindowColumn column(start.window, window_stride, runtime_zero);
+  ReferenceColumn patch(start.reference, reference_stride, rows_a_step, start.bit_shift);
+  [[maybe_unused]] TailColumn tail_column(start.tail, window_stride, rows_a_step);
+  Word quads[tiles][4];
+#pragma unroll
+  for (int t = 0; t < tiles; ++t) column.take(quads[t]);
+  const auto step = [&](int u) {
+    const int first = u * quads_a_step;
+    Word b0, b1;
+    patch.take(b0, b1);
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(first + t) % tiles], b0, b1);
+    if constexpr (has_tail) {
+      Word quad[4];
+      tail_column.take(quad);
+      multiply(sums[tiles], quad, b0, b1);
+    }
+#pragma unroll
+    for (int i = 0; i < quads_a_step; ++i) column.take(quads[(first + i) % tiles]);
+  };
+  take_turns<tiles>((rows + rows_a_step - 1) / rows_a_step, step);
+}
+
+/// The k loop of one warp, over k.words words, an even number where it does not take odd ones. Strides are
+/// those of the layout where they are known (the loads then need no arithmetic), or 0.
+template <int tiles, bool has_tail, bool takes_odd_words, int known_window_stride = 0,
+          int known_reference_stride = 0>
 __device__ void multiply_window(const ProductLayout& k, const LaneAddresses& start,
                                 Word (&sums)[tiles + has_tail][4]) {
   const int window_stride = known_window_stride > 0 ? known_window_stride : k.window_stride;
   const int reference_stride = known_reference_stride > 0 ? known_reference_stride : k.reference_stride;
-  for (int q = 0; q < 4 * k.words; q += 8) {
-    WindowColumn column(start.window + q, window_stride, k.rows % 4);
-    ReferenceColumn patch(start.reference + q, reference_stride, start.bit_shift);
-    [[maybe_unused]] TailColumn tail_column(start.tail + q, window_stride);
-    Word quads[tiles][4];
-#pragma unroll
-    for (int t = 0; t < tiles; ++t) column.take(quads[t]);
-    const auto step = [&](int u) {
-      Word b0, b1;
-      patch.take(b0, b1);
-#pragma unroll
-      for (int t = 0; t < tiles; ++t) multiply(sums[t], quads[(u + t) % tiles], b0, b1);
-      if constexpr (has_tail) {
-        Word quad[4];
-        tail_column.take(quad);
-        multiply(sums[tiles], quad, b0, b1);
-      }
-      column.take(quads[u]);
-    };
-    take_turns<tiles>(k.rows / 4, step);
-  }
+  const Word zero = k.rows % 4;
+  LaneAddresses at = start;
+  const unsigned last_word = start.reference + 4 * (k.words - 1);
+  for (; at.reference < last_word; at = at.further(2))
+    multiply_words<2, tiles, has_tail>(k.rows, window_stride, reference_stride, zero, at, sums);
+  if (!takes_odd_words || at.reference > last_word) return;
+  at = at.of_one_word(threadIdx.x % 2, window_stride, reference_stride);
+  multiply_words<1, tiles, has_tail>(k.rows, window_stride, reference_stride, zero, at, sums);
 }
 
 }  // namespace dic::kernels

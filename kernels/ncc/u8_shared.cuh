@@ -142,7 +142,7 @@ __device__ void copy_rows(const u8* source, int row_bytes, int rows, const Chunk
   if (!cells.has_part()) return;
   const int row_step = stride * static_cast<int>(sizeof(Word));
   const unsigned first = shared_address(shared) + cells.column * chunk_bytes, end = first + rows * row_step;
-  const std::int64_t source_step = cells.rows_at_once * row_bytes;
+  const int source_step = cells.rows_at_once * row_bytes;
   source += cells.row * row_bytes;
   constexpr int at_once = 4;
 #pragma unroll 1
@@ -151,7 +151,7 @@ __device__ void copy_rows(const u8* source, int row_bytes, int rows, const Chunk
     for (int i = 0; i < at_once; ++i) {
       if (target < end) copy(target, source);
       target += cells.rows_at_once * row_step;
-      source += source_step;
+      source = row_of(source, 1, source_step);
     }
   }
 }

@@ -42,11 +42,14 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
   if (threadIdx.x % warp_size == 0) of_warps[threadIdx.x / warp_size] = {sum, squares};
 }
 /// All of them.
-__device__ inline ReferenceSums sum_of_warps(const ReferenceSums* of_warps) {
+template <bool one_warp = false>
+__device__ ReferenceSums sum_of_warps(const ReferenceSums* of_warps) {
   ReferenceSums all = of_warps[0];
+  if constexpr (!one_warp) {
 #pragma unroll 1
-  for (int warp = 1; warp < static_cast<int>(blockDim.x) / warp_size; ++warp)
-    all.sum += of_warps[warp].sum, all.squares += of_warps[warp].squares;
+    for (int warp = 1; warp < static_cast<int>(blockDim.x) / warp_size; ++warp)
+      all.sum += of_warps[warp].sum, all.squares += of_warps[warp].squares;
+  }
   return all;
 }
 

@@ -38,6 +38,8 @@ struct WarpShape {
   int k_parts = 1;  ///< warps that share the k of their products
 
   bool operator==(const WarpShape&) const = default;
+  /// True for the only warp of its block, which waits for no other.
+  __host__ __device__ constexpr bool alone() const { return stride == small_stride; }
   __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
   /// Of these, those that are the warp's own: with a tail, those that the tail has too.
   __host__ __device__ constexpr int shifts_y() const { return tail ? warp_size + 1 : rows(); }
@@ -91,8 +93,10 @@ struct Cut {
 
   __host__ __device__ int columns() const { return warps_x * warp.columns(); }
   __host__ __device__ int rows() const { return warps_y * warp.shifts_y(); }
-  /// Rows -1 .. k.rows - 1. A step ahead loads 6 rows more, of the window, without using them.
-  __host__ __device__ int reference_words() const { return (k.rows + 1) * k.reference_stride; }
+  /// Rows -1 .. k.rows - 1, in whole steps of one word. A step ahead loads more, of the window, without using
+  /// it.
+  __host__ __device__ int reference_rows() const { return round_up(k.rows, 8) + 1; }
+  __host__ __device__ int reference_words() const { return reference_rows() * k.reference_stride; }
   int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (reference_words() + window_words); }
   int threads() const { return warps_x * warps_y * warp.k_parts * warp_size; }
 };
@@ -113,7 +117,7 @@ WarpShape with_stride(const Cut& cut, int reference_stride) {
     shape.stride = stride;
     shape.k_parts = shape.tail && stride == large_stride && cut.warps_x * cut.warps_y == 1 ? 2 : 1;
     if (cut.k.window_stride == stride && reference_stride <= shape.reference_stride() &&
-        cut.columns() <= shape.tile_stride() &&
+        cut.columns() <= shape.tile_stride() && (!shape.alone() || cut.warps_x * cut.warps_y == 1) &&
         std::ranges::find(warp_shapes, shape) != std::end(warp_shapes))
       return shape;
   }
@@ -125,7 +129,7 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   Cut cut;
   cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
   cut.k.rows = round_up(h + 1, 4);
-  cut.k.words = round_up(w + 3 + 3, 8) / 4;
+  cut.k.words = (w + 3 + 3 + 3) / 4;
   // The first word of a warp's last step, and what the copy of whole chunks writes.
   cut.window_chunks = Divisor(most_chunks(cut.columns() + w - 1));
   cut.reference_chunks = Divisor(most_chunks(w));
@@ -135,7 +139,8 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   cut.warp = with_stride(cut, reference_stride);
   cut.k.reference_stride = cut.warp.stride > 0 ? cut.warp.reference_stride() : reference_stride;
   const int rows = warps_y * cut.warp.rows();
-  cut.window_words = (cut.k.rows + rows + 2) * cut.k.window_stride;  // a step ahead loads 4 rows more
+  // A step of one word ahead loads 8 rows more.
+  cut.window_words = (round_up(cut.k.rows, 8) + rows + 6) * cut.k.window_stride;
   if (output == Result::peaks) cut.window_words = std::max(cut.window_words, rows * cut.warp.tile_stride());
   if (cut.warp.k_parts > 1) cut.window_words = std::max(cut.window_words, (cut.warp.rows() + 2) * warp_size);
   return cut;
@@ -317,7 +322,7 @@ struct LaneShifts {
 
   __device__ LaneShifts(int first_row_of_warp, int first_column, bool is_owned)
       : first_row(first_row_of_warp),
-        lane(static_cast<int>(threadIdx.x) % warp_size),
+        lane(static_cast<int>(threadIdx.x % warp_size)),
         column(first_column + lane),
         owned(is_owned) {}
   /// body(i, row, column) for those of the tail and the corner.
@@ -379,7 +384,8 @@ __device__ void score_shifts(const Reference<measure>& reference, const Share& s
   const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
   const WindowStatistics* at =
       row_of(share.statistics + of_x.nearest(shifts.column), shifts.first_row, row_bytes);
-  constexpr int at_once = 8;  // loads in flight
+  constexpr int at_once =
+      shape.tail ? 16 : shifts.in_tiles;  // loads in flight, as many as there are registers for
 #pragma unroll
   for (int first = 0; first < shifts.in_tiles; first += at_once) {
     WindowStatistics of_rows[at_once];
@@ -391,7 +397,7 @@ __device__ void score_shifts(const Reference<measure>& reference, const Share& s
 #pragma unroll
     for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
       scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
-    __syncwarp();  // the compiler would have all loads in flight, and other values leave their registers
+    __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
     scores[i] = no_score;
@@ -435,7 +441,7 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  find_peak(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair, scale);
+  find_peak<shape.alone()>(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair, scale);
 }
 
 /// Leaves the best of the block's scores, which are a part of the pair's.
@@ -497,6 +503,8 @@ __device__ Word multiply_corner(const Frame& frame, const Cut& cut, const Share&
 /// is found again for every task: it would cost registers.
 template <WarpShape shape>
 struct LaneWords {
+  /// With small windows the code for an odd word costs as much as it saves.
+  static constexpr bool takes_odd_words = shape.stride != small_stride;
   unsigned window, reference;  ///< addresses
   int first_column;            ///< of the warp
 
@@ -509,14 +517,17 @@ struct LaneWords {
     const int row = 1 + parity - group % 2;
     reference = kept(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
   }
-  /// Of the warp's part.
-  __device__ static ProductLayout layout(ProductLayout k) {
+  /// Of the warp's part: as many words as the reference of `width` touches, moved by up to 3 bytes and by
+  /// what the window does not begin with a word.
+  __device__ ProductLayout layout(ProductLayout k, const Share& share, int width) const {
     const int words = words_of_first_part(k);
-    k.words = has_first_part() ? words : k.words - words;
+    const int all = (width + 6 + (share.window.byte() + first_column) % 4) / 4;
+    k.words = shape.k_parts == 1 ? all : has_first_part() ? words : all - words;
+    if (!takes_odd_words) k.words = round_up(k.words, 2);
     return k;
   }
   __device__ LaneAddresses start(const Share& share, int window_stride) const {
-    const int group = static_cast<int>(kept(threadIdx.x)) % warp_size / 4, byte_shift = group / 2;
+    const int group = static_cast<int>(kept(threadIdx.x) % warp_size) / 4, byte_shift = group / 2;
     const int of_window = share.window.byte() + first_column;
     const int of_reference = reference_pad + share.reference.byte() - byte_shift - of_window % 4;
     const unsigned at = window + (of_window & ~3);
@@ -527,7 +538,7 @@ struct LaneWords {
  private:
   __device__ static bool has_first_part() { return shape.k_parts == 1 || kept(threadIdx.x) < warp_size; }
   __device__ static int words_of_first_part(const ProductLayout& k) {
-    return shape.k_parts == 1 ? k.words : round_up(k.words, 4) / 2;
+    return shape.k_parts == 1 ? k.words : (k.words + 1) / 4 * 2;
   }
 };
 
@@ -537,8 +548,9 @@ __device__ void multiply_shifts(const Frame& frame, const Cut& cut, const Share&
                                 const LaneShifts<shape>& shifts, const LaneWords<shape>& words,
                                 LaneValues<shape, Word>& sums) {
   Word of_tiles[shape.tiles + shape.tail][4] = {};
-  multiply_window<shape.tiles, shape.tail, shape.stride, shape.reference_stride()>(
-      words.layout(cut.k), words.start(share, cut.k.window_stride), of_tiles);
+  multiply_window<shape.tiles, shape.tail, LaneWords<shape>::takes_odd_words, shape.stride,
+                  shape.reference_stride()>(words.layout(cut.k, share, frame.reference.width),
+                                            words.start(share, cut.k.window_stride), of_tiles);
 #pragma unroll
   for (int i = 0; i < shifts.in_tiles; ++i) sums[i] = of_tiles[i / 4][i % 4];
   if constexpr (shape.tail) sums[shifts.in_tiles] = tail_of_lane(of_tiles[shape.tiles]);
@@ -575,7 +587,7 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
   if (shifts.owned)
     visit_measure(scoring.measure, [&]<Measure measure> {
       const Reference<measure> reference(frame.reference.height * frame.reference.width,
-                                         sum_of_warps(of_warps));
+                                         sum_of_warps<shape.alone()>(of_warps));
       scale = reference.scale;
       score_shifts<measure, shape>(reference, share, shifts, statistics_columns, 1 + cut.k.rows % 4, sums,
                                    scores);
@@ -609,7 +621,7 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
   const Memory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride() : cut.k.reference_stride;
-  const int warp = threadIdx.x / warp_size;
+  const int warp = shape.alone() ? 0 : threadIdx.x / warp_size;
   // The warp's place; of those that share k, the first has all shifts.
   const int warp_y = shape.k_parts > 1 ? 0 : cut.warps_x == 1 ? warp : warp / 2;
   const int warp_x = shape.k_parts > 1 ? 0 : warp - warp_y * cut.warps_x;
@@ -630,29 +642,29 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
     share.stage_reference(frame, of_reference, reference_stride, memory.reference);
   };
 
-  clear_reference(cut.k.rows, reference_stride, memory.reference);
+  clear_reference(cut.reference_rows() - 1, reference_stride, memory.reference);
   look_up(0);
-  __syncthreads();
+  wait_for_block<shape.alone()>();
   if (count > 0) stage(0);
   for (int task = 0; task < count; ++task) {
     const Share& share = shares[task % (2 * look_ahead)];
     wait_for_copies();
-    __syncthreads();
+    wait_for_block<shape.alone()>();
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
     sum_reference<output != Result::sums>(memory.reference + reference_stride + reference_pad / sizeof(Word),
                                           reference_stride, frame.reference.height, share.reference.byte(),
                                           cut.reference_chunks.divisor, of_warps);
-    __syncthreads();
+    wait_for_block<shape.alone()>();
     LaneValues<shape, Word> sums;
     multiply_shifts<shape>(frame, cut, share, memory, shifts, words, sums);
     if constexpr (shape.k_parts == 2) add_parts<shape>(memory.window, sums);
-    __syncthreads();
+    wait_for_block<shape.alone()>();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
     finish<shape, output>(frame, cut, share, shifts, of_warps, sums, scoring, statistics.columns,
                           tasks.list.parts != nullptr, memory.window);
     if (output == Result::peaks && task + 1 < count) {
-      __syncthreads();
+      wait_for_block<shape.alone()>();
       stage(task + 1);
     }
   }
