@@ -1,26 +1,68 @@
 #include "core/crew.hpp"
 
+#include <chrono>
 #include <thread>
 #include <utility>
 
 namespace dic {
+namespace {
+
+/// Waits awake until the condition holds, but not much longer than sleeping and waking would take.
+template <typename Condition>
+bool soon(const Condition& condition) {
+  constexpr std::chrono::microseconds patience(300);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace
+
+Crew::Crew(int size) : size_(size) {
+  for (int rank = 1; rank < size; ++rank) others_.emplace_back([this, rank] { serve(rank); });
+}
+
+Crew::~Crew() {
+  over_ = true;
+  ++runs_;
+  runs_.notify_all();
+  for (std::thread& other : others_) other.join();
+}
+
+void Crew::serve(int rank) {
+  for (unsigned seen = 0;; ++seen) {
+    if (!soon([&] { return runs_ != seen; })) runs_.wait(seen);
+    if (over_) return;
+    do_part(rank);
+    if (--working_ == 0) working_.notify_one();
+  }
+}
 
 void Crew::run(const std::function<void(int)>& body) {
+  body_ = &body;
   sums_[0] = sums_[1] = 0;
   meetings_ = 0;
   arrived_ = 0;
   failed_ = false;
   failure_ = nullptr;
-  // A thread that is done could take a second rank only before that one has started: ranks that meet cannot
-  // be done then, and ranks that do not meet need not run at once.
-  threads_.parallel_for(size_, 1, [&](std::int64_t rank, std::int64_t, int) {
-    try {
-      body(static_cast<int>(rank));
-    } catch (...) {
-      fail(std::current_exception());
-      rethrow_failure();
-    }
-  });
+  working_ = size_ - 1;
+  ++runs_;
+  runs_.notify_all();
+  do_part(0);
+  while (const int left = working_)
+    if (!soon([&] { return working_ == 0; })) working_.wait(left);
+  if (failed_) rethrow_failure();
+}
+
+void Crew::do_part(int rank) {
+  try {
+    (*body_)(rank);
+  } catch (...) {
+    fail(std::current_exception());
+  }
 }
 
 std::int64_t Crew::sum(std::int64_t own) {
