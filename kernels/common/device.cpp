@@ -230,6 +230,7 @@ Buffer<kind>& Buffer<kind>::operator=(Buffer&& other) noexcept {
 template <MemoryKind kind>
 void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
+  bytes = std::max(bytes, size_ + size_ / 4);    // what grows slowly does not grow often
   release(std::exchange(data_, nullptr), kind);  // first, so that old and new need not fit side by side
   size_ = 0;
   data_ = allocate(bytes, kind);
