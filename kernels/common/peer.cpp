@@ -5,17 +5,18 @@
 
 namespace dic::kernels {
 
-void allow_peer_access(int other) {
+bool allow_peer_access(int other) {
   int self = 0, possible = 0;
   check(cudaGetDevice(&self), "Reading the current device");
   check(cudaDeviceCanAccessPeer(&possible, self, other),
         "Asking for access to cuda:" + std::to_string(other));
-  if (!possible) return;
+  if (!possible) return false;
   const cudaError_t code = cudaDeviceEnablePeerAccess(other, 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled)
     cudaGetLastError();  // by another object of this process
   else
     check(code, "Access to cuda:" + std::to_string(other));
+  return true;
 }
 
 void copy_between(void* to, const void* from, std::size_t bytes, StreamHandle stream) {

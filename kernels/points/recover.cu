@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "points/points.cuh"
 
 namespace dic::kernels {
@@ -45,18 +47,35 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    accept(const RefineTask* tasks, const RefineResult* results, std::int64_t n, TrackedPoint* tracked,
-           std::uint8_t* fresh, std::int32_t* fresh_count) {
-  for_each_warp_of_points(PointRange{0, n}, [&](std::int32_t k, bool exists) {
-    const std::int32_t i = exists ? tasks[k].point : -1;
+    accept(const __grid_constant__ RefineTasks tasks, const RefineResult* results, TrackedPoint* tracked,
+           std::uint8_t* fresh) {
+  for_each_warp_of_points(PointRange{0, tasks.count()}, [&](std::int32_t k, bool exists) {
+    const RefineTask& task = tasks.first[k];
+    const std::int32_t i = exists ? task.point : -1;
     const bool taken = exists && track::replaces(results[k], tracked[i].result);
     TrackedPoint point;
-    if (taken) point = {tasks[k].u, tasks[k].v, results[k]};
+    if (taken) point = {task.u, task.v, results[k]};
     store_together(tracked, taken ? i : -1, point);
-    if (!taken || point.result.status != Status::ok) return;
-    fresh[i] = 1;
-    count_up(fresh_count);
+    if (taken && point.result.status == Status::ok) fresh[i] = 1;
   });
+}
+
+/// What up to two neighbours know, which is as many as a GPU mostly has.
+struct HeardAtOnce {
+  static constexpr int most = 2;
+  Heard from[most];
+};
+
+/// Word by word along the warps, as other GPUs send fastest. A row of blocks for each.
+__global__ void __launch_bounds__(point_threads)
+    hear(const __grid_constant__ HeardAtOnce all, TrackedPoint* tracked, std::uint8_t* fresh) {
+  const Heard& other = all.from[blockIdx.y];
+  const std::int64_t first = other.points.first, n = other.points.count();
+  constexpr std::int64_t words = sizeof(TrackedPoint) / sizeof(unsigned);
+  const auto* from = reinterpret_cast<const unsigned*>(other.tracked + first);
+  auto* to = reinterpret_cast<unsigned*>(tracked + first);
+  for_each_task(n * words, point_threads, threadIdx.x, [&](std::int64_t k) { to[k] = from[k]; });
+  for_each_point(other.points, [&](std::int32_t i) { fresh[i] = other.fresh[i]; });
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -94,15 +113,28 @@ void launch_select(const GridPoints& points, const TrackedPoint* tracked, const 
   check_launch(of_points("selecting starts", n));
 }
 
-void launch_accept(const GridPoints& points, const RefineTask* tasks, const RefineResult* results,
-                   std::int64_t n, TrackedPoint* tracked, std::uint8_t* fresh, std::int32_t* fresh_count,
-                   StreamHandle stream) {
-  clear(fresh_count, stream);
+void launch_accept(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
+                   TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream) {
   fill(fresh + points.own.first, 0, points.own.count(), stream);
-  if (n == 0) return;
-  accept<<<grid_size(n, point_threads), point_threads, 0, stream>>>(tasks, results, n, tracked, fresh,
-                                                                    fresh_count);
-  check_launch(of_points("accepting results", n));
+  if (tasks.most == 0) return;
+  accept<<<grid_size(tasks.most, point_threads), point_threads, 0, stream>>>(tasks, results, tracked, fresh);
+  check_launch(of_points("accepting results", tasks.most));
+}
+
+void launch_hear(std::span<const Heard> others, TrackedPoint* tracked, std::uint8_t* fresh,
+                 StreamHandle stream) {
+  for (; !others.empty(); others = others.subspan(std::min<std::size_t>(others.size(), HeardAtOnce::most))) {
+    HeardAtOnce all;
+    std::int64_t longest = 0;
+    const auto some = others.first(std::min<std::size_t>(others.size(), HeardAtOnce::most));
+    std::ranges::copy(some, all.from);
+    for (const Heard& other : some) longest = std::max(longest, other.points.count());
+    if (longest == 0) continue;
+    constexpr int points_of_block = 32;
+    const dim3 blocks(grid_size(longest, points_of_block), static_cast<unsigned>(some.size()));
+    hear<<<blocks, point_threads, 0, stream>>>(all, tracked, fresh);
+    check_launch(of_points("points of other GPUs", longest));
+  }
 }
 
 void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,

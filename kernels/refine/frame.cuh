@@ -18,16 +18,20 @@ __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_
 /// block has at once are side by side, and its warps find each other's pixels in the cache.
 struct TaskOrder {
   static constexpr int most_rows = 12, most_of_block = 128;
-  int columns = 1, rows = 1;  ///< of a strip
-  int of_block = 1;           ///< places that a block takes at once; every block does so equally often
-  std::int64_t places = 0;    ///< some have no task
+  int columns, rows;    ///< of a strip
+  int of_block;         ///< places that a block takes at once; every block does so equally often
+  std::int64_t places;  ///< some have no task
 
-  TaskOrder() = default;
-  TaskOrder(std::int64_t count, int points_in_a_row, std::int64_t blocks) {
-    if (points_in_a_row > 0 && count > points_in_a_row) columns = points_in_a_row, rows = most_rows;
-    places = multiples(count, std::int64_t{columns} * rows) * columns * rows;
-    const std::int64_t times = multiples(places, blocks * most_of_block);
-    of_block = static_cast<int>(multiples(places, blocks * times));
+  /// count: at least 1.
+  __device__ static TaskOrder of(std::int64_t count, int points_in_a_row, std::int64_t blocks) {
+    TaskOrder order{1, 1, 1, 0};
+    if (points_in_a_row > 0 && count > points_in_a_row)
+      order.columns = points_in_a_row, order.rows = most_rows;
+    const std::int64_t of_strip = std::int64_t{order.columns} * order.rows;
+    order.places = multiples(count, of_strip) * of_strip;
+    const std::int64_t times = multiples(order.places, blocks * most_of_block);
+    order.of_block = static_cast<int>(multiples(order.places, blocks * times));
+    return order;
   }
 
   __device__ std::int64_t task_at(std::int64_t place) const {
@@ -36,7 +40,7 @@ struct TaskOrder {
   }
 
  private:
-  static std::int64_t multiples(std::int64_t all, std::int64_t of) { return (all + of - 1) / of; }
+  __device__ static std::int64_t multiples(std::int64_t all, std::int64_t of) { return (all + of - 1) / of; }
 };
 
 struct RefineFrame {
@@ -44,11 +48,8 @@ struct RefineFrame {
   const CoefficientPair* coefficients;
   const PreparedSubset* subsets;
   const float* matrices;
-  const RefineTask* tasks;
+  RefineTasks tasks;
   RefineResult* results;
-  std::int64_t count;
-  int points_of_warp;  ///< at once
-  TaskOrder order;
   Deal deal;
   float tolerance, min_zncc;
   int max_iterations;

@@ -24,47 +24,69 @@ constexpr int least_blocks = blocks_per_multiprocessor;
 #endif
 
 /// The tasks of a block, in the order in which its lanes ask for them.
-class Queue {
- public:
-  /// All threads of the block.
-  __device__ Queue(int& taken, const RefineFrame& frame) : taken_(taken), frame_(frame) {
-    if (threadIdx.x == 0) taken = 0;
-    __syncthreads();
+struct Queue {
+  std::int64_t count;  ///< of all blocks
+  TaskOrder order;
+  int taken, unfinished;
+
+  /// By one thread of the block. tasks: at least 1.
+  __device__ void fill(const RefineFrame& frame, std::int64_t tasks) {
+    count = tasks;
+    order = TaskOrder::of(count, frame.reference.points_in_a_row, gridDim.x);
+    taken = unfinished = 0;
   }
-  /// The next task; beyond the count where there is none.
-  __device__ std::int64_t take() {
-    const TaskOrder& order = frame_.order;
+  /// The next task; no_task where there is none.
+  __device__ std::int32_t take() {
     for (;;) {
-      const int number = atomicAdd(&taken_, 1);
-      const std::int64_t tile = number / order.of_block * std::int64_t{gridDim.x} + blockIdx.x;
-      const std::int64_t place = tile * order.of_block + number % order.of_block;
-      if (place >= order.places) return frame_.count;
-      const std::int64_t task = order.task_at(place);
-      if (task < frame_.count) return task;
+      const std::int64_t at = place(atomicAdd(&taken, 1));
+      if (at >= order.places) return no_task;
+      const std::int64_t task = order.task_at(at);
+      if (task < count) return static_cast<std::int32_t>(task);
     }
+  }
+  /// How many the fast variant left. By all threads.
+  __device__ int count_unfinished(const RefineResult* results) {
+    int own = 0;
+    for (int number = static_cast<int>(threadIdx.x); place(number) < order.places;
+         number += static_cast<int>(blockDim.x)) {
+      const std::int64_t task = order.task_at(place(number));
+      own += task < count && results[task].status == kernels::unfinished;
+    }
+    if (own > 0) atomicAdd(&unfinished, own);
+    __syncthreads();
+    return unfinished;
   }
 
  private:
-  int& taken_;
-  const RefineFrame& frame_;
+  __device__ std::int64_t place(int number) const {
+    const std::int64_t tile = number / order.of_block * std::int64_t{gridDim.x} + blockIdx.x;
+    return tile * order.of_block + number % order.of_block;
+  }
 };
 
 template <int kDegree, int kOrder, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
   __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][most_points];
-  __shared__ int taken;
-  Queue queue(taken, frame);
+  __shared__ Queue queue;
+  const std::int64_t count = frame.tasks.count();
+  if (count == 0) return;
+  if (threadIdx.x == 0) queue.fill(frame, count);
+  __syncthreads();
+  const int waiting =
+      Variant::exact ? queue.count_unfinished(frame.results) : static_cast<int>(count / gridDim.x);
+  const int points_of_warp =
+      min(max(waiting / warps_of_block<kDegree>, 1), most_points);  // few: over all warps
   Progress<kOrder>* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
   if (lane < most_points) progress[lane].task = no_task;
   Point<kOrder, Variant> point(frame, progress[lane % most_points]);
-  const bool has_point = lane < frame.points_of_warp;
+  const bool has_point = lane < points_of_warp;
   for (;;) {
     for (bool ready = !has_point; !ready;) {
       if (!point.has_task()) {
-        const std::int64_t task = queue.take();
-        if (task >= frame.count) break;
-        point.begin(static_cast<std::int32_t>(task));
+        const std::int32_t task = queue.take();
+        if (task == no_task) break;
+        point.begin(task);
       }
       ready = point.has_task() && point.may_iterate();
     }
@@ -95,24 +117,18 @@ __global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_bloc
 
 // ---- launches ----
 
-/// Queues both variants; few tasks are spread over all warps.
+/// Queues both variants.
 template <int kDegree, int kOrder>
-void launch(RefineFrame frame, StreamHandle stream) {
+void launch(const RefineFrame& frame, StreamHandle stream) {
   int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
-  constexpr std::int64_t warps = warps_of_block<kDegree>;
-  const std::int64_t most_blocks = multiprocessors * blocks_per_multiprocessor;
-  const auto share = [&](std::int64_t workers, std::int64_t most) {
-    return static_cast<int>(std::clamp<std::int64_t>(frame.count / workers, 1, most));
-  };
-  frame.order = TaskOrder(frame.count, frame.reference.points_in_a_row, most_blocks);
-  frame.points_of_warp = share(most_blocks * warps, most_points);
-  const unsigned blocks =
-      std::min(grid_size(frame.order.places, frame.order.of_block), static_cast<unsigned>(most_blocks));
-  refine_sliding<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
-  refine_gathering<kDegree, kOrder><<<blocks, warps * warp_size, 0, stream>>>(frame);
+  constexpr int threads = warps_of_block<kDegree> * warp_size;
+  const auto blocks = static_cast<unsigned>(
+      std::min<std::int64_t>(frame.tasks.most, multiprocessors * blocks_per_multiprocessor));
+  refine_sliding<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
+  refine_gathering<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
 }
 
 template <int kDegree>
@@ -126,17 +142,14 @@ void launch_of_degree(const RefineFrame& frame, int order, StreamHandle stream) 
 
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
-                   const RefineTask* tasks, std::int64_t count, RefineResult* results, StreamHandle stream) {
-  if (count == 0) return;
+                   const RefineTasks& tasks, RefineResult* results, StreamHandle stream) {
+  if (tasks.most == 0) return;
   const RefineFrame frame{reference,
                           coefficients,
                           subsets,
                           matrices,
                           tasks,
                           results,
-                          count,
-                          0,
-                          {},
                           Deal(options.subset),
                           static_cast<float>(options.tolerance),
                           static_cast<float>(options.min_zncc),

@@ -214,7 +214,7 @@ class Point {
     return unfinished;
   }
 
-  __device__ const RefineTask& task() const { return frame_.tasks[p_.task]; }
+  __device__ const RefineTask& task() const { return frame_.tasks.first[p_.task]; }
   __device__ const PreparedSubset& subset() const { return frame_.subsets[p_.at.point]; }
   __device__ float radius() const { return static_cast<float>(frame_.deal.size / 2); }
   __device__ float residual_sd() const {

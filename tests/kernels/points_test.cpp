@@ -382,7 +382,6 @@ TEST_F(Points, accept_what_is_better) {
     }
     std::vector<TrackedPoint> want = s.tracked;
     std::vector<std::uint8_t> want_fresh(s.count(), 0);
-    int want_count = 0;
     for (std::size_t k = 0; k < tasks.size(); ++k) {
       TrackedPoint& known = want[tasks[k].point];
       const bool ok = results[k].status == Status::ok, was_ok = known.result.status == Status::ok;
@@ -390,18 +389,45 @@ TEST_F(Points, accept_what_is_better) {
       if (!taken) continue;
       known = {tasks[k].u, tasks[k].v, results[k]};
       want_fresh[tasks[k].point] = ok;
-      want_count += ok;
     }
     const DeviceArray<RefineTask> device_tasks(tasks, stream);
     const DeviceArray<RefineResult> device_results(results, stream);
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
     const DeviceArray<std::uint8_t> fresh(s.count(), stream);
-    const DeviceArray<std::int32_t> count(1, stream);
-    kernels::launch_accept(device.points, device_tasks.data(), device_results.data(), std::ssize(tasks),
-                           tracked.data(), fresh.data(), count.data(), stream.handle());
+    const DeviceArray<std::int32_t> listed(std::vector{static_cast<int>(tasks.size())}, stream);
+    kernels::launch_accept(device.points, {device_tasks.data(), s.count(), listed.data()},
+                           device_results.data(), tracked.data(), fresh.data(), stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
     EXPECT_EQ(fresh.values(stream), want_fresh);
-    EXPECT_EQ(count.value(stream), want_count);
+  });
+}
+
+/// Three others, who know a range of the points each.
+TEST_F(Points, what_others_know_is_taken_over) {
+  on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
+    std::vector<TrackedPoint> theirs = s.tracked;
+    for (TrackedPoint& point : theirs) point.u += 1 + s.integer(0, 9);
+    std::vector<std::uint8_t> fresh(s.count()), their_fresh(s.count());
+    for (std::uint8_t& one : their_fresh) one = s.chance(0.5);
+    const std::int64_t n = s.count();
+    const kernels::PointRange first{0, n / 5}, second{n / 2, n / 2 + n / 3};
+    std::vector<TrackedPoint> want = s.tracked;
+    std::vector<std::uint8_t> want_fresh = fresh;
+    for (const kernels::PointRange& range : {first, second, {n - n / 10, n}}) {
+      std::copy(theirs.begin() + range.first, theirs.begin() + range.last, want.begin() + range.first);
+      std::copy(their_fresh.begin() + range.first, their_fresh.begin() + range.last,
+                want_fresh.begin() + range.first);
+    }
+    const DeviceArray<TrackedPoint> device_theirs(theirs, stream);
+    const DeviceArray<std::uint8_t> device_their_fresh(their_fresh, stream);
+    const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
+    const DeviceArray<std::uint8_t> own_fresh(fresh, stream);
+    const kernels::Heard heard[] = {{device_theirs.data(), device_their_fresh.data(), first},
+                                    {device_theirs.data(), device_their_fresh.data(), second},
+                                    {device_theirs.data(), device_their_fresh.data(), {n - n / 10, n}}};
+    kernels::launch_hear(heard, tracked.data(), own_fresh.data(), stream.handle());
+    EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+    EXPECT_EQ(own_fresh.values(stream), want_fresh);
   });
 }
 

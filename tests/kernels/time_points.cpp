@@ -111,10 +111,9 @@ void time_recovery(const Frame& f) {
   });
   kernels::launch_select(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
                          f.first.count.data(), handle);
-  const std::int32_t n = f.first.count.value(f.stream);
   report(f.stream, "accept all", [&] {
-    kernels::launch_accept(points, f.tasks.data(), f.results.data(), n, f.scratch.data(), f.fresh.data(),
-                           f.first.count.data(), handle);
+    kernels::launch_accept(points, {f.tasks.data(), points.count, f.first.count.data()}, f.results.data(),
+                           f.scratch.data(), f.fresh.data(), handle);
   });
   report(f.stream, "front, none fresh", [&] {
     kernels::launch_front(points, f.tracked.data(), f.fresh.data(), f.tasks.data(), f.first.count.data(),

@@ -54,21 +54,18 @@ class DeviceResult final : public Result {
   std::shared_future<void> made_;
 };
 
-/// Queued work reads frames: their memory may be used again after what is queued at the end of the scope.
+/// Queued work of a GPU reads frames: their memory may be used again after what is queued at the end of the
+/// scope.
 class Reading {
  public:
-  explicit Reading(std::span<const Side> sides) : sides_(sides) {
-    for (const Side& side : sides_) {
-      side.reference.frame().hold(side.station.stream);
-      side.current.hold(side.station.stream);
-    }
+  explicit Reading(const Side& side) : side_(side) {
+    side.reference.frame().hold(side.station.stream);
+    side.current.hold(side.station.stream);
   }
   ~Reading() {
     try {
-      for (const Side& side : sides_) {
-        side.reference.frame().release_after(side.station.stream);
-        side.current.release_after(side.station.stream);
-      }
+      side_.reference.frame().release_after(side_.station.stream);
+      side_.current.release_after(side_.station.stream);
     } catch (const DeviceError&) {  // the device is lost, and said so before
     }
   }
@@ -76,7 +73,7 @@ class Reading {
   Reading& operator=(const Reading&) = delete;
 
  private:
-  std::span<const Side> sides_;
+  const Side& side_;
 };
 
 void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceField& field) {
@@ -119,6 +116,26 @@ void make_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
   bench.judged.record(bench.judging);
 }
 
+/// What a GPU has measured of a frame.
+struct OwnPoints {
+  std::shared_ptr<const ReferenceSide> reference;  ///< has them
+  const kernels::TrackedPoint* tracked;
+  kernels::PointRange own;
+  const kernels::Event* finished;
+};
+
+/// Queues copying the points of all GPUs to where the field is made.
+void gather(Workbench& bench, const std::vector<OwnPoints>& parts, const DeviceField& field) {
+  const kernels::DeviceScope scope(bench.lead().device.index);
+  auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(bench.points.size());
+  for (const auto& [reference, tracked, own, finished] : parts) {
+    finished->hold(bench.judging);
+    kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all),
+                          bench.judging.handle());
+  }
+  bench.gathered.record(bench.judging);
+}
+
 class CudaAnchor final : public Anchor {
  public:
   /// places: of the points, once what is judged by now was judged; null in the original reference. before:
@@ -149,10 +166,10 @@ class CudaAnchor final : public Anchor {
     auto field =
         std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
     const std::vector<Side> sides = sides_of(copies);
-    const Reading reading(sides);
     const bool follows = std::exchange(measured_before_, false);
     bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field->memory(), stop); });
-    gather(sides, *field);
+    bench_.gathering =
+        bench_.judge.tell([own = own_points(), bench = &bench_, field] { gather(*bench, own, *field); });
     std::future<void> made = bench_.judge.tell([bench = &bench_, reference = references_.front(), field] {
       make_field(*bench, *reference, *field);
     });
@@ -171,9 +188,12 @@ class CudaAnchor final : public Anchor {
   }
 
   void balance_shares() {
-    std::vector<double> seconds;
-    for (const auto& station : bench_.stations) seconds.push_back(station->work.take());
+    std::vector<double>& seconds = bench_.seconds;
+    seconds.resize(bench_.stations.size());
+    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += bench_.stations[i]->alone.seconds();
+    if (++bench_.frames % kFramesOfShares != 0) return;
     bench_.shares = shares_ = balanced(bench_.points, shares_, seconds);
+    seconds.clear();
   }
 
   /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
@@ -182,8 +202,9 @@ class CudaAnchor final : public Anchor {
     const Side& side = sides[rank];
     Station& station = side.station;
     const kernels::DeviceScope scope(station.device.index);
+    const Reading reading(side);
+    side.reference.begin_frame();
     side.reference.share(shares_[rank], known_points(bench_.points, shares_[rank]));
-    std::int64_t trackable = 0;
     const kernels::PointStart* starts = nullptr;
     const auto timed = [&](kernels::Stopwatch& watch, const auto& stage) {
       if (rank == 0) watch.start(station.stream);
@@ -191,12 +212,18 @@ class CudaAnchor final : public Anchor {
       if (rank == 0) watch.stop(station.stream);
     };
     if (rank == 0) watches.begun.mark(station.stream);
+    station.alone.start(station.stream);
     StartSearch search(bench_, side, follows, stop);
     PointRefinement refinement(bench_, sides, rank, stop);
-    timed(watches.search, [&] { starts = search.find(trackable); });
+    timed(watches.search, [&] { starts = search.find(); });
     timed(watches.refine, [&] {
-      bench_.gathered.hold(station.stream);
+      bench_.wait_until_gathered(station.stream);
       refinement.begin(starts);  // before it is known whether others lost many points: that is rare
+      station.alone.stop(station.stream);
+      if (search.without_many()) {
+        search.find_those_without();
+        refinement.begin(starts);
+      }
       if (search.lost_many()) {
         search.find_lost();
         refinement.begin(starts);
@@ -204,19 +231,15 @@ class CudaAnchor final : public Anchor {
       refinement.finish(starts);
     });
     station.finished.record(station.stream);
-    if (rank == 0) trackable_ = trackable;
+    if (rank == 0) trackable_ = search.trackable();
   }
 
-  /// Copies the points of all GPUs to where the field is made.
-  void gather(std::span<const Side> sides, const DeviceField& field) {
-    auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(bench_.points.size());
-    for (const Side& side : sides) {
-      const kernels::PointRange& own = side.reference.points().own;
-      side.station.finished.hold(bench_.judging);
-      kernels::copy_between(all + own.first, side.reference.tracked() + own.first, own.count() * sizeof(*all),
-                            bench_.judging.handle());
-    }
-    bench_.gathered.record(bench_.judging);
+  std::vector<OwnPoints> own_points() const {
+    std::vector<OwnPoints> all;
+    for (std::size_t i = 0; i < references_.size(); ++i)
+      all.push_back({references_[i], references_[i]->tracked(), references_[i]->points().own,
+                     &bench_.stations[i]->finished});
+    return all;
   }
 
   Workbench& bench_;

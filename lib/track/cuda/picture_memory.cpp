@@ -18,7 +18,7 @@ constexpr std::size_t kPlanesOfReference = sizeof(kernels::ReferencePixel) + siz
 std::size_t bytes_of_point(int order) {
   constexpr std::size_t fields = 2 * 64, lists = 64;
   return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
-         3 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
+         4 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
          sizeof(kernels::RefineResult) + 2 * sizeof(MatrixPosition) + sizeof(Peak) + fields + lists;
 }
 

@@ -12,7 +12,19 @@ namespace dic::track::cuda {
 /// once: that is what it waits for while a frame is measured.
 class PointLists {
  public:
-  enum Name { without, whole, cut, again_whole, again_cut, lost, tasks, fresh, names };
+  enum Name {
+    without,
+    whole,
+    cut,
+    again_whole,
+    again_cut,
+    once_more_whole,
+    once_more_cut,
+    lost,
+    tasks,
+    untried,
+    names
+  };
 
   /// Room for `points` in every list. Empties all.
   void reserve(std::int64_t points, const kernels::Stream& stream) {
@@ -27,11 +39,17 @@ class PointLists {
   }
   std::int32_t* count(Name name) const { return static_cast<std::int32_t*>(counts_.data()) + name; }
 
-  /// Waits for the lengths; `what` names the work before them in the message of an error.
-  void read(const kernels::Stream& stream, const std::string& what) {
+  /// Queues telling the host the lengths.
+  void tell(const kernels::Stream& stream) {
     kernels::launch_store_counts(count(Name{}), names, static_cast<std::int32_t*>(on_host_.data()),
                                  stream.handle());
-    stream.synchronize(what);
+    told_.record(stream);
+  }
+  /// Waits for the lengths that were told last; `what` names the work before them in the message of an error.
+  void wait(const std::string& what) const { told_.synchronize(what); }
+  void read(const kernels::Stream& stream, const std::string& what) {
+    tell(stream);
+    wait(what);
   }
   /// As read last.
   std::int64_t size(Name name) const { return static_cast<const std::int32_t*>(on_host_.data())[name]; }
@@ -40,6 +58,7 @@ class PointLists {
   std::int64_t points_ = 0;
   kernels::DeviceBuffer memory_, counts_;
   kernels::PinnedBuffer on_host_;
+  kernels::Event told_;
 };
 
 }  // namespace dic::track::cuda

@@ -12,9 +12,30 @@ namespace dic::track::cuda {
 using kernels::RefineResult;
 using kernels::RefineTask;
 
+namespace {
+
+std::uint8_t* fresh_of(const Station& station) { return static_cast<std::uint8_t*>(station.fresh.data()); }
+
+/// None: of no length.
+kernels::PointRange common(const kernels::PointRange& a, const kernels::PointRange& b) {
+  const std::int64_t first = std::max(a.first, b.first);
+  return {first, std::max(first, std::min(a.last, b.last))};
+}
+
+/// As kernels::launch_hear, where GPUs cannot read each other's memory.
+void copy(const kernels::Heard& other, kernels::TrackedPoint* tracked, std::uint8_t* fresh,
+          const kernels::Stream& stream) {
+  const std::int64_t first = other.points.first, n = other.points.count();
+  kernels::copy_between(tracked + first, other.tracked + first, n * sizeof(*tracked), stream.handle());
+  kernels::copy_between(fresh + first, other.fresh + first, n, stream.handle());
+}
+
+}  // namespace
+
 void PointRefinement::begin(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
   station_.tasks.reserve<RefineTask>(points.count);
+  station_.fresh.reserve<std::uint8_t>(points.count);
   kernels::launch_unrefined(points, starts, reference_.tracked(), stream_.handle());
   select(starts, kScoreLadder[0], std::numeric_limits<float>::infinity());
   refine();
@@ -22,89 +43,93 @@ void PointRefinement::begin(const kernels::PointStart* starts) {
 
 void PointRefinement::finish(const kernels::PointStart* starts) {
   const float* rung = std::begin(kScoreLadder);
-  recover();
-  while (true) {
-    select(starts, *std::rbegin(kScoreLadder), *rung);
-    if (total_tasks() == 0) break;  // most frames need no further rung
+  while (recover(starts, *rung)) {  // most frames need no further rung
     const float tried = *rung++;
     select(starts, *rung, tried);
     refine();
-    recover();
   }
   kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
                                    station_.bonds.reserve<Bonds>(reference_.points().count),
                                    stream_.handle());
 }
 
+RefineTask* PointRefinement::tasks() const { return static_cast<RefineTask*>(station_.tasks.data()); }
+std::uint8_t* PointRefinement::fresh() const { return fresh_of(station_); }
+
 /// Lists the points that are not measured and whose start scores from `least` to `below`.
-void PointRefinement::select(const kernels::PointStart* starts, float least, float below) {
+void PointRefinement::select(const kernels::PointStart* starts, float least, float below,
+                             PointLists::Name count) {
   kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
-                         bench_.options.refine.order, static_cast<RefineTask*>(station_.tasks.data()),
-                         station_.lists.count(PointLists::tasks), stream_.handle());
-  read_tasks();
+                         bench_.options.refine.order, tasks(), station_.lists.count(count), stream_.handle());
 }
 
-void PointRefinement::read_tasks() { station_.lists.read(stream_, "the refinement"); }
-
-/// Of all ranks.
-std::int64_t PointRefinement::total_tasks() {
-  return bench_.crew.sum(station_.lists.size(PointLists::tasks));
-}
-
-/// Goes on from what was measured, wave by wave.
-void PointRefinement::recover() {
-  for (int round = 0; round <= kMaxRounds; ++round) {
+/// Goes on from what was measured, wave by wave. Returns whether some points, of all ranks, have starts that
+/// were not tried, below `tried`. Waits only after some waves: a wave too many finds nothing to do.
+bool PointRefinement::recover(const kernels::PointStart* starts, float tried) {
+  constexpr int at_once = 2;  // the second finds nothing in most frames
+  const PointLists& lists = station_.lists;
+  for (int round = 0; round <= kMaxRounds;) {
     check_stop(stop_);
-    hear_from_others();
-    kernels::launch_front(reference_.points(), reference_.tracked(),
-                          static_cast<const std::uint8_t*>(station_.fresh.data()),
-                          static_cast<RefineTask*>(station_.tasks.data()),
-                          station_.lists.count(PointLists::tasks), stream_.handle());
-    read_tasks();
-    if (total_tasks() == 0) return;
-    refine();
+    for (int k = 0; k < at_once && round <= kMaxRounds; ++k, ++round) spread();
+    select(starts, *std::rbegin(kScoreLadder), tried, PointLists::untried);
+    station_.lists.read(stream_, "the refinement");
+    if (bench_.crew.sum(lists.size(PointLists::tasks)) == 0) break;
   }
+  return bench_.crew.sum(lists.size(PointLists::untried)) > 0;
+}
+
+/// A wave: refines the points beside those that are measured since the last one.
+void PointRefinement::spread() {
+  hear_from_others();
+  kernels::launch_front(reference_.points(), reference_.tracked(), fresh(), tasks(),
+                        station_.lists.count(PointLists::tasks), stream_.handle());
+  let_others_hear();
+  refine();
 }
 
 /// Does the tasks, and marks the points that are measured now.
 void PointRefinement::refine() {
   const auto& points = reference_.points();
-  const std::int64_t count = station_.lists.size(PointLists::tasks);
-  const auto* tasks = static_cast<const RefineTask*>(station_.tasks.data());
+  PointLists& lists = station_.lists;
   auto* results = station_.results.reserve<RefineResult>(points.count);
-  station_.work.start(stream_);
-  if (station_.bands)
-    station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), tasks, count,
-                           results, stream_);
-  else
+  const kernels::RefineTasks listed{tasks(), points.own.count(), lists.count(PointLists::tasks)};
+  if (station_.bands) {
+    lists.read(stream_, "the refinement");
+    station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), listed.first,
+                           lists.size(PointLists::tasks), results, stream_);
+  } else {
     kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets,
-                           reference_.matrices(), current_.coefficients, tasks, count, results,
-                           stream_.handle());
-  kernels::launch_accept(points, tasks, results, count, reference_.tracked(),
-                         station_.fresh.reserve<std::uint8_t>(points.count),
-                         station_.lists.count(PointLists::fresh), stream_.handle());
-  station_.work.stop(stream_);
+                           reference_.matrices(), current_.coefficients, listed, results, stream_.handle());
+  }
+  kernels::launch_accept(points, listed, results, reference_.tracked(), fresh(), stream_.handle());
 }
 
-/// Copies what is known now of points around the own ones. The others do not touch them before all ranks have
-/// read their tasks, which waits for these copies.
+/// Copies what is known now of points around the own ones.
 void PointRefinement::hear_from_others() {
+  if (sides_.size() == 1) return;
   station_.accepted.record(stream_);
   bench_.crew.meet();
-  const kernels::PointRange& known = reference_.points().known;
+  std::vector<kernels::Heard> heard;
   for (const Side& other : sides_) {
-    if (&other.station == &station_) continue;
-    const kernels::PointRange& theirs = other.reference.points().own;
-    const std::int64_t first = std::max(known.first, theirs.first), last = std::min(known.last, theirs.last);
-    if (first >= last) continue;
+    const kernels::PointRange points = common(reference_.points().known, other.reference.points().own);
+    if (&other.station == &station_ || points.count() == 0) continue;
     other.station.accepted.hold(stream_);
-    const auto copy = [&](auto* to, const auto* from) {
-      kernels::copy_between(to + first, from + first, (last - first) * sizeof(*to), stream_.handle());
-    };
-    copy(reference_.tracked(), other.reference.tracked());
-    copy(static_cast<std::uint8_t*>(station_.fresh.data()),
-         static_cast<const std::uint8_t*>(other.station.fresh.data()));
+    heard.push_back({other.reference.tracked(), fresh_of(other.station), points});
   }
+  if (station_.reads_others)
+    kernels::launch_hear(heard, reference_.tracked(), fresh(), stream_.handle());
+  else
+    for (const kernels::Heard& other : heard) copy(other, reference_.tracked(), fresh(), stream_);
+  station_.heard.record(stream_);
+}
+
+/// What is queued from now on may write what others know of the own points.
+void PointRefinement::let_others_hear() {
+  if (sides_.size() == 1) return;
+  bench_.crew.meet();
+  for (const Side& other : sides_)
+    if (common(other.reference.points().known, reference_.points().own).count() > 0)
+      other.station.heard.hold(stream_);
 }
 
 }  // namespace dic::track::cuda

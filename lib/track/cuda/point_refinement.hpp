@@ -22,16 +22,19 @@ class PointRefinement {
 
   /// Queues the refinement of the surest starts; waits for nobody else. May be begun anew with better ones.
   void begin(const kernels::PointStart* starts);
-  /// Writes the reference's tracked points. Queues it, but for the waits for the lengths of lists.
+  /// Writes the reference's tracked points. Queues it, but for a wait for the lengths of lists.
   void finish(const kernels::PointStart* starts);
 
  private:
-  void select(const kernels::PointStart* starts, float least, float below);
-  void read_tasks();
-  std::int64_t total_tasks();
-  void recover();
+  kernels::RefineTask* tasks() const;
+  std::uint8_t* fresh() const;
+  void select(const kernels::PointStart* starts, float least, float below,
+              PointLists::Name count = PointLists::tasks);
+  bool recover(const kernels::PointStart* starts, float tried);
+  void spread();
   void refine();
   void hear_from_others();
+  void let_others_hear();
 
   Workbench& bench_;
   std::span<const Side> sides_;

@@ -61,7 +61,7 @@ ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const D
   frame_->hold(stream);
   if (places) move(points, *places, stream);
   prepare(options, stream);
-  memory_->tracked.reserve<kernels::TrackedPoint>(points.size());
+  for (auto& tracked : memory_->tracked) tracked.reserve<kernels::TrackedPoint>(points.size());
   frame_->release_after(stream);
 }
 

@@ -42,12 +42,13 @@ class DevicePoints {
 
 /// Memory of what is known of an anchor before any frame is seen.
 struct ReferenceMemory {
-  kernels::DeviceBuffer pixels, rest, range, roi, centres, material, subsets, matrices, tracked;
+  kernels::DeviceBuffer pixels, rest, range, roi, centres, material, subsets, matrices;
+  kernels::DeviceBuffer tracked[2];  ///< of a frame, and of the frame before
   CoarseMemory coarse;
 };
 
 /// What is known of an anchor before any frame is seen.
-class ReferenceSide {
+class ReferenceSide : public std::enable_shared_from_this<ReferenceSide> {
  public:
   /// places: of the points, when the stream has come so far; null in the original reference. bands: null
   /// where the frame is there as a whole.
@@ -73,9 +74,15 @@ class ReferenceSide {
   const float* matrices() const { return static_cast<const float*>(memory_->matrices.data()); }
   /// Null where the points lie as in the original reference.
   const MaterialPoint* material() const { return material_; }
+  /// Of the frame that is measured, or was measured last.
   kernels::TrackedPoint* tracked() const {
-    return static_cast<kernels::TrackedPoint*>(memory_->tracked.data());
+    return static_cast<kernels::TrackedPoint*>(memory_->tracked[frame_of_tracked_].data());
   }
+  /// Of the frame before.
+  const kernels::TrackedPoint* tracked_before() const {
+    return static_cast<const kernels::TrackedPoint*>(memory_->tracked[1 - frame_of_tracked_].data());
+  }
+  void begin_frame() { frame_of_tracked_ = 1 - frame_of_tracked_; }
 
  private:
   void move(const DevicePoints& points, const PlacesMemory& places, const kernels::Stream& stream);
@@ -91,6 +98,7 @@ class ReferenceSide {
   kernels::GridPoints points_;
   kernels::RefineReference reference_;
   const MaterialPoint* material_ = nullptr;
+  int frame_of_tracked_ = 0;
 };
 
 }  // namespace dic::track::cuda

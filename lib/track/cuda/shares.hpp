@@ -14,8 +14,11 @@ namespace dic::track::cuda {
 /// The points of every GPU, one range after the other.
 using Shares = std::vector<kernels::PointRange>;
 
-/// Rows that may pass from one GPU to another between two frames.
+/// Rows that may pass from one GPU to another at once.
 inline constexpr int kLargestMove = 8;
+
+/// Frames between two such moves: one takes longer than another, and lists of own points can be kept.
+inline constexpr int kFramesOfShares = 4;
 
 /// GPUs, of `devices`, that are worth their steps for so many points.
 inline int ranks_for(std::int64_t points, int devices) {
@@ -44,8 +47,8 @@ inline kernels::PointRange known_points(const Points& points, const kernels::Poi
           first_of_row(points, row_of(own.last - 1) + reach + 1)};
 }
 
-/// Shares for the next frame, after GPUs took so many seconds for theirs: half the way to equal times, as far
-/// as rows may pass. Which GPU measures a point does not change the result.
+/// Shares for the next frames, after GPUs took so many seconds for theirs: half the way to equal times, as
+/// far as rows may pass. Which GPU measures a point does not change the result.
 inline Shares balanced(const Points& points, const Shares& shares, const std::vector<double>& seconds) {
   const auto idle = [](const kernels::PointRange& share) { return share.count() == 0; };
   if (std::ranges::any_of(shares, idle) || std::ranges::min(seconds) <= 0) return shares;

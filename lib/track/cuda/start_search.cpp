@@ -1,77 +1,120 @@
 #include "track/cuda/start_search.hpp"
 
-#include <utility>
-
 #include "track/steering.hpp"
 
 namespace dic::track::cuda {
 
 using kernels::PointStart;
 
-const PointStart* StartSearch::find(std::int64_t& trackable) {
-  PointLists& lists = station_.lists;
-  auto* starts = station_.starts.reserve<PointStart>(points_.count);
-  kernels::launch_starts_from_last(points_, measured_before_ ? side_.reference.tracked() : nullptr, starts,
-                                   lists[PointLists::without], stream_.handle());
-  kernels::launch_split(points_, nullptr, points_.count, radius_, lists[PointLists::whole],
-                        lists[PointLists::cut], stream_.handle());
-  read_lists();
-  trackable = total(PointLists::whole) + total(PointLists::cut);
-  const std::int64_t without = total(PointLists::without);
-  if (automatic() && many_lost(without, trackable)) start_from_coarse(PointLists::without, starts);
+const PointStart* StartSearch::find() {
+  auto* starts = start_from_last();
+  divide_own();
+  if (!measured_before_) {
+    read_lists();
+    if (automatic() && total(PointLists::without) > 0) start_from_coarse(PointLists::without, starts);
+  }
+  trackable_ = station_.lists.size(PointLists::whole) + station_.lists.size(PointLists::cut);
   search_from(starts);
-  if (automatic() && without < trackable) of_trackable_ = trackable;
   return starts;
 }
 
+PointStart* StartSearch::start_from_last() {
+  auto* starts = station_.starts.reserve<PointStart>(points_.count);
+  kernels::launch_starts_from_last(points_, measured_before_ ? side_.reference.tracked_before() : nullptr,
+                                   starts, station_.lists[PointLists::without], stream_.handle());
+  return starts;
+}
+
+/// Fills the lists `whole` and `cut`, unless they are those of a frame before.
+void StartSearch::divide_own() {
+  const kernels::PointRange& own = points_.own;
+  if (station_.divided.lock().get() == &side_.reference && station_.range_divided == own) return;
+  PointLists& lists = station_.lists;
+  kernels::launch_split(points_, nullptr, points_.count, radius_, lists[PointLists::whole],
+                        lists[PointLists::cut], stream_.handle());
+  read_lists();
+  station_.divided = side_.reference.weak_from_this();
+  station_.range_divided = own;
+}
+
+bool StartSearch::without_many() {
+  trackable_ = bench_.crew.sum(trackable_);
+  without_ = total(PointLists::without);
+  return automatic() && measured_before_ && many_lost(without_, trackable_);
+}
+
+void StartSearch::find_those_without() {
+  auto* starts = start_from_last();
+  start_from_coarse(PointLists::without, starts);
+  search_from(starts);
+}
+
 bool StartSearch::lost_many() {
-  return of_trackable_ > 0 && many_lost(total(PointLists::lost), of_trackable_);
+  station_.lists.wait("the search");
+  return automatic() && without_ < trackable_ && many_lost(total(PointLists::lost), trackable_);
 }
 
 /// Searches the lists `whole` and `cut` from where `starts` says and writes what was found there. In
-/// automatic range, peaks on the border of the searched rectangle are followed, and the list `lost` is known
+/// automatic range, peaks on the border of the searched rectangle are followed, and the list `lost` is told
 /// afterwards.
 void StartSearch::search_from(PointStart* starts) {
-  std::pair whole{PointLists::whole, PointLists::again_whole}, cut{PointLists::cut, PointLists::again_cut};
-  const PointLists& lists = station_.lists;
+  Step whole{PointLists::whole, PointLists::again_whole, PointLists::once_more_whole, false};
+  Step cut{PointLists::cut, PointLists::again_cut, PointLists::once_more_cut, true};
+  PointLists& lists = station_.lists;
   for (int step = 0; step <= kAutoSteps; ++step) {
     check_stop(stop_);
-    station_.work.start(stream_);
-    search_list(whole.first, whole.second, false, starts);
-    search_list(cut.first, cut.second, true, starts);
-    station_.work.stop(stream_);
+    search_lists(whole, cut, starts);
     if (!automatic()) return;
-    kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
     read_lists();
-    std::swap(whole.first, whole.second);
-    std::swap(cut.first, cut.second);
-    if (lists.size(whole.first) + lists.size(cut.first) == 0) return;  // the others' peaks are theirs
+    whole.advance();
+    cut.advance();
+    if (lists.size(whole.from) + lists.size(cut.from) == 0) break;  // the others' peaks are theirs
   }
+  kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
+  lists.tell(stream_);
 }
 
-void StartSearch::search_list(PointLists::Name which, PointLists::Name again, bool cut, PointStart* starts) {
-  const std::int64_t n = station_.lists.size(which);
-  const std::int32_t* list = station_.lists[which].points;
+/// Searches whole and cut subsets, side by side: those that are cut are few, and take several launches. In
+/// bands, which are one after the other in the same memory, so are they.
+void StartSearch::search_lists(const Step& whole, const Step& cut, PointStart* starts) {
+  const bool beside = !station_.bands && station_.lists.size(cut.from) > 0;
+  if (beside) {
+    station_.placed.record(stream_);
+    station_.placed.hold(station_.beside);
+  }
+  search_list(cut, starts, beside ? station_.beside : stream_);
+  search_list(whole, starts, stream_);
+  if (!beside) return;
+  station_.searched.record(station_.beside);
+  station_.searched.hold(stream_);
+}
+
+void StartSearch::search_list(const Step& step, PointStart* starts, const kernels::Stream& stream) {
+  PointLists& lists = station_.lists;
+  const std::int64_t n = lists.size(step.from), first = step.cut ? points_.count - n : 0;
+  const std::int32_t* list = lists[step.from].points;
   const int range = automatic() ? kAutoRange : bench_.options.search;
-  auto* references = station_.references.reserve<MatrixPosition>(points_.count);
-  auto* windows = station_.windows.reserve<MatrixPosition>(points_.count);
-  auto* peaks = station_.peaks.reserve<Peak>(points_.count);
+  auto* references = station_.references.reserve<MatrixPosition>(points_.count) + first;
+  auto* windows = station_.windows.reserve<MatrixPosition>(points_.count) + first;
+  auto* peaks = station_.peaks.reserve<Peak>(points_.count) + first;
   kernels::launch_place_windows(points_, list, n, radius_, range, starts, references, windows,
-                                stream_.handle());
+                                stream.handle());
   if (n > 0)
-    station_.variants.insert(find_peaks({references, windows, n, 2 * radius_ + 1, range}, cut, peaks));
-  kernels::launch_take_peaks(list, n, peaks, range, automatic(), starts, station_.lists[again],
-                             stream_.handle());
+    station_.variants.insert(
+        find_peaks({references, windows, n, 2 * radius_ + 1, range}, step.cut, peaks, stream));
+  kernels::launch_take_peaks(list, n, peaks, range, automatic(), starts, lists[step.again], stream.handle());
 }
 
 /// Returns the variant that ran.
-std::string StartSearch::find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks) {
+std::string StartSearch::find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks,
+                                    const kernels::Stream& stream) {
   const ReferenceSide& reference = side_.reference;
   if (station_.bands)
     return station_.bands->search(station_.search, reference.banded(), side_.current, windows, cut, peaks,
-                                  stream_);
-  return station_.search.peaks({reference.frame().picture, side_.current.picture, reference.roi(), cut},
-                               windows, peaks, stream_);
+                                  stream);
+  SubsetSearch& search = cut ? station_.search_of_cut : station_.search;
+  return search.peaks({reference.frame().picture, side_.current.picture, reference.roi(), cut}, windows,
+                      peaks, stream);
 }
 
 void StartSearch::start_from_coarse(PointLists::Name which, PointStart* starts) {
@@ -105,9 +148,10 @@ void StartSearch::find_lost() {
   kernels::launch_starts_from_last(points_, nullptr, retry, lists[PointLists::without], stream);
   read_lists();
   // Where most are lost, the others may have been recognized by chance.
-  const bool all = most_lost(total(PointLists::lost), of_trackable_);
+  const bool all = most_lost(total(PointLists::lost), trackable_);
   const PointLists::Name again = all ? PointLists::without : PointLists::lost;
   start_from_coarse(again, retry);
+  station_.divided.reset();
   kernels::launch_split(points_, lists[again].points, lists.size(again), radius_, lists[PointLists::whole],
                         lists[PointLists::cut], stream);
   read_lists();

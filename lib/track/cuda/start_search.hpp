@@ -2,6 +2,7 @@
 
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "track/cuda/side.hpp"
 
@@ -11,7 +12,7 @@ namespace dic::track::cuda {
 /// StartSearch. A rank of the crew does it for its own points.
 class StartSearch {
  public:
-  /// measured_before: the reference's tracked points are those of the frame before.
+  /// measured_before: the frame before was measured from the same reference.
   StartSearch(Workbench& bench, const Side& side, bool measured_before, const std::stop_token& stop)
       : bench_(bench),
         side_(side),
@@ -22,22 +23,41 @@ class StartSearch {
         stop_(stop),
         radius_(bench.options.refine.subset / 2) {}
 
-  /// Queues it, but for the waits for the lengths of lists. Returns the starts; `trackable` is how many
-  /// points all ranks look for.
-  const kernels::PointStart* find(std::int64_t& trackable);
-  /// Has the motion since the last frame been too large to follow? Waits until all ranks have searched.
+  /// Queues it, but for the waits for the lengths of lists. Returns the starts.
+  const kernels::PointStart* find();
+  /// Were too many points begun from nothing? Waits until all ranks have searched.
+  bool without_many();
+  /// Begins these, and then all, anew.
+  void find_those_without();
+  /// Has the motion since the last frame been too large to follow? To be asked afterwards.
   bool lost_many();
   /// Searches for the lost points in another way. Better starts take the place of those that were found.
   void find_lost();
+  /// Points that all ranks look for; known when without_many was asked.
+  std::int64_t trackable() const { return trackable_; }
 
  private:
+  /// The points that are searched, and which of them must be searched again.
+  struct Step {
+    PointLists::Name from, again, spare;
+    bool cut;  ///< by the border or the ROI
+
+    void advance() {
+      from = again;
+      std::swap(again, spare);
+    }
+  };
+
   bool automatic() const { return bench_.options.search < 0; }
   void read_lists() { station_.lists.read(stream_, "the search"); }
   /// Of all ranks, as read last.
   std::int64_t total(PointLists::Name list) { return bench_.crew.sum(station_.lists.size(list)); }
+  kernels::PointStart* start_from_last();
+  void divide_own();
   void search_from(kernels::PointStart* starts);
-  void search_list(PointLists::Name which, PointLists::Name again, bool cut, kernels::PointStart* starts);
-  std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks);
+  void search_lists(const Step& whole, const Step& cut, kernels::PointStart* starts);
+  void search_list(const Step& step, kernels::PointStart* starts, const kernels::Stream& stream);
+  std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks, const kernels::Stream& stream);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
   void run_coarse_search();
 
@@ -49,7 +69,8 @@ class StartSearch {
   bool measured_before_;
   const std::stop_token& stop_;
   int radius_;
-  std::int64_t of_trackable_ = 0;  ///< points, where some may be lost
+  std::int64_t trackable_ = 0;  ///< points, of all ranks once they have searched
+  std::int64_t without_ = 0;    ///< of them: without a start of their own
 };
 
 }  // namespace dic::track::cuda

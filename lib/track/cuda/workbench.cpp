@@ -29,17 +29,27 @@ std::size_t free_memory(const std::vector<kernels::Device>& devices) {
   return least;
 }
 
+/// Can each of the first `ranks` GPUs read the memory of the others, from now on?
+bool connect(const std::vector<kernels::Device>& devices, int ranks) {
+  bool readable = true;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const kernels::DeviceScope scope(devices[rank].index);
+    for (int other = 0; other < ranks; ++other)
+      if (devices[other].index != devices[rank].index)
+        readable &= kernels::allow_peer_access(devices[other].index);
+  }
+  return readable;
+}
+
 std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
                                                     const PictureMemory& pictures, const Points& points,
                                                     const std::vector<kernels::Device>& devices) {
   const int ranks = ranks_for(points.size(), static_cast<int>(devices.size()));
+  const bool readable = connect(devices, ranks);
   std::vector<std::unique_ptr<Station>> stations;
   for (int rank = 0; rank < ranks; ++rank) {
-    const int index = devices[rank].index;
-    const kernels::DeviceScope scope(index);
-    for (int other = 0; other < ranks; ++other)
-      if (devices[other].index != index) kernels::allow_peer_access(devices[other].index);
-    stations.push_back(std::make_unique<Station>(rank, options, pictures, points, devices[rank]));
+    const kernels::DeviceScope scope(devices[rank].index);
+    stations.push_back(std::make_unique<Station>(rank, options, pictures, points, devices[rank], readable));
   }
   return stations;
 }
@@ -47,12 +57,14 @@ std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
 }  // namespace
 
 Station::Station(int number, const TrackOptions& options, const PictureMemory& pictures,
-                 const Points& on_host, const kernels::Device& d)
+                 const Points& on_host, const kernels::Device& d, bool readable)
     : rank(number),
       device(d),
+      reads_others(readable),
       upload(d.index, options.refine.interpolation, pictures.rows > 0),
       points(on_host, stream),
-      search(d) {
+      search(d),
+      search_of_cut(d) {
   if (pictures.rows > 0) bands.emplace(options, pictures.rows);
   lists.reserve(on_host.size(), stream);
 }

@@ -25,47 +25,26 @@
 
 namespace dic::track::cuda {
 
-/// How long a GPU works on points of its own.
-class Workload {
- public:
-  void start(const kernels::Stream& stream) {
-    add();
-    watch_.start(stream);
-  }
-  /// The host waits for the stream before it starts or takes again.
-  void stop(const kernels::Stream& stream) {
-    watch_.stop(stream);
-    stopped_ = true;
-  }
-  /// Seconds since it was taken last.
-  double take() {
-    add();
-    return std::exchange(seconds_, 0.0);
-  }
-
- private:
-  void add() {
-    if (std::exchange(stopped_, false)) seconds_ += watch_.seconds();
-  }
-
-  kernels::Stopwatch watch_;
-  bool stopped_ = false;
-  double seconds_ = 0;
-};
-
 /// A GPU that searches and refines its own points, and the memory that it works in.
 struct Station {
   const int rank;
   const kernels::Device device;
-  kernels::Stream stream;   ///< of searches and refinements
-  kernels::Event accepted;  ///< the last results of own points
-  kernels::Event finished;  ///< a frame's own points
-  Workload work;
+  const bool reads_others;   ///< can GPUs read each other's memory?
+  kernels::Stream stream;    ///< of searches and refinements
+  kernels::Stream beside;    ///< of searches of subsets that are cut
+  kernels::Event placed;     ///< starts of a search
+  kernels::Event searched;   ///< subsets that are cut
+  kernels::Event accepted;   ///< the last results of own points
+  kernels::Event heard;      ///< what others knew then of points around
+  kernels::Event finished;   ///< a frame's own points
+  kernels::Stopwatch alone;  ///< from the start of a frame to where the others are waited for
   FrameUpload upload;
   DevicePoints points;
-  SubsetSearch search;
+  SubsetSearch search, search_of_cut;
   std::optional<PictureBands> bands;  ///< where pictures are not there as a whole
   PointLists lists;
+  std::weak_ptr<const ReferenceSide> divided;        ///< whose points the lists `whole` and `cut` have
+  kernels::PointRange range_divided;                 ///< which of them
   kernels::DeviceBuffer starts, retry;               ///< PointStart
   kernels::DeviceBuffer coarse_field;                ///< u, then v
   kernels::DeviceBuffer references, windows, peaks;  ///< of a search
@@ -76,7 +55,7 @@ struct Station {
   std::set<std::string> variants;  ///< that ran
 
   Station(int number, const TrackOptions& options, const PictureMemory& pictures, const Points& on_host,
-          const kernels::Device& d);
+          const kernels::Device& d, bool readable);
   /// Null where pictures are there as a whole.
   PictureBands* picture_bands() { return bands ? &*bands : nullptr; }
 };
@@ -89,15 +68,18 @@ struct Workbench {
   const Points& points;
   std::vector<std::unique_ptr<Station>> stations;  ///< at least one
   Crew crew;                                       ///< a rank for every station
-  Shares shares;                                   ///< that suited the last frame
+  Shares shares;                                   ///< that suited the last frames
+  std::vector<double> seconds;                     ///< that stations took since these shares were made
+  std::int64_t frames = 0;                         ///< that were measured
 
   // On the first GPU.
   DeviceCoarseSearch coarse;
-  CoarseField coarse_found;      ///< by the last search
-  kernels::Stream judging;       ///< of fields: they are made while the next frame is searched
-  kernels::Event gathered;       ///< all points of a frame, so that the next may take their place
-  kernels::Event judged;         ///< a frame
-  kernels::DeviceBuffer memory;  ///< for launches that need some
+  CoarseField coarse_found;            ///< by the last search
+  kernels::Stream judging;             ///< of fields: they are made while the next frame is searched
+  kernels::Event gathered;             ///< all points of a frame, so that the next may take their place
+  std::shared_future<void> gathering;  ///< `gathered` is queued
+  kernels::Event judged;               ///< a frame
+  kernels::DeviceBuffer memory;        ///< for launches that need some
   Pool<FieldMemory> field_memory;
   std::future<void> first_memory;  ///< of a field, is in the pool
   PlacesMemory places;             ///< where points lie in the latest picture that became a reference
@@ -108,6 +90,12 @@ struct Workbench {
             const std::vector<kernels::Device>& devices);
   ~Workbench();
 
+  /// What is queued on `stream` from now on may write over the points of the frame before.
+  void wait_until_gathered(const kernels::Stream& stream) const {
+    const std::shared_future<void> own = gathering;  // several threads ask
+    if (own.valid()) own.get();
+    gathered.hold(stream);
+  }
   Station& lead() const { return *stations.front(); }
 };
 

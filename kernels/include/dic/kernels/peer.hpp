@@ -5,9 +5,9 @@
 
 namespace dic::kernels {
 
-/// Lets the current device read and write the memory of another, if the machine can; copies between them then
-/// go directly instead of through the host.
-void allow_peer_access(int other);
+/// Lets the current device read and write the memory of another, if the machine can, and says whether it can;
+/// copies between them then go directly instead of through the host.
+bool allow_peer_access(int other);
 /// Queues a copy from and to device memory, be it of one device or of two.
 void copy_between(void* to, const void* from, std::size_t bytes, StreamHandle stream);
 

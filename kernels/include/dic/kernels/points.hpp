@@ -8,6 +8,7 @@
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/coarse_field.hpp>
 #include <dic/shared/track_rules.hpp>
+#include <span>
 
 /// What happens to the points of a frame between the search, the refinement and the field: starts, recovery,
 /// verdicts, by the rules of <dic/shared/track_rules.hpp>. All pointers are device memory.
@@ -24,6 +25,7 @@ struct PointRange {
   std::int64_t first = 0, last = 0;
 
   DIC_HOST_DEVICE std::int64_t count() const { return last - first; }
+  bool operator==(const PointRange&) const = default;
 };
 
 /// The points of a grid, in the order of its rows, as they lie in one reference. Where several GPUs measure
@@ -120,11 +122,20 @@ void launch_select(const GridPoints& points, const TrackedPoint* tracked, const 
                    float least, float below, int order, RefineTask* tasks, std::int32_t* count,
                    StreamHandle stream);
 
-/// Queues keeping the results of `n` tasks, each of another point, that are better than what is known.
-/// fresh: [count], 1 where the point is measured by its new result, else 0; fresh_count: how many are.
-void launch_accept(const GridPoints& points, const RefineTask* tasks, const RefineResult* results,
-                   std::int64_t n, TrackedPoint* tracked, std::uint8_t* fresh, std::int32_t* fresh_count,
-                   StreamHandle stream);
+/// Queues keeping the results of tasks, each of another point, that are better than what is known.
+/// fresh: [count], 1 where the point is measured by its new result, else 0.
+void launch_accept(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
+                   TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
+
+/// What is known on a GPU of some points, in its memory.
+struct Heard {
+  const TrackedPoint* tracked;  ///< [count]
+  const std::uint8_t* fresh;    ///< [count]
+  PointRange points;
+};
+/// Queues taking over what other GPUs know, whose memory can be read from here (see allow_peer_access).
+void launch_hear(std::span<const Heard> others, TrackedPoint* tracked, std::uint8_t* fresh,
+                 StreamHandle stream);
 
 /// Queues one task for every point beside fresh ones that is lost or contradicts a better one, from its best
 /// measured neighbour.

@@ -56,6 +56,16 @@ struct RefineTask {
   std::int32_t u = 0, v = 0;  ///< whole-pixel displacement
   RelativeShape start;
 };
+/// Tasks, in device memory.
+struct RefineTasks {
+  const RefineTask* first = nullptr;
+  std::int64_t most = 0;
+  const std::int32_t* listed = nullptr;  ///< how many, when a launch begins, in device memory; null: `most`
+
+#ifdef __CUDACC__
+  __device__ std::int64_t count() const { return listed ? *listed : most; }
+#endif
+};
 struct RefineResult {
   RelativeShape shape;  ///< relative to the task's (u, v)
   float zncc = 0, residual_sd = 0, unit_sigma_u = 0, unit_sigma_v = 0;
@@ -64,9 +74,9 @@ struct RefineResult {
   std::uint8_t unused = 0;
 };
 
-/// Queues the refinement of `count` tasks. coefficients: a plane of the reference's layout.
+/// Queues the refinement of tasks. coefficients: a plane of the reference's layout. results: [tasks.most].
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
-                   const RefineTask* tasks, std::int64_t count, RefineResult* results, StreamHandle stream);
+                   const RefineTasks& tasks, RefineResult* results, StreamHandle stream);
 
 }  // namespace dic::kernels
