@@ -24,8 +24,9 @@ struct Strips {
       : columns(loaded_columns - width + 1) {
     if (columns > 4 * line) columns = columns / line * line;
     per_matrix = (table.columns + columns - 1) / columns;
-    const std::int64_t rows = table.matrices * per_matrix * table.rows;
-    const auto share = static_cast<int>((rows + resident_warps - 1) / resident_warps);
+    const std::int64_t at_once =
+        std::clamp<std::int64_t>(resident_warps / (table.matrices * per_matrix), 1, table.rows);
+    const int share = static_cast<int>((table.rows + at_once - 1) / at_once);
     segment = std::clamp(share, std::min(std::max(16, height / 2), table.rows), table.rows);
     segments = (table.rows + segment - 1) / segment;
   }
@@ -67,13 +68,14 @@ struct PrefixSums {
     std::uint32_t sum;
     Square squares;
   };
-  static constexpr int step = warp_size / columns * (columns + 1);  ///< from a column to the 32nd after it
+  static constexpr int gap_every = std::max<int>(columns, 128 / sizeof(Sum));
+  static constexpr int step = warp_size + warp_size / gap_every;  ///< from a column to the 32nd after it
   /// Lanes read as far beyond the strip as the reference is wide.
   static constexpr int widest = columns == most_columns ? warp_size * columns : 5 * warp_size;
-  static constexpr int places = (warp_size * columns + widest) / columns * (columns + 1) + 1;
+  static constexpr int places = (warp_size * columns + widest) / gap_every * (gap_every + 1) + 1;
   Sum* sums;
 
-  __device__ Sum* at(int column) const { return sums + column + column / columns; }
+  __device__ Sum* at(int column) const { return sums + column + column / gap_every; }
   /// For one warp.
   __device__ void store(const ColumnSums<T, columns>& of_columns) const {
     constexpr unsigned all = 0xffffffffu;
@@ -110,12 +112,13 @@ __device__ inline int sum_of_lanes_up_to(int value) {
 
 /// What scores divide by, of an exact integer.
 __device__ inline float root_or_nan(std::int64_t value) {
-  return value > 0 ? inverse_root(static_cast<float>(value)) : cuda::std::numeric_limits<float>::quiet_NaN();
+  const float root = inverse_root(static_cast<float>(value));
+  return __fmaf_rn(root, 0.0F, root);
 }
 
 /// Of n elements.
-__device__ inline WindowStatistics statistics(Measure measure, std::uint32_t n, std::uint32_t sum,
-                                              std::uint64_t squares) {
+template <Measure measure>
+__device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::uint64_t squares) {
   if (measure == Measure::ssd)
     return {static_cast<std::uint32_t>(squares), static_cast<std::uint32_t>(squares >> 32)};
   const std::uint64_t variation = measure == Measure::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
@@ -136,11 +139,23 @@ __device__ Matrix<T> load_source(const Frame& frame, const StatisticsTable& tabl
   return {static_cast<const T*>(picture.data), picture.row_bytes, 0, picture.width, 0, picture.height};
 }
 
-/// A lane's columns of a row, as they were loaded.
+/// A lane's columns of a row, as they were loaded: words, and how far the first column is into them, in bits.
 template <typename T, int columns>
 struct RawRow {
   static constexpr int words = (columns * static_cast<int>(sizeof(T)) + 3) / 4;
   std::uint32_t word[words + 1];
+  unsigned offset;  ///< modulo 32
+
+  __device__ void unpack(std::uint32_t (&elements)[columns]) const {
+    constexpr int size = sizeof(T), per_word = 4 / size < columns ? 4 / size : columns;
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+      const std::uint32_t of_lane = __funnelshift_r(word[i], word[i + 1], offset);
+#pragma unroll
+      for (int j = 0; j < per_word; ++j)
+        elements[per_word * i + j] = __byte_perm(of_lane, 0, size == 1 ? 0x4440 + j : 0x4410 + 0x22 * j);
+    }
+  }
 };
 /// Loads a lane's columns of a matrix. Those that do not exist are something: no defined shift has any under
 /// it.
@@ -150,85 +165,109 @@ class LaneColumns {
   using Raw = RawRow<T, columns>;
 
   __device__ LaneColumns(const Matrix<T>& matrix, int row, int first)
-      : at_(reinterpret_cast<const char*>(matrix.row(row) + first)),
-        row_bytes_(matrix.row_bytes),
-        first_(static_cast<int>(sizeof(T)) * (matrix.x0 - first)),
-        last_(static_cast<int>(sizeof(T)) * (matrix.x1 - 1 - first)),
-        has_words_(row_bytes_ % 4 == 0),
-        offset_(has_words_ ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at_) % 4) : 0),
-        whole_(__all_sync(0xffffffffu, first_ <= -3 && last_ >= 4 * Raw::words + 3)) {}
+      : at_(reinterpret_cast<const char*>(matrix.row(row) + first)), row_bytes_(matrix.row_bytes) {
+    constexpr int size = sizeof(T);
+#pragma unroll
+    for (int i = 0; i <= Raw::words; ++i)
+      byte_[i] = min(max(4 * i, size * (matrix.x0 - first)), size * (matrix.x1 - first) - 1);
+  }
 
   /// And goes on to the next row.
   __device__ void load(Raw& raw) {
-    if (!has_words_) {
-      load_elements(raw);
-    } else {
-      const auto* const words = reinterpret_cast<const std::uint32_t*>(at_ - offset_);
-      // Aligned words that hold at least one element.
-      const int first = (first_ + offset_) >> 2, last = (last_ + offset_) >> 2;
+    raw.offset = 8 * static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at_));
 #pragma unroll
-      for (int i = 0; i <= Raw::words; ++i)
-        raw.word[i] = __ldg(words + (whole_ ? i : min(max(i, first), last)));
-    }
+    for (int i = 0; i <= Raw::words; ++i)
+      raw.word[i] = i < Raw::words || raw.offset % 32 != 0 ? __ldg(word_of(at_ + byte_[i])) : 0;
     at_ += row_bytes_;
-  }
-  __device__ void unpack(const Raw& raw, std::uint32_t (&elements)[columns]) const {
-    constexpr int bits = 8 * sizeof(T), per_word = 32 / bits < columns ? 32 / bits : columns;
-#pragma unroll
-    for (int i = 0; i < Raw::words; ++i) {
-      const std::uint32_t word = __funnelshift_r(raw.word[i], raw.word[i + 1], 8 * offset_);
-#pragma unroll
-      for (int j = 0; j < per_word; ++j) elements[per_word * i + j] = word >> (bits * j) & ((1u << bits) - 1);
-    }
   }
 
  private:
-  /// Rows begin at any element.
-  __device__ void load_elements(Raw& raw) const {
-    const auto* const row = reinterpret_cast<const T*>(at_);
-    constexpr int size = sizeof(T), per_word = 4 / size < columns ? 4 / size : columns;
-#pragma unroll
-    for (int i = 0; i < Raw::words; ++i) {
-      raw.word[i] = 0;
-#pragma unroll
-      for (int j = 0; j < per_word; ++j) {
-        const int element = min(max(per_word * i + j, first_ / size), last_ / size);
-        raw.word[i] |= std::uint32_t{__ldg(row + element)} << (8 * size * j);
-      }
-    }
-    raw.word[Raw::words] = 0;
+  __device__ static const std::uint32_t* word_of(const char* byte) {
+    return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<std::uintptr_t>(byte) &
+                                                  ~std::uintptr_t{3});
   }
 
   const char* at_;
   std::ptrdiff_t row_bytes_;
-  int first_, last_;  ///< bytes of the first and the last existing element
-  bool has_words_;
-  int offset_;  ///< from a word to the lane's first element
-  bool whole_;  ///< all words of all lanes exist
+  int byte_[Raw::words + 1];  ///< an existing one that is in a word, where it has any
 };
 
 /// Stores the statistics of a row of a strip: of every 32nd column of `end`.
-template <typename T, int columns>
-__device__ void store_statistics(Measure measure, const PrefixSums<T, columns>& prefix, int width,
-                                 std::uint32_t n, int end, WindowStatistics* out) {
+template <Measure measure, typename T, int columns>
+__device__ void store_statistics(const PrefixSums<T, columns>& prefix, int width, std::uint32_t n, int end,
+                                 WindowStatistics* out) {
   const int lane = threadIdx.x % warp_size;
   const auto* const left = prefix.at(lane);
   const auto* const right = prefix.at(lane + width);
   WindowStatistics of_column[columns];
-#pragma unroll
-  for (int i = 0; i < columns; ++i) {
+  const auto find = [&](int i) {
     const auto a = left[i * prefix.step], b = right[i * prefix.step];
-    of_column[i] = statistics(measure, n, b.sum - a.sum, b.squares - a.squares);
-  }
+    of_column[i] = statistics<measure>(n, b.sum - a.sum, b.squares - a.squares);
+  };
+#pragma unroll
+  for (int i = 0; i < columns - 1; ++i) find(i);
+  if (end > warp_size * (columns - 1)) find(columns - 1);
 #pragma unroll
   for (int i = 0; i < columns; ++i)
-    if (lane + i * warp_size < end) out[lane + i * warp_size] = of_column[i];
+    // Lines that nothing reads before the table is complete leave the cache first.
+    if (i * warp_size < end - lane)
+      __stcs(reinterpret_cast<uint2*>(out + i * warp_size), uint2{of_column[i].low, of_column[i].high});
+}
+
+constexpr int bands = 256;
+constexpr int sorters = 32;  ///< blocks that order pairs, while the others do statistics
+
+/// The band of rows in which the window of a pair begins; pictures follow each other.
+__device__ int band_of(const Frame& frame, std::int64_t pair) {
+  const PictureExtent& extent = frame.search.extent;
+  const MatrixPosition at = frame.search.positions[frame.first_pair + pair];
+  const int rows = static_cast<int>((std::int64_t{extent.count} * extent.height + bands - 1) / bands);
+  return min(max((at.picture * extent.height + at.y) / rows, 0), bands - 1);
+}
+
+/// Calls body(pair, band) for every one of `sorters` pairs.
+template <typename Body>
+__device__ void visit_pairs(const Frame& frame, int sorter, Body&& body) {
+  constexpr int at_once = 8;  // loads on their way
+  const std::int64_t step = std::int64_t{sorters} * blockDim.x;
+  for (std::int64_t first = sorter + sorters * threadIdx.x; first < frame.pairs; first += at_once * step) {
+    int of_pair[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) of_pair[i] = band_of(frame, min(first + i * step, frame.pairs - 1));
+#pragma unroll
+    for (int i = 0; i < at_once; ++i)
+      if (first + i * step < frame.pairs) body(first + i * step, of_pair[i]);
+  }
+}
+
+/// A block orders the pairs of one remainder by their bands, at the places of that remainder. So no block
+/// waits for another, and as such a sample lies about as all pairs do, neighbours in the order are in
+/// neighbouring bands. The order within a band differs from run to run: results do not depend on it.
+__device__ void order_pairs(const Frame& frame, int sorter, int* order) {
+  __shared__ int places[bands];
+  for (int band = threadIdx.x; band < bands; band += blockDim.x) places[band] = 0;
+  __syncthreads();
+  visit_pairs(frame, sorter, [&](std::int64_t, int band) { atomicAdd(places + band, 1); });
+  __syncthreads();
+  if (threadIdx.x < warp_size)
+    for (int band = threadIdx.x, before = 0; band < bands; band += warp_size) {
+      const int count = places[band];
+      const int up_to = before + sum_of_lanes_up_to(count);
+      places[band] = up_to - count;
+      before = __shfl_sync(0xffffffffu, up_to, warp_size - 1);
+    }
+  __syncthreads();
+  visit_pairs(frame, sorter, [&](std::int64_t pair, int band) {
+    order[sorter + std::int64_t{sorters} * atomicAdd(places + band, 1)] = static_cast<int>(pair);
+  });
 }
 
 template <typename T, int columns>
 __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
                       const __grid_constant__ Strips strips, Measure measure) {
+  if (const int sorter = static_cast<int>(blockIdx.x + sorters - gridDim.x); table.order && sorter >= 0)
+    return order_pairs(frame, sorter, table.order);
   using Prefix = PrefixSums<T, columns>;
   constexpr int warps = warps_of_block(columns);
   __shared__ typename Prefix::Sum sums[warps][Prefix::places];
@@ -251,7 +290,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     typename Lane::Raw raw, raw_leaving;
     std::uint32_t elements[columns], elements_leaving[columns];
     ColumnSums<T, columns> of_columns;
-    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 4;  // rows on their way
+    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 8;  // rows on their way
     for (int row = 0; row < h; row += at_once) {
       typename Lane::Raw rows[at_once];
 #pragma unroll
@@ -260,62 +299,37 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
 #pragma unroll
       for (int i = 0; i < at_once; ++i) {
         if (row + i >= h) break;
-        entering.unpack(rows[i], elements);
+        rows[i].unpack(elements);
         of_columns.add(elements);
       }
     }
-    WindowStatistics* out = table.first + (index * table.rows + first_row) * table.columns + first_column;
+    WindowStatistics* out =
+        table.first + (index * table.rows + first_row) * table.columns + first_column + lane;
     for (int row = first_row;; ++row, out += table.columns) {
       const bool more = row + 1 < end_row;
       if (more) entering.load(raw), leaving.load(raw_leaving);
       prefix.store(of_columns);
       __syncwarp();
-      store_statistics(measure, prefix, w, h * w, end_column, out);
+      visit_measure(measure,
+                    [&]<Measure known> { store_statistics<known>(prefix, w, h * w, end_column, out); });
       __syncwarp();
       if (!more) return;
-      entering.unpack(raw, elements), leaving.unpack(raw_leaving, elements_leaving);
+      raw.unpack(elements), raw_leaving.unpack(elements_leaving);
       of_columns.exchange(elements, elements_leaving);
     }
   });
-}
-
-/// The band of rows in which the window of a pair begins.
-__device__ int band_of(const Frame& frame, int pair, int rows, int bands) {
-  const MatrixPosition at = frame.search.positions[frame.window_of(pair)];
-  return min(max((at.picture * frame.search.extent.height + at.y) / rows, 0), bands - 1);
-}
-constexpr int apart = PairOrder::counts_apart;
-
-/// Counts the pairs of every band. The order within one differs from run to run: results do not depend on it.
-__global__ void rank_pairs(const __grid_constant__ Frame frame, int rows, int* counts, int* ranks) {
-  const int pair = blockIdx.x * blockDim.x + threadIdx.x;
-  if (pair < frame.pairs) ranks[pair] = atomicAdd(counts + apart * band_of(frame, pair, rows, blockDim.x), 1);
-}
-/// For blocks with a thread for each band.
-__global__ void order_pairs(const __grid_constant__ Frame frame, int rows, const int* counts,
-                            const int* ranks, int* order) {
-  __shared__ int before[1024], of_warps[warp_size];
-  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  const int count = counts[apart * threadIdx.x];
-  const int up_to = sum_of_lanes_up_to(count);
-  if (lane == warp_size - 1) of_warps[warp] = up_to;
-  __syncthreads();
-  if (warp == 0) of_warps[lane] = sum_of_lanes_up_to(of_warps[lane]);
-  __syncthreads();
-  before[threadIdx.x] = up_to - count + (warp > 0 ? of_warps[warp - 1] : 0);
-  __syncthreads();
-  const int pair = blockIdx.x * blockDim.x + threadIdx.x;
-  if (pair < frame.pairs) order[before[band_of(frame, pair, rows, blockDim.x)] + ranks[pair]] = pair;
 }
 
 template <typename T, int columns>
 void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& table, StreamHandle stream) {
   constexpr int warps = warps_of_block(columns);
   const auto kernel = window_statistics<T, columns>;
+  const int ordering = table.order ? sorters : 0;
   const Strips strips(table, columns * warp_size, job.reference.height, job.reference.width,
-                      warps * resident_blocks(kernel, warps * warp_size, 0));
+                      warps * (resident_blocks(kernel, warps * warp_size, 0) - ordering));
   const std::int64_t tasks = table.matrices * strips.per_matrix * strips.segments;
-  kernel<<<grid_size(tasks, warps), warps * warp_size, 0, stream>>>(make_frame(job), table, strips, measure);
+  kernel<<<grid_size(tasks, warps) + ordering, warps * warp_size, 0, stream>>>(make_frame(job), table, strips,
+                                                                               measure);
 }
 
 /// With as many columns to a lane as it takes, or as leaves room for a strip beside a wide reference.
@@ -335,26 +349,12 @@ void launch_statistics(const NccJob& job, Measure measure, const StatisticsTable
 
 }  // namespace
 
-PairOrder::PairOrder(const NccJob& job, const StatisticsTable& table) : pairs_(job.pairs) {
+std::size_t order_bytes(const NccJob& job, const StatisticsTable& table) {
   constexpr std::size_t cache_bytes = std::size_t{24} << 20;
   constexpr std::int64_t few_pairs = 4096;
-  const std::int64_t rows = std::int64_t{job.search.extent.count} * job.search.extent.height;
-  rows_ = static_cast<int>((rows + bands - 1) / bands);
-  pays_ = table.of_pictures && job.form != Form::n_to_m && table.bytes() > cache_bytes &&
-          job.pairs > few_pairs && job.pairs <= std::numeric_limits<int>::max();
-}
-
-const int* PairOrder::launch(const NccJob& job, int* memory, StreamHandle stream) const {
-  const Frame frame = make_frame(job);
-  int* const counts = memory;
-  int* const ranks = counts + bands * counts_apart;
-  int* const order = ranks + pairs_;
-  fill(counts, 0, sizeof(int) * bands * counts_apart, stream);
-  const unsigned blocks = grid_size(job.pairs, bands);
-  rank_pairs<<<blocks, bands, 0, stream>>>(frame, rows_, counts, ranks);
-  order_pairs<<<blocks, bands, 0, stream>>>(frame, rows_, counts, ranks, order);
-  check_launch(describe("order of pairs", job));
-  return order;
+  const bool pays = table.of_pictures && job.form != Form::n_to_m && table.bytes() > cache_bytes &&
+                    job.pairs > few_pairs && job.pairs <= std::numeric_limits<int>::max();
+  return pays ? sizeof(int) * static_cast<std::size_t>(job.pairs) : 0;
 }
 
 bool statistics_fit(const NccJob& job) { return job.reference.width <= (most_columns - 1) * warp_size; }

@@ -33,7 +33,7 @@ struct StatisticsTable {
   std::int64_t matrices = 0;
   int rows = 0, columns = 0;  ///< of one matrix
   /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
-  const int* order = nullptr;
+  int* order = nullptr;
 
   std::int64_t count() const { return matrices * rows * columns; }
   std::size_t bytes() const { return sizeof(WindowStatistics) * static_cast<std::size_t>(count()); }
@@ -51,28 +51,12 @@ struct StatisticsTable {
 bool statistics_fit(const NccJob& job);
 /// The cheaper table for a job's windows; `first` is null. That of windows may be made in parts.
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes);
-/// Queues the statistics of u8 or u16.
+/// Of the table's order of the job's pairs: 0 where none pays. It does where the table is larger than the
+/// cache, and windows may lie anywhere.
+std::size_t order_bytes(const NccJob& job, const StatisticsTable& table);
+/// Queues the statistics of u8 or u16, and the order where the table has memory for it.
 void launch_window_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
                               StreamHandle stream);
-
-/// Pairs by the bands of rows in which their windows begin.
-class PairOrder {
- public:
-  PairOrder(const NccJob& job, const StatisticsTable& table);
-
-  /// True where the table is larger than the cache, and windows may lie anywhere.
-  bool pays() const { return pays_; }
-  std::size_t bytes() const { return pays_ ? sizeof(int) * (bands * counts_apart + 2 * pairs_) : 0; }
-  static constexpr int counts_apart = 8;  ///< in different sectors of the cache, for atomics
-  /// Queues it in memory of this size; returns where it is.
-  const int* launch(const NccJob& job, int* memory, StreamHandle stream) const;
-
- private:
-  static constexpr int bands = 1024;
-  std::size_t pairs_;
-  int rows_;  ///< of a band; pictures follow each other
-  bool pays_;
-};
 
 /// Memory that a launch works in beside the statistics, in bytes.
 struct Scratch {
@@ -97,12 +81,12 @@ void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch,
     part.first_pair = job.first_pair + first;
     part.pairs = std::min(part.pairs, job.pairs - first);
     StatisticsTable table = plan_statistics(part, workspace.most_bytes());
-    const PairOrder order(part, table);
     const std::size_t before_order = table.bytes() + scratch.bytes(part.pairs);
-    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + order.bytes()));
+    const std::size_t of_order = order_bytes(part, table);
+    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + of_order));
     table.first = reinterpret_cast<WindowStatistics*>(memory);
+    if (of_order > 0) table.order = reinterpret_cast<int*>(memory + before_order);
     launch_window_statistics(part, measure, table, stream);
-    if (order.pays()) table.order = order.launch(part, reinterpret_cast<int*>(memory + before_order), stream);
     launch(part, first, table, memory + table.bytes());
   }
 }
