@@ -59,8 +59,8 @@ struct ColumnSums {
 };
 
 /// Sums over the columns left of a column, for all columns of a strip and the one after, in shared memory.
-/// Lanes store `columns` neighbours each and load every 32nd: a gap after each lane's keeps them from meeting
-/// in banks.
+/// Lanes store `columns` neighbours each and load every 32nd: a gap after all banks, or after a lane's, keeps
+/// them from meeting in banks.
 template <typename T, int columns>
 struct PrefixSums {
   using Square = typename ColumnSums<T, columns>::Square;
@@ -110,7 +110,7 @@ __device__ inline int sum_of_lanes_up_to(int value) {
   return value;
 }
 
-/// What scores divide by, of an exact integer.
+/// What scores divide by, of an exact integer; the infinite root of zero becomes NaN.
 __device__ inline float root_or_nan(std::int64_t value) {
   const float root = inverse_root(static_cast<float>(value));
   return __fmaf_rn(root, 0.0F, root);
@@ -209,7 +209,7 @@ __device__ void store_statistics(const PrefixSums<T, columns>& prefix, int width
   if (end > warp_size * (columns - 1)) find(columns - 1);
 #pragma unroll
   for (int i = 0; i < columns; ++i)
-    // Lines that nothing reads before the table is complete leave the cache first.
+    // Evict-first: nothing reads a line before the table is complete.
     if (i * warp_size < end - lane)
       __stcs(reinterpret_cast<uint2*>(out + i * warp_size), uint2{of_column[i].low, of_column[i].high});
 }
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     typename Lane::Raw raw, raw_leaving;
     std::uint32_t elements[columns], elements_leaving[columns];
     ColumnSums<T, columns> of_columns;
-    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 8;  // rows on their way
+    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 6;  // rows on their way
     for (int row = 0; row < h; row += at_once) {
       typename Lane::Raw rows[at_once];
 #pragma unroll
