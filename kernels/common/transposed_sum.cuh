@@ -10,7 +10,10 @@ template <int kCount>
 class TransposedSum {
  public:
   /// The whole sum of value k, in lane `lane_of(k)`; all lanes of the warp.
-  __device__ static float of(const float (&values)[kCount]) { return reduce<kCount, warp_size / 2>(values); }
+  template <typename T>
+  __device__ static T of(const T (&values)[kCount]) {
+    return reduce<kCount, warp_size / 2>(values);
+  }
 
   __device__ static constexpr int lane_of(int k) {
     int lane = 0;
@@ -26,18 +29,18 @@ class TransposedSum {
  private:
   static_assert(kCount >= 1 && kCount <= warp_size);
 
-  template <int kLeft, int kOffset>
-  __device__ static float reduce(const float (&values)[kLeft]) {
+  template <int kLeft, int kOffset, typename T>
+  __device__ static T reduce(const T (&values)[kLeft]) {
     if constexpr (kOffset == 0) {
       return values[0];
     } else {
       constexpr int half = (kLeft + 1) / 2;
       const bool upper = threadIdx.x & kOffset;
-      float kept[half];
+      T kept[half];
 #pragma unroll
       for (int k = 0; k < half; ++k) {
         if (k + half < kLeft) {
-          const float given = upper ? values[k] : values[k + half];
+          const T given = upper ? values[k] : values[k + half];
           kept[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(0xffffffffu, given, kOffset);
         } else {
           kept[k] = values[k] + __shfl_xor_sync(0xffffffffu, values[k], kOffset);

@@ -58,18 +58,18 @@ struct RefineFrame {
 /// Degree of the polynomials of a shape function; order 0 has slopes too, which stay 0.
 template <int kOrder>
 constexpr int polynomial_degree = kOrder == 2 ? 2 : 1;
-template <int kOrder>
-using ShapeOf = BasicWarp<float, polynomial_degree<kOrder>>;
+template <int kOrder, typename T = float>
+using ShapeOf = BasicWarp<T, polynomial_degree<kOrder>>;
 
 /// Sums of what a fit by mean and contrast leaves of the interpolated current values, as a lane adds them up.
-template <int kOrder>
+template <int kOrder, typename T = float>
 struct LaneSums {
   static constexpr int terms = icgn::monomial_count(kOrder), count = 3 + 2 * terms;
   using Total = TransposedSum<count>;
   /// e, e e, f e (f as it is in the picture), then dx e i^a j^b, then dy e i^a j^b; gradients in their unit.
-  float values[count] = {};
+  T values[count] = {};
 
-  __device__ void add(float e, float f, float2 gradient, float i, float j) {
+  __device__ void add(T e, float f, float2 gradient, float i, float j) {
     values[0] += e;
     values[1] += e * e;
     values[2] += f * e;
@@ -78,7 +78,7 @@ struct LaneSums {
   }
 
  private:
-  __device__ void add_moments(int first, float value, float i, float j) {
+  __device__ void add_moments(int first, T value, float i, float j) {
     values[first] += value;
     if constexpr (kOrder >= 1) {
       values[first + 1] += value * i;
@@ -96,15 +96,16 @@ struct LaneSums {
 constexpr int all_rows = 1 << 30;
 
 /// A subset under a displacement, as a variant sees it.
-template <int kOrder>
+template <int kOrder, typename T = float>
 struct Placed {
-  ShapeOf<kOrder> displacement;  ///< relative to whole pixels
-  float contrast;                ///< of the current subset over that of the reference, near the fit
-  float offset;                  ///< grey value that the fit gives where the reference is 0
+  ShapeOf<kOrder, T> displacement;  ///< relative to whole pixels
+  T contrast;                       ///< of the current subset over that of the reference, near the fit
+  T offset;                         ///< grey value that the fit gives where the reference is 0
   std::int32_t point;
   int centre;         ///< of the subset, as an index within a plane
   int shift;          ///< whole-pixel displacement, as a distance within a plane
   int rows_of_block;  ///< see Sliding::rows_of_block
+  int iterations;     ///< so far
 };
 
 }  // namespace dic::kernels

@@ -13,9 +13,10 @@ namespace {
 
 /// Points of a warp: as many as leave their pixels in the first-level cache.
 constexpr int most_points = 8;
-/// 80 registers for a thread; 128 for the longer windows of the quintic spline.
+/// 80 registers for a thread; 128 for the longer windows of the quintic spline, and for sums in double.
 template <int kDegree>
-constexpr int warps_of_block = kDegree == 3 ? 12 : 8;
+constexpr int warps_sliding = kDegree == 3 ? 12 : 8;
+constexpr int warps_gathering = 8;
 constexpr int blocks_per_multiprocessor = 2;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr int least_blocks = 1;  // fewer registers would spill there
@@ -64,9 +65,10 @@ struct Queue {
   }
 };
 
-template <int kDegree, int kOrder, typename Variant>
+template <int kOrder, int kWarps, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
-  __shared__ Progress<kOrder> all_progress[warps_of_block<kDegree>][most_points];
+  using Own = Progress<kOrder, typename Variant::Real>;
+  __shared__ Own all_progress[kWarps][most_points];
   __shared__ Queue queue;
   const std::int64_t count = frame.tasks.count();
   if (count == 0) return;
@@ -74,9 +76,8 @@ __device__ void refine_tasks(const RefineFrame& frame) {
   __syncthreads();
   const int waiting =
       Variant::exact ? queue.count_unfinished(frame.results) : static_cast<int>(count / gridDim.x);
-  const int points_of_warp =
-      min(max(waiting / warps_of_block<kDegree>, 1), most_points);  // few: over all warps
-  Progress<kOrder>* progress = all_progress[threadIdx.x / warp_size];
+  const int points_of_warp = min(max(waiting / kWarps, 1), most_points);  // few: over all warps
+  Own* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
   if (lane < most_points) progress[lane].task = no_task;
   Point<kOrder, Variant> point(frame, progress[lane % most_points]);
@@ -94,7 +95,7 @@ __device__ void refine_tasks(const RefineFrame& frame) {
     unsigned left = __ballot_sync(all_lanes, has_point && point.has_task());
     if (left == 0) return;
     for (; left != 0; left &= left - 1) {
-      Progress<kOrder>& p = progress[__ffs(left) - 1];
+      Own& p = progress[__ffs(left) - 1];
       Variant::sum(frame, p.at, p.totals[lane]);
     }
     __syncwarp();
@@ -103,16 +104,16 @@ __device__ void refine_tasks(const RefineFrame& frame) {
 }
 
 template <int kDegree, int kOrder>
-__global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_blocks)
+__global__ void __launch_bounds__(warps_sliding<kDegree>* warp_size, least_blocks)
     refine_sliding(const __grid_constant__ RefineFrame frame) {
-  refine_tasks<kDegree, kOrder, Sliding<kDegree, kOrder>>(frame);
+  refine_tasks<kOrder, warps_sliding<kDegree>, Sliding<kDegree, kOrder>>(frame);
 }
 
 /// Goes on where the fast variant stopped.
 template <int kDegree, int kOrder>
-__global__ void __launch_bounds__(warps_of_block<kDegree>* warp_size, least_blocks)
+__global__ void __launch_bounds__(warps_gathering* warp_size, least_blocks)
     refine_gathering(const __grid_constant__ RefineFrame frame) {
-  refine_tasks<kDegree, kOrder, Gathering<kDegree, kOrder>>(frame);
+  refine_tasks<kOrder, warps_gathering, Gathering<kDegree, kOrder>>(frame);
 }
 
 // ---- launches ----
@@ -124,11 +125,10 @@ void launch(const RefineFrame& frame, StreamHandle stream) {
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
-  constexpr int threads = warps_of_block<kDegree> * warp_size;
   const auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(frame.tasks.most, multiprocessors * blocks_per_multiprocessor));
-  refine_sliding<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
-  refine_gathering<kDegree, kOrder><<<blocks, threads, 0, stream>>>(frame);
+  refine_sliding<kDegree, kOrder><<<blocks, warps_sliding<kDegree> * warp_size, 0, stream>>>(frame);
+  refine_gathering<kDegree, kOrder><<<blocks, warps_gathering * warp_size, 0, stream>>>(frame);
 }
 
 template <int kDegree>

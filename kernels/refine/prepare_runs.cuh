@@ -157,7 +157,7 @@ struct Triangle {
 };
 
 /// The Gauss-Newton matrix of one subset, by one lane; false where it is left over: also where a unit sigma
-/// is not certainly below `largest`.
+/// is not below `largest`.
 template <int kOrder>
 __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, PreparedSubset& s, float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m;
@@ -218,9 +218,10 @@ __device__ bool prepare(const Frame& frame, const Run& run, const RunSums<kOrder
   s.energy = squares - mean * total;
   const float flat = frame.flat_sd();
   constexpr float doubt = 100, least_share = 1e-3f;
+  constexpr float doubtful_sigma = 0.04f;  // share of the largest: few iterations converge slowly below it
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
   s.noise_share = 2 * frame.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
-  return invert_hessian<kOrder>(sums, 0.5f * frame.largest_unit_sigma(), s, matrix);
+  return invert_hessian<kOrder>(sums, doubtful_sigma * frame.largest_unit_sigma(), s, matrix);
 }
 
 /// Is the subset whole?

@@ -269,16 +269,19 @@ __device__ float mean_steepness(const Placed<kOrder>& at, float size) {
 /// the warp, a total in every lane as LaneSums::Total has it.
 template <int kDegree, int kOrder>
 struct Sliding {
+  using Real = float;
   static constexpr bool exact = false;
-  /// Where convergence is slow, the small errors of this variant add up.
-  static constexpr int most_iterations = 8;
   /// An iteration after a step that was no shorter, px, may be loose: others follow, and only the last one's
   /// errors stay.
   static constexpr float far = 0.1f;
   /// Displacements with larger errors, px (standard deviation), are left to the exact variant: this
   /// one adds a thousandth of them, rarely a hundredth.
   static constexpr float most_sigma = kOrder == 2 ? 0.025f : 0.02f;
-  __device__ static bool trusts(float sigma) { return sigma < most_sigma; }
+  /// So are those that took more iterations: where convergence is slow, small errors add up.
+  static constexpr int most_iterations = 6;
+  __device__ static bool trusts(float sigma, int iterations) {
+    return sigma < most_sigma && iterations <= most_iterations;
+  }
 
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;
@@ -313,7 +316,8 @@ struct Sliding {
   /// How far positions may be from the one that weights and knots were taken at, px. What that adds to the
   /// errors of the displacement grows with its square and with themselves: so it is 1e-5 px for all points.
   __device__ static float reach(bool loose, float sigma) {
-    return loose ? 0.08f : fminf(0.0036f * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
+    constexpr float of_sigma = kOrder == 2 ? 0.0032f : 0.0036f;
+    return loose ? 0.08f : fminf(of_sigma * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
   /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.

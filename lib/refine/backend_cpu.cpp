@@ -315,7 +315,8 @@ class CpuBackend final : public Backend {
            p.y + box.y_min >= -icgn::border && p.y + box.y_max <= current.height() - 1 + icgn::border;
   }
 
-  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, const GreyFit& fit) const {
+  CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, const GreyFit& fit,
+                      int iteration) const {
     const double ru = std::nearbyint(s.u), rv = std::nearbyint(s.v);
     CurrentPatch c;
     c.coefficients = current.at(p.x + static_cast<int>(ru), p.y + static_cast<int>(rv));
@@ -325,7 +326,8 @@ class CpuBackend final : public Backend {
     c.shape.v -= rv;
     c.fit = fit;
     CurrentSums sums;
-    current_sums(patch(p), c, options.order, options.interpolation, sums);
+    const auto arithmetic = iteration <= icgn::float_iterations ? Arithmetic::floats : Arithmetic::doubles;
+    current_sums(patch(p), c, options.order, options.interpolation, arithmetic, sums);
     return sums;
   }
 
@@ -371,7 +373,7 @@ class CpuBackend final : public Backend {
           std::abs(shape.v - start.v) > radius())
         return failed(p, Status::diverged, iteration - 1, zncc);
       if (!inside_current(p, shape)) return failed(p, Status::out_of_image, iteration - 1, zncc);
-      const CurrentSums s = sums_at(p, shape, fit);
+      const CurrentSums s = sums_at(p, shape, fit, iteration);
       const double mean = s.rest / p.count;
       const double covariance = s.reference_rest + fit.contrast * p.energy;
       const double energy_g = s.rest_rest - mean * s.rest + fit.contrast * (s.reference_rest + covariance);

@@ -21,6 +21,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // ---- reference side ----
 
+/// The lanes of d from floats.
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* from) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+    return hn::LoadU(d, from);
+  else
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+
 template <class D>
 HWY_INLINE hn::Vec<D> columns(D d, int first) {
   return hn::Add(hn::Iota(d, 0.0f), hn::Set(d, static_cast<float>(first)));
@@ -30,8 +39,7 @@ HWY_INLINE hn::Vec<D> columns(D d, int first) {
 template <class D>
 HWY_INLINE hn::Vec<D> lane_weights(D d, const float* weight, int lanes_left) {
   const auto inside = hn::FirstN(d, static_cast<std::size_t>(lanes_left));
-  return weight ? hn::IfThenElseZero(inside, hn::LoadU(d, weight))
-                : hn::IfThenElseZero(inside, hn::Set(d, 1.0f));
+  return weight ? hn::IfThenElseZero(inside, load(d, weight)) : hn::IfThenElseZero(inside, hn::Set(d, 1.0f));
 }
 
 /// Per-lane sums over the rows of sum_j value j^b, b = 0..kPowers-1.
@@ -193,11 +201,30 @@ HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride,
     scaled_spline_weights(d, ty, wy);
   auto value = hn::Zero(d);
   for (int r = 0; r <= kDegree + kExtraY; ++r, taps += stride) {
-    auto row = hn::Mul(wx[0], hn::LoadU(d, taps));
-    for (int k = 1; k <= kDegree + kExtraX; ++k) row = hn::MulAdd(wx[k], hn::LoadU(d, taps + k), row);
+    auto row = hn::Mul(wx[0], load(d, taps));
+    for (int k = 1; k <= kDegree + kExtraX; ++k) row = hn::MulAdd(wx[k], load(d, taps + k), row);
     value = hn::MulAdd(wy[r], row, value);
   }
   return value;
+}
+
+/// Floats at from[index[lane]].
+template <class D, class Index>
+HWY_INLINE hn::Vec<D> gather(D d, const float* from, Index index) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+    return hn::GatherIndex(d, from, index);
+  else
+    return hn::PromoteTo(d, hn::GatherIndex(hn::Rebind<float, D>(), from, index));
+}
+
+/// Whole numbers as integers of 32 bits.
+template <class D>
+HWY_INLINE auto integers(D, hn::Vec<D> values) {
+  const hn::Rebind<std::int32_t, D> di;
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+    return hn::ConvertTo(di, values);
+  else
+    return hn::DemoteTo(di, values);
 }
 
 /// Spline values at any positions (x, y) relative to `origin`: a gather per tap, for deformations that cross
@@ -205,28 +232,29 @@ HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride,
 template <int kDegree, class D>
 HWY_INLINE hn::Vec<D> interpolate_gather(D d, const float* origin, std::ptrdiff_t stride, hn::Vec<D> x,
                                          hn::Vec<D> y) {
-  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::int32_t, D> di;
   const auto fx = hn::Floor(x), fy = hn::Floor(y);
   hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
   scaled_spline_weights(d, hn::Sub(x, fx), wx);
   scaled_spline_weights(d, hn::Sub(y, fy), wy);
-  const auto index = hn::Add(hn::Mul(hn::ConvertTo(di, fy), hn::Set(di, static_cast<std::int32_t>(stride))),
-                             hn::ConvertTo(di, fx));
+  const auto index =
+      hn::Add(hn::Mul(integers(d, fy), hn::Set(di, static_cast<std::int32_t>(stride))), integers(d, fx));
   const float* taps = origin - (kDegree / 2) * (stride + 1);
   auto value = hn::Zero(d);
   for (int r = 0; r <= kDegree; ++r, taps += stride) {
     auto row = hn::Zero(d);
-    for (int k = 0; k <= kDegree; ++k) row = hn::MulAdd(wx[k], hn::GatherIndex(d, taps + k, index), row);
+    for (int k = 0; k <= kDegree; ++k) row = hn::MulAdd(wx[k], gather(d, taps + k, index), row);
     value = hn::MulAdd(wy[r], row, value);
   }
   return value;
 }
 
-/// One component of the displacement along a subset row: base + slope i + curvature i^2, as floats because
-/// the integer part has been taken out.
+/// One component of the displacement along a subset row: base + slope i + curvature i^2. Floats will do
+/// because the integer part has been taken out.
+template <typename T>
 struct RowDisplacement {
-  float base, slope, curvature;
-  float at(float i) const { return base + i * (slope + i * curvature); }
+  T base, slope, curvature;
+  T at(float i) const { return base + i * (slope + i * curvature); }
 };
 
 /// Floors of a displacement's range; the range may be taken too wide.
@@ -235,19 +263,21 @@ struct FloorRange {
   float extra() const { return high - low; }
 };
 
-template <int kOrder>
-HWY_INLINE FloorRange floor_range(const RowDisplacement& row, float first, float last) {
-  const float a = row.at(first), b = row.at(last);
-  float slack = 0;
+template <int kOrder, typename T>
+HWY_INLINE FloorRange floor_range(const RowDisplacement<T>& row, float first, float last) {
+  const T a = row.at(first), b = row.at(last);
+  T slack = 0;
   if constexpr (kOrder == 2) slack = std::abs(row.curvature) * 0.25f * (last - first) * (last - first);
-  return {std::floor(std::min(a, b) - slack), std::floor(std::max(a, b) + slack)};
+  return {static_cast<float>(std::floor(std::min(a, b) - slack)),
+          static_cast<float>(std::floor(std::max(a, b) + slack))};
 }
 
-/// Shape parameters as floats, laid out for walking down the rows.
+/// Shape parameters laid out for walking down the rows.
+template <typename T>
 struct ShapeRows {
-  float u, ux, uy, uxx, uxy, uyy;
+  T u, ux, uy, uxx, uxy, uyy;
   template <int kOrder>
-  RowDisplacement row(float j) const {
+  RowDisplacement<T> row(float j) const {
     if constexpr (kOrder == 0) return {u, 0, 0};
     if constexpr (kOrder == 1) return {u + j * uy, ux, 0};
     return {u + j * (uy + j * uyy), ux + j * uxy, uxx};
@@ -258,13 +288,17 @@ struct ShapeRows {
     const FloorRange a = floor_range<kOrder>(row<kOrder>(top), first, last);
     const FloorRange b = floor_range<kOrder>(row<kOrder>(bottom), first, last);
     float slack = 0;
-    if constexpr (kOrder == 2) slack = std::ceil(std::abs(uyy) * 0.25f * (bottom - top) * (bottom - top));
+    if constexpr (kOrder == 2)
+      slack = static_cast<float>(std::ceil(std::abs(uyy) * 0.25f * (bottom - top) * (bottom - top)));
     return {std::min(a.low, b.low) - slack, std::max(a.high, b.high) + slack};
   }
 };
 
+template <class D>
+using RowOf = RowDisplacement<hn::TFromD<D>>;
+
 template <int kOrder, class D>
-HWY_INLINE hn::Vec<D> displacement(D d, const RowDisplacement& row, float floor, hn::Vec<D> i) {
+HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Vec<D> i) {
   const auto base = hn::Set(d, row.base - floor);
   if constexpr (kOrder == 0) return base;
   if constexpr (kOrder == 1) return hn::MulAdd(i, hn::Set(d, row.slope), base);
@@ -274,8 +308,8 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowDisplacement& row, float floor,
 /// Spline values of one vector of a subset row, any deformation. `row`: coefficient at (row's first column,
 /// row) for zero displacement.
 template <int kDegree, int kOrder, class D>
-HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowDisplacement& du,
-                                 const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
+HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
+                                 const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
   // Lanes past the subset's last column stay on it: their own positions may lie outside the picture's memory.
   const auto column = hn::Min(i, hn::Set(d, last));
   const auto lane = hn::Sub(column, hn::Set(d, first));
@@ -285,8 +319,8 @@ HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, c
 
 /// The same, in the cheapest way that is exact for its deformation.
 template <int kDegree, int kOrder, class D>
-HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowDisplacement& du,
-                                      const RowDisplacement& dv, float first, float last, hn::Vec<D> i) {
+HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
+                                      const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
   const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
   if (x.extra() > 1 || y.extra() > 1)
     return gather_row<kDegree, kOrder>(d, row, stride, du, dv, first, last, i);
@@ -305,22 +339,22 @@ template <int kOrder, bool kPartial, class D, class GreyAt>
 HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int first, CurrentSums& out,
                          const GreyAt& grey_at) {
   const SubsetRect& r = p.rect;
-  const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<float>(value)); };
+  const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<hn::TFromD<D>>(value)); };
   const auto mean = set(fit.mean), level = set(fit.level), contrast = set(fit.contrast);
   auto e_sum = hn::Zero(d), ee_sum = hn::Zero(d), fe_sum = hn::Zero(d);
   RowMoments<D, kOrder + 1> x(d), y(d);
   for (int j = r.top; j <= r.bottom; ++j) {
     const float fj = static_cast<float>(j);
     const std::ptrdiff_t at = j * p.stride + first;
-    const auto f = hn::Sub(hn::LoadU(d, p.grey + at), mean);
+    const auto f = hn::Sub(load(d, p.grey + at), mean);
     auto e = hn::NegMulAdd(contrast, f, hn::Sub(grey_at(j, fj), level));
     if constexpr (kPartial)
       e = hn::Mul(e, lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1));
     e_sum = hn::Add(e_sum, e);
     ee_sum = hn::MulAdd(e, e, ee_sum);
     fe_sum = hn::MulAdd(f, e, fe_sum);
-    x.add(d, hn::Mul(e, hn::LoadU(d, p.dx + at)), fj);
-    y.add(d, hn::Mul(e, hn::LoadU(d, p.dy + at)), fj);
+    x.add(d, hn::Mul(e, load(d, p.dx + at)), fj);
+    y.add(d, hn::Mul(e, load(d, p.dy + at)), fj);
   }
   const auto i = columns(d, first);
   out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
@@ -335,8 +369,9 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
 enum class Taps { shared, gathered };
 
 template <int kDegree, int kOrder, Taps kTaps, bool kPartial, class D>
-HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows& u,
-                                  const ShapeRows& v, int first, CurrentSums& out) {
+HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPatch& c,
+                                  const ShapeRows<hn::TFromD<D>>& u, const ShapeRows<hn::TFromD<D>>& v,
+                                  int first, CurrentSums& out) {
   const SubsetRect& r = p.rect;
   const auto i = columns(d, first);
   const float i0 = static_cast<float>(first);
@@ -345,24 +380,25 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   if constexpr (kTaps == Taps::gathered) {
     add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return gather_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
-                                         u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
+                                         u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0, i1, i);
     });
     return;
   }
-  const FloorRange x = u.range<kOrder>(i0, i1, j0, j1), y = v.range<kOrder>(i0, i1, j0, j1);
+  const FloorRange x = u.template range<kOrder>(i0, i1, j0, j1), y = v.template range<kOrder>(i0, i1, j0, j1);
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
                         static_cast<int>(x.low) - kDegree / 2;
     add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return interpolate<kDegree, 0, 0>(d, taps + j * c.stride, c.stride,
-                                        displacement<kOrder>(d, u.row<kOrder>(fj), x.low, i),
-                                        displacement<kOrder>(d, v.row<kOrder>(fj), y.low, i));
+                                        displacement<kOrder>(d, u.template row<kOrder>(fj), x.low, i),
+                                        displacement<kOrder>(d, v.template row<kOrder>(fj), y.low, i));
     });
     return;
   }
   add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
     return interpolate_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
-                                            u.row<kOrder>(fj), v.row<kOrder>(fj), i0, i1, i);
+                                            u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0, i1,
+                                            i);
   });
 }
 
@@ -374,16 +410,16 @@ HWY_INLINE double steepness(const ShapeParameters& s, const SubsetRect& r) {
 }
 
 /// Columns in vectors of up to `widest`, the rest in the narrowest vector that holds them.
-template <int kDegree, int kOrder, Taps kTaps>
+template <typename T, int kDegree, int kOrder, Taps kTaps>
 HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int widest, CurrentSums& out) {
-  const hn::CappedTag<float, 16> d;
-  const hn::CappedTag<float, 8> d8;
-  const hn::CappedTag<float, 4> d4;
+  const hn::CappedTag<T, 16> d;
+  const hn::CappedTag<T, 8> d8;
+  const hn::CappedTag<T, 4> d4;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const ShapeParameters& s = c.shape;
-  const auto f = [](double value) { return static_cast<float>(value); };
-  const ShapeRows u{f(s.u), f(s.ux), f(s.uy), f(0.5 * s.uxx), f(s.uxy), f(0.5 * s.uyy)};
-  const ShapeRows v{f(s.v), f(s.vx), f(s.vy), f(0.5 * s.vxx), f(s.vxy), f(0.5 * s.vyy)};
+  const auto t = [](double value) { return static_cast<T>(value); };
+  const ShapeRows<T> u{t(s.u), t(s.ux), t(s.uy), t(0.5 * s.uxx), t(s.uxy), t(0.5 * s.uyy)};
+  const ShapeRows<T> v{t(s.v), t(s.vx), t(s.vy), t(0.5 * s.vxx), t(s.vxy), t(0.5 * s.vyy)};
   int first = p.rect.left;
   for (; p.weight == nullptr && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
     add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, u, v, first, out);
@@ -401,28 +437,35 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
 
 /// Vectors so narrow that the displacement crosses at most one knot along them; below 8 columns gathering is
 /// faster.
-template <int kDegree, int kOrder>
+template <typename T, int kDegree, int kOrder>
 HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
   const double slope = steepness(c.shape, p.rect);
   if (slope * 7 < 1)
-    add_segments<kDegree, kOrder, Taps::shared>(p, c, slope * 15 < 1 ? 16 : 8, out);
+    add_segments<T, kDegree, kOrder, Taps::shared>(p, c, slope * 15 < 1 ? 16 : 8, out);
   else
-    add_segments<kDegree, kOrder, Taps::gathered>(p, c, 16, out);
+    add_segments<T, kDegree, kOrder, Taps::gathered>(p, c, 16, out);
 }
 
-template <int kDegree>
-HWY_ATTR void run_current_sums_of_degree(const ReferencePatch& p, const CurrentPatch& c, int order,
-                                         CurrentSums& out) {
-  if (order == 0) return add_current<kDegree, 0>(p, c, out);
-  if (order == 1) return add_current<kDegree, 1>(p, c, out);
-  add_current<kDegree, 2>(p, c, out);
+template <typename T, int kDegree>
+HWY_ATTR void add_current_of_order(const ReferencePatch& p, const CurrentPatch& c, int order,
+                                   CurrentSums& out) {
+  if (order == 0) return add_current<T, kDegree, 0>(p, c, out);
+  if (order == 1) return add_current<T, kDegree, 1>(p, c, out);
+  add_current<T, kDegree, 2>(p, c, out);
+}
+
+template <typename T>
+HWY_ATTR void add_current_of_degree(const ReferencePatch& p, const CurrentPatch& c, int order,
+                                    Interpolation interpolation, CurrentSums& out) {
+  if (interpolation == Interpolation::cubic) return add_current_of_order<T, 3>(p, c, order, out);
+  add_current_of_order<T, 5>(p, c, order, out);
 }
 
 HWY_ATTR void run_current_sums(const ReferencePatch& p, const CurrentPatch& c, int order,
-                               Interpolation interpolation, CurrentSums& out) {
+                               Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out) {
   out = {};
-  if (interpolation == Interpolation::cubic) return run_current_sums_of_degree<3>(p, c, order, out);
-  run_current_sums_of_degree<5>(p, c, order, out);
+  if (arithmetic == Arithmetic::floats) return add_current_of_degree<float>(p, c, order, interpolation, out);
+  add_current_of_degree<double>(p, c, order, interpolation, out);
 }
 
 HWY_ATTR const char* target_name() { return hwy::TargetName(HWY_TARGET); }
@@ -445,8 +488,8 @@ void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out) 
 }
 
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
-                  Interpolation interpolation, CurrentSums& out) {
-  HWY_DYNAMIC_DISPATCH(run_current_sums)(reference, current, order, interpolation, out);
+                  Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out) {
+  HWY_DYNAMIC_DISPATCH(run_current_sums)(reference, current, order, interpolation, arithmetic, out);
 }
 
 std::string_view simd_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <dic/refine.hpp>
 #include <string_view>
 
@@ -54,9 +55,11 @@ struct CurrentSums {
   double reference_rest = 0;       ///< sum (f - mean) e
   double dx[6] = {}, dy[6] = {};   ///< sum dx e i^a j^b, a + b <= order
 };
+/// Of pixels' values and sums; pictures are floats.
+enum class Arithmetic : std::uint8_t { floats, doubles };
 /// The warped subset must lie within half a pixel of the current picture.
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
-                  Interpolation interpolation, CurrentSums& out);
+                  Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out);
 
 /// Name of the SIMD target that the kernels run on here.
 std::string_view simd_target_name();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <dic/image_io.hpp>
 #include <dic/track.hpp>
@@ -88,23 +89,27 @@ TEST_P(RealPictures, AgreeWithTheCpu) {
       options.refine.interpolation = interpolation;
       const auto cpu = refine_on("cpu", options.refine, reference_, current_, starts);
       const auto gpu = refine_on("cuda", options.refine, reference_, current_, starts);
-      int different = 0, lost_otherwise = 0, ok = 0;
+      int other_verdict = 0, lost_otherwise = 0, ok = 0;
+      double largest = 0;  // px
       for (std::size_t k = 0; k < cpu.size(); ++k) {
         const bool on_cpu = cpu[k].status == Status::ok, on_gpu = gpu[k].status == Status::ok;
-        ok += on_cpu && on_gpu;
-        if (on_cpu && on_gpu)
-          different += std::max(std::abs(cpu[k].shape.u - gpu[k].shape.u),
-                                std::abs(cpu[k].shape.v - gpu[k].shape.v)) > 1e-4;
-        else if (on_cpu || on_gpu)
-          ++different;
-        else
-          lost_otherwise += cpu[k].status != gpu[k].status;
+        other_verdict += on_cpu != on_gpu;
+        lost_otherwise += !on_cpu && !on_gpu && cpu[k].status != gpu[k].status;
+        if (!on_cpu || !on_gpu) continue;
+        ++ok;
+        largest = std::max(
+            {largest, std::abs(cpu[k].shape.u - gpu[k].shape.u), std::abs(cpu[k].shape.v - gpu[k].shape.v)});
       }
-      SCOPED_TRACE("order " + std::to_string(order) + ", " + std::string(to_string(interpolation)));
+      const std::string setting =
+          "order " + std::to_string(order) + ", " + std::string(to_string(interpolation));
+      std::printf("%s, %s: %zu points, %d measured on one side only, %d lost otherwise, largest %.1e px\n",
+                  GetParam().current, setting.c_str(), cpu.size(), other_verdict, lost_otherwise, largest);
+      SCOPED_TRACE(setting);
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 2));
-      // One or two points always lie at the border of a rule: a last step of just the tolerance, say.
-      EXPECT_LE(different, 2 + cpu.size() / 10000);
-      // Iterations that do not converge wander, and rounding decides how they end.
+      EXPECT_LE(largest, 1e-4);
+      // Of so few points, one may lie at the border of a rule: a last step of just the tolerance, say.
+      EXPECT_LE(other_verdict, std::max<std::size_t>(1, cpu.size() / 10000));
+      // Iterations from whole pixels that do not converge wander, and rounding decides how they end.
       EXPECT_LE(lost_otherwise, 1 + cpu.size() / 2000);
     }
 }

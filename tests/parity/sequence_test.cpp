@@ -45,19 +45,6 @@ std::vector<Field> track_on(const std::string& device, TrackOptions options, con
   return fields;
 }
 
-std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
-  std::ostringstream text;
-  int told = 0;
-  for (std::int64_t k = 0; k < grid.nodes() && told < 12; ++k) {
-    if (cpu.status[k] == gpu.status[k]) continue;
-    text << "\n  (" << grid.x(static_cast<int>(k % grid.nx)) << ", " << grid.y(static_cast<int>(k / grid.nx))
-         << "): " << to_string(cpu.status[k]) << " (zncc " << cpu.zncc[k] << ") on the CPU, "
-         << to_string(gpu.status[k]) << " (zncc " << gpu.zncc[k] << ") on the GPU";
-    ++told;
-  }
-  return text.str();
-}
-
 constexpr double near = 1e-4;  ///< px
 
 double distance(double a, double b) {
@@ -65,6 +52,27 @@ double distance(double a, double b) {
 }
 double apart(const Field& a, const Field& b, std::int64_t node) {
   return std::max(distance(a.u[node], b.u[node]), distance(a.v[node], b.v[node]));
+}
+
+/// The first points of another status or far apart.
+std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
+  std::ostringstream text;
+  int told = 0;
+  const auto tell = [&](const Field& field, std::int64_t k) {
+    text << to_string(field.status[k]) << " (" << field.u[k] << ", " << field.v[k] << ", zncc "
+         << field.zncc[k] << ", " << field.iterations[k] << " iterations)";
+  };
+  for (std::int64_t k = 0; k < grid.nodes() && told < 12; ++k) {
+    if (cpu.status[k] == gpu.status[k] && !(apart(cpu, gpu, k) > near)) continue;
+    text << "\n  (" << grid.x(static_cast<int>(k % grid.nx)) << ", " << grid.y(static_cast<int>(k / grid.nx))
+         << "): ";
+    tell(cpu, k);
+    text << " on the CPU, ";
+    tell(gpu, k);
+    text << " on the GPU, sigma " << cpu.sigma_u[k] << ", " << cpu.sigma_v[k];
+    ++told;
+  }
+  return text.str();
 }
 
 /// Have all points in the strain window of a node the same status, and near displacements?
@@ -78,9 +86,9 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
   return true;
 }
 
-/// Checks the statuses, the displacements of points that have the same, and what follows from these. share:
-/// of the points that may differ; of few, two may. Returns a line that says how well they agree.
-std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, double share = 1e-4) {
+/// Checks the statuses, the displacements of points that have the same, and what follows from these. At most
+/// one point in 10,000 may differ; of few, two. Returns a line that says how well they agree.
+std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid) {
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -97,8 +105,7 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
   }
-  EXPECT_LE(static_cast<double>(statuses + far), std::max(2.0, share * static_cast<double>(grid.points())))
-      << differing(cpu, gpu, grid);
+  EXPECT_LE(statuses + far, std::max<std::int64_t>(2, grid.points() / 10'000)) << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
   EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
@@ -377,11 +384,8 @@ TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
   }
 }
 
-/// Larger shares: at order 2, a few lost points wander until something ends them, here or there by rounding;
-/// in the fracture test, iterations on dark fixtures without speckle hardly converge.
 struct PairOfFiles {
   const char *reference, *current;
-  double share = 1e-4;  ///< of the points that may differ
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -399,7 +403,7 @@ TEST_P(RealPair, AgreesWithTheCpu) {
     const auto options = options_with(order == 1 ? 31 : 41, 5, order);
     const Field cpu = track_on("cpu", options, frames, {}, &grid)[0];
     const Field gpu = track_on("cuda", options, frames, {})[0];
-    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().share);
+    const std::string agreement = expect_agreement(cpu, gpu, grid);
     std::printf("%s, order %d: %s\n", GetParam().current, order, agreement.c_str());
   }
 }
@@ -412,10 +416,10 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
                     PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
-                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp", 2e-4},
+                    PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
-                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", 2e-4},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", 3e-4}));
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}));
 
 }  // namespace
 }  // namespace dic

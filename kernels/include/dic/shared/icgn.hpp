@@ -24,6 +24,9 @@ constexpr double least_pivot = 1e-12, largest_inverse = 1e6;
 constexpr double least_energy = 1e-5;
 /// A step that shrinks areas below this share runs away.
 constexpr double least_jacobian = 0.05;
+/// Sums of so many iterations may be float. Points that take more converge slowly: rounding errors of floats,
+/// which differ between processors, would decide how many more, and whether they are lost.
+constexpr int float_iterations = 8;
 /// Longest over-relaxation: noise takes at most this share of the Gauss-Newton matrix.
 constexpr double most_noise = 0.3;
 
