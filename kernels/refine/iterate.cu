@@ -24,11 +24,15 @@ constexpr int least_blocks = 1;  // fewer registers would spill there
 constexpr int least_blocks = blocks_per_multiprocessor;
 #endif
 
-/// The tasks of a block, in the order in which its lanes ask for them.
+/// The tasks of a block, in the order in which its lanes ask for them. of_unfinished: only those that the
+/// fast variant left; where they are few, they are listed, so that lanes need not go through all others.
+template <bool of_unfinished>
 struct Queue {
+  static constexpr int most_listed = of_unfinished ? 1024 : 1;
   std::int64_t count;  ///< of all blocks
   TaskOrder order;
   int taken, unfinished;
+  std::int32_t listed[most_listed];
 
   /// By one thread of the block. tasks: at least 1.
   __device__ void fill(const RefineFrame& frame, std::int64_t tasks) {
@@ -39,21 +43,23 @@ struct Queue {
   /// The next task; no_task where there is none.
   __device__ std::int32_t take() {
     for (;;) {
-      const std::int64_t at = place(atomicAdd(&taken, 1));
+      const int number = atomicAdd(&taken, 1);
+      if (of_unfinished && unfinished <= most_listed) return number < unfinished ? listed[number] : no_task;
+      const std::int64_t at = place(number);
       if (at >= order.places) return no_task;
       const std::int64_t task = order.task_at(at);
       if (task < count) return static_cast<std::int32_t>(task);
     }
   }
   /// How many the fast variant left. By all threads.
-  __device__ int count_unfinished(const RefineResult* results) {
-    int own = 0;
+  __device__ int list_unfinished(const RefineResult* results) {
     for (int number = static_cast<int>(threadIdx.x); place(number) < order.places;
          number += static_cast<int>(blockDim.x)) {
       const std::int64_t task = order.task_at(place(number));
-      own += task < count && results[task].status == kernels::unfinished;
+      if (task >= count || results[task].status != kernels::unfinished) continue;
+      const int at = atomicAdd(&unfinished, 1);
+      if (at < most_listed) listed[at] = static_cast<std::int32_t>(task);
     }
-    if (own > 0) atomicAdd(&unfinished, own);
     __syncthreads();
     return unfinished;
   }
@@ -69,13 +75,13 @@ template <int kOrder, int kWarps, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
   using Own = Progress<kOrder, typename Variant::Real>;
   __shared__ Own all_progress[kWarps][most_points];
-  __shared__ Queue queue;
+  __shared__ Queue<Variant::exact> queue;
   const std::int64_t count = frame.tasks.count();
   if (count == 0) return;
   if (threadIdx.x == 0) queue.fill(frame, count);
   __syncthreads();
   const int waiting =
-      Variant::exact ? queue.count_unfinished(frame.results) : static_cast<int>(count / gridDim.x);
+      Variant::exact ? queue.list_unfinished(frame.results) : static_cast<int>(count / gridDim.x);
   const int points_of_warp = min(max(waiting / kWarps, 1), most_points);  // few: over all warps
   Own* progress = all_progress[threadIdx.x / warp_size];
   const int lane = lane_index();
