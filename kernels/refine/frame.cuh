@@ -17,13 +17,14 @@ __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_
 /// The order in which tasks are done: strips of some rows of the grid, column by column. So the points that a
 /// block has at once are side by side, and its warps find each other's pixels in the cache.
 struct TaskOrder {
-  static constexpr int most_rows = 12, most_of_block = 128;
+  static constexpr int most_rows = 12;
   int columns, rows;    ///< of a strip
   int of_block;         ///< places that a block takes at once; every block does so equally often
   std::int64_t places;  ///< some have no task
 
-  /// count: at least 1.
-  __device__ static TaskOrder of(std::int64_t count, int points_in_a_row, std::int64_t blocks) {
+  /// count: at least 1. most_of_block: places that a block takes at once.
+  __device__ static TaskOrder of(std::int64_t count, int points_in_a_row, std::int64_t blocks,
+                                 int most_of_block) {
     TaskOrder order{1, 1, 1, 0};
     if (points_in_a_row > 0 && count > points_in_a_row)
       order.columns = points_in_a_row, order.rows = most_rows;

@@ -34,8 +34,58 @@ __device__ BasicWarp<T, kDegree> converted(const BasicWarp<double, kDegree>& w) 
   return {of(w.x), of(w.y)};
 }
 
-/// The general variant: every pixel gathers its own (degree + 1)^2 coefficients. Any deformation, any cut or
-/// masked subset; sums in double where convergence is slow.
+/// The pixels of a subset that a lane takes, by their numbers row by row.
+struct PixelShare {
+  int first, step;
+};
+
+/// Sums in which every pixel gathers its own (degree + 1)^2 coefficients: any deformation, any cut or masked
+/// subset. T: float or double.
+template <typename T, int kDegree, int kOrder>
+__device__ T gathered_total(const RefineFrame& frame, const Placed<kOrder, double>& at,
+                            const PixelShare& share) {
+  LaneSums<kOrder, T> sums;
+  const auto displacement = converted<T>(at.displacement);
+  const T offset = static_cast<T>(at.offset), contrast = static_cast<T>(at.contrast);
+  const RefineReference& reference = frame.reference;
+  const PreparedSubset& s = frame.subsets[at.point];
+  const int width = s.right - s.left + 1, stride = reference.layout.stride;
+  const int down = share.step / width, along = share.step % width;
+  const CoefficientPair* coefficients = frame.coefficients + at.shift;
+  int i = s.left + share.first % width, j = s.top + share.first / width;
+  constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are on their way
+  while (j <= s.bottom) {
+    ReferencePixel f[at_once];
+    float2 gradient[at_once];
+    T value[at_once];
+    float fi[at_once], fj[at_once];
+    bool taken[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+      const int row = min(j, static_cast<int>(s.bottom)), index = at.centre + row * stride + i;
+      f[k] = reference.pixels[index];
+      gradient[k] = exact_gradient(f[k], reference.rest[index]);
+      fi[k] = static_cast<float>(i);
+      fj[k] = static_cast<float>(row);
+      value[k] = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi[k], fj[k]),
+                                         displacement.y(fi[k], fj[k]));
+      taken[k] = j <= s.bottom && counts(f[k]);
+      i += along;
+      j += down;
+      if (i > s.right) {
+        i -= width;
+        ++j;
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < at_once; ++k)
+      if (taken[k]) sums.add(value[k] - offset - contrast * f[k].grey, f[k].grey, gradient[k], fi[k], fj[k]);
+  }
+  return LaneSums<kOrder, T>::Total::of(sums.values);
+}
+
+/// The variant for what the fast one leaves. It goes on from there, and gives up what has not converged when
+/// sums should be double.
 template <int kDegree, int kOrder>
 struct Gathering {
   using Real = double;
@@ -43,43 +93,31 @@ struct Gathering {
   static constexpr float far = 1e30f;
   __device__ static bool trusts(float, int) { return true; }
   __device__ static bool takes(const RefineFrame&, const PreparedSubset&) { return true; }
+  __device__ static bool leaves(bool from_start, int iterations) {
+    return !from_start || iterations >= icgn::float_iterations;
+  }
   __device__ static int rows_of_block(const RefineFrame&, const Placed<kOrder, Real>&, bool, float) {
     return all_rows;
   }
 
   __device__ static void sum(const RefineFrame& frame, const Placed<kOrder, Real>& at, Real& total) {
-    total = at.iterations < icgn::float_iterations ? total_of<float>(frame, at) : total_of<double>(frame, at);
+    total = gathered_total<float, kDegree>(frame, at, {lane_index(), warp_size});
   }
+};
 
- private:
-  template <typename T>
-  __device__ static T total_of(const RefineFrame& frame, const Placed<kOrder, Real>& at) {
-    LaneSums<kOrder, T> sums;
-    const auto displacement = converted<T>(at.displacement);
-    const T offset = static_cast<T>(at.offset), contrast = static_cast<T>(at.contrast);
-    const RefineReference& reference = frame.reference;
-    const PreparedSubset& s = frame.subsets[at.point];
-    const int width = s.right - s.left + 1, stride = reference.layout.stride, lane = lane_index();
-    const int down = warp_size / width, along = warp_size % width;
-    const CoefficientPair* coefficients = frame.coefficients + at.shift;
-    int i = s.left + lane % width;
-    for (int j = s.top + lane / width; j <= s.bottom; j += down) {
-      const int index = at.centre + j * stride + i;
-      const ReferencePixel f = reference.pixels[index];
-      if (counts(f)) {
-        const auto fi = static_cast<float>(i), fj = static_cast<float>(j);
-        const T value = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi, fj),
-                                                displacement.y(fi, fj));
-        const T e = value - offset - contrast * f.grey;
-        sums.add(e, f.grey, exact_gradient(f, reference.rest[index]), fi, fj);
-      }
-      i += along;
-      if (i > s.right) {
-        i -= width;
-        ++j;
-      }
-    }
-    return LaneSums<kOrder, T>::Total::of(sums.values);
+/// The variant for what converges slowly or not at all: all iterations from the start, sums in double where
+/// they would differ between processors. There are few such points, and each has many iterations: so the
+/// warps of a block add up parts of a point, always the same ones.
+template <int kDegree, int kOrder>
+struct Patient : Gathering<kDegree, kOrder> {
+  using Real = double;
+  static constexpr int parts = 8;
+  __device__ static bool leaves(bool, int) { return false; }
+
+  __device__ static Real sum_part(const RefineFrame& frame, const Placed<kOrder, Real>& at, int part) {
+    const PixelShare share{part * warp_size + lane_index(), parts * warp_size};
+    return at.iterations < icgn::float_iterations ? gathered_total<float, kDegree>(frame, at, share)
+                                                  : gathered_total<double, kDegree>(frame, at, share);
   }
 };
 

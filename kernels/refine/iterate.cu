@@ -17,6 +17,7 @@ constexpr int most_points = 8;
 template <int kDegree>
 constexpr int warps_sliding = kDegree == 3 ? 12 : 8;
 constexpr int warps_gathering = 8;
+constexpr int most_patient_points = 8;  ///< of a block: one for each of its warps
 constexpr int blocks_per_multiprocessor = 2;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr int least_blocks = 1;  // fewer registers would spill there
@@ -25,10 +26,13 @@ constexpr int least_blocks = blocks_per_multiprocessor;
 #endif
 
 /// The tasks of a block, in the order in which its lanes ask for them. of_unfinished: only those that the
-/// fast variant left; where they are few, they are listed, so that lanes need not go through all others.
+/// variants before left; where they are few, they are listed, so that lanes need not go through all others.
 template <bool of_unfinished>
 struct Queue {
   static constexpr int most_listed = of_unfinished ? 1024 : 1;
+  /// Neighbours find each other's pixels in the cache; but what is unfinished may lie along an edge, and is
+  /// for all blocks.
+  static constexpr int most_at_once = of_unfinished ? 16 : 128;
   std::int64_t count;  ///< of all blocks
   TaskOrder order;
   int taken, unfinished;
@@ -37,7 +41,7 @@ struct Queue {
   /// By one thread of the block. tasks: at least 1.
   __device__ void fill(const RefineFrame& frame, std::int64_t tasks) {
     count = tasks;
-    order = TaskOrder::of(count, frame.reference.points_in_a_row, gridDim.x);
+    order = TaskOrder::of(count, frame.reference.points_in_a_row, gridDim.x, most_at_once);
     taken = unfinished = 0;
   }
   /// The next task; no_task where there is none.
@@ -51,7 +55,7 @@ struct Queue {
       if (task < count) return static_cast<std::int32_t>(task);
     }
   }
-  /// How many the fast variant left. By all threads.
+  /// How many the variants before left. By all threads.
   __device__ int list_unfinished(const RefineResult* results) {
     for (int number = static_cast<int>(threadIdx.x); place(number) < order.places;
          number += static_cast<int>(blockDim.x)) {
@@ -71,6 +75,19 @@ struct Queue {
   }
 };
 
+/// Makes a point ready for an iteration, or the next one, if there is any.
+template <typename AnyPoint, typename AnyQueue>
+__device__ void make_ready(AnyPoint& point, AnyQueue& queue) {
+  for (bool ready = false; !ready;) {
+    if (!point.has_task()) {
+      const std::int32_t task = queue.take();
+      if (task == no_task) return;
+      point.begin(task);
+    }
+    ready = point.has_task() && point.may_iterate();
+  }
+}
+
 template <int kOrder, int kWarps, typename Variant>
 __device__ void refine_tasks(const RefineFrame& frame) {
   using Own = Progress<kOrder, typename Variant::Real>;
@@ -89,14 +106,7 @@ __device__ void refine_tasks(const RefineFrame& frame) {
   Point<kOrder, Variant> point(frame, progress[lane % most_points]);
   const bool has_point = lane < points_of_warp;
   for (;;) {
-    for (bool ready = !has_point; !ready;) {
-      if (!point.has_task()) {
-        const std::int32_t task = queue.take();
-        if (task == no_task) break;
-        point.begin(task);
-      }
-      ready = point.has_task() && point.may_iterate();
-    }
+    if (has_point) make_ready(point, queue);
     __syncwarp();
     unsigned left = __ballot_sync(all_lanes, has_point && point.has_task());
     if (left == 0) return;
@@ -122,9 +132,44 @@ __global__ void __launch_bounds__(warps_gathering* warp_size, least_blocks)
   refine_tasks<kOrder, warps_gathering, Gathering<kDegree, kOrder>>(frame);
 }
 
+/// A block does some points at once: its warps add up parts of each, then every point is moved by a lane of
+/// the first warp.
+template <int kDegree, int kOrder>
+__global__ void __launch_bounds__(Patient<kDegree, kOrder>::parts* warp_size, least_blocks)
+    refine_patiently(const __grid_constant__ RefineFrame frame) {
+  using Variant = Patient<kDegree, kOrder>;
+  static_assert(most_patient_points <= Variant::parts);
+  __shared__ Progress<kOrder, double> progress[most_patient_points];
+  __shared__ double parts[most_patient_points][Variant::parts][warp_size];
+  __shared__ Queue<true> queue;
+  const std::int64_t count = frame.tasks.count();
+  if (count == 0) return;
+  if (threadIdx.x == 0) queue.fill(frame, count);
+  __syncthreads();
+  const int points = min(queue.list_unfinished(frame.results), most_patient_points);
+  const int warp = threadIdx.x / warp_size, lane = lane_index();
+  const bool has_point = static_cast<int>(threadIdx.x) < points;
+  if (threadIdx.x < most_patient_points) progress[threadIdx.x].task = no_task;
+  Point<kOrder, Variant> point(frame, progress[threadIdx.x % most_patient_points]);
+  for (;;) {
+    if (has_point) make_ready(point, queue);
+    if (!__syncthreads_or(has_point && point.has_task())) return;
+    for (int p = 0; p < points; ++p)
+      if (progress[p].task != no_task) parts[p][warp][lane] = Variant::sum_part(frame, progress[p].at, warp);
+    __syncthreads();
+    if (warp < points && progress[warp].task != no_task) {
+      double total = parts[warp][0][lane];
+      for (int part = 1; part < Variant::parts; ++part) total += parts[warp][part][lane];
+      progress[warp].totals[lane] = total;
+    }
+    __syncthreads();
+    if (has_point && point.has_task()) point.iterate();
+  }
+}
+
 // ---- launches ----
 
-/// Queues both variants.
+/// Queues all variants.
 template <int kDegree, int kOrder>
 void launch(const RefineFrame& frame, StreamHandle stream) {
   int device = 0, multiprocessors = 0;
@@ -135,6 +180,8 @@ void launch(const RefineFrame& frame, StreamHandle stream) {
       std::min<std::int64_t>(frame.tasks.most, multiprocessors * blocks_per_multiprocessor));
   refine_sliding<kDegree, kOrder><<<blocks, warps_sliding<kDegree> * warp_size, 0, stream>>>(frame);
   refine_gathering<kDegree, kOrder><<<blocks, warps_gathering * warp_size, 0, stream>>>(frame);
+  refine_patiently<kDegree, kOrder>
+      <<<blocks, Patient<kDegree, kOrder>::parts * warp_size, 0, stream>>>(frame);
 }
 
 template <int kDegree>

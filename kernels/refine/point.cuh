@@ -5,7 +5,7 @@
 // The scalar part of the refinement of one point, by one lane.
 namespace dic::kernels {
 
-/// Status of a point that the fast variant leaves to the exact one.
+/// Status of a point that a variant leaves to the next one.
 constexpr Status unfinished{255};
 /// Status of a point that is being refined.
 constexpr Status under_way{254};
@@ -157,10 +157,10 @@ class Point {
   __device__ bool may_iterate() {
     if (p_.status == under_way) p_.status = status_before_iteration();
     const bool failed = p_.status != Status::ok && p_.status != under_way && p_.status != unfinished;
-    if (failed && subset().status == Status::ok && !(Variant::exact && p_.from_start)) {
-      // Where it does not converge soon, the way it went matters: the exact variant goes it from the start.
+    if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.at.iterations)) {
+      // Where it does not converge soon, the way it went matters: another variant goes it from the start.
       start_at(task().start, 0);
-      p_.status = Variant::exact ? status_before_iteration() : unfinished;
+      p_.status = unfinished;
     }
     if (p_.status == under_way) return true;
     store_result();
@@ -185,7 +185,8 @@ class Point {
   }
 
   __device__ Status status_before_iteration() {
-    const bool slow = p_.at.iterations >= icgn::float_iterations && !(Variant::exact && p_.from_start);
+    const bool slow =
+        p_.at.iterations >= icgn::float_iterations && Variant::leaves(p_.from_start, p_.at.iterations);
     if (slow || p_.at.iterations >= frame_.max_iterations)
       return p_.zncc < frame_.min_zncc ? Status::low_correlation : Status::not_converged;
     if (!near_start()) return Status::diverged;

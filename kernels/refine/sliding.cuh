@@ -283,6 +283,8 @@ struct Sliding {
     return sigma < most_sigma && iterations <= most_iterations;
   }
 
+  /// Does the next variant begin anew what fails here?
+  __device__ static bool leaves(bool, int) { return true; }
   __device__ static bool takes(const RefineFrame& frame, const PreparedSubset& s) {
     const int size = frame.deal.size;
     return s.right - s.left == size - 1 && s.bottom - s.top == size - 1 && !s.weighted;
