@@ -91,7 +91,13 @@ DeviceScope::DeviceScope(int index) {
 }
 DeviceScope::~DeviceScope() { cudaSetDevice(former_); }
 
-Stream::Stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "Creating a stream"); }
+Stream::Stream(Priority priority) {
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "Reading the priorities of streams");
+  check(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking,
+                                     priority == Priority::high ? highest : lowest),
+        "Creating a stream");
+}
 Stream::~Stream() { cudaStreamDestroy(handle_); }
 void Stream::synchronize(const std::string& what) const { check(cudaStreamSynchronize(handle_), what); }
 

@@ -22,14 +22,21 @@ __global__ void __launch_bounds__(point_threads)
 
 __global__ void __launch_bounds__(island_threads)
     drop_unconfirmed(const __grid_constant__ FramePoints points, const track::Bonds* bonds,
-                     TrackedPoint* tracked) {
+                     TrackedPoint* tracked, const __grid_constant__ PointList dropped) {
   __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
   const PointRange& known = points.grid.known;
   for_each_task(known.count(), island_threads, threadIdx.x, [&](std::int64_t task) {
     const auto i = static_cast<std::int32_t>(known.first + task);
     if (bonds[i] == 0 || !track::unconfirmed(points, bonds, i, Island{islands + threadIdx.x})) return;
     tracked[i].result.status = Status::low_correlation;
+    append(dropped, i);
   });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    restore(const __grid_constant__ PointList dropped, TrackedPoint* tracked) {
+  for_each_point(*dropped.count,
+                 [&](std::int32_t k) { tracked[dropped.points[k]].result.status = Status::ok; });
 }
 
 // ---- lost points ----
@@ -123,13 +130,21 @@ LostState lost_state(void* workspace, std::int64_t count) {
 }  // namespace
 
 void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
-                             StreamHandle stream) {
+                             const PointList& dropped, StreamHandle stream) {
+  clear(dropped.count, stream);
   const std::int64_t n = points.known.count();
   if (n == 0) return;
   const FramePoints frame{points, tracked};
   find_bonds<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, bonds);
-  drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, bonds, tracked);
+  drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, bonds, tracked,
+                                                                                dropped);
   check_launch(of_points("islands", n));
+}
+
+void launch_restore(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream) {
+  constexpr unsigned blocks = 64;  // islands are small, and few
+  restore<<<blocks, point_threads, 0, stream>>>(dropped, tracked);
+  check_launch("restoring islands");
 }
 
 std::size_t explain_lost_workspace_bytes(std::int64_t count) {

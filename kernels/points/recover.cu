@@ -5,20 +5,6 @@
 namespace dic::kernels {
 namespace {
 
-__global__ void __launch_bounds__(point_threads)
-    fill_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts,
-                   TrackedPoint* tracked) {
-  for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
-    TrackedPoint point;
-    if (exists) {
-      const Status status = points.subsets[i].status;
-      point.result.status = status == Status::ok ? Status::low_correlation : status;
-      point.result.zncc = fmaxf(0, starts[i].score);
-    }
-    store_together(tracked, exists ? i : -1, point);
-  });
-}
-
 __device__ RelativeShape truncated(RelativeShape shape, int order) {
 #pragma unroll
   for (int term = 1; term < 6; ++term)
@@ -26,11 +12,35 @@ __device__ RelativeShape truncated(RelativeShape shape, int order) {
   return shape;
 }
 
-/// Appends the tasks of those lanes that have one. All lanes of the warp.
+__device__ RefineTask task_from(std::int32_t i, const PointStart& start, int order) {
+  return {i, start.u, start.v, truncated(start.shape, order)};
+}
+
+/// Appends the tasks of those lanes that have one; tasks null: only counts them. All lanes of the warp.
 __device__ void append_task(bool has_one, const RefineTask& task, RefineTask* tasks, std::int32_t* count) {
   std::int32_t place = -1;
   if (has_one) place = count_up(count);
-  store_together(tasks, place, task);
+  if (tasks) store_together(tasks, place, task);
+}
+
+__global__ void __launch_bounds__(point_threads)
+    begin_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts, float least,
+                    int order, TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count) {
+  for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
+    TrackedPoint point;
+    RefineTask task;
+    bool selected = false;
+    if (exists) {
+      const Status status = points.subsets[i].status;
+      const float score = starts[i].score;
+      point.result.status = status == Status::ok ? Status::low_correlation : status;
+      point.result.zncc = fmaxf(0, score);
+      selected = status == Status::ok && score >= least;
+    }
+    store_together(tracked, exists ? i : -1, point);
+    if (selected) task = task_from(i, starts[i], order);
+    append_task(selected, task, tasks, count);
+  });
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -41,7 +51,7 @@ __global__ void __launch_bounds__(point_threads)
     const bool selected =
         score >= least && score < below && points.status(i) != Status::ok && points.trackable(i);
     RefineTask task;
-    if (selected) task = {i, starts[i].u, starts[i].v, truncated(starts[i].shape, order)};
+    if (selected) task = task_from(i, starts[i], order);
     append_task(selected, task, tasks, count);
   });
 }
@@ -94,11 +104,13 @@ __global__ void __launch_bounds__(point_threads)
 
 }  // namespace
 
-void launch_unrefined(const GridPoints& points, const PointStart* starts, TrackedPoint* tracked,
-                      StreamHandle stream) {
+void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
+                      TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
+  clear(count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  fill_unrefined<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, tracked);
+  begin_unrefined<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, order,
+                                                                             tracked, tasks, count);
   check_launch(of_points("points before the refinement", n));
 }
 

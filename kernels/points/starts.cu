@@ -1,6 +1,4 @@
-#include <dic/shared/peak.hpp>
-
-#include "points/points.cuh"
+#include "points/start_windows.cuh"
 
 namespace dic::kernels {
 namespace {
@@ -58,11 +56,6 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// As the CPU path rounds predictions: halves away from zero.
-__device__ int rounded(std::int32_t whole, float rest) {
-  return static_cast<int>(std::lround(whole + double{rest}));
-}
-
 __global__ void __launch_bounds__(point_threads)
     place_windows(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
                   int radius, int range, const PointStart* starts, MatrixPosition* references,
@@ -70,30 +63,19 @@ __global__ void __launch_bounds__(point_threads)
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
     const PointStart& start = starts[i];
-    const int x = points.x[i] - radius, y = points.y[i] - radius;
-    references[k] = {0, x, y};
-    windows[k] = {0, x + rounded(start.u, start.shape.u[0]) - range,
-                  y + rounded(start.v, start.shape.v[0]) - range};
+    references[k] = reference_of(points, i, radius);
+    windows[k] = window_around(references[k], start.u, start.shape.u[0], start.v, start.shape.v[0], range);
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
-    take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
-               PointStart* starts, const __grid_constant__ PointList again) {
+    take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
+               const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+               const __grid_constant__ PointList again) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
-    PointStart& start = starts[i];
-    const Peak& peak = peaks[k];
-    if (!peak.found || peak.score <= start.score) return;
-    const PeakOffset offset = fitted_peak(peak.neighbourhood);
-    const SplitDisplacement u(rounded(start.u, start.shape.u[0]) - range + peak.dx + offset.x);
-    const SplitDisplacement v(rounded(start.v, start.shape.v[0]) - range + peak.dy + offset.y);
-    start.u = u.whole;
-    start.v = v.whole;
-    start.shape.u[0] = u.rest;
-    start.shape.v[0] = v.rest;
-    start.score = peak.score;
-    if (follow && peak.at_border) append(again, i);
+    const bool better = take_peak(references[k], windows[k], peaks[k], starts[i]);
+    if (better && follow && peaks[k].at_border) append(again, i);
   });
 }
 
@@ -159,12 +141,13 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
   check_launch(of_points("placing windows", n));
 }
 
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
-                       PointStart* starts, const PointList& again, StreamHandle stream) {
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
+                       const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+                       const PointList& again, StreamHandle stream) {
   clear(again.count, stream);
   if (n == 0) return;
-  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, peaks, range, follow, starts,
-                                                                        again);
+  take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, references, windows, peaks,
+                                                                        follow, starts, again);
   check_launch(of_points("taking peaks", n));
 }
 

@@ -1,3 +1,4 @@
+#include <dic/kernels/follow_peaks.hpp>
 #include <dic/kernels/points.hpp>
 #include <functional>
 #include <limits>
@@ -261,6 +262,7 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     List some;
     std::vector<Peak> peaks;
+    std::vector<MatrixPosition> subsets, placed;
     std::vector<std::array<double, 2>> offsets;
     for (int i = 0; i < s.count(); i += 1 + s.integer(0, 1)) {
       some.push_back(i);
@@ -268,15 +270,18 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
       offsets.push_back({beyond ? 1.8 : s.uniform(-0.6, 0.6), beyond ? -1.9 : s.uniform(-0.6, 0.6)});
       peaks.push_back(peak_at(s, offsets.back()[0], offsets.back()[1]));
       for (double& offset : offsets.back()) offset = std::clamp(offset, -1.0, 1.0);
+      subsets.push_back({0, s.integer(0, 1000), s.integer(0, 1000)});
+      placed.push_back({0, subsets.back().x + s.integer(-40, 40), subsets.back().y + s.integer(-40, 40)});
     }
-    const int n = static_cast<int>(some.size()), range = 2;
+    const int n = static_cast<int>(some.size());
     const DeviceArray<std::int32_t> list(some, stream);
+    const DeviceArray<MatrixPosition> references(subsets, stream), windows(placed, stream);
     const DeviceArray<Peak> device_peaks(peaks, stream);
     for (const bool follow : {false, true}) {
       const DeviceArray<PointStart> starts(s.starts, stream);
       const DeviceList again(n, stream);
-      kernels::launch_take_peaks(list.data(), n, device_peaks.data(), range, follow, starts.data(),
-                                 again.list(), stream.handle());
+      kernels::launch_take_peaks(list.data(), n, references.data(), windows.data(), device_peaks.data(),
+                                 follow, starts.data(), again.list(), stream.handle());
       const auto got = starts.values(stream);
       List want_again;
       std::vector<PointStart> kept = s.starts;
@@ -284,8 +289,8 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
         const int i = some[k];
         const PointStart& before = s.starts[i];
         if (!peaks[k].found || !(peaks[k].score > before.score)) continue;
-        const double u = naive_rounded(before.u, before.shape.u[0]) - range + peaks[k].dx + offsets[k][0];
-        const double v = naive_rounded(before.v, before.shape.v[0]) - range + peaks[k].dy + offsets[k][1];
+        const double u = placed[k].x - subsets[k].x + peaks[k].dx + offsets[k][0];
+        const double v = placed[k].y - subsets[k].y + peaks[k].dy + offsets[k][1];
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u, 1e-5);
         ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, v, 1e-5);
         kept[i].u = got[i].u, kept[i].v = got[i].v, kept[i].score = peaks[k].score;
@@ -296,6 +301,147 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
       EXPECT_EQ(again.sorted(stream), want_again);
     }
   });
+}
+
+/// Two pictures of smooth noise, one moved by (6, -5).
+struct MovedNoise {
+  static constexpr int u = 6, v = -5;
+  int width, height;
+  std::vector<std::uint8_t> reference, current;
+
+  MovedNoise(int w, int h) : width(w), height(h), reference(w * h), current(w * h) {
+    const auto lattice = random_values<std::uint8_t>(std::size_t{1} << 16, 7);
+    const auto grey = [&](double x, double y) {
+      const double cx = (x + 64) / 5, cy = (y + 64) / 5;
+      const int i = static_cast<int>(cx), j = static_cast<int>(cy);
+      const double a = cx - i, b = cy - j;
+      const auto at = [&](int p, int q) { return lattice[(p * 251 + q * 7919) % lattice.size()]; };
+      const double upper = (1 - a) * at(i, j) + a * at(i + 1, j);
+      const double lower = (1 - a) * at(i, j + 1) + a * at(i + 1, j + 1);
+      return static_cast<std::uint8_t>((1 - b) * upper + b * lower);
+    };
+    for (int y = 0; y < h; ++y)
+      for (int x = 0; x < w; ++x) {
+        reference[y * w + x] = grey(x, y);
+        current[y * w + x] = grey(x - u - 0.25, y - v + 0.25);
+      }
+  }
+  /// NaN where the displaced subset leaves the picture.
+  double zncc(int x0, int y0, int size, int du, int dv) const {
+    if (x0 + du < 0 || y0 + dv < 0 || x0 + du + size > width || y0 + dv + size > height) return NAN;
+    double f = 0, g = 0, ff = 0, gg = 0, fg = 0;
+    for (int y = y0; y < y0 + size; ++y)
+      for (int x = x0; x < x0 + size; ++x) {
+        const double p = reference[y * width + x], q = current[(y + dv) * width + x + du];
+        f += p, g += q, ff += p * p, gg += q * q, fg += p * q;
+      }
+    const double n = size * size;
+    return (n * fg - f * g) / std::sqrt((n * ff - f * f) * (n * gg - g * g));
+  }
+};
+
+struct FollowedTo {
+  double u, v, score;
+};
+
+/// The maximum of the quadratic surface through 3 x 3 values, from its middle.
+std::array<double, 2> naive_fit(const double (&n)[3][3]) {
+  double b = 0, c = 0, d = 0, e = 0, f = 0;
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i) {
+      const double value = n[j + 1][i + 1];
+      b += i * value / 6, c += j * value / 6, e += i * j * value / 4;
+      d += (3 * i * i - 2) * value / 6, f += (3 * j * j - 2) * value / 6;
+    }
+  const double det = 4 * d * f - e * e;
+  if (!(d < 0 && det > 0)) return {0, 0};
+  return {std::clamp((e * c - 2 * f * b) / det, -1.0, 1.0), std::clamp((e * b - 2 * d * c) / det, -1.0, 1.0)};
+}
+
+/// A point's search, step by step.
+FollowedTo naive_follow(const MovedNoise& pictures, int x0, int y0, int size, FollowedTo start, int steps) {
+  for (int step = 0; step <= steps; ++step) {
+    const auto centre = [](double d) {
+      return static_cast<int>(d < 0 ? std::ceil(d - 0.5) : std::floor(d + 0.5));
+    };
+    const int u = centre(start.u), v = centre(start.v);
+    const auto score = [&](int i, int j) {
+      return std::max(std::abs(i), std::abs(j)) > 2 ? NAN : pictures.zncc(x0, y0, size, u + i, v + j);
+    };
+    int at_x = 0, at_y = 0;
+    double best = -2;
+    for (int j = -2; j <= 2; ++j)
+      for (int i = -2; i <= 2; ++i)
+        if (score(i, j) > best) best = score(i, j), at_x = i, at_y = j;
+    if (!(best > start.score)) break;
+    double around[3][3];
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i) {
+        around[j][i] = score(at_x + i - 1, at_y + j - 1);
+        if (std::isnan(around[j][i])) around[j][i] = best;
+      }
+    const auto [x, y] = naive_fit(around);
+    start = {u + at_x + x, v + at_y + y, best};
+    if (std::max(std::abs(at_x), std::abs(at_y)) < 2) break;
+  }
+  return start;
+}
+
+TEST_F(Points, peaks_are_followed_as_far_as_asked) {
+  constexpr int radius = PointsState::radius, size = 2 * radius + 1, range = 2;
+  const Stream stream;
+  PointsState s({31, 33}, 5);
+  const DevicePoints device(s, stream);
+  const MovedNoise pictures(s.width, s.height);
+  List some;
+  for (int i = 0; i < s.count(); ++i) {
+    if (s.x[i] < radius || s.y[i] < radius || s.x[i] + radius >= s.width || s.y[i] + radius >= s.height)
+      continue;
+    some.push_back(i);
+    PointStart& start = s.starts[i];
+    start.u = MovedNoise::u + s.integer(-9, 9), start.v = MovedNoise::v + s.integer(-9, 9), start.score = -1;
+  }
+  const auto n = static_cast<std::int64_t>(some.size());
+  const DeviceArray<std::int32_t> list(some, stream);
+  const DeviceArray<MatrixPosition> windows(n, stream);
+  const DeviceArray<Peak> peaks(n, stream);
+  for (const int pitch : {s.width + 5, 256})  // unaligned rows, aligned rows
+    for (const int steps : {0, 2, 8}) {
+      SCOPED_TRACE(testing::Message() << "pitch " << pitch << ", " << steps << " steps");
+      kernels::DeviceBuffer pixels[2], table;
+      kernels::DevicePicture described[2];
+      for (int k = 0; k < 2; ++k) {
+        described[k] = {pixels[k].reserve(pitch * s.height + 256), pitch, s.width, s.height};
+        kernels::upload(pixels[k].data(), pitch, (k == 0 ? pictures.reference : pictures.current).data(),
+                        s.width, s.width, s.height, stream);
+      }
+      kernels::upload(table.reserve(sizeof(described)), described, sizeof(described), stream);
+      const auto* pair = static_cast<const kernels::DevicePicture*>(table.data());
+      kernels::NccJob job{
+          .reference = {.pictures = pair, .count = n, .height = size, .width = size},
+          .search = {.pictures = pair + 1, .count = n, .height = size + 2 * range, .width = size + 2 * range},
+          .shifts = {0, 2 * range, 0, 2 * range},
+          .pairs = n};
+      ASSERT_EQ(kernels::refuses_following(job), "");
+      const DeviceArray<PointStart> starts(s.starts, stream);
+      kernels::launch_follow_peaks(
+          job, device.points,
+          {list.data(), radius, range, steps, starts.data(), windows.data(), peaks.data()}, stream.handle());
+      const auto got = starts.values(stream);
+      int moved = 0;
+      for (const int i : some) {
+        const PointStart& before = s.starts[i];
+        const auto want = naive_follow(
+            pictures, s.x[i] - radius, s.y[i] - radius, size,
+            {before.u + double{before.shape.u[0]}, before.v + double{before.shape.v[0]}, -1}, steps);
+        ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, want.u, 2e-3) << i;
+        ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, want.v, 2e-3) << i;
+        ASSERT_NEAR(got[i].score, want.score, 1e-5) << i;
+        for (int k = 1; k < 6; ++k) ASSERT_EQ(got[i].shape.u[k], before.shape.u[k]);
+        moved += std::hypot(want.u - before.u, want.v - before.v) > 5;
+      }
+      EXPECT_EQ(moved > 0, steps > 0);
+    }
 }
 
 TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
@@ -320,21 +466,6 @@ TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
 
 // ---- recovery ----
 
-TEST_F(Points, begin_unrefined) {
-  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
-    const DeviceArray<PointStart> starts(s.starts, stream);
-    const DeviceArray<TrackedPoint> tracked(s.count(), stream);
-    kernels::launch_unrefined(device.points, starts.data(), tracked.data(), stream.handle());
-    std::vector<TrackedPoint> want(s.count());
-    for (int i = 0; i < s.count(); ++i) {
-      want[i].result.status = trackable(s, i) ? Status::low_correlation : s.subsets[i].status;
-      want[i].result.zncc = std::max(0.0f, s.starts[i].score);
-    }
-    EXPECT_TRUE(same_bytes(tracked.values(stream), want));
-  });
-}
-
-/// Tasks in the order of their points.
 std::vector<RefineTask> sorted(const DeviceArray<RefineTask>& tasks, const DeviceArray<std::int32_t>& count,
                                const Stream& stream) {
   auto all = tasks.values(stream);
@@ -343,6 +474,34 @@ std::vector<RefineTask> sorted(const DeviceArray<RefineTask>& tasks, const Devic
   all.resize(std::clamp<std::ptrdiff_t>(n, 0, std::ssize(all)));
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
   return all;
+}
+
+RefineTask naive_task(const PointsState& s, int i, int order) {
+  RefineTask task{i, s.starts[i].u, s.starts[i].v, s.starts[i].shape};
+  for (int k = order == 0 ? 1 : order == 1 ? 3 : 6; k < 6; ++k) task.start.u[k] = task.start.v[k] = 0;
+  return task;
+}
+
+TEST_F(Points, begin_unrefined) {
+  on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
+    const DeviceArray<PointStart> starts(s.starts, stream);
+    for (const int order : {0, 1, 2}) {
+      const DeviceArray<TrackedPoint> tracked(s.count(), stream);
+      const DeviceArray<RefineTask> tasks(s.count(), stream);
+      const DeviceArray<std::int32_t> count(1, stream);
+      kernels::launch_unrefined(device.points, starts.data(), 0.4f, order, tracked.data(), tasks.data(),
+                                count.data(), stream.handle());
+      std::vector<TrackedPoint> want(s.count());
+      std::vector<RefineTask> want_tasks;
+      for (int i = 0; i < s.count(); ++i) {
+        want[i].result.status = trackable(s, i) ? Status::low_correlation : s.subsets[i].status;
+        want[i].result.zncc = std::max(0.0f, s.starts[i].score);
+        if (trackable(s, i) && s.starts[i].score >= 0.4f) want_tasks.push_back(naive_task(s, i, order));
+      }
+      EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+      EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want_tasks)) << "order " << order;
+    }
+  });
 }
 
 TEST_F(Points, select_a_rung_of_starts) {
@@ -358,11 +517,12 @@ TEST_F(Points, select_a_rung_of_starts) {
       for (int i = 0; i < s.count(); ++i) {
         const PointStart& start = s.starts[i];
         if (measured(s, i) || !trackable(s, i) || start.score < 0.3f || start.score >= 0.7f) continue;
-        RefineTask task{i, start.u, start.v, start.shape};
-        for (int k = order == 0 ? 1 : order == 1 ? 3 : 6; k < 6; ++k) task.start.u[k] = task.start.v[k] = 0;
-        want.push_back(task);
+        want.push_back(naive_task(s, i, order));
       }
       EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
+      kernels::launch_select(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order, nullptr,
+                             count.data(), stream.handle());
+      EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
     }
   });
 }
@@ -494,8 +654,12 @@ TEST_F(Points, small_islands_are_dropped) {
     }
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
     const DeviceArray<track::Bonds> bonds(s.count(), stream);
-    kernels::launch_drop_unconfirmed(device.points, tracked.data(), bonds.data(), stream.handle());
+    const DeviceList dropped(s.count(), stream);
+    kernels::launch_drop_unconfirmed(device.points, tracked.data(), bonds.data(), dropped.list(),
+                                     stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
+    kernels::launch_restore(dropped.list(), tracked.data(), stream.handle());
+    EXPECT_TRUE(same_bytes(tracked.values(stream), s.tracked));
   });
   EXPECT_GT(dropped_in_all, 100);
 }
@@ -571,8 +735,11 @@ TEST_F(Points, islands_of_a_share_are_dropped_as_among_all) {
     const MiddleShare share(s, device.points);
     const DeviceArray<track::Bonds> bonds(s.count(), stream);
     const DeviceArray<TrackedPoint> all(s.tracked, stream), some(share.state.tracked, stream);
-    kernels::launch_drop_unconfirmed(device.points, all.data(), bonds.data(), stream.handle());
-    kernels::launch_drop_unconfirmed(share.points, some.data(), bonds.data(), stream.handle());
+    const DeviceList dropped(s.count(), stream);
+    kernels::launch_drop_unconfirmed(device.points, all.data(), bonds.data(), dropped.list(),
+                                     stream.handle());
+    kernels::launch_drop_unconfirmed(share.points, some.data(), bonds.data(), dropped.list(),
+                                     stream.handle());
     const auto want = all.values(stream), got = some.values(stream);
     const auto row_of = [&](std::int64_t i) { return s.node_of[i] / s.nx; };
     const auto& own = share.points.own;

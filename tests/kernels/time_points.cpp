@@ -89,8 +89,8 @@ void time_starts(const Frame& f) {
                                   f.references.data(), f.windows.data(), handle);
   });
   report(f.stream, "take peaks", [&] {
-    kernels::launch_take_peaks(f.all.data(), f.count, f.peaks.data(), range, true, f.other_starts.data(),
-                               f.first.list(), handle);
+    kernels::launch_take_peaks(f.all.data(), f.count, f.references.data(), f.windows.data(), f.peaks.data(),
+                               true, f.other_starts.data(), f.first.list(), handle);
   });
   report(f.stream, "count lost",
          [&] { kernels::launch_count_lost(points, f.starts.data(), 0.5f, f.first.list(), handle); });
@@ -99,8 +99,10 @@ void time_starts(const Frame& f) {
 void time_recovery(const Frame& f) {
   const kernels::StreamHandle handle = f.stream.handle();
   const kernels::GridPoints& points = f.device.points;
-  report(f.stream, "unrefined",
-         [&] { kernels::launch_unrefined(points, f.starts.data(), f.scratch.data(), handle); });
+  report(f.stream, "unrefined", [&] {
+    kernels::launch_unrefined(points, f.starts.data(), -1, 1, f.scratch.data(), f.tasks.data(),
+                              f.first.count.data(), handle);
+  });
   report(f.stream, "select all", [&] {
     kernels::launch_select(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
                            f.first.count.data(), handle);
@@ -125,8 +127,9 @@ void time_verdicts(const Frame& f) {
   const kernels::StreamHandle handle = f.stream.handle();
   const kernels::GridPoints& points = f.device.points;
   constexpr int radius = PointsState::radius;
-  report(f.stream, "drop unconfirmed",
-         [&] { kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.bonds.data(), handle); });
+  report(f.stream, "drop unconfirmed", [&] {
+    kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.bonds.data(), f.first.list(), handle);
+  });
   report(f.stream, "explain lost", [&] {
     kernels::launch_explain_lost(points, f.tracked.data(), radius, f.state.width, f.state.height,
                                  f.workspace.data(), handle);

@@ -136,6 +136,18 @@ void gather(Workbench& bench, const std::vector<OwnPoints>& parts, const DeviceF
   bench.gathered.record(bench.judging);
 }
 
+/// Does the task, and lets those who wait for it know how it ended.
+template <typename Task>
+void keep_outcome(std::promise<void>& outcome, const Task& task) {
+  try {
+    task();
+    outcome.set_value();
+  } catch (...) {
+    outcome.set_exception(std::current_exception());
+    throw;
+  }
+}
+
 class CudaAnchor final : public Anchor {
  public:
   /// places: of the points, once what is judged by now was judged; null in the original reference. before:
@@ -168,11 +180,13 @@ class CudaAnchor final : public Anchor {
     const std::vector<Side> sides = sides_of(copies);
     const bool follows = std::exchange(measured_before_, false);
     bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field->memory(), stop); });
-    bench_.gathering =
-        bench_.judge.tell([own = own_points(), bench = &bench_, field] { gather(*bench, own, *field); });
-    std::future<void> made = bench_.judge.tell([bench = &bench_, reference = references_.front(), field] {
-      make_field(*bench, *reference, *field);
-    });
+    auto gathered = std::make_shared<std::promise<void>>();
+    bench_.gathering = gathered->get_future().share();
+    std::future<void> made = bench_.judge.tell(
+        [own = own_points(), bench = &bench_, reference = references_.front(), field, gathered] {
+          keep_outcome(*gathered, [&] { gather(*bench, own, *field); });
+          make_field(*bench, *reference, *field);
+        });
     balance_shares();
     measured_before_ = true;
     return std::make_unique<DeviceResult>(bench_.lead().device.index, std::move(field), copies.on.front(),

@@ -91,7 +91,7 @@ class FrameUpload {
   Interpolation interpolation_;
   bool stay_;
   std::uint64_t taken_ = 0;
-  kernels::Stream stream_;
+  kernels::Stream stream_{kernels::Priority::high};  ///< the next frame waits for what is little work
   Pool<FrameMemory> pool_;
 };
 

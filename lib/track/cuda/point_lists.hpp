@@ -23,6 +23,7 @@ class PointLists {
     lost,
     tasks,
     untried,
+    dropped,
     names
   };
 

@@ -36,8 +36,9 @@ void PointRefinement::begin(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
   station_.tasks.reserve<RefineTask>(points.count);
   station_.fresh.reserve<std::uint8_t>(points.count);
-  kernels::launch_unrefined(points, starts, reference_.tracked(), stream_.handle());
-  select(starts, kScoreLadder[0], std::numeric_limits<float>::infinity());
+  kernels::launch_unrefined(points, starts, kScoreLadder[0], bench_.options.refine.order,
+                            reference_.tracked(), tasks(), station_.lists.count(PointLists::tasks),
+                            stream_.handle());
   refine();
 }
 
@@ -45,46 +46,52 @@ void PointRefinement::finish(const kernels::PointStart* starts) {
   const float* rung = std::begin(kScoreLadder);
   while (recover(starts, *rung)) {  // most frames need no further rung
     const float tried = *rung++;
-    select(starts, *rung, tried);
+    select(starts, *rung, tried, tasks(), PointLists::tasks);
     refine();
   }
-  kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
-                                   station_.bonds.reserve<Bonds>(reference_.points().count),
-                                   stream_.handle());
 }
 
 RefineTask* PointRefinement::tasks() const { return static_cast<RefineTask*>(station_.tasks.data()); }
 std::uint8_t* PointRefinement::fresh() const { return fresh_of(station_); }
 
 /// Lists the points that are not measured and whose start scores from `least` to `below`.
-void PointRefinement::select(const kernels::PointStart* starts, float least, float below,
+void PointRefinement::select(const kernels::PointStart* starts, float least, float below, RefineTask* listed,
                              PointLists::Name count) {
   kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
-                         bench_.options.refine.order, tasks(), station_.lists.count(count), stream_.handle());
+                         bench_.options.refine.order, listed, station_.lists.count(count), stream_.handle());
 }
 
-/// Goes on from what was measured, wave by wave. Returns whether some points, of all ranks, have starts that
-/// were not tried, below `tried`. Waits only after some waves: a wave too many finds nothing to do.
+/// Goes on from what was measured, wave by wave, and then gives up islands. Returns whether some points, of
+/// all ranks, have starts that were not tried, below `tried`: then nothing is given up yet. The host waits
+/// only after some waves, and islands are given up before it knows that there was nothing more to refine.
 bool PointRefinement::recover(const kernels::PointStart* starts, float tried) {
-  constexpr int at_once = 2;  // the second finds nothing in most frames
   const PointLists& lists = station_.lists;
-  for (int round = 0; round <= kMaxRounds;) {
+  list_front();
+  for (int waves = 0, at_once = 1;; at_once = 4) {  // most frames need one
     check_stop(stop_);
-    for (int k = 0; k < at_once && round <= kMaxRounds; ++k, ++round) spread();
-    select(starts, *std::rbegin(kScoreLadder), tried, PointLists::untried);
-    station_.lists.read(stream_, "the refinement");
-    if (bench_.crew.sum(lists.size(PointLists::tasks)) == 0) break;
+    for (int k = 0; k < at_once && waves <= kMaxRounds; ++k, ++waves) {
+      refine();
+      list_front();
+    }
+    select(starts, *std::rbegin(kScoreLadder), tried, nullptr, PointLists::untried);
+    station_.lists.tell(stream_);
+    kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
+                                     station_.bonds.reserve<Bonds>(reference_.points().count),
+                                     lists[PointLists::dropped], stream_.handle());
+    station_.lists.wait("the refinement");
+    const bool settled = bench_.crew.sum(lists.size(PointLists::tasks)) == 0 || waves > kMaxRounds;
+    if (settled && bench_.crew.sum(lists.size(PointLists::untried)) == 0) return false;
+    kernels::launch_restore(lists[PointLists::dropped], reference_.tracked(), stream_.handle());
+    if (settled) return true;
   }
-  return bench_.crew.sum(lists.size(PointLists::untried)) > 0;
 }
 
-/// A wave: refines the points beside those that are measured since the last one.
-void PointRefinement::spread() {
+/// Lists the points beside those that are measured since the last wave.
+void PointRefinement::list_front() {
   hear_from_others();
   kernels::launch_front(reference_.points(), reference_.tracked(), fresh(), tasks(),
                         station_.lists.count(PointLists::tasks), stream_.handle());
   let_others_hear();
-  refine();
 }
 
 /// Does the tasks, and marks the points that are measured now.

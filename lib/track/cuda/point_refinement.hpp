@@ -28,10 +28,10 @@ class PointRefinement {
  private:
   kernels::RefineTask* tasks() const;
   std::uint8_t* fresh() const;
-  void select(const kernels::PointStart* starts, float least, float below,
-              PointLists::Name count = PointLists::tasks);
+  void select(const kernels::PointStart* starts, float least, float below, kernels::RefineTask* listed,
+              PointLists::Name count);
   bool recover(const kernels::PointStart* starts, float tried);
-  void spread();
+  void list_front();
   void refine();
   void hear_from_others();
   void let_others_hear();

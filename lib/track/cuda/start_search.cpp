@@ -38,6 +38,7 @@ void StartSearch::divide_own() {
 }
 
 bool StartSearch::without_many() {
+  if (automatic()) station_.lists.wait("the search");
   trackable_ = bench_.crew.sum(trackable_);
   without_ = total(PointLists::without);
   return automatic() && measured_before_ && many_lost(without_, trackable_);
@@ -50,43 +51,58 @@ void StartSearch::find_those_without() {
 }
 
 bool StartSearch::lost_many() {
-  station_.lists.wait("the search");
+  if (automatic()) station_.lists.wait("the search");
   return automatic() && without_ < trackable_ && many_lost(total(PointLists::lost), trackable_);
 }
 
-/// Searches the lists `whole` and `cut` from where `starts` says and writes what was found there. In
-/// automatic range, peaks on the border of the searched rectangle are followed, and the list `lost` is told
-/// afterwards.
+/// Searches the lists `whole` and `cut` from where `starts` says, side by side, and writes what was found
+/// there. In automatic range, peaks on the border of the searched rectangle are followed, and the list `lost`
+/// is told afterwards. Subsets that are cut are few, but take several launches: those go first wherever they
+/// meet. Bands are one after the other in the same memory.
 void StartSearch::search_from(PointStart* starts) {
   Step whole{PointLists::whole, PointLists::again_whole, PointLists::once_more_whole, false};
   Step cut{PointLists::cut, PointLists::again_cut, PointLists::once_more_cut, true};
   PointLists& lists = station_.lists;
-  for (int step = 0; step <= kAutoSteps; ++step) {
+  const kernels::Stream& beside = station_.bands ? stream_ : station_.beside;
+  station_.placed.record(stream_);
+  station_.placed.hold(beside);
+  const bool followed = follow_whole(starts);
+  const auto left = [&] { return lists.size(cut.from) + (followed ? 0 : lists.size(whole.from)); };
+  for (int step = 0; step <= kAutoSteps && left() > 0; ++step) {
     check_stop(stop_);
-    search_lists(whole, cut, starts);
-    if (!automatic()) return;
-    read_lists();
+    if (!followed) search_list(whole, starts, stream_);
+    search_list(cut, starts, beside);
+    station_.searched.record(beside);
+    if (!automatic()) break;
+    if (!followed) station_.searched.hold(stream_);
+    lists.read(followed ? beside : stream_, "the search");
     whole.advance();
     cut.advance();
-    if (lists.size(whole.from) + lists.size(cut.from) == 0) break;  // the others' peaks are theirs
   }
+  station_.searched.hold(stream_);
+  if (!automatic()) return;
   kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
   lists.tell(stream_);
 }
 
-/// Searches whole and cut subsets, side by side: those that are cut are few, and take several launches. In
-/// bands, which are one after the other in the same memory, so are they.
-void StartSearch::search_lists(const Step& whole, const Step& cut, PointStart* starts) {
-  const bool beside = !station_.bands && station_.lists.size(cut.from) > 0;
-  if (beside) {
-    station_.placed.record(stream_);
-    station_.placed.hold(station_.beside);
-  }
-  search_list(cut, starts, beside ? station_.beside : stream_);
-  search_list(whole, starts, stream_);
-  if (!beside) return;
-  station_.searched.record(station_.beside);
-  station_.searched.hold(stream_);
+/// Searches the list `whole` to its end, if that is one launch.
+bool StartSearch::follow_whole(PointStart* starts) {
+  if (!automatic() || station_.bands) return false;
+  const PointLists& lists = station_.lists;
+  const std::int64_t n = lists.size(PointLists::whole);
+  const ReferenceSide& reference = side_.reference;
+  const bool followed =
+      station_.search.follow({reference.frame().picture, side_.current.picture, {}}, points_, n,
+                             {.list = lists[PointLists::whole].points,
+                              .radius = radius_,
+                              .range = kAutoRange,
+                              .steps = kAutoSteps,
+                              .starts = starts,
+                              .windows = station_.windows.reserve<MatrixPosition>(points_.count),
+                              .peaks = station_.peaks.reserve<Peak>(points_.count)},
+                             stream_);
+  if (followed) station_.variants.insert("cuda-few-shifts");
+  return followed;
 }
 
 void StartSearch::search_list(const Step& step, PointStart* starts, const kernels::Stream& stream) {
@@ -102,7 +118,8 @@ void StartSearch::search_list(const Step& step, PointStart* starts, const kernel
   if (n > 0)
     station_.variants.insert(
         find_peaks({references, windows, n, 2 * radius_ + 1, range}, step.cut, peaks, stream));
-  kernels::launch_take_peaks(list, n, peaks, range, automatic(), starts, lists[step.again], stream.handle());
+  kernels::launch_take_peaks(list, n, references, windows, peaks, automatic(), starts, lists[step.again],
+                             stream.handle());
 }
 
 /// Returns the variant that ran.

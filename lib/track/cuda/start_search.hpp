@@ -55,7 +55,7 @@ class StartSearch {
   kernels::PointStart* start_from_last();
   void divide_own();
   void search_from(kernels::PointStart* starts);
-  void search_lists(const Step& whole, const Step& cut, kernels::PointStart* starts);
+  bool follow_whole(kernels::PointStart* starts);
   void search_list(const Step& step, kernels::PointStart* starts, const kernels::Stream& stream);
   std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks, const kernels::Stream& stream);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);

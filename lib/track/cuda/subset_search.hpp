@@ -5,6 +5,7 @@
 #include <dic/correlate.hpp>
 #include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/follow_peaks.hpp>
 #include <string>
 
 #include "correlate/cuda/job_runner.hpp"
@@ -35,16 +36,24 @@ class SubsetSearch {
   /// variant that runs. All calls are on one stream.
   std::string peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
                     const kernels::Stream& stream);
-  /// The same of any job: it lacks type and pictures, which are added.
+  /// Queues the search of whole subsets at their starts, and following their peaks; false where that is not
+  /// one launch: then nothing is queued.
+  bool follow(const SearchPictures& pictures, const kernels::GridPoints& points, std::int64_t count,
+              const kernels::FollowedSearch& search, const kernels::Stream& stream);
+  /// As `peaks`, of any job: it lacks type and pictures, which are added.
   std::string peaks(const SearchPictures& pictures, CorrelateShape shape, const MatrixPosition* references,
                     const MatrixPosition* windows, Peak* out, const kernels::Stream& stream);
 
  private:
+  kernels::NccJob job_of(const SearchPictures& pictures, const CorrelateShape& shape,
+                         const kernels::Stream& stream);
   const kernels::DevicePicture* describe(const SearchPictures& pictures, const kernels::Stream& stream);
 
   DeviceFacts facts_;
   correlate::cuda::JobRunner runner_;
-  std::array<ImageView, 3> described_;  ///< reference, current picture and ROI of the last call
+  /// Reference, current picture and ROI of the last calls: frames take turns in a few places.
+  std::array<std::array<ImageView, 3>, 8> described_;
+  std::size_t next_description_ = 0;
   kernels::DeviceBuffer descriptions_;
 };
 

@@ -61,6 +61,7 @@ Station::Station(int number, const TrackOptions& options, const PictureMemory& p
     : rank(number),
       device(d),
       reads_others(readable),
+      beside(kernels::Priority::high),
       upload(d.index, options.refine.interpolation, pictures.rows > 0),
       points(on_host, stream),
       search(d),

@@ -31,7 +31,7 @@ struct Station {
   const kernels::Device device;
   const bool reads_others;   ///< can GPUs read each other's memory?
   kernels::Stream stream;    ///< of searches and refinements
-  kernels::Stream beside;    ///< of searches of subsets that are cut
+  kernels::Stream beside;    ///< of searches of subsets that are cut: few, in many launches
   kernels::Event placed;     ///< starts of a search
   kernels::Event searched;   ///< subsets that are cut
   kernels::Event accepted;   ///< the last results of own points
@@ -74,8 +74,9 @@ struct Workbench {
 
   // On the first GPU.
   DeviceCoarseSearch coarse;
-  CoarseField coarse_found;            ///< by the last search
-  kernels::Stream judging;             ///< of fields: they are made while the next frame is searched
+  CoarseField coarse_found;  ///< by the last search
+  /// Of fields: they are made while the next frame is searched, whose launches would keep them waiting.
+  kernels::Stream judging{kernels::Priority::high};
   kernels::Event gathered;             ///< all points of a frame, so that the next may take their place
   std::shared_future<void> gathering;  ///< `gathered` is queued
   kernels::Event judged;               ///< a frame

@@ -44,10 +44,13 @@ class DeviceScope {
   int former_ = 0;
 };
 
+/// Of a stream: where blocks of several kernels wait, those of high priority go first.
+enum class Priority : std::uint8_t { normal, high };
+
 /// A queue of device work. Belongs to the device that was current when it was made.
 class Stream {
  public:
-  Stream();
+  explicit Stream(Priority priority = Priority::normal);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

@@ -97,11 +97,12 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
                           int range, const PointStart* starts, MatrixPosition* references,
                           MatrixPosition* windows, StreamHandle stream);
 
-/// Queues taking peaks[k] of the window of point list[k], placed with the same range, as its start where the
+/// Queues taking peaks[k], of what launch_place_windows placed for point list[k], as its start where the
 /// score is better: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
 /// whose peak lies on the border of its window are listed in `again`, to be searched again from there.
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const Peak* peaks, int range, bool follow,
-                       PointStart* starts, const PointList& again, StreamHandle stream);
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
+                       const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+                       const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least`.
 void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
@@ -112,12 +113,14 @@ void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* st
 
 // ---- recovery ----
 
-/// Queues what is known of points that are not refined yet: the reference's status, or low_correlation.
-void launch_unrefined(const GridPoints& points, const PointStart* starts, TrackedPoint* tracked,
-                      StreamHandle stream);
+/// Queues what is known of points that are not refined yet: the reference's status, or low_correlation; and
+/// one task for every trackable one whose start scores at least `least`. order: of the shape function; terms
+/// beyond it are dropped.
+void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
+                      TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream);
 
 /// Queues one task for every trackable point that is not measured and whose start scores at least `least` and
-/// less than `below`. order: of the shape function; terms beyond it are dropped.
+/// less than `below`. tasks null: they are only counted.
 void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
                    float least, float below, int order, RefineTask* tasks, std::int32_t* count,
                    StreamHandle stream);
@@ -145,9 +148,12 @@ void launch_front(const GridPoints& points, const TrackedPoint* tracked, const s
 // ---- verdicts ----
 
 /// Queues giving up small islands of points that only agree among themselves: low_correlation. Holds for own
-/// points and the row around them, and may be wrong beyond. bonds: [count], to work in.
+/// points and the row around them, and may be wrong beyond. bonds: [count], to work in. dropped: the points
+/// that were given up.
 void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
-                             StreamHandle stream);
+                             const PointList& dropped, StreamHandle stream);
+/// Queues undoing that.
+void launch_restore(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream);
 
 /// Bytes of device memory that launch_explain_lost works in.
 std::size_t explain_lost_workspace_bytes(std::int64_t count);

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <dic/kernels/ncc.hpp>
+#include <dic/kernels/points.hpp>
+#include <string>
+
+namespace dic::kernels {
+
+/// The search of points in windows of `range` px around where they start.
+struct FollowedSearch {
+  const std::int32_t* list;  ///< of points
+  int radius, range;         ///< of subsets, of windows, px
+  int steps;                 ///< times that a peak may be followed
+  PointStart* starts;        ///< of all points
+  MatrixPosition* windows;   ///< [pairs], to work in
+  Peak* peaks;               ///< [pairs], to work in
+};
+
+/// Why peaks of the job cannot be followed in one launch: one sentence, empty where they can.
+std::string refuses_following(const NccJob& job);
+/// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
+/// peak that is better than the one before lies on the border of its window, or it was followed often enough.
+/// The job is one to one, has pictures but no positions, and as many pairs as `list` points.
+void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,
+                         StreamHandle stream);
+
+}  // namespace dic::kernels

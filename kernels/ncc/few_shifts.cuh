@@ -1,0 +1,351 @@
+#pragma once
+
+#include <algorithm>
+
+#include "ncc/scoring.cuh"
+#include "ncc/u8_products.cuh"
+
+// Scores of few shifts of u8, exact. A block is a warp and does a pair out of shared memory: what a
+// lane reads of a row, it keeps in registers for all shifts.
+//
+// A product on tensor cores (m16n8k32) multiplies 16 rows of the window, moved by dx, with 8 rows of the
+// reference, 32 columns of both. What row m and row n give belongs to the shift dy = m - n: the sums of all
+// steps of 8 rows stay where they are, and in the end their diagonals are the sums for dy = 0 .. 8. Of the 16
+// rows, the lower 8 are the upper ones of the next step.
+//
+// The sums under the shifts differ by rows and columns at the border: `steps` are their differences in x and
+// y, and are added up at the end.
+namespace dic::kernels::few {
+
+constexpr int step_rows = 8, step_columns = 32;
+constexpr int most_shifts = 9;                ///< along an axis
+constexpr int most_shared_bytes = 64 * 1024;  ///< beside a surface; all devices have that
+
+/// Sum and sum of squares of bytes, or of differences of such sums, modulo 2^32.
+struct alignas(8) ByteSums {
+  Word sum, squares;
+
+  __device__ void add(Word bytes) {
+    sum = __dp4a(bytes, 0x01010101u, sum);
+    squares = __dp4a(bytes, bytes, squares);
+  }
+  __device__ void add(const ByteSums& other) {
+    sum += other.sum;
+    squares += other.squares;
+  }
+  __device__ void subtract(const ByteSums& other) {
+    sum -= other.sum;
+    squares -= other.squares;
+  }
+  __device__ void add_over_warp() {
+    sum = __reduce_add_sync(0xffffffffu, sum);
+    squares = __reduce_add_sync(0xffffffffu, squares);
+  }
+  /// Over the lanes whose numbers differ in the bits first, 2 first .. last alone.
+  __device__ void add_over_lanes(int first, int last) {
+#pragma unroll
+    for (int bit = first; bit <= last; bit *= 2)
+      add({__shfl_xor_sync(0xffffffffu, sum, bit), __shfl_xor_sync(0xffffffffu, squares, bit)});
+  }
+  __device__ Moments<u8> moments(int n) const { return {sum, squares, centred<u8>(n, squares, sum, sum)}; }
+};
+
+/// Shifts at which the reference lies in the window.
+struct DefinedShifts {
+  int first_x, last_x, first_y, last_y;
+
+  __device__ bool holds(int x, int y) const {
+    return x >= first_x && x <= last_x && y >= first_y && y <= last_y;
+  }
+};
+
+/// How matrices lie in shared memory: as in the picture, from any byte of the first chunk on. What is beyond
+/// them is not written, but read.
+struct StagedLayout {
+  int rows, stride, chunks;
+
+  StagedLayout(int read_rows, int width, int read_width)
+      : rows(read_rows), stride(0), chunks(most_chunks(width)) {
+    stride = std::max(chunks * chunk_bytes, round_up(chunk_bytes + read_width, chunk_bytes)) / 4;
+    if (stride % 8 == 0) stride += 4;  // 8 neighbouring rows of 4 words meet in no bank
+  }
+  __host__ __device__ int words() const { return rows * stride; }
+};
+struct Layout {
+  StagedLayout window, reference;
+
+  explicit Layout(const NccJob& job)
+      : window(round_up(job.reference.height, step_rows) + step_rows,
+               job.reference.width + job.shifts.nx() - 1, round_up(job.reference.width, step_columns) + 16),
+        reference(round_up(job.reference.height, step_rows), job.reference.width,
+                  round_up(job.reference.width, step_columns)) {}
+  int bytes() const { return static_cast<int>(sizeof(Word)) * (window.words() + reference.words()); }
+};
+
+/// A reference and the part of its window that its shifts cover, in shared memory.
+struct Staged {
+  const Word* words;
+  int stride, byte;  ///< of a row; of the first element in a row
+
+  __device__ const u8* element(int row, int column) const {
+    return reinterpret_cast<const u8*>(words + row * stride) + byte + column;
+  }
+};
+struct Pair {
+  Staged reference, window;
+  int h, w, nx, ny;
+};
+
+/// Words of a row, 4 columns each, then of every 8th row after it.
+class RowWords {
+ public:
+  __device__ RowWords(const Staged& matrix, int row, int column)
+      : at_(matrix.words + row * matrix.stride + (matrix.byte + column) / 4),
+        step_(step_rows * matrix.stride),
+        shift_(8 * (matrix.byte % 4)) {}
+  template <int count>
+  __device__ void load(int first, Word (&words)[count]) const {
+    Word raw[count + 1];
+#pragma unroll
+    for (int i = 0; i <= count; ++i) raw[i] = at_[first + i];
+#pragma unroll
+    for (int i = 0; i < count; ++i) words[i] = __funnelshift_r(raw[i], raw[i + 1], shift_);
+  }
+  __device__ void advance() { at_ += step_; }
+
+ private:
+  const Word* at_;
+  int step_, shift_;
+};
+
+/// A lane's two words of a row of the window, 16 columns apart, at every dx.
+template <int shifts>
+struct ShiftedWords {
+  Word at[2][shifts];
+
+  __device__ void load(const RowWords& window) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Word words[(shifts + 2) / 4 + 1];
+      window.load(4 * half, words);
+#pragma unroll
+      for (int dx = 0; dx < shifts; ++dx)
+        at[half][dx] =
+            dx % 4 == 0 ? words[dx / 4] : __funnelshift_r(words[dx / 4], words[dx / 4 + 1], 8 * (dx % 4));
+    }
+  }
+};
+
+/// What a lane adds up of a pair. Lane (group, place) has the rows group + 8 i, and in a step of columns the
+/// words place and place + 4.
+template <int shifts>
+struct LaneSums {
+  static constexpr int edges = (shifts + 2) / 4;
+  ByteSums reference{};
+  ByteSums first{};              ///< of the window under the first shift
+  ByteSums down{};               ///< what the step from shift row `group` to the next one adds at dx = 0
+  ByteSums right[edges]{};       ///< what the step from dx = place + 4 i to the next one adds at dy = 0
+  ByteSums down_right[edges]{};  ///< and how the step down changes it
+};
+
+template <int shifts>
+__device__ void multiply(const Pair& pair, LaneSums<shifts>& sums, Word (&products)[shifts][4]) {
+  const int lane = threadIdx.x % warp_size, group = lane / 4;
+  for (int first_column = 0; first_column < pair.w; first_column += step_columns) {
+    const int column = first_column + 4 * (lane % 4);
+    const Word exist[]{low_bytes(pair.w - column), low_bytes(pair.w - column - 16)};
+    RowWords reference(pair.reference, group, column);
+    RowWords window(pair.window, group, column);
+    ShiftedWords<shifts> upper, lower;
+    upper.load(window);
+    ByteSums top{};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) top.add(upper.at[i][0] & exist[i]);
+    sums.down.subtract(top);
+#pragma unroll 2
+    for (int row = 0; row < pair.h; row += step_rows) {
+      window.advance();
+      lower.load(window);
+      Word of_reference[2][1];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        reference.load(4 * i, of_reference[i]);
+        const Word mask = row + group < pair.h ? exist[i] : 0;
+        of_reference[i][0] &= mask;
+        sums.reference.add(of_reference[i][0]);
+        sums.first.add(upper.at[i][0] & mask);
+      }
+      reference.advance();
+#pragma unroll
+      for (int dx = 0; dx < shifts; ++dx)
+        kernels::multiply(products[dx], {upper.at[0][dx], lower.at[0][dx], upper.at[1][dx], lower.at[1][dx]},
+                          of_reference[0][0], of_reference[1][0]);
+      upper = lower;
+    }
+    const RowWords below(pair.window, pair.h + group, column);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      Word words[1];
+      below.load(4 * i, words);
+      sums.down.add(words[0] & exist[i]);
+    }
+  }
+}
+
+template <int shifts>
+__device__ void sum_edges(const Pair& pair, LaneSums<shifts>& sums) {
+  const int lane = threadIdx.x % warp_size, group = lane / 4;
+#pragma unroll
+  for (int i = 0; i < sums.edges; ++i) {
+    const int left = lane % 4 + 4 * i;
+    if (left >= pair.nx - 1) continue;
+    const auto change = [&](int row) -> ByteSums {
+      const u8* const at = pair.window.element(row, left);
+      const Word gone = at[0], come = at[pair.w];
+      return {come - gone, come * come - gone * gone};
+    };
+#pragma unroll 2
+    for (int row = 0; row < pair.h; row += step_rows)
+      if (row + group < pair.h) sums.right[i].add(change(row + group));
+    if (group >= pair.ny - 1) continue;
+    sums.down_right[i] = change(pair.h + group);
+    sums.down_right[i].subtract(change(group));
+  }
+}
+
+/// What a warp shares of a pair.
+template <int shifts>
+struct Surface {
+  static constexpr int diagonal_step = step_rows + 1;
+  Word products[shifts][16 * step_rows + 2];  ///< a gap between the banks of two dx
+  ByteSums steps[most_shifts][most_shifts];
+  float scores[most_shifts * shifts];  ///< undefined beyond the job's shifts
+
+  __device__ void store(const Word (&sums)[shifts][4]) {
+    const int lane = threadIdx.x % warp_size;
+#pragma unroll
+    for (int dx = 0; dx < shifts; ++dx) {
+      auto* const pairs = reinterpret_cast<uint2*>(products[dx]);
+      pairs[lane] = {sums[dx][0], sums[dx][1]};
+      pairs[lane + warp_size] = {sums[dx][2], sums[dx][3]};
+    }
+  }
+  /// Turns what the lanes have into the sums under every shift.
+  __device__ void sum_windows(const Pair& pair, LaneSums<shifts>& sums) {
+    const int lane = threadIdx.x % warp_size, group = lane / 4, place = lane % 4;
+    sums.first.add_over_warp();
+    sums.down.add_over_lanes(1, 2);
+    if (lane == 0) steps[0][0] = sums.first;
+    if (place == 0) steps[group + 1][0] = sums.down;
+#pragma unroll
+    for (int i = 0; i < sums.edges; ++i) {
+      sums.right[i].add_over_lanes(4, 16);
+      const int x = place + 4 * i + 1;
+      if (group == 0) steps[0][x] = sums.right[i];
+      steps[group + 1][x] = sums.down_right[i];
+    }
+    __syncwarp();
+    if (lane < pair.ny) {
+#pragma unroll
+      for (int x = 1; x < shifts; ++x) steps[lane][x].add(steps[lane][x - 1]);
+    }
+    __syncwarp();
+    if (lane < shifts) {
+      ByteSums sum = steps[0][lane];
+#pragma unroll 1
+      for (int y = 1; y < pair.ny; ++y) {
+        sum.add(steps[y][lane]);
+        steps[y][lane] = sum;
+      }
+    }
+    __syncwarp();
+  }
+  __device__ Word product(int x, int y) const {
+    Word sum = 0;
+#pragma unroll
+    for (int n = 0; n < step_rows; ++n) sum += products[x][y * step_rows + n * diagonal_step];
+    return sum;
+  }
+};
+
+template <int shifts>
+__device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Measure measure,
+                             const Moments<u8>& reference, Surface<shifts>& surface) {
+  const int n = pair.h * pair.w;
+#pragma unroll 1
+  for (int i = threadIdx.x % warp_size; i < shifts * pair.ny; i += warp_size) {
+    const int y = i / shifts, x = i % shifts;
+    const bool exists = x < pair.nx && defined.holds(x, y);
+    surface.scores[i] =
+        exists ? score<u8>(measure, n, surface.product(x, y), reference, surface.steps[y][x].moments(n))
+               : undefined;
+  }
+  __syncwarp();
+}
+
+/// Brings pairs to the warp's shared memory, and scores their shifts.
+template <int shifts>
+class PairScores {
+ public:
+  /// shared: layout.bytes() of it. surface: receives the scores.
+  __device__ PairScores(const Frame& frame, const Layout& layout, Word* shared, Surface<shifts>& surface)
+      : frame_(frame),
+        layout_(layout),
+        of_window_(shared),
+        of_reference_(shared + layout.window.words()),
+        window_cells_(layout.window.chunks),
+        reference_cells_(layout.reference.chunks),
+        surface_(surface) {}
+
+  /// Of all pairs from now on.
+  __device__ void take_reference(const DeviceMatrices& references, std::int64_t index) {
+    const auto reference = load_matrix<u8>(references, index);
+    reference_byte_ =
+        stage_window(references, reference, index, 0, 0, frame_.reference.height, frame_.reference.width,
+                     reference_cells_, layout_.reference.stride, of_reference_);
+  }
+  __device__ void score(const DeviceMatrices& windows, std::int64_t index, Measure measure) {
+    const int h = frame_.reference.height, w = frame_.reference.width;
+    const auto window = load_matrix<u8>(windows, index);
+    const int window_byte =
+        stage_window(windows, window, index, frame_.dy_min, frame_.dx_min, h + frame_.ny - 1,
+                     w + frame_.nx - 1, window_cells_, layout_.window.stride, of_window_);
+    wait_for_copies();
+    __syncwarp();
+    const Pair pair{{of_reference_, layout_.reference.stride, reference_byte_},
+                    {of_window_, layout_.window.stride, window_byte},
+                    h,
+                    w,
+                    frame_.nx,
+                    frame_.ny};
+    LaneSums<shifts> sums;
+    Word products[shifts][4] = {};
+    multiply(pair, sums, products);
+    surface_.store(products);
+    sum_edges(pair, sums);
+    surface_.sum_windows(pair, sums);
+    sums.reference.add_over_warp();
+    const DefinedShifts defined{window.x0 - frame_.dx_min, window.x1 - w - frame_.dx_min,
+                                window.y0 - frame_.dy_min, window.y1 - h - frame_.dy_min};
+    score_shifts(pair, defined, measure, sums.reference.moments(h * w), surface_);
+  }
+
+ private:
+  const Frame& frame_;
+  const Layout& layout_;
+  Word *of_window_, *of_reference_;
+  ChunkCells window_cells_, reference_cells_;
+  Surface<shifts>& surface_;
+  int reference_byte_ = 0;
+};
+
+/// Pairs that a block does one after the other.
+inline int pairs_of_block(std::int64_t pairs) {
+  constexpr std::int64_t several_waves = 16000;  // fewer pairs would leave warps of an H100 without any
+  return pairs < several_waves ? 1 : 4;
+}
+/// Blocks that a multiprocessor has room for.
+template <int shifts>
+constexpr int resident_blocks = shifts <= 5 ? 20 : 12;
+
+}  // namespace dic::kernels::few

@@ -1,0 +1,107 @@
+#include <dic/kernels/follow_peaks.hpp>
+
+#include "common/shared_memory.hpp"
+#include "ncc/few_shifts.cuh"
+#include "ncc/find_peak.cuh"
+#include "points/start_windows.cuh"
+
+// Search of points whose windows move after their peaks. A warp goes on with its point: the subset stays in
+// shared memory, and nobody waits for the few points that take many steps.
+namespace dic::kernels {
+namespace {
+
+constexpr int most_shifts = 5;  ///< along an axis
+
+/// What a warp shares of its point.
+struct Followed {
+  MatrixPosition reference, window;
+  Peak peak;
+
+  /// The pictures of the job, with a position from here.
+  __device__ static DeviceMatrices at(const DeviceMatrices& pictures, const MatrixPosition& position) {
+    DeviceMatrices one = pictures;
+    one.positions = &position;
+    return one;
+  }
+  __device__ void begin(const GridPoints& points, std::int32_t i, const FollowedSearch& search) {
+    const PointStart& start = search.starts[i];
+    reference = reference_of(points, i, search.radius);
+    window = window_around(reference, start.u, start.shape.u[0], start.v, start.shape.v[0], search.range);
+  }
+  __device__ void move(int range) {
+    const auto [u, v] = displacement_at(reference, window, peak);
+    window = window_around(reference, u.whole, u.rest, v.whole, v.rest, range);
+  }
+  /// All lanes.
+  __device__ void store(MatrixPosition* of_window, Peak* of_peak) const {
+    constexpr int words = sizeof(Peak) / sizeof(int);
+    static_assert(words <= warp_size);
+    if (threadIdx.x < words)
+      reinterpret_cast<int*>(of_peak)[threadIdx.x] = reinterpret_cast<const int*>(&peak)[threadIdx.x];
+    if (threadIdx.x == 0) *of_window = window;
+  }
+};
+
+__global__ void __launch_bounds__(warp_size, few::resident_blocks<most_shifts>)
+    follow_peaks(const __grid_constant__ Frame frame, const __grid_constant__ few::Layout layout,
+                 const __grid_constant__ GridPoints points, const __grid_constant__ FollowedSearch search) {
+  extern __shared__ uint4 shared[];
+  __shared__ few::Surface<most_shifts> surface;
+  __shared__ Followed followed;
+  few::PairScores<most_shifts> pair(frame, layout, reinterpret_cast<Word*>(shared), surface);
+  const bool leads = threadIdx.x == 0;
+  for_each_task(frame.pairs, 1, 0, [&](std::int64_t task) {
+    const std::int32_t i = search.list[task];
+    if (leads) followed.begin(points, i, search);
+    __syncwarp();
+    pair.take_reference(Followed::at(frame.reference, followed.reference), 0);
+    float best = search.starts[i].score;
+    for (int step = 0;; ++step) {
+      pair.score(Followed::at(frame.search, followed.window), 0, Measure::zncc);
+      find_peak(frame, Measure::zncc, surface.scores, most_shifts, &followed.peak);
+      __syncwarp();
+      const Peak& peak = followed.peak;
+      const bool better = peak.found && peak.score > best;
+      if (better || step == 0) followed.store(search.windows + task, search.peaks + task);
+      if (!better || !peak.at_border || step == search.steps) break;
+      best = peak.score;
+      __syncwarp();
+      if (leads) followed.move(search.range);
+      __syncwarp();
+    }
+    __syncwarp();  // the next point takes the memory
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    take_peaks(const __grid_constant__ GridPoints points, std::int64_t n,
+               const __grid_constant__ FollowedSearch search) {
+  for_each_point(n, [&](std::int32_t k) {
+    const std::int32_t i = search.list[k];
+    take_peak(reference_of(points, i, search.radius), search.windows[k], search.peaks[k], search.starts[i]);
+  });
+}
+
+}  // namespace
+
+std::string refuses_following(const NccJob& job) {
+  if (job.type != ScalarType::u8 || job.masks || std::max(job.shifts.nx(), job.shifts.ny()) > most_shifts)
+    return "Peaks are followed in up to 5x5 shifts of 8-bit pictures.";
+  if (few::Layout(job).bytes() > few::most_shared_bytes)
+    return "Peaks are followed of references up to 128x128.";
+  return {};
+}
+
+void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,
+                         StreamHandle stream) {
+  if (job.pairs == 0) return;
+  const few::Layout layout(job);
+  const std::string what = describe("following peaks", job);
+  allow_shared_memory(follow_peaks, layout.bytes(), what);
+  follow_peaks<<<grid_size(job.pairs, few::pairs_of_block(job.pairs)), warp_size, layout.bytes(), stream>>>(
+      make_frame(job), layout, points, search);
+  take_peaks<<<grid_size(job.pairs, point_threads), point_threads, 0, stream>>>(points, job.pairs, search);
+  check_launch(what);
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <dic/shared/peak.hpp>
+
+#include "points/points.cuh"
+
+/// Where a point's windows lie, and what their peaks say of its displacement.
+namespace dic::kernels {
+
+/// The top-left pixel of a point's subset.
+__device__ inline MatrixPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
+  return {0, points.x[i] - radius, points.y[i] - radius};
+}
+
+/// As the CPU path rounds predictions: halves away from zero.
+__device__ inline int rounded(std::int32_t whole, float rest) {
+  return static_cast<int>(std::lround(whole + double{rest}));
+}
+
+/// The window of `range` px around a subset that is displaced.
+__device__ inline MatrixPosition window_around(const MatrixPosition& reference, std::int32_t u, float rest_u,
+                                               std::int32_t v, float rest_v, int range) {
+  return {0, reference.x + rounded(u, rest_u) - range, reference.y + rounded(v, rest_v) - range};
+}
+
+struct FoundDisplacement {
+  SplitDisplacement u, v;
+};
+/// Of a subset with a peak in a window.
+__device__ inline FoundDisplacement displacement_at(const MatrixPosition& reference,
+                                                    const MatrixPosition& window, const Peak& peak) {
+  const PeakOffset offset = fitted_peak(peak.neighbourhood);
+  return {SplitDisplacement(window.x - reference.x + peak.dx + offset.x),
+          SplitDisplacement(window.y - reference.y + peak.dy + offset.y)};
+}
+
+/// Makes the displacement of a better peak the start. Returns whether it was better.
+__device__ inline bool take_peak(const MatrixPosition& reference, const MatrixPosition& window,
+                                 const Peak& peak, PointStart& start) {
+  if (!peak.found || peak.score <= start.score) return false;
+  const auto [u, v] = displacement_at(reference, window, peak);
+  start.u = u.whole;
+  start.v = v.whole;
+  start.shape.u[0] = u.rest;
+  start.shape.v[0] = v.rest;
+  start.score = peak.score;
+  return true;
+}
+
+}  // namespace dic::kernels
