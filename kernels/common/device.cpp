@@ -92,11 +92,10 @@ DeviceScope::DeviceScope(int index) {
 DeviceScope::~DeviceScope() { cudaSetDevice(former_); }
 
 Stream::Stream(Priority priority) {
-  int lowest = 0, highest = 0;
+  int lowest = 0, highest = 0;  // the higher, the smaller
   check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "Reading the priorities of streams");
-  check(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking,
-                                     priority == Priority::high ? highest : lowest),
-        "Creating a stream");
+  const int number = std::max(lowest - static_cast<int>(priority), highest);
+  check(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking, number), "Creating a stream");
 }
 Stream::~Stream() { cudaStreamDestroy(handle_); }
 void Stream::synchronize(const std::string& what) const { check(cudaStreamSynchronize(handle_), what); }

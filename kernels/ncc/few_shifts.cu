@@ -26,14 +26,15 @@ __device__ void store_scores(const Frame& frame, const Output& out, const float*
 }
 
 template <int shifts>
-__global__ void __launch_bounds__(warp_size, few::resident_blocks<shifts>)
+__global__ void __launch_bounds__(warp_size, shifts <= 5 ? 20 : 12)
     few_shifts(const __grid_constant__ Frame frame, const __grid_constant__ few::Layout layout,
                const __grid_constant__ Output out) {
   extern __shared__ uint4 shared[];
   __shared__ few::Surface<shifts> surface;
   few::PairScores<shifts> pair(frame, layout, reinterpret_cast<Word*>(shared), surface);
   for_each_task(frame.pairs, 1, 0, [&](std::int64_t task) {
-    pair.take_reference(frame.reference, frame.reference_of(task));
+    pair.take_reference(frame.reference, frame.reference_of(task), frame.reference.height,
+                        frame.reference.width);
     pair.score(frame.search, frame.window_of(task), out.measure);
     if (out.scores) store_scores<shifts>(frame, out, surface.scores, task);
     if (out.peaks) find_peak(frame, out.measure, surface.scores, shifts, out.peaks + task);

@@ -73,12 +73,14 @@ struct StagedLayout {
 };
 struct Layout {
   StagedLayout window, reference;
+  Divisor cells;  ///< chunks of a row of the window, which is the wider
 
   explicit Layout(const NccJob& job)
       : window(round_up(job.reference.height, step_rows) + step_rows,
                job.reference.width + job.shifts.nx() - 1, round_up(job.reference.width, step_columns) + 16),
         reference(round_up(job.reference.height, step_rows), job.reference.width,
-                  round_up(job.reference.width, step_columns)) {}
+                  round_up(job.reference.width, step_columns)),
+        cells(window.chunks) {}
   int bytes() const { return static_cast<int>(sizeof(Word)) * (window.words() + reference.words()); }
 };
 
@@ -293,29 +295,27 @@ class PairScores {
         layout_(layout),
         of_window_(shared),
         of_reference_(shared + layout.window.words()),
-        window_cells_(layout.window.chunks),
-        reference_cells_(layout.reference.chunks),
         surface_(surface) {}
 
-  /// Of all pairs from now on.
-  __device__ void take_reference(const DeviceMatrices& references, std::int64_t index) {
+  /// Of all pairs from now on: the first h x w elements, at most those of the frame.
+  __device__ void take_reference(const DeviceMatrices& references, std::int64_t index, int h, int w) {
     const auto reference = load_matrix<u8>(references, index);
-    reference_byte_ =
-        stage_window(references, reference, index, 0, 0, frame_.reference.height, frame_.reference.width,
-                     reference_cells_, layout_.reference.stride, of_reference_);
+    h_ = h;
+    w_ = w;
+    reference_byte_ = stage_window(references, reference, index, 0, 0, h, w, ChunkCells(layout_.cells),
+                                   layout_.reference.stride, of_reference_);
   }
   __device__ void score(const DeviceMatrices& windows, std::int64_t index, Measure measure) {
-    const int h = frame_.reference.height, w = frame_.reference.width;
     const auto window = load_matrix<u8>(windows, index);
     const int window_byte =
-        stage_window(windows, window, index, frame_.dy_min, frame_.dx_min, h + frame_.ny - 1,
-                     w + frame_.nx - 1, window_cells_, layout_.window.stride, of_window_);
+        stage_window(windows, window, index, frame_.dy_min, frame_.dx_min, h_ + frame_.ny - 1,
+                     w_ + frame_.nx - 1, ChunkCells(layout_.cells), layout_.window.stride, of_window_);
     wait_for_copies();
     __syncwarp();
     const Pair pair{{of_reference_, layout_.reference.stride, reference_byte_},
                     {of_window_, layout_.window.stride, window_byte},
-                    h,
-                    w,
+                    h_,
+                    w_,
                     frame_.nx,
                     frame_.ny};
     LaneSums<shifts> sums;
@@ -325,18 +325,17 @@ class PairScores {
     sum_edges(pair, sums);
     surface_.sum_windows(pair, sums);
     sums.reference.add_over_warp();
-    const DefinedShifts defined{window.x0 - frame_.dx_min, window.x1 - w - frame_.dx_min,
-                                window.y0 - frame_.dy_min, window.y1 - h - frame_.dy_min};
-    score_shifts(pair, defined, measure, sums.reference.moments(h * w), surface_);
+    const DefinedShifts defined{window.x0 - frame_.dx_min, window.x1 - w_ - frame_.dx_min,
+                                window.y0 - frame_.dy_min, window.y1 - h_ - frame_.dy_min};
+    score_shifts(pair, defined, measure, sums.reference.moments(h_ * w_), surface_);
   }
 
  private:
   const Frame& frame_;
   const Layout& layout_;
   Word *of_window_, *of_reference_;
-  ChunkCells window_cells_, reference_cells_;
   Surface<shifts>& surface_;
-  int reference_byte_ = 0;
+  int h_ = 0, w_ = 0, reference_byte_ = 0;
 };
 
 /// Pairs that a block does one after the other.
@@ -344,8 +343,5 @@ inline int pairs_of_block(std::int64_t pairs) {
   constexpr std::int64_t several_waves = 16000;  // fewer pairs would leave warps of an H100 without any
   return pairs < several_waves ? 1 : 4;
 }
-/// Blocks that a multiprocessor has room for.
-template <int shifts>
-constexpr int resident_blocks = shifts <= 5 ? 20 : 12;
 
 }  // namespace dic::kernels::few

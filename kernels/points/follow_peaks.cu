@@ -10,11 +10,15 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int most_shifts = 5;  ///< along an axis
+constexpr int most_shifts = 5;       ///< along an axis
+constexpr int resident_blocks = 20;  ///< of a multiprocessor
 
 /// What a warp shares of its point.
 struct Followed {
   MatrixPosition reference, window;
+  int h = 0, w = 0;  ///< of the subset
+  int steps = 0;     ///< that are left
+  float best = -1;   ///< score so far
   Peak peak;
 
   /// The pictures of the job, with a position from here.
@@ -25,10 +29,17 @@ struct Followed {
   }
   __device__ void begin(const GridPoints& points, std::int32_t i, const FollowedSearch& search) {
     const PointStart& start = search.starts[i];
-    reference = reference_of(points, i, search.radius);
+    const PreparedSubset& s = points.subsets[i];
+    steps = search.steps;
+    best = start.score;
+    h = s.bottom - s.top + 1;
+    w = s.right - s.left + 1;
+    reference = first_pixel_of(points, i);
     window = window_around(reference, start.u, start.shape.u[0], start.v, start.shape.v[0], search.range);
   }
   __device__ void move(int range) {
+    --steps;
+    best = peak.score;
     const auto [u, v] = displacement_at(reference, window, peak);
     window = window_around(reference, u.whole, u.rest, v.whole, v.rest, range);
   }
@@ -42,7 +53,7 @@ struct Followed {
   }
 };
 
-__global__ void __launch_bounds__(warp_size, few::resident_blocks<most_shifts>)
+__global__ void __launch_bounds__(warp_size, resident_blocks)
     follow_peaks(const __grid_constant__ Frame frame, const __grid_constant__ few::Layout layout,
                  const __grid_constant__ GridPoints points, const __grid_constant__ FollowedSearch search) {
   extern __shared__ uint4 shared[];
@@ -50,27 +61,25 @@ __global__ void __launch_bounds__(warp_size, few::resident_blocks<most_shifts>)
   __shared__ Followed followed;
   few::PairScores<most_shifts> pair(frame, layout, reinterpret_cast<Word*>(shared), surface);
   const bool leads = threadIdx.x == 0;
-  for_each_task(frame.pairs, 1, 0, [&](std::int64_t task) {
-    const std::int32_t i = search.list[task];
-    if (leads) followed.begin(points, i, search);
+  const auto count = static_cast<std::uint32_t>(frame.pairs);  // few registers are left
+  for (std::uint32_t task = blockIdx.x; task < count; task += gridDim.x) {
+    if (leads) followed.begin(points, search.list[task], search);
     __syncwarp();
-    pair.take_reference(Followed::at(frame.reference, followed.reference), 0);
-    float best = search.starts[i].score;
-    for (int step = 0;; ++step) {
+    pair.take_reference(Followed::at(frame.reference, followed.reference), 0, followed.h, followed.w);
+    for (bool first = true;; first = false) {
       pair.score(Followed::at(frame.search, followed.window), 0, Measure::zncc);
       find_peak(frame, Measure::zncc, surface.scores, most_shifts, &followed.peak);
       __syncwarp();
       const Peak& peak = followed.peak;
-      const bool better = peak.found && peak.score > best;
-      if (better || step == 0) followed.store(search.windows + task, search.peaks + task);
-      if (!better || !peak.at_border || step == search.steps) break;
-      best = peak.score;
+      const bool better = peak.found && peak.score > followed.best;
+      if (better || first) followed.store(search.windows + task, search.peaks + task);
+      if (!better || !peak.at_border || followed.steps == 0) break;
       __syncwarp();
       if (leads) followed.move(search.range);
       __syncwarp();
     }
     __syncwarp();  // the next point takes the memory
-  });
+  }
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -78,7 +87,7 @@ __global__ void __launch_bounds__(point_threads)
                const __grid_constant__ FollowedSearch search) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = search.list[k];
-    take_peak(reference_of(points, i, search.radius), search.windows[k], search.peaks[k], search.starts[i]);
+    take_peak(first_pixel_of(points, i), search.windows[k], search.peaks[k], search.starts[i]);
   });
 }
 

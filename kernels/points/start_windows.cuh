@@ -7,9 +7,15 @@
 /// Where a point's windows lie, and what their peaks say of its displacement.
 namespace dic::kernels {
 
-/// The top-left pixel of a point's subset.
+/// The top-left pixel of a point's square.
 __device__ inline MatrixPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
   return {0, points.x[i] - radius, points.y[i] - radius};
+}
+
+/// That of what its border or the ROI leaves.
+__device__ inline MatrixPosition first_pixel_of(const GridPoints& points, std::int32_t i) {
+  const PreparedSubset& s = points.subsets[i];
+  return {0, s.x + s.left, s.y + s.top};
 }
 
 /// As the CPU path rounds predictions: halves away from zero.

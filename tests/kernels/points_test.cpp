@@ -327,15 +327,15 @@ struct MovedNoise {
       }
   }
   /// NaN where the displaced subset leaves the picture.
-  double zncc(int x0, int y0, int size, int du, int dv) const {
-    if (x0 + du < 0 || y0 + dv < 0 || x0 + du + size > width || y0 + dv + size > height) return NAN;
+  double zncc(int x0, int y0, int w, int h, int du, int dv) const {
+    if (x0 + du < 0 || y0 + dv < 0 || x0 + du + w > width || y0 + dv + h > height) return NAN;
     double f = 0, g = 0, ff = 0, gg = 0, fg = 0;
-    for (int y = y0; y < y0 + size; ++y)
-      for (int x = x0; x < x0 + size; ++x) {
+    for (int y = y0; y < y0 + h; ++y)
+      for (int x = x0; x < x0 + w; ++x) {
         const double p = reference[y * width + x], q = current[(y + dv) * width + x + du];
         f += p, g += q, ff += p * p, gg += q * q, fg += p * q;
       }
-    const double n = size * size;
+    const double n = w * h;
     return (n * fg - f * g) / std::sqrt((n * ff - f * f) * (n * gg - g * g));
   }
 };
@@ -359,14 +359,18 @@ std::array<double, 2> naive_fit(const double (&n)[3][3]) {
 }
 
 /// A point's search, step by step.
-FollowedTo naive_follow(const MovedNoise& pictures, int x0, int y0, int size, FollowedTo start, int steps) {
+FollowedTo naive_follow(const MovedNoise& pictures, const kernels::PreparedSubset& s, FollowedTo start,
+                        int steps) {
+  const int w = s.right - s.left + 1, h = s.bottom - s.top + 1;
   for (int step = 0; step <= steps; ++step) {
     const auto centre = [](double d) {
       return static_cast<int>(d < 0 ? std::ceil(d - 0.5) : std::floor(d + 0.5));
     };
     const int u = centre(start.u), v = centre(start.v);
     const auto score = [&](int i, int j) {
-      return std::max(std::abs(i), std::abs(j)) > 2 ? NAN : pictures.zncc(x0, y0, size, u + i, v + j);
+      return std::max(std::abs(i), std::abs(j)) > 2
+                 ? NAN
+                 : pictures.zncc(s.x + s.left, s.y + s.top, w, h, u + i, v + j);
     };
     int at_x = 0, at_y = 0;
     double best = -2;
@@ -395,8 +399,7 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
   const MovedNoise pictures(s.width, s.height);
   List some;
   for (int i = 0; i < s.count(); ++i) {
-    if (s.x[i] < radius || s.y[i] < radius || s.x[i] + radius >= s.width || s.y[i] + radius >= s.height)
-      continue;
+    if (s.subsets[i].weighted || s.subsets[i].status != Status::ok) continue;
     some.push_back(i);
     PointStart& start = s.starts[i];
     start.u = MovedNoise::u + s.integer(-9, 9), start.v = MovedNoise::v + s.integer(-9, 9), start.score = -1;
@@ -424,15 +427,15 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
           .pairs = n};
       ASSERT_EQ(kernels::refuses_following(job), "");
       const DeviceArray<PointStart> starts(s.starts, stream);
-      kernels::launch_follow_peaks(
-          job, device.points,
-          {list.data(), radius, range, steps, starts.data(), windows.data(), peaks.data()}, stream.handle());
+      kernels::launch_follow_peaks(job, device.points,
+                                   {list.data(), range, steps, starts.data(), windows.data(), peaks.data()},
+                                   stream.handle());
       const auto got = starts.values(stream);
       int moved = 0;
       for (const int i : some) {
         const PointStart& before = s.starts[i];
         const auto want = naive_follow(
-            pictures, s.x[i] - radius, s.y[i] - radius, size,
+            pictures, s.subsets[i],
             {before.u + double{before.shape.u[0]}, before.v + double{before.shape.v[0]}, -1}, steps);
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, want.u, 2e-3) << i;
         ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, want.v, 2e-3) << i;

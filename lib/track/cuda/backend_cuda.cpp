@@ -233,6 +233,7 @@ class CudaAnchor final : public Anchor {
     timed(watches.refine, [&] {
       bench_.wait_until_gathered(station.stream);
       refinement.begin(starts);  // before it is known whether others lost many points: that is rare
+      station.refined.record(station.stream);
       station.alone.stop(station.stream);
       if (search.without_many()) {
         search.find_those_without();

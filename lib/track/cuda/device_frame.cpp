@@ -87,11 +87,13 @@ std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture, StagedRo
   memory->upload.start(stream_);
   place_pixels(picture, *memory);
   memory->upload.stop(stream_);
+  memory->copied.record(stream_);
+  refined_.hold(stream_);
   memory->prefilter.start(stream_);
   const kernels::CoefficientPair* coefficients = place_coefficients(picture, *memory);
   memory->prefilter.stop(stream_);
   memory->ready.record(stream_);
-  if (!memory->staged) memory->ready.synchronize("the copy of a frame");  // the caller may change the pixels
+  if (!memory->staged) memory->copied.synchronize("the copy of a frame");  // the caller may change the pixels
   return std::make_shared<DeviceFrame>(++taken_, picture, coefficients, std::move(memory));
 }
 

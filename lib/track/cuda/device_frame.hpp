@@ -25,8 +25,9 @@ using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
 struct FrameMemory {
   StagedRows staged;  ///< until they have been copied
   kernels::DeviceBuffer pixels, coefficients;
-  kernels::Event ready;  ///< pixels and coefficients are there
-  kernels::Event used;   ///< nothing reads them any more
+  kernels::Event copied;  ///< pixels are there
+  kernels::Event ready;   ///< coefficients, too
+  kernels::Event used;    ///< nothing reads them any more
   Moment begun;
   kernels::Stopwatch upload, prefilter;
 };
@@ -76,9 +77,9 @@ class Stager {
 /// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames.
 class FrameUpload {
  public:
-  /// stay: frames stay on the host.
-  FrameUpload(int device, Interpolation interpolation, bool stay)
-      : device_(device), interpolation_(interpolation), stay_(stay) {}
+  /// stay: frames stay on the host. refined: of the frame that is measured; the GPU has little to do then.
+  FrameUpload(int device, Interpolation interpolation, bool stay, const kernels::Event& refined)
+      : device_(device), interpolation_(interpolation), stay_(stay), refined_(refined) {}
 
   /// Takes the pixels: staged ones, or, where there are none, from the memory of a GPU. One call at a time.
   std::shared_ptr<const DeviceFrame> take(ImageView picture, StagedRows staged);
@@ -91,7 +92,8 @@ class FrameUpload {
   Interpolation interpolation_;
   bool stay_;
   std::uint64_t taken_ = 0;
-  kernels::Stream stream_{kernels::Priority::high};  ///< the next frame waits for what is little work
+  const kernels::Event& refined_;
+  kernels::Stream stream_{kernels::Priority::low};
   Pool<FrameMemory> pool_;
 };
 

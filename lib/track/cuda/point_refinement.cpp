@@ -40,6 +40,7 @@ void PointRefinement::begin(const kernels::PointStart* starts) {
                             reference_.tracked(), tasks(), station_.lists.count(PointLists::tasks),
                             stream_.handle());
   refine();
+  accept();
 }
 
 void PointRefinement::finish(const kernels::PointStart* starts) {
@@ -48,6 +49,7 @@ void PointRefinement::finish(const kernels::PointStart* starts) {
     const float tried = *rung++;
     select(starts, *rung, tried, tasks(), PointLists::tasks);
     refine();
+    accept();
   }
 }
 
@@ -71,10 +73,13 @@ bool PointRefinement::recover(const kernels::PointStart* starts, float tried) {
     check_stop(stop_);
     for (int k = 0; k < at_once && waves <= kMaxRounds; ++k, ++waves) {
       refine();
+      let_others_hear();
+      accept();
       list_front();
     }
     select(starts, *std::rbegin(kScoreLadder), tried, nullptr, PointLists::untried);
     station_.lists.tell(stream_);
+    let_others_hear();
     kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
                                      station_.bonds.reserve<Bonds>(reference_.points().count),
                                      lists[PointLists::dropped], stream_.handle());
@@ -91,24 +96,31 @@ void PointRefinement::list_front() {
   hear_from_others();
   kernels::launch_front(reference_.points(), reference_.tracked(), fresh(), tasks(),
                         station_.lists.count(PointLists::tasks), stream_.handle());
-  let_others_hear();
 }
 
-/// Does the tasks, and marks the points that are measured now.
+kernels::RefineTasks PointRefinement::listed() const {
+  return {tasks(), reference_.points().own.count(), station_.lists.count(PointLists::tasks)};
+}
+
+/// Does the tasks.
 void PointRefinement::refine() {
   const auto& points = reference_.points();
   PointLists& lists = station_.lists;
   auto* results = station_.results.reserve<RefineResult>(points.count);
-  const kernels::RefineTasks listed{tasks(), points.own.count(), lists.count(PointLists::tasks)};
-  if (station_.bands) {
-    lists.read(stream_, "the refinement");
-    station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), listed.first,
-                           lists.size(PointLists::tasks), results, stream_);
-  } else {
-    kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets,
-                           reference_.matrices(), current_.coefficients, listed, results, stream_.handle());
-  }
-  kernels::launch_accept(points, listed, results, reference_.tracked(), fresh(), stream_.handle());
+  if (!station_.bands)
+    return kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets,
+                                  reference_.matrices(), current_.coefficients, listed(), results,
+                                  stream_.handle());
+  lists.read(stream_, "the refinement");
+  station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), tasks(),
+                         lists.size(PointLists::tasks), results, stream_);
+}
+
+/// Keeps what is better than before, and marks the points that are measured now.
+void PointRefinement::accept() {
+  kernels::launch_accept(reference_.points(), listed(),
+                         static_cast<const RefineResult*>(station_.results.data()), reference_.tracked(),
+                         fresh(), stream_.handle());
 }
 
 /// Copies what is known now of points around the own ones.

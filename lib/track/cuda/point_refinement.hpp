@@ -32,7 +32,9 @@ class PointRefinement {
               PointLists::Name count);
   bool recover(const kernels::PointStart* starts, float tried);
   void list_front();
+  kernels::RefineTasks listed() const;
   void refine();
+  void accept();
   void hear_from_others();
   void let_others_hear();
 

@@ -1,7 +1,5 @@
 #include "track/cuda/start_search.hpp"
 
-#include "track/steering.hpp"
-
 namespace dic::track::cuda {
 
 using kernels::PointStart;
@@ -29,12 +27,17 @@ PointStart* StartSearch::start_from_last() {
 void StartSearch::divide_own() {
   const kernels::PointRange& own = points_.own;
   if (station_.divided.lock().get() == &side_.reference && station_.range_divided == own) return;
-  PointLists& lists = station_.lists;
-  kernels::launch_split(points_, nullptr, points_.count, radius_, lists[PointLists::whole],
-                        lists[PointLists::cut], stream_.handle());
-  read_lists();
+  split(nullptr, points_.count);
   station_.divided = side_.reference.weak_from_this();
   station_.range_divided = own;
+}
+
+/// Fills these lists from another; null: from all own points.
+void StartSearch::split(const std::int32_t* list, std::int64_t n) {
+  const PointLists& lists = station_.lists;
+  kernels::launch_split(points_, list, n, follows_ ? 0 : radius_, lists[PointLists::whole],
+                        lists[PointLists::cut], stream_.handle());
+  read_lists();
 }
 
 bool StartSearch::without_many() {
@@ -66,16 +69,16 @@ void StartSearch::search_from(PointStart* starts) {
   const kernels::Stream& beside = station_.bands ? stream_ : station_.beside;
   station_.placed.record(stream_);
   station_.placed.hold(beside);
-  const bool followed = follow_whole(starts);
-  const auto left = [&] { return lists.size(cut.from) + (followed ? 0 : lists.size(whole.from)); };
+  if (follows_) follow_whole(starts);
+  const auto left = [&] { return lists.size(cut.from) + (follows_ ? 0 : lists.size(whole.from)); };
   for (int step = 0; step <= kAutoSteps && left() > 0; ++step) {
     check_stop(stop_);
-    if (!followed) search_list(whole, starts, stream_);
+    if (!follows_) search_list(whole, starts, stream_);
     search_list(cut, starts, beside);
     station_.searched.record(beside);
     if (!automatic()) break;
-    if (!followed) station_.searched.hold(stream_);
-    lists.read(followed ? beside : stream_, "the search");
+    if (!follows_) station_.searched.hold(stream_);
+    lists.read(follows_ ? beside : stream_, "the search");
     whole.advance();
     cut.advance();
   }
@@ -85,24 +88,19 @@ void StartSearch::search_from(PointStart* starts) {
   lists.tell(stream_);
 }
 
-/// Searches the list `whole` to its end, if that is one launch.
-bool StartSearch::follow_whole(PointStart* starts) {
-  if (!automatic() || station_.bands) return false;
+/// Searches the list `whole` to its end.
+void StartSearch::follow_whole(PointStart* starts) {
   const PointLists& lists = station_.lists;
-  const std::int64_t n = lists.size(PointLists::whole);
-  const ReferenceSide& reference = side_.reference;
-  const bool followed =
-      station_.search.follow({reference.frame().picture, side_.current.picture, {}}, points_, n,
-                             {.list = lists[PointLists::whole].points,
-                              .radius = radius_,
-                              .range = kAutoRange,
-                              .steps = kAutoSteps,
-                              .starts = starts,
-                              .windows = station_.windows.reserve<MatrixPosition>(points_.count),
-                              .peaks = station_.peaks.reserve<Peak>(points_.count)},
-                             stream_);
-  if (followed) station_.variants.insert("cuda-few-shifts");
-  return followed;
+  station_.search.follow({side_.reference.frame().picture, side_.current.picture, {}}, points_,
+                         lists.size(PointLists::whole), 2 * radius_ + 1,
+                         {.list = lists[PointLists::whole].points,
+                          .range = kAutoRange,
+                          .steps = kAutoSteps,
+                          .starts = starts,
+                          .windows = station_.windows.reserve<MatrixPosition>(points_.count),
+                          .peaks = station_.peaks.reserve<Peak>(points_.count)},
+                         stream_);
+  station_.variants.insert("cuda-few-shifts");
 }
 
 void StartSearch::search_list(const Step& step, PointStart* starts, const kernels::Stream& stream) {
@@ -169,9 +167,7 @@ void StartSearch::find_lost() {
   const PointLists::Name again = all ? PointLists::without : PointLists::lost;
   start_from_coarse(again, retry);
   station_.divided.reset();
-  kernels::launch_split(points_, lists[again].points, lists.size(again), radius_, lists[PointLists::whole],
-                        lists[PointLists::cut], stream);
-  read_lists();
+  split(lists[again].points, lists.size(again));
   search_from(retry);
   kernels::launch_keep_better(own.count(), retry + own.first, starts + own.first, stream);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "track/cuda/side.hpp"
+#include "track/steering.hpp"
 
 namespace dic::track::cuda {
 
@@ -21,7 +22,9 @@ class StartSearch {
         stream_(side.station.stream),
         measured_before_(measured_before),
         stop_(stop),
-        radius_(bench.options.refine.subset / 2) {}
+        radius_(bench.options.refine.subset / 2),
+        follows_(automatic() && !station_.bands &&
+                 station_.search.follows(side.current.picture, bench.options.refine.subset, kAutoRange)) {}
 
   /// Queues it, but for the waits for the lengths of lists. Returns the starts.
   const kernels::PointStart* find();
@@ -55,7 +58,8 @@ class StartSearch {
   kernels::PointStart* start_from_last();
   void divide_own();
   void search_from(kernels::PointStart* starts);
-  bool follow_whole(kernels::PointStart* starts);
+  void split(const std::int32_t* list, std::int64_t n);
+  void follow_whole(kernels::PointStart* starts);
   void search_list(const Step& step, kernels::PointStart* starts, const kernels::Stream& stream);
   std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks, const kernels::Stream& stream);
   void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
@@ -69,6 +73,7 @@ class StartSearch {
   bool measured_before_;
   const std::stop_token& stop_;
   int radius_;
+  bool follows_;                ///< the list `whole` is searched in one launch, and has all rectangles
   std::int64_t trackable_ = 0;  ///< points, of all ranks once they have searched
   std::int64_t without_ = 0;    ///< of them: without a start of their own
 };

@@ -46,14 +46,18 @@ std::string SubsetSearch::peaks(const SearchPictures& pictures, const SubsetWind
                windows.windows, out, stream);
 }
 
-bool SubsetSearch::follow(const SearchPictures& pictures, const kernels::GridPoints& points,
-                          std::int64_t count, const kernels::FollowedSearch& search,
+bool SubsetSearch::follows(const ImageView& picture, int size, int range) const {
+  CorrelateShape shape = shape_of(1, size, range);
+  complete(shape, {{}, picture, {}});
+  return kernels::refuses_following(correlate::cuda::job_of(shape)).empty();
+}
+
+void SubsetSearch::follow(const SearchPictures& pictures, const kernels::GridPoints& points,
+                          std::int64_t count, int size, const kernels::FollowedSearch& search,
                           const kernels::Stream& stream) {
-  CorrelateShape shape = shape_of(count, 2 * search.radius + 1, search.range);
+  CorrelateShape shape = shape_of(count, size, search.range);
   complete(shape, pictures);
-  if (!kernels::refuses_following(correlate::cuda::job_of(shape)).empty()) return false;
   kernels::launch_follow_peaks(job_of(pictures, shape, stream), points, search, stream.handle());
-  return true;
 }
 
 std::string SubsetSearch::peaks(const SearchPictures& pictures, CorrelateShape shape,

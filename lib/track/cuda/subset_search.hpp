@@ -36,9 +36,10 @@ class SubsetSearch {
   /// variant that runs. All calls are on one stream.
   std::string peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
                     const kernels::Stream& stream);
-  /// Queues the search of whole subsets at their starts, and following their peaks; false where that is not
-  /// one launch: then nothing is queued.
-  bool follow(const SearchPictures& pictures, const kernels::GridPoints& points, std::int64_t count,
+  /// Can peaks of whole subsets be followed in one launch?
+  bool follows(const ImageView& picture, int size, int range) const;
+  /// Queues that; size: of the largest.
+  void follow(const SearchPictures& pictures, const kernels::GridPoints& points, std::int64_t count, int size,
               const kernels::FollowedSearch& search, const kernels::Stream& stream);
   /// As `peaks`, of any job: it lacks type and pictures, which are added.
   std::string peaks(const SearchPictures& pictures, CorrelateShape shape, const MatrixPosition* references,

@@ -62,7 +62,7 @@ Station::Station(int number, const TrackOptions& options, const PictureMemory& p
       device(d),
       reads_others(readable),
       beside(kernels::Priority::high),
-      upload(d.index, options.refine.interpolation, pictures.rows > 0),
+      upload(d.index, options.refine.interpolation, pictures.rows > 0, refined),
       points(on_host, stream),
       search(d),
       search_of_cut(d) {

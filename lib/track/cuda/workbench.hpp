@@ -36,7 +36,8 @@ struct Station {
   kernels::Event searched;   ///< subsets that are cut
   kernels::Event accepted;   ///< the last results of own points
   kernels::Event heard;      ///< what others knew then of points around
-  kernels::Event finished;   ///< a frame's own points
+  kernels::Event refined;    ///< most of a frame's own points
+  kernels::Event finished;   ///< all of them
   kernels::Stopwatch alone;  ///< from the start of a frame to where the others are waited for
   FrameUpload upload;
   DevicePoints points;

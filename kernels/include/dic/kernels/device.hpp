@@ -44,8 +44,8 @@ class DeviceScope {
   int former_ = 0;
 };
 
-/// Of a stream: where blocks of several kernels wait, those of high priority go first.
-enum class Priority : std::uint8_t { normal, high };
+/// Of a stream: where blocks of several kernels wait, those of higher priority go first.
+enum class Priority : std::uint8_t { low, normal, high };
 
 /// A queue of device work. Belongs to the device that was current when it was made.
 class Stream {

@@ -6,10 +6,11 @@
 
 namespace dic::kernels {
 
-/// The search of points in windows of `range` px around where they start.
+/// The search of points in windows of `range` px around where they start. Subsets may be cut to smaller
+/// rectangles, but all of their pixels count.
 struct FollowedSearch {
   const std::int32_t* list;  ///< of points
-  int radius, range;         ///< of subsets, of windows, px
+  int range;                 ///< px
   int steps;                 ///< times that a peak may be followed
   PointStart* starts;        ///< of all points
   MatrixPosition* windows;   ///< [pairs], to work in
@@ -20,7 +21,8 @@ struct FollowedSearch {
 std::string refuses_following(const NccJob& job);
 /// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
 /// peak that is better than the one before lies on the border of its window, or it was followed often enough.
-/// The job is one to one, has pictures but no positions, and as many pairs as `list` points.
+/// The job is one to one, of the largest subsets, has pictures but no positions, and as many pairs as `list`
+/// points.
 void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,
                          StreamHandle stream);
 

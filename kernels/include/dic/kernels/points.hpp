@@ -86,7 +86,8 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
                               PointStart* starts, StreamHandle stream);
 
 /// Queues the division of the trackable ones of `n` points (list null: of all own ones) into those whose
-/// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts.
+/// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts. radius 0: into
+/// rectangles of whatever size, and those that the ROI cuts otherwise.
 void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
                   const PointList& whole, const PointList& cut, StreamHandle stream);
 
