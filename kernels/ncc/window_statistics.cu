@@ -9,8 +9,23 @@ constexpr int most_columns = 16;  ///< of a lane
 __host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
 constexpr int line = 128 / sizeof(WindowStatistics);
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
+/// What pictures hold, and how squares are summed.
+struct Bytes {
+  using Type = std::uint8_t;
+  using Square = std::uint32_t;
+  static constexpr bool about_middle = false;
+};
+struct Words16 {
+  using Type = std::uint16_t;
+  using Square = std::uint64_t;
+  static constexpr bool about_middle = false;
+};
+/// Of so few bits and elements that squares about the middle of the range fit 32 bits; zncc only.
+struct NarrowWords16 {
+  using Type = std::uint16_t;
+  using Square = std::uint32_t;
+  static constexpr bool about_middle = true;
+};
 
 /// How a launch is cut: a warp walks down `segment` rows of a strip of columns.
 struct Strips {
@@ -33,9 +48,8 @@ struct Strips {
 };
 
 /// Sums over `height` elements of a column, for the columns of a lane.
-template <typename T, int columns>
+template <typename Square, int columns>
 struct ColumnSums {
-  using Square = cuda::std::conditional_t<sizeof(T) == 1, std::uint32_t, std::uint64_t>;
   std::uint32_t sums[columns] = {};
   Square squares[columns] = {};
 
@@ -61,9 +75,8 @@ struct ColumnSums {
 /// Sums over the columns left of a column, for all columns of a strip and the one after, in shared memory.
 /// Lanes store `columns` neighbours each and load every 32nd: a gap after all banks, or after a lane's, keeps
 /// them from meeting in banks.
-template <typename T, int columns>
+template <typename Square, int columns>
 struct PrefixSums {
-  using Square = typename ColumnSums<T, columns>::Square;
   struct alignas(2 * sizeof(Square)) Sum {
     std::uint32_t sum;
     Square squares;
@@ -77,7 +90,7 @@ struct PrefixSums {
 
   __device__ Sum* at(int column) const { return sums + column + column / gap_every; }
   /// For one warp.
-  __device__ void store(const ColumnSums<T, columns>& of_columns) const {
+  __device__ void store(const ColumnSums<Square, columns>& of_columns) const {
     constexpr unsigned all = 0xffffffffu;
     const int lane = threadIdx.x % warp_size;
     Sum total{0, 0};
@@ -123,6 +136,15 @@ __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::
     return {static_cast<std::uint32_t>(squares), static_cast<std::uint32_t>(squares >> 32)};
   const std::uint64_t variation = measure == Measure::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
   return {sum, __float_as_uint(root_or_nan(static_cast<std::int64_t>(variation)))};
+}
+/// Zncc from squares modulo 2^32: those of the elements less `middle` are below that, or all elements are
+/// zero and the variation comes out negative, without a root.
+__device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::uint32_t n, std::uint32_t sum,
+                                                    std::uint32_t squares) {
+  const auto rest = static_cast<std::int32_t>(sum - n * middle);
+  const std::uint32_t about_middle = squares - middle * (2 * sum - n * middle);
+  const std::int64_t variation = std::int64_t{n} * about_middle - std::int64_t{rest} * rest;
+  return {sum, __float_as_uint(root_or_nan(variation))};
 }
 
 /// Where the statistics of a matrix begin: its element under that of the first one.
@@ -193,16 +215,19 @@ class LaneColumns {
 };
 
 /// Stores the statistics of a row of a strip: of every 32nd column of `end`.
-template <Measure measure, typename T, int columns>
-__device__ void store_statistics(const PrefixSums<T, columns>& prefix, int width, std::uint32_t n, int end,
-                                 WindowStatistics* out) {
+template <Measure measure, typename Elements, int columns>
+__device__ void store_statistics(const PrefixSums<typename Elements::Square, columns>& prefix, int width,
+                                 std::uint32_t n, std::uint32_t middle, int end, WindowStatistics* out) {
   const int lane = threadIdx.x % warp_size;
   const auto* const left = prefix.at(lane);
   const auto* const right = prefix.at(lane + width);
   WindowStatistics of_column[columns];
   const auto find = [&](int i) {
     const auto a = left[i * prefix.step], b = right[i * prefix.step];
-    of_column[i] = statistics<measure>(n, b.sum - a.sum, b.squares - a.squares);
+    if constexpr (Elements::about_middle)
+      of_column[i] = statistics_about(middle, n, b.sum - a.sum, b.squares - a.squares);
+    else
+      of_column[i] = statistics<measure>(n, b.sum - a.sum, b.squares - a.squares);
   };
 #pragma unroll
   for (int i = 0; i < columns - 1; ++i) find(i);
@@ -262,13 +287,14 @@ __device__ void order_pairs(const Frame& frame, int sorter, int* order) {
   });
 }
 
-template <typename T, int columns>
+template <typename Elements, int columns>
 __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
-                      const __grid_constant__ Strips strips, Measure measure) {
+                      const __grid_constant__ Strips strips, Measure measure, std::uint32_t middle) {
+  using T = typename Elements::Type;
   if (const int sorter = static_cast<int>(blockIdx.x + sorters - gridDim.x); table.order && sorter >= 0)
     return order_pairs(frame, sorter, table.order);
-  using Prefix = PrefixSums<T, columns>;
+  using Prefix = PrefixSums<typename Elements::Square, columns>;
   constexpr int warps = warps_of_block(columns);
   __shared__ typename Prefix::Sum sums[warps][Prefix::places];
   const Prefix prefix{sums[threadIdx.x / warp_size]};
@@ -289,8 +315,10 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     Lane entering(source, first_row, first_column + lane * columns), leaving = entering;
     typename Lane::Raw raw, raw_leaving;
     std::uint32_t elements[columns], elements_leaving[columns];
-    ColumnSums<T, columns> of_columns;
-    constexpr int at_once = columns == most_columns || sizeof(T) > 1 ? 1 : 6;  // rows on their way
+    ColumnSums<typename Elements::Square, columns> of_columns;
+    constexpr int at_once = columns == most_columns || sizeof(typename Elements::Square) > 4
+                                ? 1
+                                : 12 / (2 * sizeof(T));  // rows on their way
     for (int row = 0; row < h; row += at_once) {
       typename Lane::Raw rows[at_once];
 #pragma unroll
@@ -310,8 +338,13 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
       if (more) entering.load(raw), leaving.load(raw_leaving);
       prefix.store(of_columns);
       __syncwarp();
-      visit_measure(measure,
-                    [&]<Measure known> { store_statistics<known>(prefix, w, h * w, end_column, out); });
+      const auto store = [&]<Measure known> {
+        store_statistics<known, Elements>(prefix, w, h * w, middle, end_column, out);
+      };
+      if constexpr (Elements::about_middle)
+        store.template operator()<Measure::zncc>();
+      else
+        visit_measure(measure, store);
       __syncwarp();
       if (!more) return;
       raw.unpack(elements), raw_leaving.unpack(elements_leaving);
@@ -320,31 +353,40 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
   });
 }
 
-template <typename T, int columns>
-void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& table, StreamHandle stream) {
+template <typename Elements, int columns>
+void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& table, std::uint32_t middle,
+                    StreamHandle stream) {
   constexpr int warps = warps_of_block(columns);
-  const auto kernel = window_statistics<T, columns>;
+  const auto kernel = window_statistics<Elements, columns>;
   const int ordering = table.order ? sorters : 0;
   const Strips strips(table, columns * warp_size, job.reference.height, job.reference.width,
                       warps * (resident_blocks(kernel, warps * warp_size, 0) - ordering));
   const std::int64_t tasks = table.matrices * strips.per_matrix * strips.segments;
   kernel<<<grid_size(tasks, warps) + ordering, warps * warp_size, 0, stream>>>(make_frame(job), table, strips,
-                                                                               measure);
+                                                                               measure, middle);
 }
 
 /// With as many columns to a lane as it takes, or as leaves room for a strip beside a wide reference.
-template <typename T>
-void launch_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
-                       StreamHandle stream) {
+template <typename Elements>
+void launch_statistics(const NccJob& job, Measure measure, const StatisticsTable& table, StreamHandle stream,
+                       std::uint32_t middle = 0) {
   const int w = job.reference.width, loaded = table.columns + w - 1;
   if (loaded <= 2 * warp_size)
-    launch_columns<T, 2>(job, measure, table, stream);
+    launch_columns<Elements, 2>(job, measure, table, middle, stream);
   else if (loaded <= 4 * warp_size)
-    launch_columns<T, 4>(job, measure, table, stream);
+    launch_columns<Elements, 4>(job, measure, table, middle, stream);
   else if (w <= 5 * warp_size)
-    launch_columns<T, 8>(job, measure, table, stream);
+    launch_columns<Elements, 8>(job, measure, table, middle, stream);
   else
-    launch_columns<T, most_columns>(job, measure, table, stream);
+    launch_columns<Elements, most_columns>(job, measure, table, middle, stream);
+}
+
+/// Elements of the job less the middle of their range have squares whose sum fits 32 bits, but for the sum of
+/// the lowest ones.
+bool squares_are_small(const NccJob& job) {
+  const int bits_of_square = 2 * (job.bit_depth - 1);
+  return job.bit_depth > 0 && bits_of_square < 32 &&
+         std::int64_t{job.reference.height} * job.reference.width <= std::int64_t{1} << (32 - bits_of_square);
 }
 
 }  // namespace
@@ -381,9 +423,11 @@ StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
 void launch_window_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
                               StreamHandle stream) {
   if (job.type == ScalarType::u8)
-    launch_statistics<u8>(job, measure, table, stream);
+    launch_statistics<Bytes>(job, measure, table, stream);
+  else if (measure == Measure::zncc && squares_are_small(job))
+    launch_statistics<NarrowWords16>(job, measure, table, stream, 1u << (job.bit_depth - 1));
   else
-    launch_statistics<u16>(job, measure, table, stream);
+    launch_statistics<Words16>(job, measure, table, stream);
   check_launch(describe("statistics of windows", job));
 }
 

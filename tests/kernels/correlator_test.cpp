@@ -526,15 +526,20 @@ TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
 
 TEST_F(CudaCorrelator, halves_find_flat_windows) {
   Correlator correlator("cuda");
-  Problem<std::uint16_t> problem(
-      make_case("flat", Form::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
-  problem.bit_depth = 12;
-  for (std::uint16_t& p : problem.reference) p >>= 4;
-  std::fill(problem.search.begin(), problem.search.end(), 4095);
-  std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::zncc), peaks);
-  EXPECT_EQ(correlator.last_plan().variant, "cuda-f16-tensor");
-  for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
+  // 32x32 elements of 12 bit: the most whose squares about the middle of the range fit 32 bits, but for
+  // zeros.
+  for (const int size : {9, 32})
+    for (const int level : {0, 2048, 4095}) {
+      Problem<std::uint16_t> problem(make_case("flat", Form::one_to_one, 3, 3, size, size, size + 8, size + 8,
+                                               Shifts::valid(size, size, size + 8, size + 8)));
+      problem.bit_depth = 12;
+      for (std::uint16_t& p : problem.reference) p >>= 4;
+      std::fill(problem.search.begin(), problem.search.end(), level);
+      std::vector<Peak> peaks;
+      correlator.peaks(problem.request(Measure::zncc), peaks);
+      EXPECT_EQ(correlator.last_plan().variant, "cuda-f16-tensor");
+      for (const Peak& peak : peaks) EXPECT_FALSE(peak.found) << size << " of " << level;
+    }
 }
 
 TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
