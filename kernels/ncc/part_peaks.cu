@@ -47,7 +47,7 @@ __global__ void merge_parts(const __grid_constant__ Frame frame, const __grid_co
     }
     if (thread < neighbours) peak.around[thread] = undefined;
     const int x = near.first_x + thread % 2, y = near.first_y + thread / 2;
-    if (thread < PartPeaks::most_near_parts && near.holds(x, y))
+    if (thread < most_near_parts && near.holds(x, y))
       peaks.near.parts[atomicAdd(peaks.near.count, 1)] = pair * parts + y * grid.parts_x + x;
   });
 }

@@ -15,6 +15,9 @@ struct PartList {
   std::int64_t* parts = nullptr;
 };
 
+/// Of a pair: parts are wider than the 2 px, but for the last ones.
+constexpr int most_near_parts = 4;
+
 /// The tasks of a job, or of a list of them.
 struct PartTasks : Tasks {
   PartList list;
@@ -24,9 +27,14 @@ struct PartTasks : Tasks {
     windows *= references;
     references = 1;
   }
+  std::int64_t deal(std::int64_t resident, bool in_short_turns) {
+    if (!list.parts) return Tasks::deal(resident, in_short_turns);
+    next_task = static_cast<int>(std::min(most_near_parts * windows, resident));
+    return next_task;
+  }
   __device__ int of_block() const {
     if (!list.parts) return Tasks::of_block();
-    return static_cast<int>((*list.count - blockIdx.x + gridDim.x - 1) / gridDim.x);
+    return static_cast<int>((*list.count - blockIdx.x + next_task - 1) / next_task);
   }
   __device__ Place place(std::int64_t task) const {
     if (!list.parts) return Place(*this, task);
@@ -66,9 +74,6 @@ struct PartPeaks {
     bests = reinterpret_cast<Best*>(near.parts + most_near_parts * pairs_of_job);
     pairs = reinterpret_cast<PairPeak*>(bests + tasks.parts() * pairs_of_job);
   }
-
-  /// Parts are wider than the 2 px, but for the last ones.
-  static constexpr int most_near_parts = 4;
 };
 
 /// Queues what the bests of parts of up to columns x rows shifts say of the pairs, and the list of the parts

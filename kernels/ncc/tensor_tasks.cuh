@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "ncc/u8_shared.cuh"
 
 /// Which shifts of which pair a block that multiplies on tensor cores does, task after task.
@@ -25,16 +28,34 @@ struct Tasks {
   /// Groups of tasks that a block does one after the other.
   __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
-  /// Tasks of one window follow each other in a block; blocks take turns at windows, so that those at work
-  /// are close to each other in the picture.
+  /// The blocks to launch, of which `resident` run at once. In short turns others follow those that end,
+  /// since multiprocessors are not equally fast; that costs the start of a block every few tasks.
+  std::int64_t deal(std::int64_t resident, bool in_short_turns) {
+    constexpr int short_turn = 4;
+    if (in_short_turns && references == 1 && groups() >= 2 * short_turn * resident) {
+      next_task = 1;
+      next_block = most_of_block = short_turn;
+      return (groups() + short_turn - 1) / short_turn;
+    }
+    next_task = static_cast<int>(std::min(groups(), resident));
+    return next_task;
+  }
+  /// Tasks of one window follow each other in a block; blocks at work at the same time have windows that are
+  /// close to each other in the picture.
   __device__ int of_block() const {
-    return static_cast<int>((groups() - blockIdx.x + gridDim.x - 1) / gridDim.x * references);
+    const std::int64_t left = groups() - std::int64_t{blockIdx.x} * next_block;
+    return min(most_of_block, static_cast<int>((left + next_task - 1) / next_task * references));
   }
   __device__ std::int64_t task_of_block(int i) const {
-    if (references == 1) return std::int64_t{i} * gridDim.x + blockIdx.x;
+    const std::int64_t first = std::int64_t{blockIdx.x} * next_block;
+    if (references == 1) return std::int64_t{i} * next_task + first;
     const auto in_group = static_cast<int>(references);
-    return (std::int64_t{i / in_group} * gridDim.x + blockIdx.x) * references + i % in_group;
+    return (std::int64_t{i / in_group} * next_task + first) * references + i % in_group;
   }
+
+ protected:
+  int next_block = 1, next_task = 1;  ///< windows from a block to the next, and from a task to its next
+  int most_of_block = std::numeric_limits<int>::max();
 };
 /// Where a task lies among them.
 struct Place {

@@ -505,10 +505,9 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
 template <typename Method, std::size_t choice, Result16 result>
 void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& statistics,
                     const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
-  const Tasks tasks(job, cut.columns(), cut.rows());
+  Tasks tasks(job, cut.columns(), cut.rows());
   const auto kernel = u16_tensor<Method, choice, result>;
-  const std::int64_t blocks =
-      std::min(tasks.groups(), resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
+  const std::int64_t blocks = tasks.deal(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), true);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, Method::origin(job), statistics, out);
 }

@@ -671,11 +671,11 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
 }
 
 template <std::size_t choice, Result output>
-void launch_shape(const NccJob& job, const Cut& cut, const PartTasks& tasks,
-                  const StatisticsTable& statistics, const Scoring& scoring, StreamHandle stream) {
+void launch_shape(const NccJob& job, const Cut& cut, PartTasks tasks, const StatisticsTable& statistics,
+                  const Scoring& scoring, StreamHandle stream) {
   const auto kernel = u8_tensor<choice, output>;
-  const std::int64_t groups = tasks.list.parts ? PartPeaks::most_near_parts * job.pairs : tasks.groups();
-  const std::int64_t blocks = std::min(groups, resident_blocks(kernel, cut.threads(), cut.shared_bytes()));
+  const std::int64_t resident = resident_blocks(kernel, cut.threads(), cut.shared_bytes());
+  const std::int64_t blocks = tasks.deal(resident, !warp_shapes[choice].alone());
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, statistics, scoring);
 }
