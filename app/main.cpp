@@ -64,8 +64,8 @@ int run(int argc, char** argv) {
   CLI::App app("Measures how things move and deform, from pictures.", "dic");
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
-  app.footer(kExamples);
   for (const auto add : kCommands) add(app);
+  app.footer(kExamples);  // last: commands would inherit it
   try {
     app.parse(argc, argv);
     return done;
