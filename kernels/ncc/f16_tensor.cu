@@ -27,10 +27,14 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr bool converts = true;
   static constexpr int most_warps = 4, most_tiles = 8;
   static constexpr WarpShape16 shapes[]{
-      WarpShape16{8, false, 36, 20},       WarpShape16{8, false, 52, 36, true},
-      WarpShape16{8, false, 68, 36, true}, WarpShape16{9, true, 36, 20},
-      WarpShape16{9, true, 52, 36, true},  WarpShape16{2, false, 0, 0, true},
-      WarpShape16{4, false, 0, 0, true},   WarpShape16{6, false, 0, 0, true},
+      WarpShape16{.tiles = 8, .stride = 36, .reference_stride = 20, .alone = true},
+      WarpShape16{8, false, 52, 36, true},
+      WarpShape16{8, false, 68, 36, true},
+      WarpShape16{.tiles = 9, .tail = true, .stride = 36, .reference_stride = 20, .alone = true},
+      WarpShape16{9, true, 52, 36, true},
+      WarpShape16{2, false, 0, 0, true},
+      WarpShape16{4, false, 0, 0, true},
+      WarpShape16{6, false, 0, 0, true},
       WarpShape16{8, false, 0, 0, true}};
   /// Shared memory leaves room for some 12 warps.
   __host__ __device__ static constexpr int least_blocks(const WarpShape16& shape) {
@@ -56,14 +60,20 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   static int reference_pairs(int copied, int k_words, int width) {
     return std::max({copied, k_words + 2, (width + 8 + 7) / 8 * 4});
   }
-  /// Two copies of the reference, half the banks apart; scores take their place.
+  /// Two copies of the reference, half the banks apart, whose place scores take. The window comes before
+  /// them: what is read beyond its rows are operands, or zeros.
   static void lay_out(const NccJob& job, Cut16& cut) {
-    const int stride = cut.k.reference_stride;
+    const int stride = cut.k.reference_stride, h = job.reference.height;
+    const int window_rows = h + std::min(cut.rows(), job.shifts.ny()) - 1;
+    const int rows_of_tail = cut.warp.has_corner() ? round_up(h, tail_rows) + warp_size + 1 : 0;
     cut.operand_chunks = Divisor(stride * 4 / chunk_bytes);
+    cut.operands_at = cut.tile_at = window_rows * cut.k.window_stride;
     cut.copy_at = (cut.k.rows + 1) * stride;
     while (cut.copy_at % 32 != 16) cut.copy_at += 4;
-    cut.staged_at = std::max(2 * (cut.copy_at + zeros_around), cut.tile_words);
-    cut.window_at = cut.staged_at + job.reference.height * stride;
+    cut.staged_at =
+        std::max({cut.operands_at + 2 * (cut.copy_at + zeros_around), cut.operands_at + cut.tile_words,
+                  cut.window_words, rows_of_tail * cut.k.window_stride});
+    cut.words = cut.staged_at + h * stride;
   }
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
@@ -106,7 +116,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       }
     };
     constexpr int at_once = 4;
-    const int count = cut.window_words / 4, threads = static_cast<int>(blockDim.x);
+    const int count = cut.operands_at / 4, threads = static_cast<int>(blockDim.x);
     auto* const window = reinterpret_cast<uint4*>(memory.window);
     int i = thread_of_block();
     for (; i + (at_once - 1) * threads < count; i += at_once * threads)
@@ -145,22 +155,36 @@ struct HalfMethod : WithStatistics<HalfMethod> {
                          (1 + row) * cut.k.reference_stride + (at + copy) / 2};
   }
 
-  /// The sum of products at the shift under the tail: products of 8 rows of the window with 8 rows of the
-  /// reference, of which those of a row with its own count.
-  __device__ static float multiply_corner(const Cut16& cut, const StagedReference& reference,
-                                          const Memory16& memory, int window_at, int part) {
+  /// The sums of products at the shifts of the tail, that of a lane's row and that of the corner. Every row
+  /// of the window meets every row of the reference; the sum of a shift lies on a diagonal of that product,
+  /// tiles of 16 x 8 of which add up where they lie on the same diagonals.
+  template <WarpShape16 shape>
+  __device__ static void multiply_tail(const Cut16& cut, const StagedReference& reference,
+                                       const Memory16& memory, int window_at, int part, float& of_lane,
+                                       float& of_corner) {
+    constexpr int stride = shape.stride;
     const int lane = threadIdx.x % warp_size, group = lane / 4, word = lane % 4;
-    const int shift = window_at % 2, per_row = (reference.width + 8) / 8;
+    const int shift = window_at % 2, words = (reference.width + shift + 7) / 8 * 4;
     const Word* const of_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
-    const Word* const window = memory.window + (window_at + columns_per_warp) / 2 + word;
-    float sums[4] = {};
-    for (int row = 8 * part + group; row - group < reference.height; row += 8 * cut.parts) {
-      const Word* const a = window + (warp_size + row) * cut.k.window_stride;
-      const Word* const b = of_reference + min(row, reference.height) * cut.k.reference_stride;
-      for (int i = 0; i < per_row; ++i) multiply_8_rows(sums, a[4 * i], b[4 * i]);
+    const Word* const of_window = memory.window + group * stride + (window_at + columns_per_warp) / 2 + word;
+    float tiles[6][4] = {};  // the first element of tile i is that of shift 8 (i - 1)
+    for (int row = tail_rows * (cut.parts - 1 - part); row < reference.height; row += tail_rows * cut.parts) {
+      const Word* const b0 = of_reference + min(row + group, reference.height) * shape.reference_stride;
+      const Word* const b1 = of_reference + min(row + 8 + group, reference.height) * shape.reference_stride;
+      const Word* const a = of_window + row * stride;
+      for (int q = 0; q < words; q += 8) {
+        const bool whole = q + 4 < words;
+        const Word upper[2]{b0[q], whole ? b0[q + 4] : 0}, lower[2]{b1[q], whole ? b1[q + 4] : 0};
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+          const Word* const at = a + tail_rows * i * stride + q;
+          const Word quad[4]{at[0], at[8 * stride], at[4], at[8 * stride + 4]};
+          multiply(tiles[2 * i + 1], quad, upper);
+          multiply(tiles[2 * i], quad, lower);
+        }
+      }
     }
-    const float own = group % 2 == 0 ? sums[0] : sums[1];
-    return warp_sum(word == group / 2 ? own : 0.0f);
+    sum_diagonals(tiles, of_lane, of_corner);
   }
 
   template <typename Body>
@@ -193,6 +217,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
  private:
   static constexpr int zeros_around = 8;  ///< words that lanes read before the first row and after the last
+  static constexpr int tail_rows = 16;    ///< of the reference that multiply_tail takes at once
 
   /// As close to the mean as it can be with all differences within the 11 bits of a half.
   __device__ static int origin_of(int n, const ReferenceSums& sums) {
@@ -211,13 +236,34 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     const int first = zeros_around + stride, after = first + reference.height * stride;
     clear(0, first);
     clear(after, cut.copy_at + first);
-    clear(cut.copy_at + after, 2 * (cut.copy_at + zeros_around));
+    clear(cut.copy_at + after, cut.staged_at - cut.operands_at);
   }
 
-  __device__ static void multiply_8_rows(float (&sums)[4], Word a, Word b) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a), "r"(0), "r"(b));
+  /// Hands the diagonal that begins at row r of the tiles' 6 x 8 to lane r - 8, the last one to all lanes.
+  __device__ static void sum_diagonals(const float (&tiles)[6][4], float& of_lane, float& last) {
+    constexpr unsigned all = 0xffffffffu;
+    const int lane = threadIdx.x % warp_size, group = lane / 4;
+    float even[5], odd[5];  // of rows 8 (i + 1) + group: the lane's two columns
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+      even[i] = tiles[i + 1][0] + tiles[i][2];
+      odd[i] = tiles[i + 1][1] + tiles[i][3];
+    }
+    // A column further right, the diagonal is a row further down.
+    const auto add = [&](const float(&right)[5], int columns) {
+#pragma unroll
+      for (int i = 0; i < 5; ++i) {
+        const float value = group < columns && i < 4 ? right[i + 1] : right[i];
+        even[i] += __shfl_sync(all, value, lane + 4 * columns + columns / 2);
+      }
+    };
+    add(odd, 1), add(even, 2), add(even, 4);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float value = __shfl_sync(all, even[i], 4 * (lane % 8));
+      if (i == lane / 8) of_lane = value;
+    }
+    last = __shfl_sync(all, even[4], 0);
   }
 };
 

@@ -170,6 +170,7 @@ struct SplitMethod {
     cut.tile_at = (cut.k.rows + 1) * stride;
     cut.tile_words = round_up(std::max(cut.tile_words, cut.exchange_at + cut.warps() * box_words), 4);
     cut.window_at = cut.tile_at + cut.tile_words;
+    cut.words = cut.window_at + cut.window_words;
   }
   __host__ __device__ static int columns_of_boxes(const Cut16& cut, int width) {
     return cut.columns() + width - 1;
@@ -177,7 +178,7 @@ struct SplitMethod {
   static int origin(const NccJob&) { return 0; }
   /// Zeros around the reference, and what products read of the window beyond its elements must be finite.
   __device__ static void clear(const Cut16& cut, int, const Memory16& memory) {
-    clear_reference(0, cut.window_at + cut.window_words, memory.operands);
+    clear_reference(0, cut.words, memory.operands);
   }
 
   __device__ static LaneStart16<uint2> reference_of_lane(const Cut16& cut, const StagedReference& reference,
@@ -188,7 +189,7 @@ struct SplitMethod {
             .bit_shift = 16 * (at % 2)};
   }
 
-  template <bool>
+  template <WarpShape16, bool>
   __device__ static void prepare(const Task& task) {
     find_ranges(task);
     __syncthreads();

@@ -13,6 +13,7 @@
 ///     tail           true: one more column, a row of it to a lane
 ///     has_corner()   true: one more shift under the tail
 ///     tile_stride()  of rows of scores in shared memory: odd, for lanes along y
+///     alone          true: the only warp of its block
 namespace dic::kernels {
 
 /// A task of elements T: the shifts from (y, x) of the rectangle on.
@@ -166,9 +167,9 @@ __device__ void score_shifts(const Reference& reference, const Share& share, con
   const float scale = of_x.holds(shifts.column) ? reference.scale : no_score;
   const WindowStatistics* const of_column = share.statistics + of_x.nearest(shifts.column);
   const auto exists = [](int i) { return whole && i < shape.rows() - rows_per_tile; };
-  // Loads in flight: twice as many. The compiler would begin all of them at once and run out of registers; it
-  // must not know what is zero here.
-  constexpr int at_once = 8;
+  // Loads in flight: twice as many, or all of them for a warp alone, which has the registers. The compiler
+  // would begin all of them for others too; it must not know what is zero here.
+  constexpr int at_once = shape.alone ? shape.rows() : 8;
   const int zero = columns >> 30;
 #pragma unroll
   for (int first = 0; first < shape.rows(); first += at_once) {
@@ -217,9 +218,9 @@ __device__ void store_surface(const Frame& frame, const Share& share, const Shif
 
 /// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them.
 template <auto shape, typename Share, typename Output>
-__device__ void find_peak(const Frame& frame, const Share& share, const Output& out,
-                          const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
-                          float* tile) {
+__device__ void find_peak_of_share(const Frame& frame, const Share& share, const Output& out,
+                                   const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
+                                   float* tile) {
   constexpr int stride = shape.tile_stride();
   ColumnBest best[1 + shape.tail];
   best[0].column = shifts.column;
@@ -229,7 +230,7 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Output& 
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  find_peak(frame, out.measure, best, tile, stride, out.peaks + share.pair);
+  find_peak<shape.alone>(frame, out.measure, best, tile, stride, out.peaks + share.pair);
 }
 
 }  // namespace dic::kernels

@@ -28,6 +28,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     cut.staged_at = cut.k.reference_stride + reference_pad / 4;
     cut.tile_at = (cut.k.rows + 1) * cut.k.reference_stride;
     cut.window_at = cut.tile_at + cut.tile_words;
+    cut.words = cut.window_at + cut.window_words;
   }
 
   static int origin(const NccJob&) { return 0; }

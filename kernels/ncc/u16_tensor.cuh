@@ -20,6 +20,7 @@
 ///     keeps_window, keeps_tile     products leave the window as it is; scores need what lies in their place
 ///     prepare(task)                turns what was copied into operands, and sums it
 ///     reference_of_lane(...)       where a lane reads them
+///     multiply_tail(...)           the sums of a tail with a corner
 ///     score(...)                   a lane's sums
 /// WithStatistics has prepare and score for methods whose windows are summed before, by
 /// window_statistics.cuh:
@@ -29,13 +30,15 @@
 ///     Reference<measure>           scores
 namespace dic::kernels {
 
-/// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
-/// 32 rows, for the one column that 2 R + 1 shifts are often too wide; the corner under it, by itself.
+/// What a warp computes: `tiles` products one above the other, and with a tail the one column that 2 R + 1
+/// shifts are often too wide: by one more product that is 4 columns by 32 rows, or, with the corner under it,
+/// by Method::multiply_tail.
 struct WarpShape16 {
   int tiles = 0;
   bool tail = false;
   int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in pairs of elements; 0: any
   bool in_parts = false;                 ///< sums of many steps are made of several, against rounding
+  bool alone = false;                    ///< the only warp of its block, which waits for no other
 
   __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
   __host__ __device__ constexpr bool has_corner() const { return tail && rows() > warp_size; }
@@ -60,18 +63,18 @@ struct Cut16 {
   ProductLayout k;
   Divisor window_chunks, reference_chunks;  ///< in a row, as it is copied
   Divisor operand_chunks;                   ///< in a row of the reference, as it is summed and converted
-  // In words of shared memory: where the operands of the reference's second copy, the first row of a staged
-  // reference, scores and the window begin. Operands begin at 0.
-  int copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
-  int window_words = 0, tile_words = 0;
-  int exchange_at = 0;  ///< where in the tile warps that share sums exchange them
+  // In words of shared memory: where operands of the reference, the first row of a staged one, scores and the
+  // window begin; operands of the reference's second copy come `copy_at` after those of the first.
+  int operands_at = 0, copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
+  int window_words = 0, tile_words = 0, words = 0;  ///< words: all of them
+  int exchange_at = 0;                              ///< where in the tile warps that share sums exchange them
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   /// With a corner, those that the tail has too.
   __host__ __device__ int rows() const { return warp.has_corner() ? warp_size + 1 : warps_y * warp.rows(); }
   int warps() const { return warps_x * warps_y * parts; }
   int threads() const { return warps() * warp_size; }
-  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (window_at + window_words); }
+  int shared_bytes() const { return static_cast<int>(sizeof(Word)) * words; }
   /// Of a multiprocessor with 228 KB, for which its registers allow `most`.
   int resident_warps(int most) const {
     constexpr int kilobytes = 228, static_bytes = 2048;
@@ -91,7 +94,7 @@ bool choose_shape(Cut16& cut, int window_pairs, int reference_pairs) {
         shape.stride == 0 || (window_pairs <= shape.stride && reference_pairs <= shape.reference_stride);
     const bool rounds = Method::Products::rounds && !shape.in_parts &&
                         cut.steps(Method::Products::elements_per_step) > steps_per_part;
-    if (!fits || rounds || cut.columns() > shape.tile_stride()) continue;
+    if (!fits || rounds || cut.columns() > shape.tile_stride() || (shape.alone && cut.warps() > 1)) continue;
     cut.shape = i, cut.warp = shape;
     cut.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_pairs);
     cut.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_pairs, 4);
@@ -112,13 +115,13 @@ void lay_out(const NccJob& job, bool scored, Cut16& cut) {
   cut.exchange_at = Method::keeps_tile ? round_up(rows * cut.warp.tile_stride(), 4) : 0;
   cut.tile_words =
       scored ? round_up(std::max(rows * cut.warp.tile_stride(), cut.exchange_at + exchanged), 4) : 0;
-  Method::lay_out(job, cut);
   // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end.
   const int of_tail = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
   const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
   cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + of_tail + 2) * cut.k.window_stride +
                                                 std::max(columns - cut.k.window_stride, 0)),
                               4);
+  Method::lay_out(job, cut);
 }
 
 /// Without a compiled shape that fits, shape.tiles is 0.
@@ -134,9 +137,12 @@ Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, 
   cut.window_chunks = Divisor(most_chunks(element_bytes * (cut.columns() + w - 1)));
   cut.reference_chunks = Divisor(most_chunks(element_bytes * w));
   constexpr int chunk_pairs = chunk_bytes / sizeof(typename Products::Pair);
-  if (!choose_shape<Method>(
-          cut, cut.window_chunks.divisor * chunk_pairs,
-          Method::reference_pairs(cut.reference_chunks.divisor * chunk_pairs, cut.k.words, w))) {
+  const auto choose = [&] {
+    return choose_shape<Method>(
+        cut, cut.window_chunks.divisor * chunk_pairs,
+        Method::reference_pairs(cut.reference_chunks.divisor * chunk_pairs, cut.k.words, w));
+  };
+  if (!choose()) {
     cut.warp.tiles = 0;
     return cut;
   }
@@ -146,6 +152,7 @@ Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, 
   while (scored && cut.resident_warps(16) < enough_warps && cut.parts < most_parts16 &&
          (cut.parts + 1) * warps_x * warps_y <= Method::most_warps) {
     ++cut.parts;
+    if (cut.warp.alone) choose();
     lay_out<Method>(job, scored, cut);
   }
   return cut;
@@ -201,10 +208,10 @@ struct Memory16 {
   float* tile;
 
   __device__ Memory16(const Cut16& cut, uint4* shared)
-      : operands(reinterpret_cast<Word*>(shared)),
-        staged(operands + cut.staged_at),
-        window(operands + cut.window_at),
-        tile(reinterpret_cast<float*>(operands + cut.tile_at)) {}
+      : operands(reinterpret_cast<Word*>(shared) + cut.operands_at),
+        staged(reinterpret_cast<Word*>(shared) + cut.staged_at),
+        window(reinterpret_cast<Word*>(shared) + cut.window_at),
+        tile(reinterpret_cast<float*>(shared) + cut.tile_at) {}
 };
 
 /// The reference of a task in shared memory: element (0, 0) is element `first` of its first row.
@@ -268,10 +275,11 @@ struct ReferenceSums16 {
  private:
   static constexpr int low_bits = 20;  // threads have up to 2^42
 };
-template <typename Sums>
+template <bool one_warp, typename Sums>
 __device__ Sums sum_of_warps(const Sums* of_warps) {
   Sums sums = of_warps[0];
-  for (int i = 1; i < static_cast<int>(blockDim.x) / warp_size; ++i) sums.add(of_warps[i]);
+  const int warps = one_warp ? 1 : blockDim.x / warp_size;
+  for (int i = 1; i < warps; ++i) sums.add(of_warps[i]);
   return sums;
 }
 
@@ -288,14 +296,15 @@ using ShareOf = Share<typename Method::Products::Element>;
 
 /// Where a warp's shifts begin in the block's, and which part of the steps is its.
 struct WarpPlace {
-  int place, part, first_row, first_column;
+  int place = 0, part = 0, first_row = 0, first_column = 0;
 
-  __device__ WarpPlace(const Cut16& cut, int rows) {
+  __device__ WarpPlace(const Cut16& cut, const WarpShape16& shape) {
+    if (shape.alone) return;
     const int warp = thread_of_block() / warp_size;
     place = cut.parts == 1 ? warp : warp / cut.parts;
     part = warp - place * cut.parts;
     const int y = cut.warps_x == 1 ? place : place / 2;
-    first_row = y * rows;
+    first_row = y * shape.rows();
     first_column = (place - y * cut.warps_x) * columns_per_warp;
   }
 };
@@ -323,33 +332,36 @@ __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
   lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
   lane.reference += member_pair;
 
-  Sums of_tiles[shape.tiles + shape.tail];
+  constexpr bool tail_in_steps = shape.tail && !shape.has_corner();
+  constexpr int products = shape.tiles + tail_in_steps;
+  Sums of_tiles[products];
   constexpr int step = Products::elements_per_step / 2;
-  const auto multiply = [&](const Stretch& stretch, Sums(&to)[shape.tiles + shape.tail]) {
-    multiply_columns<Products, shape.tiles, shape.tail, shape.stride, shape.reference_stride>(cut.k, lane,
-                                                                                              stretch, to);
+  const auto multiply = [&](const Stretch& stretch, Sums(&to)[products]) {
+    multiply_columns<Products, shape.tiles, tail_in_steps, shape.stride, shape.reference_stride>(cut.k, lane,
+                                                                                                 stretch, to);
   };
   const Stretch whole{place.part * step, cut.k.words, cut.parts * step};
   if constexpr (Products::rounds && shape.in_parts) {
     const int at_once = max(steps_per_part / (cut.k.rows / 4), 1) * whole.step;
     for (int q = whole.first; q < whole.end; q += at_once) {
-      Sums part[shape.tiles + shape.tail];
+      Sums part[products];
       multiply({q, min(q + at_once, whole.end), whole.step}, part);
 #pragma unroll
-      for (int t = 0; t < shape.tiles + shape.tail; ++t) of_tiles[t].add(part[t]);
+      for (int t = 0; t < products; ++t) of_tiles[t].add(part[t]);
     }
   } else {
     multiply(whole, of_tiles);
   }
 #pragma unroll
   for (int i = 0; i < shape.rows(); ++i) sums[i] = of_tiles[i / 4].product(i % 4);
-  if constexpr (shape.tail) {
+  if constexpr (tail_in_steps) {
     const auto& of_tail = of_tiles[shape.tiles];
     sums[shape.rows()] =
         tail_of_lane({of_tail.product(0), of_tail.product(1), of_tail.product(2), of_tail.product(3)});
   }
   if constexpr (shape.has_corner())
-    sums[shape.rows() + 1] = Method::multiply_corner(cut, reference, memory, window_at, place.part);
+    Method::template multiply_tail<shape>(cut, reference, memory, window_at, place.part, sums[shape.rows()],
+                                          sums[shape.rows() + 1]);
 }
 
 /// The first warp of a place gets what all its parts have of the sums. `shared`: see lay_out.
@@ -394,7 +406,7 @@ struct WithStatistics {
   static constexpr bool keeps_window = true, keeps_tile = false;
 
   /// Sums the reference, and turns what lies in shared memory into operands.
-  template <bool scored>
+  template <WarpShape16 shape, bool scored>
   __device__ static void prepare(const Task16<Method>& task) {
     const StagedReference reference = task.reference();
     const ReferenceChunks chunks(task.cut.operand_chunks, reference);
@@ -404,9 +416,9 @@ struct WithStatistics {
       task.of_warps[thread / warp_size] = of_warp;
     if constexpr (Method::converts) {
       if (task.has_new_window) Method::convert_window(task.cut, task.memory, task.origin);
-      __syncthreads();
+      wait_for_block<shape.alone>();
       Method::convert_reference(task.cut, chunks, reference, task.reference_stride, task.memory,
-                                sum_of_warps(task.of_warps), task.origin);
+                                sum_of_warps<shape.alone>(task.of_warps), task.origin);
     }
   }
   template <WarpShape16 shape, typename Product>
@@ -415,9 +427,9 @@ struct WithStatistics {
                                LaneValues<shape, float>& scores) {
     const int elements = task.frame.reference.height * task.frame.reference.width;
     Method::visit_measure(measure, [&]<Measure measure> {
-      score_shifts<shape>(
-          typename Method::template Reference<measure>(elements, sum_of_warps(task.of_warps), task.origin),
-          task.share, shifts, statistics.columns, sums, scores);
+      score_shifts<shape>(typename Method::template Reference<measure>(
+                              elements, sum_of_warps<shape.alone>(task.of_warps), task.origin),
+                          task.share, shifts, statistics.columns, sums, scores);
     });
   }
 };
@@ -432,7 +444,7 @@ __device__ void finish_scores(const Task16<Method>& task, const StatisticsTable&
   for (float& score : scores) score = no_score;
   if (shifts.owned) Method::template score<shape>(task, statistics, out.measure, shifts, sums, scores);
   if constexpr (result == Result16::peaks)
-    find_peak<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
+    find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
     store_surface(task.frame, task.share, shifts, out.scores, [&](int i) {
       const float score = fmaxf(clamped(scores[i], out.measure), undefined);
@@ -450,10 +462,11 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   constexpr WarpShape16 shape = Method::shapes[choice];
   constexpr bool scored = result != Result16::sums;
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
-  constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
+  // Tasks that a block's first lanes look up at once; with less memory for them, more warps alone fit.
+  constexpr int look_ahead = shape.alone ? 4 : 8;
   extern __shared__ uint4 shared[];
   __shared__ ShareOf<Method> upcoming[look_ahead], shares[2];
-  __shared__ typename Method::ReferenceSums of_warps[Method::most_warps];
+  __shared__ typename Method::ReferenceSums of_warps[shape.alone ? 1 : Method::most_warps];
   const Memory16 memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride;
@@ -475,24 +488,24 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
 
   Method::clear(cut, reference_stride, memory);
   look_up(0);
-  __syncthreads();
+  wait_for_block<shape.alone>();
   stage(0);
   for (int task = 0; task < count; ++task) {
     wait_for_copies();
-    __syncthreads();  // what the last task used is free now, too
+    wait_for_block<shape.alone>();  // what the last task used is free now, too
     const ShareOf<Method>& share = shares[task % 2];
     const Task16<Method> of_task{
         frame,   cut, share, memory, window_stride, reference_stride, origin, needs_window(task, share),
         of_warps};
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
-    Method::template prepare<scored>(of_task);
-    __syncthreads();
-    const WarpPlace place(cut, shape.rows());
+    Method::template prepare<shape, scored>(of_task);
+    wait_for_block<shape.alone>();
+    const WarpPlace place(cut, shape);
     LaneValues<shape, Product> sums;
     multiply_shifts<Method, shape>(cut, share, of_task.reference(), memory, place, sums);
-    if (cut.parts > 1)
+    if (!shape.alone && cut.parts > 1)
       add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile + cut.exchange_at), sums);
-    __syncthreads();
+    wait_for_block<shape.alone>();
     if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
     if constexpr (scored)

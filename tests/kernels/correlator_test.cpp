@@ -400,6 +400,43 @@ TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
   }
 }
 
+TEST_F(CudaCorrelator, halves_of_all_shapes) {
+  Correlator correlator("cuda");
+  struct Size {
+    int h, w, ny, nx;
+  };
+  // One warp and several for a pair; tails under references that are and are not whole steps of 16, few rows
+  // of them, and those that warps share.
+  for (const auto& [h, w, ny, nx] : {Size{31, 31, 31, 31},
+                                     {32, 32, 33, 33},
+                                     {17, 31, 33, 33},
+                                     {5, 7, 6, 33},
+                                     {40, 33, 33, 33},
+                                     {64, 64, 33, 33},
+                                     {64, 32, 20, 33},
+                                     {120, 8, 33, 33},
+                                     {120, 8, 31, 31},
+                                     {30, 20, 70, 33},
+                                     {9, 11, 66, 66},
+                                     {61, 61, 63, 63},
+                                     {32, 32, 17, 17}}) {
+    for (const int outside : {0, 9}) {
+      const int pairs = only_small_tests() ? 2 : 5;
+      Problem<std::uint16_t> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one,
+                                               pairs, pairs, h, w, h + ny - 1, w + nx - 1,
+                                               Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
+      for (auto* pixels : {&problem.reference, &problem.search})
+        for (std::uint16_t& p : *pixels) p >>= 4;
+      problem.variant = "cuda-f16-tensor";
+      problem.bit_depth = 12;
+      problem.slack = half_bound(problem.c.reference, 1, 1);
+      check_surfaces(correlator, problem, Measure::zncc);
+      check_peaks(correlator, problem, Measure::zncc);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
   Correlator correlator("cuda");
   struct Content {
