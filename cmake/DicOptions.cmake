@@ -16,6 +16,7 @@ target_compile_options(dic_flags INTERFACE
 if(DIC_SANITIZE)
   target_compile_options(dic_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_compile_definitions(dic_flags INTERFACE DIC_FEW_SIMD_TARGETS=1)
   target_link_options(dic_flags INTERFACE -fsanitize=${DIC_SANITIZE})
 endif()
 
