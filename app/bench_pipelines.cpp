@@ -157,7 +157,7 @@ void add_bench_track(CLI::App& bench) {
   command.add_option("--order", options.refine.order, "Shape function: 0, 1 or 2");
   add_choice(command, "--interpolation", options.refine.interpolation,
              {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current picture");
-  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--search", options.search, "Search range, px; -1 = automatic");
   add_choice(command, "--reference-strategy", options.reference_strategy,

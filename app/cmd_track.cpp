@@ -153,7 +153,8 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
 void add_running(CLI::App& command, TrackFlags& flags) {
   TrackOptions& options = flags.job.options;
   command.option_defaults()->group("Running");
-  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N or cuda:all")->type_name("DEVICE");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all")
+      ->type_name("DEVICE");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
   command

@@ -37,7 +37,8 @@ struct TrackOptions {
   double noise = -1;
   OutlierOptions outliers;
   StrainOptions strain;
-  /// cpu, cuda (the first GPU), cuda:N, or auto: a GPU where there is one and the points are worth its start.
+  /// cpu, cuda (the first GPU), cuda:N, several as in cuda:0,2, cuda:all, or auto: a GPU where there is one
+  /// and the points are worth its start.
   std::string device = "auto";
   int threads = 0;  ///< 0 = one per core
   /// Memory that the pictures may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
