@@ -2,21 +2,32 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "common/shared_memory.hpp"
 
 namespace dic::kernels {
 
-/// Blocks of a kernel that the current device runs at once.
+/// Blocks of a kernel that the current device runs at once. Remembered: CUDA takes longer to tell than to
+/// launch.
 template <typename Kernel>
 std::int64_t resident_blocks(Kernel* kernel, int threads, int shared_bytes) {
-  int device = 0, multiprocessors = 0, blocks = 0;
+  static std::mutex mutex;
+  static std::map<std::tuple<Kernel*, int, int, int>, std::int64_t> known;
+  int device = 0, multiprocessors = 0, of_one = 0;
   const char* const what = "Asking how many blocks run at once";
   check(cudaGetDevice(&device), what);
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), what);
   allow_shared_memory(kernel, shared_bytes, what);
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes), what);
-  return std::int64_t{multiprocessors} * std::max(blocks, 1);
+  const std::lock_guard lock(mutex);
+  std::int64_t& blocks = known[{kernel, device, threads, shared_bytes}];
+  if (blocks == 0) {
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), what);
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, threads, shared_bytes), what);
+    blocks = std::int64_t{multiprocessors} * std::max(of_one, 1);
+  }
+  return blocks;
 }
 
 }  // namespace dic::kernels
