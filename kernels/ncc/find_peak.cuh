@@ -35,11 +35,17 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
                           const float* tile, int stride) {
   constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x % warp_size;
-  int index = cuda::std::numeric_limits<int>::max();
+  unsigned own = 0;  // columns of the thread's
 #pragma unroll
-  for (const ColumnBest& best : of_thread) {
-    for (unsigned lanes = __ballot_sync(all, best.score >= least); lanes != 0; lanes &= lanes - 1) {
-      const int column = __shfl_sync(all, best.column, __ffs(lanes) - 1);
+  for (int i = 0; i < count; ++i) own |= of_thread[i].score >= least ? 1u << i : 0;
+  int index = cuda::std::numeric_limits<int>::max();
+  for (unsigned lanes = __ballot_sync(all, own != 0); lanes != 0; lanes &= lanes - 1) {
+    const int holder = __ffs(lanes) - 1;
+    const unsigned of_holder = __shfl_sync(all, own, holder);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if ((of_holder >> i & 1) == 0) continue;
+      const int column = __shfl_sync(all, of_thread[i].column, holder);
 #pragma unroll 1
       for (int row = lane; row < frame.ny; row += warp_size)
         if (tile[row * stride + column] >= least) index = min(index, row << 16 | column);
@@ -61,7 +67,7 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
 #pragma unroll
   for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
   // Rounding may lift several shifts above 1: the first of them is the peak.
-  highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));
+  highest = fminf(max_of_warp(highest), inverse(scale));
   Best best = Best::none();
   if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
   best = of_block(best);

@@ -17,6 +17,12 @@ __device__ inline float inverse_root(float value) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
   return root;
 }
+/// 1 / value to some units in the last place. Normal values only.
+__device__ inline float inverse(float value) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
 __device__ inline double inverse_root(double value) { return rsqrt(value); }
 
 /// covariance / sqrt(va vb), or `undefined` where vb is zero.
@@ -57,8 +63,10 @@ __device__ void visit_measure(Measure measure, Body&& body) {
 
 /// What a surface holds for a score, which rounding may have taken beyond the range of zncc and ncc.
 __device__ inline float value_of(float score, Measure measure) {
-  if (measure != Measure::ssd) return score == undefined ? 0.0f : fminf(fmaxf(score, -1.0f), 1.0f);
-  return score == undefined ? cuda::std::numeric_limits<float>::max() : -score;
+  const bool is_ssd = measure == Measure::ssd;
+  const float most = is_ssd ? cuda::std::numeric_limits<float>::max() : 1.0f;
+  const float value = fminf(fmaxf(is_ssd ? -score : score, -most), most);
+  return !is_ssd && score == undefined ? 0.0f : value;
 }
 
 /// The best score seen; ties go to the lower index.

@@ -225,13 +225,6 @@ struct StagedReference {
   }
 };
 
-/// threadIdx.x, read again: what follows from it is not kept in registers from task to task.
-__device__ inline int thread_of_block() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
-
 /// What a thread has of a staged reference: a column of chunks, of which the masks say what exists.
 struct ReferenceChunks {
   int row, rows_at_once, column;

@@ -6,7 +6,8 @@
 #include "ncc/find_peak.cuh"
 #include "ncc/part_peaks.cuh"
 #include "ncc/u8_products.cuh"
-#include "ncc/u8_sums.cuh"
+#include "ncc/u8_scores.cuh"
+#include "ncc/u8_sparse.hpp"
 #include "ncc/variants.hpp"
 #include "ncc/window_statistics.cuh"
 
@@ -272,45 +273,6 @@ __device__ inline float clamped(float value, Measure measure) {
   return value;
 }
 
-/// A reference of n elements as the scores of its shifts need it. Zncc is
-///
-///     n (sum (a - m) b - rest * sum b) / roots of both variations,    rest = mean of a - m
-///
-/// where m is the mean of a, rounded. The first sum is an exact integer, and what it loses as a float is as
-/// small as the covariance or `rest` are: the score is off by at most 2^-21 + 2^-25 |rest| mean(b) /
-/// (deviation of a * deviation of b), below 5e-6 from one grey level of deviation on.
-template <Measure measure>
-struct Reference {
-  int minus_mean = 0;
-  Word squares;
-  float weight;  ///< of a defined shift: the rest, or 1; no_score without contrast
-  float scale;   ///< makes scores of what score() gives; rounding may take them above 1
-
-  __device__ Reference(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
-    if constexpr (measure == Measure::ssd) return;
-    auto variation = static_cast<std::int64_t>(squares);
-    if constexpr (measure == Measure::zncc) {
-      const auto sum = static_cast<int>(sums.sum);
-      minus_mean = -__float2int_rn(__fdividef(static_cast<float>(sum), static_cast<float>(n)));
-      weight = __fdiv_rn(static_cast<float>(sum + n * minus_mean), static_cast<float>(n));
-      variation = n * variation - std::int64_t{sum} * sum;
-      scale = static_cast<float>(n);
-    }
-    scale *= inverse_root(static_cast<float>(variation));
-    if (variation == 0) weight = no_score;
-  }
-  /// `weight`: that of the reference, or no_score.
-  __device__ float score(Word product, const WindowStatistics& window, float weight) const {
-    if constexpr (measure == Measure::ssd)
-      return -weight * static_cast<float>(squares + static_cast<Word>(window.squares()) - 2 * product);
-    if constexpr (measure == Measure::ncc)
-      return static_cast<float>(product) * (weight * window.inverse_root());
-    const int sum = static_cast<int>(window.sum());
-    const auto less_mean = static_cast<float>(static_cast<int>(product) + minus_mean * sum);
-    return (less_mean - weight * static_cast<float>(sum)) * window.inverse_root();
-  }
-};
-
 /// What a lane holds of the shifts of a block: a column of a warp's rows; with a tail, one shift of the
 /// tail's column, and the last lane the corner.
 template <WarpShape shape>
@@ -373,7 +335,7 @@ struct Defined {
 
 /// Turns a lane's sums into scores. whole: all rows are defined but for some of the last rows_per_tile.
 template <Measure measure, bool whole, WarpShape shape>
-__device__ void score_shifts(const Reference<measure>& reference, const Share& share,
+__device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
                              const LaneShifts<shape>& shifts, int columns, int one,
                              const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
@@ -407,7 +369,7 @@ __device__ void score_shifts(const Reference<measure>& reference, const Share& s
   });
 }
 template <Measure measure, WarpShape shape>
-__device__ void score_shifts(const Reference<measure>& reference, const Share& share,
+__device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
                              const LaneShifts<shape>& shifts, int columns, int one,
                              const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
   if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shifts.in_tiles - rows_per_tile)
@@ -586,8 +548,8 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
   float scale = no_score;
   if (shifts.owned)
     visit_measure(scoring.measure, [&]<Measure measure> {
-      const Reference<measure> reference(frame.reference.height * frame.reference.width,
-                                         sum_of_warps<shape.alone()>(of_warps));
+      const Reference8<measure> reference(frame.reference.height * frame.reference.width,
+                                          sum_of_warps<shape.alone()>(of_warps));
       scale = reference.scale;
       score_shifts<measure, shape>(reference, share, shifts, statistics_columns, 1 + cut.k.rows % 4, sums,
                                    scores);
@@ -762,7 +724,9 @@ void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Wor
   with_statistics(job, measure, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
                   [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics,
                       std::byte* scratch) {
-                    if (in_parts)
+                    if (u8_sparse_fits(part))
+                      launch_u8_sparse_peaks(part, statistics, measure, peaks + first_pair, stream);
+                    else if (in_parts)
                       launch_peaks_of_parts(part, statistics, measure, peaks + first_pair, scratch, stream);
                     else
                       launch<Result::peaks>(part, statistics,

@@ -598,41 +598,51 @@ TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
   }
 }
 
-TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
-  Correlator correlator("cuda");
-  struct Size {
-    int h, w, ny, nx;
-  };
-  // Around the 8 rows and 32 columns of a step, the numbers of shifts that are compiled, and the largest.
-  for (const auto& [h, w, ny, nx] : {Size{31, 31, 5, 5},
-                                     {7, 7, 5, 5},
-                                     {8, 32, 9, 9},
-                                     {9, 33, 8, 6},
-                                     {16, 15, 2, 7},
-                                     {3, 5, 9, 8},
-                                     {51, 21, 3, 4},
-                                     {33, 64, 7, 7},
-                                     {25, 65, 1, 9},
-                                     {1, 1, 9, 9},
-                                     {128, 127, 5, 5},
-                                     {131, 140, 6, 5}}) {
-    for (const int outside : {0, 12}) {
-      const int pairs = only_small_tests() ? 5 : 40;
-      Case c = make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, pairs, pairs, h, w,
-                         h + ny - 1, w + nx - 1, Shifts::valid(h, w, h + ny - 1, w + nx - 1));
+struct SizeAndShifts {
+  int h, w, ny, nx;
+};
+/// Scattered pairs, with windows inside and windows that leave the picture, against the definition: pairs of
+/// several pictures, and those of just one.
+void check_scattered(Correlator& correlator, const std::string& variant, int pairs,
+                     std::span<const SizeAndShifts> sizes) {
+  for (const auto& [h, w, ny, nx] : sizes) {
+    for (const auto& [one_picture, outside] : {std::pair{false, 0}, {false, 12}, {true, 0}, {true, 12}}) {
+      Case c = make_case(std::to_string(h) + "x" + std::to_string(w) + (one_picture ? " of one picture" : ""),
+                         Form::one_to_one, pairs, pairs, h, w, h + ny - 1, w + nx - 1,
+                         Shifts::valid(h, w, h + ny - 1, w + nx - 1));
       for (Side* side : {&c.reference, &c.search}) {
         side->picture_h += 40, side->picture_w += 40;
+        if (one_picture) side->pictures = 1;
         side->positions = scattered(pairs, *side, side == &c.search ? outside : 0, 19);
       }
       Problem<std::uint8_t> problem(c);
-      problem.variant = "cuda-few-shifts";
+      problem.variant = variant;
       for (const Measure measure : scored) {
         check_surfaces(correlator, problem, measure);
         check_peaks(correlator, problem, measure);
-        if (HasFatalFailure()) return;
+        if (testing::Test::HasFatalFailure()) return;
       }
     }
   }
+}
+
+TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
+  Correlator correlator("cuda");
+  // Around the 8 rows and 32 columns of a step, the numbers of shifts that are compiled, and the largest.
+  constexpr SizeAndShifts sizes[]{{31, 31, 5, 5}, {7, 7, 5, 5}, {8, 32, 9, 9},    {9, 33, 8, 6},
+                                  {16, 15, 2, 7}, {3, 5, 9, 8}, {51, 21, 3, 4},   {33, 64, 7, 7},
+                                  {25, 65, 1, 9}, {1, 1, 9, 9}, {128, 127, 5, 5}, {131, 140, 6, 5}};
+  check_scattered(correlator, "cuda-few-shifts", only_small_tests() ? 5 : 40, sizes);
+}
+
+TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
+  Correlator correlator("cuda");
+  // Around the 32 columns of a reference, its turns of 32 rows, and the 16, 32 and 33 shifts of shapes.
+  constexpr SizeAndShifts sizes[]{{31, 31, 31, 31}, {32, 32, 33, 33},  {32, 32, 32, 32}, {1, 1, 33, 33},
+                                  {7, 5, 16, 16},   {15, 17, 17, 16},  {16, 16, 3, 33},  {17, 31, 33, 2},
+                                  {33, 30, 33, 33}, {64, 32, 20, 27},  {65, 3, 33, 32},  {128, 32, 33, 33},
+                                  {31, 31, 15, 15}, {129, 32, 10, 10}, {32, 33, 33, 33}, {32, 32, 34, 33}};
+  check_scattered(correlator, "cuda-u8-tensor", only_small_tests() ? 2 : 6, sizes);
 }
 
 TEST_F(CudaCorrelator, finds_planted_peaks) {

@@ -140,6 +140,7 @@ class Picture {
   const kernels::DevicePicture* description() const {
     return static_cast<const kernels::DevicePicture*>(description_.data());
   }
+  const kernels::DevicePicture& on_host() const { return on_host_; }
 
  private:
   template <typename T, typename Random>
@@ -148,13 +149,13 @@ class Picture {
     std::ranges::generate(pixels, random);
     const std::size_t row = picture_size * sizeof(T);
     kernels::upload(pixels_.reserve(row * picture_size), pixels.data(), row * picture_size, stream);
-    const kernels::DevicePicture picture{pixels_.data(), static_cast<std::ptrdiff_t>(row), picture_size,
-                                         picture_size};
-    kernels::upload(description_.reserve(sizeof(picture)), &picture, sizeof(picture), stream);
+    on_host_ = {pixels_.data(), static_cast<std::ptrdiff_t>(row), picture_size, picture_size};
+    kernels::upload(description_.reserve(sizeof(on_host_)), &on_host_, sizeof(on_host_), stream);
     stream.synchronize("upload");
   }
 
   DeviceBuffer pixels_, description_;
+  kernels::DevicePicture on_host_;
 };
 
 /// One of every kind of element.
@@ -206,7 +207,8 @@ class Side {
             count_,
             size_,
             size_,
-            {1, picture_size, picture_size}};
+            {1, picture_size, picture_size},
+            picture_.on_host()};
   }
 
  private:

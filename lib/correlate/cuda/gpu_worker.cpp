@@ -43,6 +43,11 @@ kernels::PictureExtent extent_of(std::span<const ImageView> pictures) {
 
 kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kernels::Stream& stream) {
   const kernels::DevicePicture* pictures = upload_pictures(matrices.pictures, stream);
+  kernels::DevicePicture only;
+  if (matrices.pictures.size() == 1) {
+    const ImageView& p = matrices.pictures.front();
+    only = {pixels_.data(), static_cast<std::ptrdiff_t>(pitch_of(p)), p.width, p.height};
+  }
   const std::size_t bytes = matrices.positions.size_bytes();
   kernels::upload(positions_.reserve(bytes), matrices.positions.data(), bytes, stream);
   return {.pictures = pictures,
@@ -50,7 +55,8 @@ kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kerne
           .count = static_cast<std::int64_t>(matrices.positions.size()),
           .height = matrices.height,
           .width = matrices.width,
-          .extent = extent_of(matrices.pictures)};
+          .extent = extent_of(matrices.pictures),
+          .only = only};
 }
 
 const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageView> pictures,

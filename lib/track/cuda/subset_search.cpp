@@ -81,6 +81,8 @@ NccJob SubsetSearch::job_of(const SearchPictures& pictures, const CorrelateShape
   job.search.pictures = descriptions + 1;
   if (pictures.cut && !pictures.roi.empty()) job.masks = descriptions + 2;
   job.search.extent = {1, pictures.current.height, pictures.current.width};
+  job.reference.only = description_of(pictures.reference);
+  job.search.only = description_of(pictures.current);
   job.search.count = shape.form == Form::n_to_m ? shape.pairs / shape.references : shape.pairs;
   return job;
 }

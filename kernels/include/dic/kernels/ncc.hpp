@@ -30,6 +30,7 @@ struct DeviceMatrices {
   int height = 0;
   int width = 0;
   PictureExtent extent = {};  ///< lets windows that overlap share what is computed once per picture
+  DevicePicture only = {};    ///< where there is just one picture, the same for the host; or without data
 };
 
 /// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "ncc/scoring.cuh"
+#include "ncc/u8_sums.cuh"
+#include "ncc/window_statistics.cuh"
+
+/// Scores of 8-bit pictures from exact sums of products.
+namespace dic::kernels {
+
+/// A reference of n elements as the scores of its shifts need it. Zncc is
+///
+///     n (sum (a - m) b - rest * sum b) / roots of both variations,    rest = mean of a - m
+///
+/// where m is the mean of a, rounded. The first sum is an exact integer, and what it loses as a float is as
+/// small as the covariance or `rest` are: the score is off by at most 2^-21 + 2^-25 |rest| mean(b) /
+/// (deviation of a * deviation of b), below 5e-6 from one grey level of deviation on.
+template <Measure measure>
+struct Reference8 {
+  int minus_mean = 0;
+  Word squares;
+  float weight;  ///< of a defined shift: the rest, or 1; no_score without contrast
+  float scale;   ///< makes scores of what score() gives; rounding may take them above 1
+
+  __device__ Reference8(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
+    if constexpr (measure == Measure::ssd) return;
+    auto variation = static_cast<std::int64_t>(squares);
+    if constexpr (measure == Measure::zncc) {
+      const auto sum = static_cast<int>(sums.sum);
+      const float inverse_n = inverse(static_cast<float>(n));
+      minus_mean = -__float2int_rn(static_cast<float>(sum) * inverse_n);
+      const auto rest = static_cast<float>(sum + n * minus_mean);
+      weight = rest * inverse_n;
+      weight = fmaf(fmaf(-static_cast<float>(n), weight, rest), inverse_n, weight);
+      variation = n * variation - std::int64_t{sum} * sum;
+      scale = static_cast<float>(n);
+    }
+    scale *= inverse_root(static_cast<float>(variation));
+    if (variation == 0) weight = no_score;
+  }
+  /// `weight`: that of the reference, or no_score.
+  __device__ float score(Word product, const WindowStatistics& window, float weight) const {
+    if constexpr (measure == Measure::ssd)
+      return -weight * static_cast<float>(squares + static_cast<Word>(window.squares()) - 2 * product);
+    if constexpr (measure == Measure::ncc)
+      return static_cast<float>(product) * (weight * window.inverse_root());
+    const int sum = static_cast<int>(window.sum());
+    const auto less_mean = static_cast<float>(static_cast<int>(product) + minus_mean * sum);
+    return (less_mean - weight * static_cast<float>(sum)) * window.inverse_root();
+  }
+};
+
+}  // namespace dic::kernels

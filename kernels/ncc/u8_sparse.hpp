@@ -1,0 +1,17 @@
+#pragma once
+
+#include <dic/kernels/ncc.hpp>
+
+/// cuda-u8-tensor where it can multiply on sparse tensor cores: peaks of small references.
+namespace dic::kernels {
+
+struct StatisticsTable;
+
+/// True where the current device can, the job has at most 33 x 33 shifts of references of up to 32 x 128, and
+/// its matrices are parts of one picture each, known to the host, with rows of whole 16 bytes.
+bool u8_sparse_fits(const NccJob& job);
+/// Queues the peaks of such a job, by the statistics of its windows.
+void launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Measure measure,
+                            Peak* peaks, StreamHandle stream);
+
+}  // namespace dic::kernels
