@@ -155,37 +155,35 @@ struct HalfMethod : WithStatistics<HalfMethod> {
                          (1 + row) * cut.k.reference_stride + (at + copy) / 2};
   }
 
-  /// The sums of products at the shifts of the tail, that of a lane's row and that of the corner. Every row
-  /// of the window meets every row of the reference; the sum of a shift lies on a diagonal of that product,
-  /// tiles of 16 x 8 of which add up where they lie on the same diagonals.
+  /// The row below the reference is zero.
   template <WarpShape16 shape>
-  __device__ static void multiply_tail(const Cut16& cut, const StagedReference& reference,
-                                       const Memory16& memory, int window_at, int part, float& of_lane,
-                                       float& of_corner) {
-    constexpr int stride = shape.stride;
-    const int lane = threadIdx.x % warp_size, group = lane / 4, word = lane % 4;
-    const int shift = window_at % 2, words = (reference.width + shift + 7) / 8 * 4;
-    const Word* const of_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
-    const Word* const of_window = memory.window + group * stride + (window_at + columns_per_warp) / 2 + word;
-    float tiles[6][4] = {};  // the first element of tile i is that of shift 8 (i - 1)
-    for (int row = tail_rows * (cut.parts - 1 - part); row < reference.height; row += tail_rows * cut.parts) {
-      const Word* const b0 = of_reference + min(row + group, reference.height) * shape.reference_stride;
-      const Word* const b1 = of_reference + min(row + 8 + group, reference.height) * shape.reference_stride;
-      const Word* const a = of_window + row * stride;
-      for (int q = 0; q < words; q += 8) {
-        const bool whole = q + 4 < words;
-        const Word upper[2]{b0[q], whole ? b0[q + 4] : 0}, lower[2]{b1[q], whole ? b1[q + 4] : 0};
-#pragma unroll
-        for (int i = 0; i < 3; ++i) {
-          const Word* const at = a + tail_rows * i * stride + q;
-          const Word quad[4]{at[0], at[8 * stride], at[4], at[8 * stride + 4]};
-          multiply(tiles[2 * i + 1], quad, upper);
-          multiply(tiles[2 * i], quad, lower);
-        }
-      }
+  struct TailOperands {
+    static constexpr int words_per_step = 8;
+    int words, height, group;
+    const Word *of_window, *of_reference;
+
+    __device__ TailOperands(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+                            const WarpPlace&, int window_at)
+        : height(reference.height) {
+      const int lane = threadIdx.x % warp_size, shift = window_at % 2, word = lane % 4;
+      group = lane / 4;
+      words = (reference.width + shift + 7) / 8 * 4;
+      of_window = memory.window + group * shape.stride + (window_at + columns_per_warp) / 2 + word;
+      of_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
     }
-    sum_diagonals(tiles, of_lane, of_corner);
-  }
+    __device__ void load(int row, int q, Products::Patch& patch) const {
+      const Word* const at = of_reference + min(row + group, height) * shape.reference_stride + q;
+      patch[0] = at[0], patch[1] = q + half_step < words ? at[half_step] : 0;
+    }
+    __device__ void load(int row, int q, Products::Quad& quad) const {
+      const Word* const at = of_window + row * shape.stride + q;
+      quad[0] = at[0], quad[1] = at[8 * shape.stride];
+      quad[2] = at[half_step], quad[3] = at[8 * shape.stride + half_step];
+    }
+
+   private:
+    static constexpr int half_step = words_per_step / 2;
+  };
 
   template <typename Body>
   __device__ static void visit_measure(Measure, Body&& body) {
@@ -217,7 +215,6 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
  private:
   static constexpr int zeros_around = 8;  ///< words that lanes read before the first row and after the last
-  static constexpr int tail_rows = 16;    ///< of the reference that multiply_tail takes at once
 
   /// As close to the mean as it can be with all differences within the 11 bits of a half.
   __device__ static int origin_of(int n, const ReferenceSums& sums) {
@@ -237,33 +234,6 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     clear(0, first);
     clear(after, cut.copy_at + first);
     clear(cut.copy_at + after, cut.staged_at - cut.operands_at);
-  }
-
-  /// Hands the diagonal that begins at row r of the tiles' 6 x 8 to lane r - 8, the last one to all lanes.
-  __device__ static void sum_diagonals(const float (&tiles)[6][4], float& of_lane, float& last) {
-    constexpr unsigned all = 0xffffffffu;
-    const int lane = threadIdx.x % warp_size, group = lane / 4;
-    float even[5], odd[5];  // of rows 8 (i + 1) + group: the lane's two columns
-#pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      even[i] = tiles[i + 1][0] + tiles[i][2];
-      odd[i] = tiles[i + 1][1] + tiles[i][3];
-    }
-    // A column further right, the diagonal is a row further down.
-    const auto add = [&](const float(&right)[5], int columns) {
-#pragma unroll
-      for (int i = 0; i < 5; ++i) {
-        const float value = group < columns && i < 4 ? right[i + 1] : right[i];
-        even[i] += __shfl_sync(all, value, lane + 4 * columns + columns / 2);
-      }
-    };
-    add(odd, 1), add(even, 2), add(even, 4);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float value = __shfl_sync(all, even[i], 4 * (lane % 8));
-      if (i == lane / 8) of_lane = value;
-    }
-    last = __shfl_sync(all, even[4], 0);
   }
 };
 

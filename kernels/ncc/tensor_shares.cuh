@@ -178,6 +178,37 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
   return lane % 2 == 0 ? even : odd;
 }
 
+/// Hands the sums on diagonals of `count` tiles of 16 x 8, of which the first element of tile i lies on
+/// diagonal 8 (i - 1), to the lanes: diagonal i to lane i, as far as there are whole ones, and the last one
+/// to all.
+template <int count, typename Sum>
+__device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& last) {
+  constexpr unsigned all = 0xffffffffu;
+  constexpr int groups = count - 1;
+  const int lane = threadIdx.x % warp_size, group = lane / 4;
+  Sum even[groups], odd[groups];  // of rows 8 (i + 1) + group: the lane's two columns
+#pragma unroll
+  for (int i = 0; i < groups; ++i) {
+    even[i] = tiles[i + 1][0] + tiles[i][2];
+    odd[i] = tiles[i + 1][1] + tiles[i][3];
+  }
+  // A column further right, the diagonal is a row further down.
+  const auto add = [&](const Sum(&right)[groups], int columns) {
+#pragma unroll
+    for (int i = 0; i < groups; ++i) {
+      const Sum value = group < columns && i + 1 < groups ? right[i + 1] : right[i];
+      even[i] += __shfl_sync(all, value, lane + 4 * columns + columns / 2);
+    }
+  };
+  add(odd, 1), add(even, 2), add(even, 4);
+#pragma unroll
+  for (int i = 0; i + 1 < groups; ++i) {
+    const Sum value = __shfl_sync(all, even[i], 4 * (lane % 8));
+    if (i == 0 || i == lane / 8) of_lane = value;
+  }
+  last = __shfl_sync(all, even[groups - 1], 0);
+}
+
 /// Rows or columns of shifts at which the reference lies in the window.
 struct Defined {
   int first, last;

@@ -10,7 +10,8 @@
 ///
 /// Both say what a lane loads, one quad of the window for each product of the column, and one patch of the
 /// reference for all of them:
-///     WindowColumn, TailColumn     take(Quad&), see u8_products.cuh
+///     WindowColumn                 take(Quad&), see u8_products.cuh
+///     TailColumn                   the same, where tails are products in every step
 ///     ReferenceColumn              take(Patch&), one step ahead
 ///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
 /// and Sums::end_turn, which is called after as many steps as there are tiles.
@@ -46,9 +47,12 @@ struct ExactProducts {
   struct Quad {
     Word low[4], high[4];
 
-    __device__ void put(int i, uint2 words) {
-      low[i] = pick_bytes<0x6420>(words.x, words.y);
-      high[i] = pick_bytes<0x7531>(words.x, words.y);
+    /// A register of its own for every operand: what two products want is picked twice, by selectors of which
+    /// the compiler must not know that they are equal. It would keep it once, and move it between them in
+    /// every step.
+    __device__ void put(int i, uint2 words, Word zero = 0) {
+      low[i] = pick_bytes(words.x, words.y, 0x6420u + zero);
+      high[i] = pick_bytes(words.x, words.y, 0x7531u + zero);
     }
   };
   struct Patch {
@@ -72,32 +76,19 @@ struct ExactProducts {
 
   struct WindowColumn {
     unsigned at, two_rows;  ///< in bytes
+    Word zero;
     uint2 last;
 
-    __device__ WindowColumn(unsigned first, int stride, Word /*runtime_zero*/)
-        : at(first), two_rows(8 * stride), last(load_pair(at)) {}
+    __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
+        : at(first), two_rows(8 * stride), zero(runtime_zero), last(load_pair(at)) {}
     __device__ void take(Quad& quad) {
       const uint2 middle = load_pair(at + two_rows);
-      quad.put(0, last);
+      quad.put(0, last, zero);
       quad.put(1, middle);
-      quad.put(2, middle);
+      quad.put(2, middle, zero);
       at += 2 * two_rows;
       last = load_pair(at);
       quad.put(3, last);
-    }
-  };
-  struct TailColumn {
-    unsigned upper, lower, two_rows;  ///< in bytes
-
-    __device__ TailColumn(unsigned first, int stride)
-        : upper(first), lower(first + 64 * stride), two_rows(8 * stride) {}
-    __device__ void take(Quad& quad) {
-      quad.put(0, load_pair(upper));
-      quad.put(1, load_pair(lower));
-      quad.put(2, load_pair(upper + two_rows));
-      quad.put(3, load_pair(lower + two_rows));
-      upper += 2 * two_rows;
-      lower += 2 * two_rows;
     }
   };
   struct ReferenceColumn {
@@ -144,12 +135,9 @@ struct ExactProducts {
   }
 
  private:
-  /// A register of its own for every operand: the compiler would keep one that two products want once, and
-  /// move it between them in every step.
-  template <unsigned selector>
-  __device__ static Word pick_bytes(Word a, Word b) {
+  __device__ static Word pick_bytes(Word a, Word b, Word selector) {
     Word bytes;
-    asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "n"(selector));
+    asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "r"(selector));
     return bytes;
   }
 };
@@ -187,7 +175,6 @@ struct HalfProducts {
     }
   };
   using WindowColumn = kernels::WindowColumn;
-  using TailColumn = kernels::TailColumn;
   struct ReferenceColumn {
     unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2
     Patch next;
@@ -239,7 +226,13 @@ __device__ void multiply_columns(const ProductLayout& k, const LaneStart16<typen
     typename Products::WindowColumn column(address_of(lane.window + q), window_stride, k.rows % 4);
     typename Products::ReferenceColumn patch(address_of(lane.reference + q), reference_stride,
                                              lane.bit_shift);
-    [[maybe_unused]] typename Products::TailColumn tail_column(address_of(lane.tail + q), window_stride);
+    const auto begin_tail = [&] {
+      if constexpr (has_tail)
+        return typename Products::TailColumn(address_of(lane.tail + q), window_stride);
+      else
+        return 0;
+    };
+    [[maybe_unused]] auto tail_column = begin_tail();
     typename Products::Quad quads[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);

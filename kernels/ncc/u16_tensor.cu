@@ -65,6 +65,47 @@ struct ExactMethod : WithStatistics<ExactMethod> {
             .bit_shift = 16 * (at % 2)};
   }
 
+  /// Both operands are shifted, so that a step is 32 elements of a row. Zeros follow a row of the reference.
+  template <WarpShape16 shape>
+  struct TailOperands {
+    static constexpr int words_per_step = 16;
+    int words, height, group, word, window_stride, reference_stride, bit_shift;
+    const Word* of_window;
+    LaneStart16<Word> of_reference;
+
+    __device__ TailOperands(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+                            const WarpPlace& place, int window_at)
+        : words((reference.width + 1) / 2),
+          height(reference.height),
+          window_stride(shape.stride > 0 ? shape.stride : cut.k.window_stride),
+          reference_stride(shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride),
+          bit_shift(16 * (window_at % 2)),
+          of_reference(reference_of_lane(cut, reference, memory, 0, 0)) {
+      const int lane = threadIdx.x % warp_size;
+      group = lane / 4, word = 2 * (lane % 4);
+      of_window = memory.window + (place.first_row + group) * window_stride +
+                  (window_at + columns_per_warp) / 2 + word;
+    }
+    __device__ void load(int row, int q, Products::Patch& patch) const {
+      const Word* const of_row = of_reference.reference + min(row + group, height) * reference_stride;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const Word* const at = of_row + min(q + half_step * i + word, words);
+        patch.put(i, {at[0], at[1], at[2]}, of_reference.bit_shift);
+      }
+    }
+    __device__ void load(int row, int q, Products::Quad& quad) const {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const Word* const at = of_window + (row + i % 2 * 8) * window_stride + q + i / 2 * half_step;
+        quad.put(i, {__funnelshift_r(at[0], at[1], bit_shift), __funnelshift_r(at[1], at[2], bit_shift)});
+      }
+    }
+
+   private:
+    static constexpr int half_step = words_per_step / 2;
+  };
+
   template <typename Body>
   __device__ static void visit_measure(Measure measure, Body&& body) {
     kernels::visit_measure(measure, body);

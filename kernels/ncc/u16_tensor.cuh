@@ -20,7 +20,8 @@
 ///     keeps_window, keeps_tile     products leave the window as it is; scores need what lies in their place
 ///     prepare(task)                turns what was copied into operands, and sums it
 ///     reference_of_lane(...)       where a lane reads them
-///     multiply_tail(...)           the sums of a tail with a corner
+///     tail_in_steps                tails are products in every step; if not,
+///     TailOperands<shape>          what a lane loads for those of multiply_tail
 ///     score(...)                   a lane's sums
 /// WithStatistics has prepare and score for methods whose windows are summed before, by
 /// window_statistics.cuh:
@@ -31,8 +32,7 @@
 namespace dic::kernels {
 
 /// What a warp computes: `tiles` products one above the other, and with a tail the one column that 2 R + 1
-/// shifts are often too wide: by one more product that is 4 columns by 32 rows, or, with the corner under it,
-/// by Method::multiply_tail.
+/// shifts are often too wide: by one more product that is 4 columns by 32 rows, or by multiply_tail.
 struct WarpShape16 {
   int tiles = 0;
   bool tail = false;
@@ -53,6 +53,7 @@ enum class Result16 { sums, scores, peaks };
 constexpr int most_shared_bytes16 = 224 * 1024;
 constexpr int most_parts16 = 4;
 constexpr int steps_per_part = 96;  ///< of sums that round
+constexpr int tail_rows = 16;       ///< of the reference that multiply_tail takes at once
 
 /// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory; with parts, so many
 /// times: then each has its share of the steps along q.
@@ -115,7 +116,8 @@ void lay_out(const NccJob& job, bool scored, Cut16& cut) {
   cut.exchange_at = Method::keeps_tile ? round_up(rows * cut.warp.tile_stride(), 4) : 0;
   cut.tile_words =
       scored ? round_up(std::max(rows * cut.warp.tile_stride(), cut.exchange_at + exchanged), 4) : 0;
-  // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end.
+  // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end. A tail reads
+  // up to 32 rows from its last 16 rows of the reference on, or from its last step on.
   const int of_tail = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
   const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
   cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + of_tail + 2) * cut.k.window_stride +
@@ -302,6 +304,47 @@ struct WarpPlace {
   }
 };
 
+/// The sums of products at a warp's shifts of the tail, and at the corner. Every row of the window that they
+/// reach meets every row of the reference; the sum of a shift lies on a diagonal of that product, tiles of
+/// 16 x 8 of which add up where they lie on the same diagonals.
+template <typename Method, WarpShape16 shape>
+__device__ void multiply_tail(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+                              const WarpPlace& place, int window_at,
+                              LaneValues<shape, typename Method::Products::Product>& sums) {
+  using Products = typename Method::Products;
+  constexpr int diagonals = shape.has_corner() ? warp_size + 1 : shape.rows();
+  constexpr int heights = (diagonals + tail_rows - 1 + 15) / 16, tiles = 2 * heights;
+  using Operands = typename Method::template TailOperands<shape>;
+  const Operands operands(cut, reference, memory, place, window_at);
+  typename Products::Sums of_tiles[tiles];
+  for (int row = tail_rows * (cut.parts - 1 - place.part); row < reference.height;
+       row += tail_rows * cut.parts) {
+    for (int q = 0; q < operands.words; q += Operands::words_per_step) {
+      typename Products::Patch upper, lower;
+      operands.load(row, q, upper);
+      operands.load(row + 8, q, lower);
+      typename Products::Quad quads[heights];
+#pragma unroll
+      for (int i = 0; i < heights; ++i) operands.load(row + 16 * i, q, quads[i]);
+      const auto multiply = [&](int first, const auto& of_reference) {
+        Products::multiply_add(
+            [&](auto&& multiply_tile) {
+#pragma unroll
+              for (int i = 0; i < heights; ++i) multiply_tile(of_tiles[2 * i + first], quads[i]);
+            },
+            of_reference);
+      };
+      multiply(1, upper);
+      multiply(0, lower);
+    }
+  }
+  typename Products::Product products[tiles][4], last;
+#pragma unroll
+  for (int i = 0; i < 4 * tiles; ++i) products[i / 4][i % 4] = of_tiles[i / 4].product(i % 4);
+  sum_diagonals(products, sums[shape.rows()], last);
+  if constexpr (shape.has_corner()) sums[shape.rows() + 1] = last;
+}
+
 /// The sums of products of a lane's shifts, those of its part of the steps.
 template <typename Method, WarpShape16 shape>
 __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
@@ -325,7 +368,7 @@ __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
   lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
   lane.reference += member_pair;
 
-  constexpr bool tail_in_steps = shape.tail && !shape.has_corner();
+  constexpr bool tail_in_steps = shape.tail && Method::tail_in_steps;
   constexpr int products = shape.tiles + tail_in_steps;
   Sums of_tiles[products];
   constexpr int step = Products::elements_per_step / 2;
@@ -352,9 +395,8 @@ __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
     sums[shape.rows()] =
         tail_of_lane({of_tail.product(0), of_tail.product(1), of_tail.product(2), of_tail.product(3)});
   }
-  if constexpr (shape.has_corner())
-    Method::template multiply_tail<shape>(cut, reference, memory, window_at, place.part, sums[shape.rows()],
-                                          sums[shape.rows() + 1]);
+  if constexpr (shape.tail && !tail_in_steps)
+    multiply_tail<Method, shape>(cut, reference, memory, place, window_at, sums);
 }
 
 /// The first warp of a place gets what all its parts have of the sums. `shared`: see lay_out.
@@ -396,7 +438,7 @@ struct Task16 {
 /// What methods share whose windows have a StatisticsTable.
 template <typename Method>
 struct WithStatistics {
-  static constexpr bool keeps_window = true, keeps_tile = false;
+  static constexpr bool keeps_window = true, keeps_tile = false, tail_in_steps = false;
 
   /// Sums the reference, and turns what lies in shared memory into operands.
   template <WarpShape16 shape, bool scored>

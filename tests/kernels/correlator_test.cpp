@@ -400,13 +400,14 @@ TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
   }
 }
 
-TEST_F(CudaCorrelator, halves_of_all_shapes) {
-  Correlator correlator("cuda");
+/// check(problem) with pictures of `bits` for what tensor cores do of 16 bit: one warp and several for a
+/// pair; tails under references that are and are not whole steps of 16, few rows of them, and those that
+/// warps share.
+template <typename Check>
+void check_shapes_of_16_bit(int bits, Check&& check) {
   struct Size {
     int h, w, ny, nx;
   };
-  // One warp and several for a pair; tails under references that are and are not whole steps of 16, few rows
-  // of them, and those that warps share.
   for (const auto& [h, w, ny, nx] : {Size{31, 31, 31, 31},
                                      {32, 32, 33, 33},
                                      {17, 31, 33, 33},
@@ -426,15 +427,33 @@ TEST_F(CudaCorrelator, halves_of_all_shapes) {
                                                pairs, pairs, h, w, h + ny - 1, w + nx - 1,
                                                Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
       for (auto* pixels : {&problem.reference, &problem.search})
-        for (std::uint16_t& p : *pixels) p >>= 4;
-      problem.variant = "cuda-f16-tensor";
-      problem.bit_depth = 12;
-      problem.slack = half_bound(problem.c.reference, 1, 1);
-      check_surfaces(correlator, problem, Measure::zncc);
-      check_peaks(correlator, problem, Measure::zncc);
-      if (HasFatalFailure()) return;
+        for (std::uint16_t& p : *pixels) p >>= 16 - bits;
+      problem.bit_depth = bits;
+      check(problem);
+      if (testing::Test::HasFatalFailure()) return;
     }
   }
+}
+
+TEST_F(CudaCorrelator, halves_of_all_shapes) {
+  Correlator correlator("cuda");
+  check_shapes_of_16_bit(12, [&](Problem<std::uint16_t>& problem) {
+    problem.variant = "cuda-f16-tensor";
+    problem.slack = half_bound(problem.c.reference, 1, 1);
+    check_surfaces(correlator, problem, Measure::zncc);
+    check_peaks(correlator, problem, Measure::zncc);
+  });
+}
+
+TEST_F(CudaCorrelator, u16_of_all_shapes) {
+  Correlator correlator("cuda");
+  check_shapes_of_16_bit(16, [&](Problem<std::uint16_t>& problem) {
+    problem.variant = "cuda-u16-tensor";
+    for (const Measure measure : scored) {
+      check_surfaces(correlator, problem, measure);
+      check_peaks(correlator, problem, measure);
+    }
+  });
 }
 
 TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
