@@ -231,7 +231,7 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
 
 /// Adds up diagonals: element (row, column) of the 16 x 8 of tile i belongs to shift 8 i + column - row. A
 /// lane gets the shift of its number, all get shift 32.
-__device__ inline void sum_diagonals(const Word (&tiles)[6][4], Word& of_lane, Word& last) {
+__device__ inline void sum_diagonals_by_columns(const Word (&tiles)[6][4], Word& of_lane, Word& last) {
   constexpr unsigned all = 0xffffffffu;
   const int lane = thread_of_block(), group = lane / 4;
   Word even[5], odd[5];  // the lane's two columns of row `group`, shifts 8 i + column - group
@@ -278,7 +278,7 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
     at += 16 * reference_step;
     from += 16 * window_step;
   }
-  sum_diagonals(tiles, of_lane, last);
+  sum_diagonals_by_columns(tiles, of_lane, last);
 }
 
 }  // namespace dic::kernels
