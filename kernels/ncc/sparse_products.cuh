@@ -14,9 +14,9 @@
 ///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
 ///
 /// the reference's row turned by m; the bits are the same for all references. A window that begins at any
-/// byte of a chunk of 16 turns it by that much more, and need not be realigned. The dense factor is a pair of
-/// window columns, k and k + 32, of 8 rows of shifts: a product computes 16 x 8 shifts of a reference's row,
-/// of which nothing is wasted but the 32nd element where references have 31.
+/// byte of a chunk of 16 turns it by that much more, and need not be realigned. The dense factor holds pairs
+/// of window columns, k and k + 32: a product computes 16 x 8 shifts of a reference's row, and nothing is
+/// wasted but the 32nd element where references have 31.
 ///
 /// Shift (dx, dy) = (16 b + m, lines e + c): a product has the row m and the column n = 2 e + b, so that 4
 /// rows of the window, at two columns each, make its dense factor. Then the window's rows s, s + lines, ..
