@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ncc/tensor_shares.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/u8_sums.cuh"
 
@@ -229,44 +230,16 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
   __syncwarp();
 }
 
-/// Adds up diagonals: element (row, column) of the 16 x 8 of tile i belongs to shift 8 i + column - row. A
-/// lane gets the shift of its number, all get shift 32.
-__device__ inline void sum_diagonals_by_columns(const Word (&tiles)[6][4], Word& of_lane, Word& last) {
-  constexpr unsigned all = 0xffffffffu;
-  const int lane = thread_of_block(), group = lane / 4;
-  Word even[5], odd[5];  // the lane's two columns of row `group`, shifts 8 i + column - group
-#pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    even[i] = tiles[i][0] + tiles[i + 1][2];
-    odd[i] = tiles[i][1] + tiles[i + 1][3];
-  }
-  // A column further right, the diagonal is a row further down, or at the top of the tile before.
-  const auto add = [&](const Word(&right)[5], int columns) {
-#pragma unroll
-    for (int i = 4; i >= 0; --i) {
-      const Word before = i > 0 ? right[i - 1] : 0;
-      even[i] += __shfl_sync(all, group < columns ? before : right[i], lane + 4 * columns + columns / 2);
-    }
-  };
-  add(odd, 1), add(even, 2), add(even, 4);
-  // The first column of tile i has shift 8 i - row.
-#pragma unroll
-  for (int i = 0; i < 5; ++i) {
-    const Word value = __shfl_sync(all, even[i], 4 * (-lane & 7));
-    if (i == (lane + 7) / 8) of_lane = value;
-  }
-  last = __shfl_sync(all, even[4], 0);
-}
-
-/// The sums of products of column 32 of the shifts: of the lane's row and of row 32. Rows of the reference
-/// meet rows of the window, and the sum of a shift lies on a diagonal of that product. lane: 16 turns more,
-/// the same for all rows.
+/// The sums of products of column 32 of the shifts: of row 32 - lane, and of the first row. Rows of the
+/// reference meet rows of the window, and the sum of a shift lies on a diagonal of that product. lane: 16
+/// turns more, the same for all rows.
 __device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
-                                       Word& of_lane, Word& last) {
+                                       Word& of_lane, Word& first) {
   constexpr int window_step = 4 * paired_words, reference_step = 4 * turned_words;
   const unsigned thread = thread_of_block();
   unsigned at = reference + thread / 4 * reference_step;
   unsigned from = window + thread / 4 * window_step + 2 * sparse_block + 16 * (thread % 4);
+  // Element (row, column) of tile i belongs to shift 8 (5 - i) + column - row.
   Word tiles[6][4] = {};
   for (int y = 0; y < rows; y += 16) {
     Word a[4];
@@ -274,11 +247,11 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
     for (int i = 0; i < 4; ++i) a[i] = load(at + 8 * (i % 2) * reference_step + lane.first[i]);
 #pragma unroll
     for (int i = 0; i < 6; ++i)
-      multiply_sparse(tiles[i], a, load_quad(from + 8 * i * window_step), lane.which);
+      multiply_sparse(tiles[5 - i], a, load_quad(from + 8 * i * window_step), lane.which);
     at += 16 * reference_step;
     from += 16 * window_step;
   }
-  sum_diagonals_by_columns(tiles, of_lane, last);
+  sum_diagonals(tiles, of_lane, first);
 }
 
 }  // namespace dic::kernels

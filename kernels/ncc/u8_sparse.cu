@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cuda/ptx>
-#include <dic/error.hpp>
 #include <iterator>
 #include <new>
 
@@ -77,7 +76,7 @@ struct Boxes {
 };
 
 /// What a lane holds of the shifts: a column of the main part; with a tail, a column of row 32, a row of
-/// column 32, and the last lane where these meet.
+/// column 32, from the last one on, and the last lane the first row of that.
 template <SparseShape shape>
 struct SparseShifts {
   static constexpr int in_main = shape.main_rows(), count = in_main + (shape.tail ? 3 : 0);
@@ -88,8 +87,8 @@ struct SparseShifts {
   __device__ void visit_tail(Body&& body) const {
     if constexpr (shape.tail) {
       body(in_main, in_main, lane);
-      body(in_main + 1, lane, columns_per_warp);
-      if (lane == warp_size - 1) body(in_main + 2, in_main, columns_per_warp);
+      body(in_main + 1, in_main - lane, columns_per_warp);
+      if (lane == warp_size - 1) body(in_main + 2, 0, columns_per_warp);
     }
   }
 };
@@ -131,7 +130,7 @@ __device__ void score_rows(const Reference8<measure>& reference, const PairTask&
   const auto exists = [&](int row) { return (whole && row < in_main - 1) || rows.holds(row); };
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
   const WindowStatistics* at = task.statistics + of_x.nearest(shifts.lane);
-  constexpr int at_once = 16;  // loads in flight: as many as there are registers for
+  constexpr int at_once = 12;  // loads in flight: as many as there are registers for
 #pragma unroll
   for (int first = 0; first < in_main; first += at_once) {
     WindowStatistics of_rows[at_once];
@@ -259,6 +258,13 @@ __global__ void __launch_bounds__(warp_size, 16)
 #endif
 }
 
+/// True where the code for the current device has what Hopper's instructions need.
+bool is_compiled_for_device() {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, u8_sparse<0>), "Asking what a kernel was compiled for");
+  return attributes.ptxVersion >= 90;
+}
+
 /// Describes boxes of width x height of a picture, whose columns begin with a chunk; false where the copy
 /// engine cannot copy them.
 bool describe_boxes(const DevicePicture& picture, int width, int height, CUtensorMap& map) {
@@ -270,27 +276,17 @@ bool describe_boxes(const DevicePicture& picture, int width, int height, CUtenso
     const bool found = code == cudaSuccess && result == cudaDriverEntryPointSuccess;
     return found ? reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(address) : nullptr;
   }();
+  const auto of_first = reinterpret_cast<std::uintptr_t>(picture.data);
+  const bool whole_chunks = (of_first | static_cast<std::uintptr_t>(picture.row_bytes)) % chunk_bytes == 0;
+  const bool exists = picture.data && picture.width > 0 && picture.height > 0 && picture.row_bytes > 0;
+  if (!encode || !whole_chunks || !exists) return false;
   const cuuint64_t size[]{static_cast<cuuint64_t>(picture.width), static_cast<cuuint64_t>(picture.height)};
   const cuuint64_t row_bytes[]{static_cast<cuuint64_t>(picture.row_bytes)};
   const cuuint32_t box[]{static_cast<cuuint32_t>(width), static_cast<cuuint32_t>(height)};
   constexpr cuuint32_t steps[]{1, 1};
-  return encode &&
-         encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(picture.data), size, row_bytes, box,
+  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(picture.data), size, row_bytes, box,
                 steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
-
-bool has_whole_chunks(const DevicePicture& picture) {
-  const auto address = reinterpret_cast<std::uintptr_t>(picture.data);
-  return picture.data && picture.row_bytes > 0 &&
-         (address | static_cast<std::uintptr_t>(picture.row_bytes)) % chunk_bytes == 0;
-}
-
-/// True where the code for the current device has what Hopper's instructions need.
-bool is_compiled_for_device() {
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, u8_sparse<0>), "Asking what a kernel was compiled for");
-  return attributes.ptxVersion >= 90;
 }
 
 template <std::size_t choice>
@@ -305,25 +301,23 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
 
 }  // namespace
 
-bool u8_sparse_fits(const NccJob& job) {
-  return job.reference.width <= sparse_period && job.reference.height <= most_height &&
-         choose_shape(job) < std::size(shapes) && has_whole_chunks(job.reference.only) &&
-         has_whole_chunks(job.search.only) && is_compiled_for_device();
-}
-
-void launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Measure measure,
+bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Measure measure,
                             Peak* peaks, StreamHandle stream) {
   const std::size_t choice = choose_shape(job);
+  if (choice == std::size(shapes) || job.reference.width > sparse_period ||
+      job.reference.height > most_height || !is_compiled_for_device())
+    return false;
   const SparseLayout layout(job, shapes[choice]);
   Boxes boxes;
   if (!describe_boxes(job.search.only, window_box, layout.window_rows, boxes.window) ||
       !describe_boxes(job.reference.only, reference_box, job.reference.height, boxes.reference))
-    throw DeviceError(describe("cuda-u8-tensor", job) + ": CUDA cannot describe the pictures to copy from.");
+    return false;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     ((choice == i ? launch_shape<i>(job, boxes, layout, statistics, measure, peaks, stream) : void()), ...);
   }
   (std::make_index_sequence<std::size(shapes)>{});
   check_launch(describe("cuda-u8-tensor", job));
+  return true;
 }
 
 }  // namespace dic::kernels

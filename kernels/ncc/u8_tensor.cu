@@ -724,13 +724,12 @@ void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Wor
   with_statistics(job, measure, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
                   [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics,
                       std::byte* scratch) {
-                    if (u8_sparse_fits(part))
-                      launch_u8_sparse_peaks(part, statistics, measure, peaks + first_pair, stream);
-                    else if (in_parts)
-                      launch_peaks_of_parts(part, statistics, measure, peaks + first_pair, scratch, stream);
+                    Peak* const out = peaks + first_pair;
+                    if (launch_u8_sparse_peaks(part, statistics, measure, out, stream)) return;
+                    if (in_parts)
+                      launch_peaks_of_parts(part, statistics, measure, out, scratch, stream);
                     else
-                      launch<Result::peaks>(part, statistics,
-                                            {.measure = measure, .peaks = peaks + first_pair}, stream);
+                      launch<Result::peaks>(part, statistics, {.measure = measure, .peaks = out}, stream);
                   });
 }
 
