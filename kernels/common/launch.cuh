@@ -11,6 +11,13 @@ namespace dic::kernels {
 
 constexpr int warp_size = 32;
 
+/// threadIdx.x, read again: what follows from it is not kept in registers from task to task.
+__device__ inline int thread_of_block() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
 /// Blocks for `tasks` tasks of which a block does `per_block`: along x only, so that the limit of 65,535 in y
 /// and z never matters. Kernels stride over the tasks that a full grid leaves (`for_each_task`).
 inline unsigned grid_size(std::int64_t tasks, std::int64_t per_block) {

@@ -200,9 +200,8 @@ struct SplitMethod {
   }
 
   template <WarpShape16 shape>
-  __device__ static void score(const Task& task, const StatisticsTable&, Measure,
-                               const LaneShifts<shape>& shifts, const LaneValues<shape, float>& sums,
-                               LaneValues<shape, float>& scores) {
+  __device__ static void score(const Task& task, Measure, const LaneShifts<shape>& shifts,
+                               const LaneValues<shape, float>& sums, LaneValues<shape, float>& scores) {
     const Scale of_reference = scale(task, &ReferenceSums::reference);
     const Scale of_window = scale(task, &ReferenceSums::window);
     const int n = elements(task);

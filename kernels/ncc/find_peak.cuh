@@ -83,13 +83,14 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
   for (int row = threadIdx.x; row < frame.ny; row += threads) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
-    for (int i = 0; i < 5; ++i)
-      second = fmaxf(second, tile[row * stride + min(first_column + i, frame.nx - 1)]);
+    for (int i = 0; i < 5; ++i) second = fmaxf(second, tile[row * stride + first_column + i]);
   }
   second = of_block({max_of_warp(second), 0}).score;
   if (one_warp || threadIdx.x < warp_size)
-    store_peak(frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
-               [&](int x, int y) { return tile[y * stride + x] * scale; });
+    store_peak(
+        frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
+        [&](int x, int y) { return tile[y * stride + x] * scale; },
+        one_warp ? threadIdx.x : thread_of_block());
 }
 
 }  // namespace dic::kernels

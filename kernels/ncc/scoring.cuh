@@ -133,17 +133,17 @@ struct BestShift {
   int x, y;
 };
 
-/// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: a lane stores a
-/// word.
+/// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: `lane`
+/// stores a word.
 template <typename ScoreAt>
 __device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
-                           Peak* out, ScoreAt&& score_at) {
+                           Peak* out, ScoreAt&& score_at, int lane = threadIdx.x % warp_size) {
   constexpr int word = sizeof(int), flags = offsetof(Peak, found) / word,
                 first_neighbour = offsetof(Peak, neighbourhood) / word;
   static_assert(offsetof(Peak, dx) == 0 && offsetof(Peak, dy) == word && offsetof(Peak, score) == 2 * word &&
                 offsetof(Peak, at_border) == offsetof(Peak, found) + 1 &&
                 offsetof(Peak, second) == (flags + 1) * word && sizeof(Peak) == (first_neighbour + 9) * word);
-  const int lane = threadIdx.x % warp_size, neighbour = max(lane - first_neighbour, 0);
+  const int neighbour = max(lane - first_neighbour, 0);
   const int x = best.x, y = best.y, nx = x + neighbour % 3 - 1, ny = y + neighbour / 3 - 1;
   const bool found = best.score > undefined;
   const bool at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;

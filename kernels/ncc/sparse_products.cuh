@@ -15,18 +15,18 @@
 ///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
 ///
 /// the reference's row turned by m; the bits are the same for all references. A window that begins at any
-/// byte of a chunk of 16 turns it by that much more, and need not be realigned. The dense factor holds pairs
-/// of window columns, k and k + 32: a product computes 16 x 8 shifts of a reference's row, and nothing is
-/// wasted but the 32nd element where references have 31.
+/// byte of 8 turns it by that much more, and need not be realigned; where the reference begins in its chunk,
+/// turns it back. The dense factor holds pairs of window columns, k and k + 32: a product computes 16 x 8
+/// shifts of a reference's row, and nothing is wasted but the 32nd element where references have 31.
 ///
-/// Shift (dx, dy) = (16 b + m, lines e + c): a product has the row m and the column n = 2 e + b, so that 4
-/// rows of the window, at two columns each, make its dense factor. Then the window's rows s, s + lines, ..
-/// serve every row of the reference from s - lines + 1 to s, and what a lane loads of them stays in registers
-/// for so long.
+/// Shift (dx, dy) = (m + 8 b, lines e + c), m = 0 .. 7 and 16 .. 23: a product has the row m and the column
+/// n = 2 e + b, so that 4 rows of the window, at two columns each, make its dense factor. Then the window's
+/// rows s, s + lines, .. serve every row of the reference from s - lines + 1 to s, and what a lane loads of
+/// them stays in registers for so long. What a lane has of the reference for m, it has for m + 16, too.
 namespace dic::kernels {
 
 constexpr int sparse_period = 32;  ///< columns of a reference, at most
-constexpr int sparse_block = 16;   ///< shifts along x of its rows; twice as many of its rows and columns
+constexpr int sparse_block = 8;    ///< shifts along x of half its rows
 constexpr int sparse_rows = 4;     ///< shifts along y of one product
 /// Bytes in a row of what is copied: 5 chunks hold all 64 columns that 33 shifts need, 3 those of a
 /// reference.
@@ -82,87 +82,137 @@ __device__ inline void pair_columns(const Word* box, int rows, Word* operands) {
   }
 }
 
-/// Which bytes of a row of a reference exist.
-struct RowMask {
-  Word words[sparse_period / 4];
+/// Where rows of a reference lie in a ring of 32 bytes that begins as their chunk does, `offset` bytes before
+/// them: what the first chunk of their box has left of them is taken by their ends.
+struct RingMasks {
+  Word folded[chunk_bytes][chunk_bytes / 4];    ///< by offset: bytes of the first chunk that ends take
+  Word exists[chunk_bytes][sparse_period / 4];  ///< and all bytes that rows take
 
-  explicit RowMask(int width) {
-    for (int i = 0; i < sparse_period; ++i) {
-      if (i % 4 == 0) words[i / 4] = 0;
-      if (i < width) words[i / 4] |= 0xffu << i % 4 * 8;
+  explicit RingMasks(int width) {
+    const auto byte = [](int i) { return 0xffu << i % 4 * 8; };
+    for (int offset = 0; offset < chunk_bytes; ++offset) {
+      for (Word& word : folded[offset]) word = 0;
+      for (Word& word : exists[offset]) word = 0;
+      for (int i = 0; i < offset; ++i) folded[offset][i / 4] |= byte(i);
+      for (int i = 0; i < width; ++i) exists[offset][(offset + i) % sparse_period / 4] |= byte(offset + i);
     }
   }
 };
 
-/// Turns the rows of a reference that begins at byte `offset` of its box: word p of a row of operands holds
-/// its elements p, p + 1, p + 8 and p + 9, modulo 32. The box may lie at the end of the operands. Returns the
-/// sums over it. For one warp.
+__device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, 0x1032); }
+
+/// Makes operands of the rows of a reference that begins at byte `offset` of its box: word p of a row holds
+/// its elements at p, p + 1, p + 16 and p + 17 of the ring, modulo 32. The box may lie at the end of the
+/// operands. Returns the sums over the reference. For one warp.
 __device__ inline ReferenceSums turn_reference(const Word* box, int rows, unsigned offset,
-                                               const RowMask& mask, Word* operands) {
+                                               const RingMasks& masks, Word* operands) {
+  constexpr int words = sparse_period / 4, half = sparse_period / 2;
   ReferenceSums sums{0, 0};
   const int lane = thread_of_block();
-  const Word* raw = box + lane * (reference_box / 4) + offset / 4;
+  const Word(&exists)[words] = masks.exists[offset];
+  const Word(&folded)[chunk_bytes / 4] = masks.folded[offset];
+  const auto* chunks = reinterpret_cast<const uint4*>(box) + lane * (reference_box / chunk_bytes);
   auto* turned = reinterpret_cast<uint4*>(operands + lane * turned_words);
 #pragma unroll 1
   for (int row = lane; row - lane < rows; row += warp_size) {
-    Word words[8];
+    Word ring[words];
     if (row < rows) {
+      const uint4 first = chunks[0], second = chunks[1], third = chunks[2];
+      const auto fold = [&](Word left, Word right, int i) {
+        return (left & ~folded[i]) | (right & folded[i]);
+      };
+      ring[0] = fold(first.x, third.x, 0), ring[1] = fold(first.y, third.y, 1);
+      ring[2] = fold(first.z, third.z, 2), ring[3] = fold(first.w, third.w, 3);
+      ring[4] = second.x, ring[5] = second.y, ring[6] = second.z, ring[7] = second.w;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        words[i] = __funnelshift_r(raw[i], raw[i + 1], 8 * offset) & mask.words[i];
-        sums.sum = dot(words[i], 0x01010101u, sums.sum);
-        sums.squares = dot(words[i], words[i], sums.squares);
+      for (int i = 0; i < words; ++i) {
+        ring[i] &= exists[i];
+        sums.sum = dot(ring[i], 0x01010101u, sums.sum);
+        sums.squares = dot(ring[i], ring[i], sums.squares);
       }
     }
     __syncwarp();
     if (row < rows) {
-      const auto from = [&](int byte) {
-        return __funnelshift_r(words[byte / 4 % 8], words[(byte / 4 + 1) % 8], 8 * (byte % 4));
-      };
-      const auto word = [&](int p) { return __byte_perm(from(p), from(p + 8), 0x5410); };
+      Word word[half + 1];
 #pragma unroll
-      for (int i = 0; i < 8; ++i)
-        turned[i] = {word(4 * i), word(4 * i + 1), word(4 * i + 2), word(4 * i + 3)};
+      for (int i = 0; i < words / 2; ++i) {
+        word[4 * i] = __byte_perm(ring[i], ring[i + words / 2], 0x5410);
+        word[4 * i + 1] = __byte_perm(ring[i], ring[i + words / 2], 0x6521);
+        word[4 * i + 2] = __byte_perm(ring[i], ring[i + words / 2], 0x7632);
+      }
+      word[half] = swap_halves(word[0]);
+#pragma unroll
+      for (int p = 0; p < half; p += 4) {
+        word[p + 3] = __byte_perm(word[p + 2], word[p + 4], 0x6341);
+        turned[p / 4] = {word[p], word[p + 1], word[p + 2], word[p + 3]};
+        turned[(half + p) / 4] = {swap_halves(word[p]), swap_halves(word[p + 1]), swap_halves(word[p + 2]),
+                                  swap_halves(word[p + 3])};
+      }
     }
-    raw += warp_size * reference_box / 4;
+    chunks += warp_size * reference_box / chunk_bytes;
     turned += warp_size * turned_words / 4;
   }
   return {__reduce_add_sync(0xffffffffu, sums.sum), __reduce_add_sync(0xffffffffu, sums.squares)};
 }
 
-/// For a row that is turned by 0 .. 31, which column of each pair its elements are of: 16 elements a word, by
-/// the instruction's definition, and with columns numbered so that a lane's pairs lie side by side.
+/// For a row that is turned by -4 .. 31 (by less than 0 as by 0), which column of each pair its elements are
+/// of: 16 elements a word, by the instruction's definition, and with columns numbered so that a lane's pairs
+/// lie side by side.
 struct WhichColumns {
-  Word of_turn[sparse_period];
+  static constexpr int most_left = 4;
+  Word of_turn[most_left + sparse_period];
 
   /// For one warp.
   __device__ void fill() {
-    Word which = 0;
-    for (int i = 0; i < 16; ++i) {
-      const unsigned column = 8 * (i / 2 % 4) + 2 * (i / 8) + i % 2;
-      which |= (2 * (i % 2) + (column < threadIdx.x)) << 2 * i;
+    for (int turn = threadIdx.x; turn < most_left + sparse_period; turn += warp_size) {
+      Word which = 0;
+      for (int i = 0; i < 16; ++i) {
+        const int column = 16 * (i / 2 % 2) + 8 * (i / 4 % 2) + 2 * (i / 8) + i % 2;
+        which |= (2 * (i % 2) + (column < turn - most_left)) << 2 * i;
+      }
+      of_turn[turn] = which;
     }
-    of_turn[threadIdx.x] = which;
-  }
-  /// half: 1 for the 16 elements whose columns are 4 further right.
-  __device__ Word operator()(unsigned turn, unsigned half) const {
-    return of_turn[max(static_cast<int>(turn - 4 * half), 0)];
   }
 };
-/// What a lane holds of a product whose row r of 16 is turned by turn + r * turn_a_row: addresses in a row of
-/// turned words, in bytes, and which column of each pair is meant.
+/// What a lane holds of the sparse factor: addresses in a row of turned words, in bytes, and which column of
+/// each pair is meant.
 struct TurnedLane {
-  unsigned first[4];
+  unsigned first[2];
   Word which;
+};
 
-  __device__ TurnedLane(const WhichColumns& columns, unsigned turn, unsigned turn_a_row) {
-    const unsigned thread = thread_of_block(), group = thread / 4, t = thread % 4;
-    const unsigned column = 64 * (t % 2) + 8 * (t / 2) - 4 * (turn + turn_a_row * group);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      first[i] = (column + 16 * (i / 2) - 32 * turn_a_row * (i % 2)) % (4 * sparse_period);
-    which = columns(turn + turn_a_row * (group + 8 * (t % 2)), t / 2);
+/// Where a lane's parts of both factors lie, in one register.
+class SparseLane {
+ public:
+  /// Of products in which row r of the sparse factor is turned by r % 8 + 16 (r / 8).
+  __device__ static SparseLane of_rows(int lines) {
+    const unsigned group = thread_of_block() / 4;
+    return {4 * paired_words * lines * (group / 2) + 2 * sparse_block * (group % 2), 1};
   }
+  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike.
+  __device__ static SparseLane of_column() {
+    const unsigned group = thread_of_block() / 4;
+    return {4 * paired_words * group + 2 * sparse_block, 0};
+  }
+  /// In bytes, of the lane's first pairs of columns.
+  __device__ unsigned in_window() const { return packed_ >> 16; }
+  /// With `turn` more, of a reference that begins at byte `offset` of its ring.
+  __device__ TurnedLane turned(const WhichColumns& columns, unsigned turn, unsigned offset) const {
+    const unsigned first = (packed_ >> 8) - 4 * (turn - offset);
+    return {{first % (4 * sparse_period), (first + 16) % (4 * sparse_period)},
+            columns.of_turn[packed_ % 256 + turn]};
+  }
+
+ private:
+  __device__ SparseLane(unsigned of_window, unsigned turn_a_row) {
+    const unsigned thread = thread_of_block(), t = thread % 4, chunk = t % 2 * 2 + t / 2;
+    const unsigned first = 32 * (t % 2) + 8 * (t / 2) - 4 * turn_a_row * (thread / 4);
+    // The second 16 elements of a row have columns 4 further right: as if it were turned by 4 less.
+    const unsigned turn = WhichColumns::most_left + turn_a_row * (thread / 4 + 16 * (t % 2)) - 4 * (t / 2);
+    packed_ = (of_window + chunk_bytes * chunk) << 16 | first % (4 * sparse_period) << 8 | turn;
+  }
+
+  unsigned packed_;
 };
 
 /// The sums of products of 32 columns by 4 * lines rows of shifts. One row more, where it is wanted, is the
@@ -173,33 +223,34 @@ struct SparseSums {
   Word of[held][4] = {};
 };
 
-/// `window`, `reference`: where operands begin. lane: 1 turn a row.
+/// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lies another
+/// row.
 template <int lines, bool has_row>
 __device__ void multiply_rows(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
                               SparseSums<lines, has_row>& sums) {
   constexpr int held = SparseSums<lines, has_row>::held;
-  const unsigned thread = thread_of_block();
-  unsigned at[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) at[i] = reference + lane.first[i];
-  unsigned next = window + 4 * paired_words * lines * (thread / 8) + 2 * sparse_block * (thread / 4 % 2) +
-                  16 * (thread % 4);
+  unsigned at[2]{reference + lane.first[0], reference + lane.first[1]}, next = window;
   const auto load_pairs = [&] {
     const uint4 pairs = load_quad(next);
     next += 4 * paired_words;
     return pairs;
   };
+  Word ahead[2];
+  const auto load_ahead = [&] {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      ahead[i] = load(at[i]);
+      at[i] += 4 * turned_words;
+    }
+  };
   uint4 pairs[held];
+  load_ahead();
 #pragma unroll
   for (int i = 0; i < held - 1; ++i) pairs[i] = load_pairs();
   take_turns<held>(rows, [&](int u) {
     pairs[(u + held - 1) % held] = load_pairs();
-    Word a[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      a[i] = load(at[i]);
-      at[i] += 4 * turned_words;
-    }
+    const Word a[4]{ahead[0], swap_halves(ahead[0]), ahead[1], swap_halves(ahead[1])};
+    load_ahead();
 #pragma unroll
     for (int c = 0; c < held; ++c) multiply_sparse(sums.of[c], a, pairs[(u + c) % held], lane.which);
   });
@@ -209,11 +260,10 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
 /// a line of shared memory. For one warp.
 template <int lines, int held>
 __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word (&of_column)[4 * lines]) {
-  // In the order of a product's sums, a lane has the columns group, + 16, + 8 and + 24 of row lines * (lane %
-  // 4)
-  // + c: what 4 lanes have of a column goes to one chunk.
-  const unsigned lane = thread_of_block(), column = lane % 8 + lane / 16 * 8 + lane / 8 % 2 * 16;
-  const auto first = static_cast<unsigned>(__cvta_generic_to_shared(exchange + column));
+  // Of row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: what 4 lanes have of a
+  // column goes to its chunk.
+  const unsigned lane = thread_of_block();
+  const unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(exchange + lane));
 #pragma unroll
   for (int c = 0; c < lines; ++c)
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
@@ -231,25 +281,23 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
 }
 
 /// The sums of products of column 32 of the shifts: of row 32 - lane, and of the first row. Rows of the
-/// reference meet rows of the window, and the sum of a shift lies on a diagonal of that product. lane: 16
-/// turns more, the same for all rows.
+/// reference meet rows of the window, and the sum of a shift lies on a diagonal of that product. `window`: of
+/// the lane's first pairs.
 __device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
                                        Word& of_lane, Word& first) {
   constexpr int window_step = 4 * paired_words, reference_step = 4 * turned_words;
-  const unsigned thread = thread_of_block();
-  unsigned at = reference + thread / 4 * reference_step;
-  unsigned from = window + thread / 4 * window_step + 2 * sparse_block + 16 * (thread % 4);
+  unsigned at = reference + thread_of_block() / 4 * reference_step;
   // Element (row, column) of tile i belongs to shift 8 (5 - i) + column - row.
   Word tiles[6][4] = {};
   for (int y = 0; y < rows; y += 16) {
     Word a[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) a[i] = load(at + 8 * (i % 2) * reference_step + lane.first[i]);
+    for (int i = 0; i < 4; ++i) a[i] = load(at + 8 * (i % 2) * reference_step + lane.first[i / 2]);
 #pragma unroll
     for (int i = 0; i < 6; ++i)
-      multiply_sparse(tiles[5 - i], a, load_quad(from + 8 * i * window_step), lane.which);
+      multiply_sparse(tiles[5 - i], a, load_quad(window + 8 * i * window_step), lane.which);
     at += 16 * reference_step;
-    from += 16 * window_step;
+    window += 16 * window_step;
   }
   sum_diagonals(tiles, of_lane, first);
 }

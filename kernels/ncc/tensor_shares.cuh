@@ -20,12 +20,12 @@ namespace dic::kernels {
 template <typename T>
 struct Share {
   std::int64_t pair;
-  const WindowStatistics* statistics;  ///< of the first shift
   ChunkRows window, reference;
   int x, y;
   short shifts_x, shifts_y;
   short first_x, last_x, first_y, last_y;  ///< of these, those at which the reference lies in the window
   bool continues_window;                   ///< the task before has the same
+  ShiftStatistics statistics;
 
   Share() = default;
   template <typename Cut>
@@ -50,7 +50,7 @@ struct Share {
     const auto of_reference = bytes_of(load_matrix<T>(frame.reference, reference_index));
     reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
                  static_cast<int>(of_reference.row_bytes)};
-    statistics = table.first && has_shifts() ? table.at(frame, index, y, x) : nullptr;
+    statistics = table.of_shifts(frame, index, y, x);
   }
   __device__ bool has_shifts() const { return first_x <= last_x && first_y <= last_y; }
 
@@ -87,7 +87,7 @@ struct Share {
 /// which of the shifts the reference lies in the window: without such columns, there are no rows either.
 struct PairTask {
   std::int64_t pair;
-  const WindowStatistics* statistics;  ///< of the first shift
+  ShiftStatistics statistics;
   int2 window, reference;
   short first_x, last_x, first_y, last_y;
 
@@ -111,7 +111,7 @@ struct PairTask {
     last_x = last(right - window.x + 1, frame.nx);
     last_y = last(bottom - window.y + 1, frame.ny);
     if (first_x > last_x) last_y = -1;
-    statistics = table.at(frame, index, 0, 0);
+    statistics = table.of_shifts(frame, index, 0, 0);
   }
 };
 
@@ -221,51 +221,45 @@ struct Defined {
 /// no_score. whole: all shifts are defined but for some of the last rows_per_tile rows.
 template <bool whole, auto shape, typename Reference, typename Share, typename Sum>
 __device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
-                             int columns, const LaneValues<shape, Sum>& sums,
-                             LaneValues<shape, float>& scores) {
+                             const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const auto at = [&](int row, int column) {
-    return share.statistics + rows.nearest(row) * columns + of_x.nearest(column);
-  };
   const float scale = of_x.holds(shifts.column) ? reference.scale : no_score;
-  const WindowStatistics* const of_column = share.statistics + of_x.nearest(shifts.column);
-  const auto exists = [](int i) { return whole && i < shape.rows() - rows_per_tile; };
-  // Loads in flight: twice as many, or all of them for a warp alone, which has the registers. The compiler
-  // would begin all of them for others too; it must not know what is zero here.
-  constexpr int at_once = shape.alone ? shape.rows() : 8;
-  const int zero = columns >> 30;
+  const WindowStatistics* const of_column =
+      share.statistics.column(of_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
+  const auto exists = [&](int i) {
+    return (whole && i < shape.rows() - rows_per_tile) || rows.holds(shifts.first_row + i);
+  };
+  constexpr int at_once = shape.alone ? shape.rows() : 16;  // loads in flight: as many as have registers
 #pragma unroll
   for (int first = 0; first < shape.rows(); first += at_once) {
     WindowStatistics of_rows[at_once];
-    const int after = first < 2 * at_once ? 0 : __float_as_int(scores[first - 2 * at_once]) & zero;
-#pragma unroll
-    for (int i = first; i < first + at_once && i < shape.rows(); ++i) {
-      const int row = shifts.first_row + i;
-      of_rows[i - first] =
-          load_statistics(of_column + after + (exists(i) ? row : rows.nearest(row)) * columns);
-    }
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
-      scores[i] = reference.score(sums[i], of_rows[i - first],
-                                  exists(i) || rows.holds(shifts.first_row + i) ? scale : no_score);
+      of_rows[i - first] = exists(i) ? load_statistics(of_column + i * statistics_strip) : WindowStatistics{};
+#pragma unroll
+    for (int i = first; i < first + at_once && i < shape.rows(); ++i)
+      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], scale) : no_score;
+    __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
-    scores[i] = reference.score(sums[i], load_statistics(at(row, column)),
-                                rows.holds(row) && of_x.holds(column) ? reference.scale : no_score);
+    scores[i] = no_score;
+    if (rows.holds(row) && of_x.holds(column))
+      scores[i] =
+          reference.score(sums[i], load_statistics(share.statistics.column(column) + row * statistics_strip),
+                          reference.scale);
   });
 }
 template <auto shape, typename Reference, typename Share, typename Sum>
 __device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
-                             int columns, const LaneValues<shape, Sum>& sums,
-                             LaneValues<shape, float>& scores) {
+                             const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
   const bool whole =
       share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
   if (!share.has_shifts())
     shifts.visit([&](int i, int, int) { scores[i] = no_score; });
   else if (whole)
-    score_shifts<true, shape>(reference, share, shifts, columns, sums, scores);
+    score_shifts<true, shape>(reference, share, shifts, sums, scores);
   else
-    score_shifts<false, shape>(reference, share, shifts, columns, sums, scores);
+    score_shifts<false, shape>(reference, share, shifts, sums, scores);
 }
 
 /// Writes a lane's values to the surfaces of the job.

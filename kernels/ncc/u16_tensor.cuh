@@ -457,27 +457,25 @@ struct WithStatistics {
     }
   }
   template <WarpShape16 shape, typename Product>
-  __device__ static void score(const Task16<Method>& task, const StatisticsTable& statistics, Measure measure,
-                               const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
-                               LaneValues<shape, float>& scores) {
+  __device__ static void score(const Task16<Method>& task, Measure measure, const LaneShifts<shape>& shifts,
+                               const LaneValues<shape, Product>& sums, LaneValues<shape, float>& scores) {
     const int elements = task.frame.reference.height * task.frame.reference.width;
     Method::visit_measure(measure, [&]<Measure measure> {
       score_shifts<shape>(typename Method::template Reference<measure>(
                               elements, sum_of_warps<shape.alone>(task.of_warps), task.origin),
-                          task.share, shifts, statistics.columns, sums, scores);
+                          task.share, shifts, sums, scores);
     });
   }
 };
 
 /// Turns the sums of a share into scores, and these into what the launch writes.
 template <typename Method, WarpShape16 shape, Result16 result, typename Product>
-__device__ void finish_scores(const Task16<Method>& task, const StatisticsTable& statistics,
-                              const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
-                              const TensorOutput<Product>& out) {
+__device__ void finish_scores(const Task16<Method>& task, const LaneShifts<shape>& shifts,
+                              const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out) {
   LaneValues<shape, float> scores;
 #pragma unroll
   for (float& score : scores) score = no_score;
-  if (shifts.owned) Method::template score<shape>(task, statistics, out.measure, shifts, sums, scores);
+  if (shifts.owned) Method::template score<shape>(task, out.measure, shifts, sums, scores);
   if constexpr (result == Result16::peaks)
     find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
@@ -514,7 +512,7 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
     return !Method::keeps_window || task == 0 || !share.continues_window;
   };
   const auto stage = [&](int task) {
-    const ShareOf<Method> share = upcoming[task % look_ahead];
+    const ShareOf<Method>& share = upcoming[task % look_ahead];
     if (needs_window(task, share))
       share.stage_window(frame, cut.window_chunks, words_per_pair * window_stride, memory.window);
     share.stage_reference(frame, cut.reference_chunks, words_per_pair * reference_stride, memory.staged);
@@ -544,7 +542,7 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
     if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
     if constexpr (scored)
-      finish_scores<Method, shape, result>(of_task, statistics, shifts, sums, out);
+      finish_scores<Method, shape, result>(of_task, shifts, sums, out);
     else
       store_surface(frame, share, shifts, out.sums, [&](int i) { return sums[i]; });
   }

@@ -26,12 +26,6 @@ __device__ inline unsigned kept(unsigned value) {
   asm volatile("" : "+r"(value));
   return value;
 }
-/// threadIdx.x, read again: what follows from it is not kept in registers from task to task.
-__device__ inline int thread_of_block() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
 
 /// Row `row` of rows of bytes, in one instruction.
 template <typename T>

@@ -36,6 +36,19 @@ constexpr int most_height = 128;
 /// Of rows of scores in shared memory: odd, for lanes along y.
 constexpr int tile_stride = columns_per_warp + 1;
 
+/// Of statistics: as many as there are registers for.
+template <SparseShape shape>
+constexpr int loads_at_once = shape.tail        ? 10
+                              : shape.lines > 5 ? 16
+                                                : shape.main_rows();
+/// Rows of shifts that every job has for which a shape is chosen.
+template <SparseShape shape>
+__host__ __device__ constexpr int least_rows() {
+  int least = 1;
+  for (const SparseShape& smaller : shapes)
+    if (smaller.rows() < shape.rows()) least = smaller.rows() + 1;
+  return least;
+}
 /// The first shape that has all shifts, or std::size(shapes).
 std::size_t choose_shape(const NccJob& job) {
   const auto has_all = [&](const SparseShape& shape) {
@@ -65,7 +78,7 @@ struct SparseLayout {
                                          round_up(before_window, aligned) + of_window),
                                 aligned);
     window_box_at = reference_box_at - of_window;
-    words = std::max(reference_box_at + of_reference, reference + reference_rows * turned_words);
+    words = std::max(reference_box_at + of_reference, reference + (reference_rows + 1) * turned_words);
   }
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
@@ -95,21 +108,28 @@ struct SparseShifts {
 template <SparseShape shape, typename Value>
 using SparseValues = Value[SparseShifts<shape>::count];
 
-/// The sums of products of a lane's shifts. exchange: shared memory, which may be the window's.
+/// The sums of products of a lane's shifts. of_window, of_reference: the bytes at which these begin in their
+/// chunks. exchange: shared memory, which may be the window's.
 template <SparseShape shape>
-__device__ void multiply_shifts(unsigned window, unsigned reference, int height, const WhichColumns& columns,
-                                int turn, uint4* exchange, SparseValues<shape, Word>& values) {
+__device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& of_lane,
+                                const WhichColumns& columns, unsigned of_window, unsigned of_reference,
+                                uint4* exchange, SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
   SparseSums<shape.lines, shape.tail> sums;
-  multiply_rows(window, reference, height, TurnedLane(columns, turn, 1), sums);
+  const unsigned turn = of_window % sparse_block;
+  window += 2 * (of_window - turn);  // pairs of columns
+  multiply_rows(window + of_lane.in_window(), reference, height, of_lane.turned(columns, turn, of_reference),
+                sums);
   if constexpr (shape.tail) {
     const int lane = thread_of_block(), holder = lane % 8 * 4 + 3;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {  // of column group, + 16, + 8, + 24
+    for (int i = 0; i < 4; ++i) {  // of column group + 8 i
       const Word value = __shfl_sync(0xffffffffu, sums.of[shape.lines][i], holder);
-      if (lane / 8 == i / 2 + 2 * (i % 2)) values[in_main] = value;
+      if (lane / 8 == i) values[in_main] = value;
     }
-    multiply_column(window, reference, height, TurnedLane(columns, turn + sparse_block, 0),
+    const SparseLane of_column = SparseLane::of_column();
+    multiply_column(window + of_column.in_window(), reference, height,
+                    of_column.turned(columns, turn + columns_per_warp - sparse_block, of_reference),
                     values[in_main + 1], values[in_main + 2]);
   }
   __syncwarp();
@@ -119,46 +139,53 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
   for (int i = 0; i < in_main; ++i) values[i] = of_column[i];
 }
 
-/// Turns a lane's sums into what Reference8::score gives. whole: all rows but the last one before the tail
-/// are known to be defined.
-template <Measure measure, bool whole, SparseShape shape>
+/// Turns a lane's sums into what Reference8::score gives. known: the first rows, of which the compiler knows
+/// that they are defined. any: some statistics.
+template <Measure measure, int known, SparseShape shape>
 __device__ void score_rows(const Reference8<measure>& reference, const PairTask& task,
-                           const SparseShifts<shape>& shifts, int row_bytes,
+                           const WindowStatistics* any, const SparseShifts<shape>& shifts,
                            const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
-  constexpr int in_main = SparseShifts<shape>::in_main;
+  constexpr int in_main = SparseShifts<shape>::in_main, count = SparseShifts<shape>::count;
   const Defined rows{task.first_y, task.last_y}, of_x{task.first_x, task.last_x};
-  const auto exists = [&](int row) { return (whole && row < in_main - 1) || rows.holds(row); };
+  const auto row_of = [&](int i) { return i <= in_main ? i : i == in_main + 1 ? in_main - shifts.lane : 0; };
+  const auto exists = [&](int i) {
+    if (i < known) return true;
+    const bool is_mine = i < in_main + 2 || shifts.lane == warp_size - 1;
+    return rows.holds(row_of(i)) && (i <= in_main || (is_mine && of_x.holds(columns_per_warp)));
+  };
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
-  const WindowStatistics* at = task.statistics + of_x.nearest(shifts.lane);
-  constexpr int at_once = 12;  // loads in flight: as many as there are registers for
+  const WindowStatistics* const of_lane = task.statistics.column(of_x.nearest(shifts.lane));
+  const WindowStatistics* const of_tail = shape.tail ? task.statistics.column(columns_per_warp) : any;
+  constexpr int at_once = loads_at_once<shape>;
 #pragma unroll
-  for (int first = 0; first < in_main; first += at_once) {
-    WindowStatistics of_rows[at_once];
+  for (int first = 0; first < count; first += at_once) {
+    WindowStatistics of_shifts[at_once];
 #pragma unroll
-    for (int i = 0; i < at_once && first + i < in_main; ++i) {
-      of_rows[i] = exists(first + i) ? load_statistics(at) : WindowStatistics{};
-      at = row_of(at, 1, row_bytes);
+    for (int i = first; i < first + at_once && i < count; ++i) {
+      const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
+      of_shifts[i - first] = load_statistics(exists(i) ? of_column + row_of(i) * statistics_strip : any);
     }
 #pragma unroll
-    for (int i = 0; i < at_once && first + i < in_main; ++i)
-      scores[first + i] = exists(first + i) ? reference.score(sums[first + i], of_rows[i], weight) : no_score;
+    for (int i = first; i < first + at_once && i < count; ++i)
+      scores[i] = reference.score(sums[i], of_shifts[i - first],
+                                  !exists(i)     ? no_score
+                                  : i <= in_main ? weight
+                                                 : reference.weight);
     __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
-  shifts.visit_tail([&](int i, int row, int column) {
-    scores[i] = no_score;
-    if (rows.holds(row) && of_x.holds(column))
-      scores[i] = reference.score(sums[i], load_statistics(row_of(task.statistics + column, row, row_bytes)),
-                                  reference.weight);
-  });
 }
 template <Measure measure, SparseShape shape>
 __device__ void score_pair(const Reference8<measure>& reference, const PairTask& task,
-                           const SparseShifts<shape>& shifts, int row_bytes,
+                           const WindowStatistics* any, const SparseShifts<shape>& shifts,
                            const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
-  if (task.first_y == 0 && task.last_y >= shape.main_rows() - 2)
-    score_rows<measure, true>(reference, task, shifts, row_bytes, sums, scores);
+  constexpr int least = least_rows<shape>(), most = shape.main_rows() - 1;
+  const auto are_defined = [&](int rows) { return task.first_y == 0 && task.last_y >= rows - 1; };
+  if (are_defined(most))
+    score_rows<measure, most>(reference, task, any, shifts, sums, scores);
+  else if (least < most && are_defined(least))
+    score_rows<measure, least>(reference, task, any, shifts, sums, scores);
   else
-    score_rows<measure, false>(reference, task, shifts, row_bytes, sums, scores);
+    score_rows<measure, 0>(reference, task, any, shifts, sums, scores);
 }
 
 /// Finds the peak of a pair's scores. tile: shared memory for them.
@@ -184,7 +211,7 @@ template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
               const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
-              const __grid_constant__ StatisticsTable statistics, const __grid_constant__ RowMask mask,
+              const __grid_constant__ StatisticsTable statistics, const __grid_constant__ RingMasks masks,
               Measure measure, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
@@ -219,6 +246,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     ptx::fence_proxy_async(ptx::space_shared);
   }
   columns.fill();
+  const SparseLane lane = SparseLane::of_rows(shape.lines);
   look_up(0);
   __syncwarp();
   if (count > 0) copy(0);
@@ -228,16 +256,18 @@ __global__ void __launch_bounds__(warp_size, 16)
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
     pair_columns(shared + layout.window_box_at, layout.window_rows, window);
-    const ReferenceSums sums_of_reference = turn_reference(
-        shared + layout.reference_box_at, height, task.reference.x & (chunk_bytes - 1), mask, reference);
+    const int of_reference = task.reference.x & (chunk_bytes - 1);
+    const ReferenceSums sums_of_reference =
+        turn_reference(shared + layout.reference_box_at, height, of_reference, masks, reference);
     if constexpr (shape.tail)
       for (int j = height * turned_words + thread_of_block(); j < layout.reference_rows * turned_words;
            j += warp_size)
         reference[j] = 0;
     __syncwarp();
     SparseValues<shape, Word> sums;
-    multiply_shifts<shape>(shared_address(window), shared_address(reference), height, columns,
-                           task.window.x & (chunk_bytes - 1), reinterpret_cast<uint4*>(window), sums);
+    multiply_shifts<shape>(shared_address(window), shared_address(reference), height, lane, columns,
+                           task.window.x & (chunk_bytes - 1), of_reference, reinterpret_cast<uint4*>(window),
+                           sums);
     ptx::fence_proxy_async(ptx::space_shared);  // operands are overwritten by copies
     __syncwarp();
     if (i + 1 < count) copy(i + 1);
@@ -247,9 +277,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     visit_measure(measure, [&]<Measure known_measure> {
       const Reference8<known_measure> of_reference(height * frame.reference.width, sums_of_reference);
       scale = of_reference.scale;
-      score_pair<known_measure>(of_reference, task, shifts,
-                                statistics.columns * static_cast<int>(sizeof(WindowStatistics)), sums,
-                                scores);
+      score_pair<known_measure>(of_reference, task, statistics.first, shifts, sums, scores);
     });
     find_peak_of_task(frame, measure, shifts, scores, scale, reinterpret_cast<float*>(window),
                       peaks + task.pair);
@@ -296,7 +324,7 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = tasks.deal(resident_blocks(kernel, warp_size, layout.bytes()), false);
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, boxes, tasks, statistics, RowMask(job.reference.width), measure, peaks);
+      make_frame(job), layout, boxes, tasks, statistics, RingMasks(job.reference.width), measure, peaks);
 }
 
 }  // namespace

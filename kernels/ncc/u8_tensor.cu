@@ -197,7 +197,7 @@ Cut choose_cut(const NccJob& job, Result output) {
 /// A task: the shifts from (y, x) of the rectangle on.
 struct Share {
   std::int64_t pair;
-  const WindowStatistics* statistics;  ///< of the first shift
+  ShiftStatistics statistics;
   ChunkRows window, reference;
   std::int64_t part;  ///< number among those of all pairs
   int x, y;
@@ -228,7 +228,7 @@ struct Share {
     reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
                  static_cast<int>(of_reference.row_bytes)};
     if (first_x > last_x || first_y > last_y) first_y = 0, last_y = -1;
-    if (table.first && first_y <= last_y) statistics = table.at(frame, index, y, x);
+    if (table.first && first_y <= last_y) statistics = table.of_shifts(frame, index, y, x);
   }
 
   __device__ void stage_window(const Frame& frame, const ChunkCells& cells, int stride, Word* shared) const {
@@ -336,26 +336,23 @@ struct Defined {
 /// Turns a lane's sums into scores. whole: all rows are defined but for some of the last rows_per_tile.
 template <Measure measure, bool whole, WarpShape shape>
 __device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, int columns, int one,
-                             const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
+                             const LaneShifts<shape>& shifts, const LaneValues<shape, Word>& sums,
+                             LaneValues<shape, float>& scores) {
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const int row_bytes = columns * static_cast<int>(sizeof(WindowStatistics));
   const auto exists = [&](int i) {
     return (whole && i < shifts.in_tiles - rows_per_tile) || rows.holds(shifts.first_row + i);
   };
   const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
-  const WindowStatistics* at =
-      row_of(share.statistics + of_x.nearest(shifts.column), shifts.first_row, row_bytes);
-  constexpr int at_once =
-      shape.tail ? 16 : shifts.in_tiles;  // loads in flight, as many as there are registers for
+  const WindowStatistics* const of_column =
+      share.statistics.column(of_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
+  constexpr int most_at_once = shape.tail ? 16 : 24;  // loads in flight: as many as there are registers for
+  constexpr int at_once = shifts.in_tiles < most_at_once ? shifts.in_tiles : most_at_once;
 #pragma unroll
   for (int first = 0; first < shifts.in_tiles; first += at_once) {
     WindowStatistics of_rows[at_once];
 #pragma unroll
-    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i) {
-      of_rows[i - first] = exists(i) ? load_statistics(at) : WindowStatistics{};
-      at = row_of(at, one, row_bytes);  // one row further: what is known, the compiler multiplies anew
-    }
+    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
+      of_rows[i - first] = exists(i) ? load_statistics(of_column + i * statistics_strip) : WindowStatistics{};
 #pragma unroll
     for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
       scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
@@ -364,18 +361,19 @@ __device__ void score_shifts(const Reference8<measure>& reference, const Share& 
   shifts.visit_tail([&](int i, int row, int column) {
     scores[i] = no_score;
     if (rows.holds(row) && of_x.holds(column))
-      scores[i] = reference.score(sums[i], load_statistics(row_of(share.statistics + column, row, row_bytes)),
-                                  reference.weight);
+      scores[i] =
+          reference.score(sums[i], load_statistics(share.statistics.column(column) + row * statistics_strip),
+                          reference.weight);
   });
 }
 template <Measure measure, WarpShape shape>
 __device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, int columns, int one,
-                             const LaneValues<shape, Word>& sums, LaneValues<shape, float>& scores) {
+                             const LaneShifts<shape>& shifts, const LaneValues<shape, Word>& sums,
+                             LaneValues<shape, float>& scores) {
   if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shifts.in_tiles - rows_per_tile)
-    score_shifts<measure, true, shape>(reference, share, shifts, columns, one, sums, scores);
+    score_shifts<measure, true, shape>(reference, share, shifts, sums, scores);
   else
-    score_shifts<measure, false, shape>(reference, share, shifts, columns, one, sums, scores);
+    score_shifts<measure, false, shape>(reference, share, shifts, sums, scores);
 }
 
 /// Writes a lane's values to the surfaces of the job.
@@ -536,10 +534,9 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
 
 /// Turns the sums of a share into what the launch writes. again: near a peak that is known.
 template <WarpShape shape, Result output>
-__device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
-                       const LaneShifts<shape>& shifts, const ReferenceSums* of_warps,
-                       const LaneValues<shape, Word>& sums, const Scoring& scoring, int statistics_columns,
-                       bool again, Word* tile) {
+__device__ void finish(const Frame& frame, const Share& share, const LaneShifts<shape>& shifts,
+                       const ReferenceSums* of_warps, const LaneValues<shape, Word>& sums,
+                       const Scoring& scoring, bool again, Word* tile) {
   if constexpr (output == Result::sums) {
     if (shifts.owned) store_surface(frame, share, shifts, scoring.sums, [&](int i) { return sums[i]; });
     return;
@@ -551,8 +548,7 @@ __device__ void finish(const Frame& frame, const Cut& cut, const Share& share,
       const Reference8<measure> reference(frame.reference.height * frame.reference.width,
                                           sum_of_warps<shape.alone()>(of_warps));
       scale = reference.scale;
-      score_shifts<measure, shape>(reference, share, shifts, statistics_columns, 1 + cut.k.rows % 4, sums,
-                                   scores);
+      score_shifts<measure, shape>(reference, share, shifts, sums, scores);
     });
   if constexpr (output == Result::peaks)
     find_peak<shape>(frame, share, scoring, shifts, scores, scale, reinterpret_cast<float*>(tile));
@@ -623,8 +619,8 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
     wait_for_block<shape.alone()>();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
-    finish<shape, output>(frame, cut, share, shifts, of_warps, sums, scoring, statistics.columns,
-                          tasks.list.parts != nullptr, memory.window);
+    finish<shape, output>(frame, share, shifts, of_warps, sums, scoring, tasks.list.parts != nullptr,
+                          memory.window);
     if (output == Result::peaks && task + 1 < count) {
       wait_for_block<shape.alone()>();
       stage(task + 1);

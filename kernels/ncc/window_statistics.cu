@@ -7,7 +7,6 @@ namespace {
 
 constexpr int most_columns = 16;  ///< of a lane
 __host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
-constexpr int line = 128 / sizeof(WindowStatistics);
 
 /// What pictures hold, and how squares are summed.
 struct Bytes {
@@ -29,15 +28,14 @@ struct NarrowWords16 {
 
 /// How a launch is cut: a warp walks down `segment` rows of a strip of columns.
 struct Strips {
-  int columns =
-      0;  ///< of statistics in a strip; where there is room whole cache lines, which strips then do not share
+  int columns = 0;  ///< of statistics; where there is room, whole strips of the table, each of one warp
   int per_matrix = 0;
   int segment = 0, segments = 0;
 
   /// As many segments as the GPU takes at once, unless the rows above the first one cost too much.
   Strips(const StatisticsTable& table, int loaded_columns, int height, int width, std::int64_t resident_warps)
       : columns(loaded_columns - width + 1) {
-    if (columns > 4 * line) columns = columns / line * line;
+    if (columns > 2 * statistics_strip) columns = columns / statistics_strip * statistics_strip;
     per_matrix = (table.columns + columns - 1) / columns;
     const std::int64_t at_once =
         std::clamp<std::int64_t>(resident_warps / (table.matrices * per_matrix), 1, table.rows);
@@ -217,7 +215,9 @@ class LaneColumns {
 /// Stores the statistics of a row of a strip: of every 32nd column of `end`.
 template <Measure measure, typename Elements, int columns>
 __device__ void store_statistics(const PrefixSums<typename Elements::Square, columns>& prefix, int width,
-                                 std::uint32_t n, std::uint32_t middle, int end, WindowStatistics* out) {
+                                 std::uint32_t n, std::uint32_t middle, int end, WindowStatistics* out,
+                                 int strip_step) {
+  static_assert(statistics_strip == warp_size);
   const int lane = threadIdx.x % warp_size;
   const auto* const left = prefix.at(lane);
   const auto* const right = prefix.at(lane + width);
@@ -236,7 +236,8 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
   for (int i = 0; i < columns; ++i)
     // Evict-first: nothing reads a line before the table is complete.
     if (i * warp_size < end - lane)
-      __stcs(reinterpret_cast<uint2*>(out + i * warp_size), uint2{of_column[i].low, of_column[i].high});
+      __stcs(reinterpret_cast<uint2*>(out + std::int64_t{i} * strip_step),
+             uint2{of_column[i].low, of_column[i].high});
 }
 
 constexpr int bands = 256;
@@ -331,15 +332,17 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
         of_columns.add(elements);
       }
     }
-    WindowStatistics* out =
-        table.first + (index * table.rows + first_row) * table.columns + first_column + lane;
-    for (int row = first_row;; ++row, out += table.columns) {
+    const int column = first_column + lane;
+    WindowStatistics* out = table.first + index * table.matrix_step * statistics_strip +
+                            std::int64_t{column / statistics_strip} * table.strip_step +
+                            first_row * statistics_strip + column % statistics_strip;
+    for (int row = first_row;; ++row, out += statistics_strip) {
       const bool more = row + 1 < end_row;
       if (more) entering.load(raw), leaving.load(raw_leaving);
       prefix.store(of_columns);
       __syncwarp();
       const auto store = [&]<Measure known> {
-        store_statistics<known, Elements>(prefix, w, h * w, middle, end_column, out);
+        store_statistics<known, Elements>(prefix, w, h * w, middle, end_column, out, table.strip_step);
       };
       if constexpr (Elements::about_middle)
         store.template operator()<Measure::zncc>();
@@ -404,16 +407,11 @@ bool statistics_fit(const NccJob& job) { return job.reference.width <= (most_col
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
   const std::int64_t count = job.search.count;
   const bool all = job.form == Form::n_to_m;
-  const StatisticsTable of_windows{
-      nullptr, false, all ? 0 : job.first_pair, all ? count : job.pairs, job.shifts.ny(), job.shifts.nx()};
+  const StatisticsTable of_windows(false, all ? 0 : job.first_pair, all ? count : job.pairs, job.shifts.ny(),
+                                   job.shifts.nx());
   const PictureExtent& extent = job.search.extent;
-  // Rows of whole cache lines.
-  const StatisticsTable of_pictures{nullptr,
-                                    true,
-                                    0,
-                                    extent.count,
-                                    extent.height - job.reference.height + 1,
-                                    (extent.width - job.reference.width + line) / line * line};
+  const StatisticsTable of_pictures(true, 0, extent.count, extent.height - job.reference.height + 1,
+                                    extent.width - job.reference.width + 1);
   // Strips as narrow as windows cost twice as much.
   const bool hold_references = of_pictures.rows > 0 && of_pictures.columns > 0 && extent.count > 0;
   const bool fit = all || of_pictures.bytes() <= most_bytes;

@@ -24,7 +24,24 @@ __device__ inline WindowStatistics load_statistics(const WindowStatistics* at) {
   return {words.x, words.y};
 }
 
-/// Statistics of matrices of one size in device memory, row by row: those of whole pictures, which all
+/// Columns of a strip of statistics. A strip lies row by row, so that the rows of a column are a known
+/// distance apart.
+constexpr int statistics_strip = warp_size;
+
+/// Those of the shifts of one window.
+struct ShiftStatistics {
+  const WindowStatistics* row;  ///< of the first shift, in the first strip of the matrix
+  int first_column;             ///< that of the first shift
+  int strip_step;               ///< from a strip to the next one
+
+  /// Those of a column of shifts, from the first row on: the next row is `statistics_strip` further.
+  __device__ const WindowStatistics* column(int x) const {
+    const unsigned column = first_column + x;
+    return row + std::uint64_t{column / statistics_strip} * strip_step + column % statistics_strip;
+  }
+};
+
+/// Statistics of matrices of one size in device memory, strip by strip: those of whole pictures, which all
 /// windows share, or those of the shifts of a job's windows.
 struct StatisticsTable {
   WindowStatistics* first = nullptr;
@@ -32,18 +49,36 @@ struct StatisticsTable {
   std::int64_t first_matrix = 0;  ///< windows before it have none
   std::int64_t matrices = 0;
   int rows = 0, columns = 0;  ///< of one matrix
+  int strip_step = 0;
+  int matrix_step = 0;  ///< from a matrix to the next one, in rows of strips
   /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
   int* order = nullptr;
 
+  StatisticsTable() = default;
+  StatisticsTable(bool pictures, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
+                  int matrix_columns)
+      : of_pictures(pictures),
+        first_matrix(from_matrix),
+        matrices(count),
+        rows(matrix_rows),
+        columns(matrix_columns),
+        strip_step(matrix_rows * statistics_strip),
+        matrix_step((matrix_columns + statistics_strip - 1) / statistics_strip * matrix_rows) {}
+
   std::int64_t count() const { return matrices * rows * columns; }
-  std::size_t bytes() const { return sizeof(WindowStatistics) * static_cast<std::size_t>(count()); }
+  std::size_t bytes() const {
+    return sizeof(WindowStatistics) * static_cast<std::size_t>(matrices * matrix_step * statistics_strip);
+  }
   __device__ std::int64_t ordered(std::int64_t pair) const { return order ? order[pair] : pair; }
-  /// Those of shift (y, x) of the job's rectangle, in window `index`.
-  __device__ WindowStatistics* at(const Frame& frame, std::int64_t index, int y, int x) const {
-    if (!of_pictures) return first + ((index - first_matrix) * rows + y) * columns + x;
-    const MatrixPosition window = frame.search.positions[index];
-    return first + (std::int64_t{window.picture} * rows + window.y + frame.dy_min + y) * columns + window.x +
-           frame.dx_min + x;
+  /// Those of the shifts from (y, x) of the job's rectangle on, in window `index`.
+  __device__ ShiftStatistics of_shifts(const Frame& frame, std::int64_t index, int y, int x) const {
+    int matrix = static_cast<int>(index - first_matrix);
+    if (of_pictures) {
+      const MatrixPosition window = frame.search.positions[index];
+      matrix = window.picture;
+      y += window.y + frame.dy_min, x += window.x + frame.dx_min;
+    }
+    return {first + (std::int64_t{matrix} * matrix_step + y) * statistics_strip, x, strip_step};
   }
 };
 
@@ -75,7 +110,7 @@ void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch,
   NccJob part = job;
   std::size_t of_pair = scratch.of_pair;
   if (!plan_statistics(job, workspace.most_bytes()).of_pictures && job.form != Form::n_to_m)
-    of_pair += sizeof(WindowStatistics) * static_cast<std::size_t>(job.shifts.count());
+    of_pair += StatisticsTable(false, 0, 1, job.shifts.ny(), job.shifts.nx()).bytes();
   if (of_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
   for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
     part.first_pair = job.first_pair + first;
