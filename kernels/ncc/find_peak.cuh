@@ -55,8 +55,8 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
 }
 
 /// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
-/// does not have are NaN. of_thread: every shift counts in one of a thread's columns. scale: of the scores.
-/// one_warp: the block is known to have no more.
+/// does not have are NaN, beside fewer than 5 columns of shifts, too. of_thread: every shift counts in one of
+/// a thread's columns. scale: of the scores. one_warp: the block is known to have no more.
 template <bool one_warp = false, int count>
 __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
