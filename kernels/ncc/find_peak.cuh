@@ -17,8 +17,9 @@ __device__ inline void find_peak(const Frame& frame, Measure measure, const floa
   const Best best = search([](int) { return true; });
   const Best second = search([&](int i) { return best.index >= 0 && is_far(i, best.index, stride); });
   if (threadIdx.x < warp_size)
-    store_peak(frame, measure, {best.score, best.index % stride, best.index / stride}, second.score, out,
-               [&](int x, int y) { return surface[y * stride + x]; });
+    store_peak(
+        frame, measure, {best.score, best.index % stride, best.index / stride}, second.score, out,
+        [&](int x, int y) { return surface[y * stride + x]; }, thread_of_block());
 }
 
 /// The best of the scores that a thread has in a column of shifts.
@@ -54,15 +55,20 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
   return __reduce_min_sync(all, index);
 }
 
+__device__ inline bool is_far(int from, int to) { return abs(from - to) > 2; }
+
+/// Where the 5 columns begin that hold all columns near one: others where there are none.
+__device__ inline int first_near(const Frame& frame, int column) {
+  return max(min(column - 2, frame.nx - 5), 0);
+}
+
 /// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
 /// does not have are NaN, beside fewer than 5 columns of shifts, too. of_thread: every shift counts in one of
-/// a thread's columns. scale: of the scores. one_warp: the block is known to have no more.
-template <bool one_warp = false, int count>
+/// a thread's columns. scale: of the scores.
+template <int count>
 __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
-  const int threads = one_warp ? warp_size : blockDim.x;
-  const auto of_block = [](const Best& of_warp) { return one_warp ? of_warp : best_of_warps(of_warp); };
-  wait_for_block<one_warp>();
+  __syncthreads();
   float highest = undefined;
 #pragma unroll
   for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
@@ -70,27 +76,81 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
   highest = fminf(max_of_warp(highest), inverse(scale));
   Best best = Best::none();
   if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
-  best = of_block(best);
+  best = best_of_warps(best);
 
   const int peak_row = best.index >> 16, peak_column = best.index & 0xffff;
-  const auto is_far = [](int from, int to) { return abs(from - to) > 2; };
   float second = undefined;
 #pragma unroll
   for (const ColumnBest& other : of_thread)
     if (is_far(other.column, peak_column)) second = fmaxf(second, other.score);
-  const int first_column = max(min(peak_column - 2, frame.nx - 5), 0);
+  const int first_column = first_near(frame, peak_column);
 #pragma unroll 1
-  for (int row = threadIdx.x; row < frame.ny; row += threads) {
+  for (int row = threadIdx.x; row < frame.ny; row += blockDim.x) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
     for (int i = 0; i < 5; ++i) second = fmaxf(second, tile[row * stride + first_column + i]);
   }
-  second = of_block({max_of_warp(second), 0}).score;
-  if (one_warp || threadIdx.x < warp_size)
+  second = best_of_warps({max_of_warp(second), 0}).score;
+  if (threadIdx.x < warp_size)
     store_peak(
         frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
-        [&](int x, int y) { return tile[y * stride + x] * scale; },
-        one_warp ? threadIdx.x : thread_of_block());
+        [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
+}
+
+/// The first shift, row by row, of those that score at least `least`; and the best of the scores that a lane
+/// has of shifts near its column and far from its row. For a warp whose lanes have a row each, and of at most
+/// 64 rows another one.
+struct FirstShift {
+  int row = cuda::std::numeric_limits<int>::max(), column = 0;
+  float beside = undefined;
+
+  /// Looks at a column that has such a shift.
+  __device__ void take_column(const Frame& frame, int candidate, float least, const float* tile, int stride) {
+    constexpr unsigned all = 0xffffffffu;
+    const float* const near = tile + first_near(frame, candidate);
+    const auto look_at = [&](int of_lane, bool& is_one) {
+      float best = undefined;
+      if (of_lane >= frame.ny) return best;
+      is_one = tile[of_lane * stride + candidate] >= least;
+#pragma unroll
+      for (int i = 0; i < 5; ++i) best = fmaxf(best, near[of_lane * stride + i]);
+      return best;
+    };
+    const int upper = threadIdx.x, lower = upper + warp_size;
+    bool is_upper = false, is_lower = false;
+    const float of_upper = look_at(upper, is_upper);
+    const float of_lower = frame.ny > warp_size ? look_at(lower, is_lower) : undefined;
+    const unsigned rows = __ballot_sync(all, is_upper);
+    const int first = rows != 0 ? __ffs(rows) - 1 : warp_size - 1 + __ffs(__ballot_sync(all, is_lower));
+    if (first >= row) return;  // columns come from left to right
+    row = first, column = candidate;
+    beside = is_far(upper, row) ? of_upper : undefined;
+    if (is_far(lower, row)) beside = fmaxf(beside, of_lower);
+  }
+};
+
+/// The same for a pair of which one warp, alone in its block, has all shifts: lane x those of column x and,
+/// where there is a tail, some of the column after the last lane's.
+template <bool has_tail>
+__device__ void find_peak_of_warp(const Frame& frame, Measure measure, float of_column, float of_tail,
+                                  const float* tile, int stride, Peak* out, float scale = 1) {
+  constexpr unsigned all = 0xffffffffu;
+  const int lane = threadIdx.x;
+  __syncwarp();
+  const float highest = fminf(max_of_warp(has_tail ? fmaxf(of_column, of_tail) : of_column), inverse(scale));
+  FirstShift peak;
+  if (highest > undefined) {
+    for (unsigned columns = __ballot_sync(all, of_column >= highest); columns != 0; columns &= columns - 1)
+      peak.take_column(frame, __ffs(columns) - 1, highest, tile, stride);
+    if (has_tail && __any_sync(all, of_tail >= highest))
+      peak.take_column(frame, warp_size, highest, tile, stride);
+  }
+  float second = peak.beside;
+  if (is_far(lane, peak.column)) second = fmaxf(second, of_column);
+  if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, of_tail);
+  store_peak(
+      frame, measure, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
+      [&](int x, int y) { return tile[y * stride + x] * scale; }, lane);
 }
 
 }  // namespace dic::kernels

@@ -138,25 +138,29 @@ struct BestShift {
 template <typename ScoreAt>
 __device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at, int lane = threadIdx.x % warp_size) {
-  constexpr int word = sizeof(int), flags = offsetof(Peak, found) / word,
+  constexpr int word = sizeof(int), words = sizeof(Peak) / word, flags = offsetof(Peak, found) / word,
                 first_neighbour = offsetof(Peak, neighbourhood) / word;
   static_assert(offsetof(Peak, dx) == 0 && offsetof(Peak, dy) == word && offsetof(Peak, score) == 2 * word &&
                 offsetof(Peak, at_border) == offsetof(Peak, found) + 1 &&
-                offsetof(Peak, second) == (flags + 1) * word && sizeof(Peak) == (first_neighbour + 9) * word);
-  const int neighbour = max(lane - first_neighbour, 0);
-  const int x = best.x, y = best.y, nx = x + neighbour % 3 - 1, ny = y + neighbour / 3 - 1;
+                offsetof(Peak, second) == (flags + 1) * word && words == first_neighbour + 9);
   const bool found = best.score > undefined;
-  const bool at_border = x == 0 || y == 0 || x == frame.nx - 1 || y == frame.ny - 1;
-  const bool exists = found && lane >= first_neighbour && lane < static_cast<int>(sizeof(Peak)) / word &&
-                      nx >= 0 && ny >= 0 && nx < frame.nx && ny < frame.ny;
-  const float beside = exists ? score_at(nx, ny) : undefined;
-  const float shown = found ? value_of(beside > undefined ? beside : best.score, measure) : 0.0f;
-  int value = __float_as_int(shown);
-  if (lane == 0) value = found ? frame.dx_min + x : 0;
-  if (lane == 1) value = found ? frame.dy_min + y : 0;
-  if (lane == flags) value = found ? 1 + at_border * 256 : 0;
-  if (lane == flags + 1) value = __float_as_int(second > undefined ? value_of(second, measure) : 0.0f);
-  if (lane < static_cast<int>(sizeof(Peak)) / word) reinterpret_cast<int*>(out)[lane] = value;
+  const unsigned of_lane = lane - first_neighbour;
+  const unsigned neighbour = of_lane < 9 ? of_lane : 4;  // the peak itself, for lanes that store none
+  const int x = best.x - 1 + static_cast<int>(neighbour % 3),
+            y = best.y - 1 + static_cast<int>(neighbour / 3);
+  const auto is_below = [](int i, int count) {
+    return static_cast<unsigned>(i) < static_cast<unsigned>(count);
+  };
+  const bool exists = found && is_below(x, frame.nx) && is_below(y, frame.ny);
+  const bool at_border = !is_below(best.x - 1, frame.nx - 2) || !is_below(best.y - 1, frame.ny - 2);
+  float score = exists ? score_at(x, y) : undefined;
+  if (!(score > undefined)) score = best.score;
+  if (lane == flags + 1) score = second;
+  int value = __float_as_int(score > undefined ? value_of(score, measure) : 0.0f);
+  if (lane == 0) value = frame.dx_min + best.x;
+  if (lane == 1) value = frame.dy_min + best.y;
+  if (lane == flags) value = 1 + at_border * 256;
+  if (lane < words) reinterpret_cast<int*>(out)[lane] = found ? value : 0;
 }
 
 /// The same for a surface with rows `stride` apart; indices count in nx columns.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda/std/bit>
+
 #include "ncc/tensor_shares.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/u8_sums.cuh"
@@ -33,12 +35,22 @@ constexpr int sparse_rows = 4;     ///< shifts along y of one product
 constexpr int window_box = 5 * chunk_bytes, reference_box = 3 * chunk_bytes;
 /// Of a row of operands in shared memory, in words: padded so that lanes find their rows in other banks.
 constexpr int paired_words = 28, turned_words = 36;
+/// Rows of both of which a warp makes operands in one turn: it loads them all before it stores any.
+constexpr int window_rows_a_turn = 2 * warp_size, reference_rows_a_turn = warp_size;
 
-__device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], const uint4& b, Word which) {
+/// sums = before + a b
+__device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], const uint4& b, Word which,
+                                       const Word (&before)[4]) {
   asm("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-      "{%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(b.z), "r"(b.w), "r"(which));
+      "{%8,%9,%10,%11}, {%13,%14,%15,%16}, %12, 0x0;"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(b.z), "r"(b.w), "r"(which),
+        "r"(before[0]), "r"(before[1]), "r"(before[2]), "r"(before[3]));
+}
+__device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], const uint4& b, Word which,
+                                       bool are_first) {
+  constexpr Word none[4] = {0, 0, 0, 0};
+  are_first ? multiply_sparse(sums, a, b, which, none) : multiply_sparse(sums, a, b, which, sums);
 }
 
 /// Stays where it is, as load() does.
@@ -50,37 +62,30 @@ __device__ inline uint4 load_quad(unsigned shared) {
   return quad;
 }
 
-/// Words by which a box must lie behind the operands that are made of it, so that these only take the place
-/// of rows that all lanes have read.
-__host__ __device__ constexpr int words_before_window_box(int rows) {
-  return round_up(rows, warp_size) * (paired_words - window_box / 4) + warp_size * window_box / 4;
-}
-/// Pairs up the columns of a window: byte 2 i of a row of operands is that of column i, byte 2 i + 1 that of
-/// column i + 32, for i = 0 .. 47. For one warp.
-__device__ inline void pair_columns(const Word* box, int rows, Word* operands) {
-  const auto low = [](Word left, Word right) { return __byte_perm(left, right, 0x5140); };
-  const auto high = [](Word left, Word right) { return __byte_perm(left, right, 0x7362); };
-  const int lane = thread_of_block();
-  const auto* chunks = reinterpret_cast<const uint4*>(box) + lane * (window_box / chunk_bytes);
-  auto* pairs = reinterpret_cast<uint4*>(operands + lane * paired_words);
-#pragma unroll 1
-  for (int row = lane; row - lane < rows; row += warp_size) {
-    if (row < rows) {
-      const uint4 of_row[5]{chunks[0], chunks[1], chunks[2], chunks[3], chunks[4]};
+/// A row of a window, from its box to operands: byte 2 i of a row of operands is that of column i, byte 2 i +
+/// 1 that of column i + 32, for i = 0 .. 47.
+struct WindowRow {
+  uint4 chunks[window_box / chunk_bytes];
+
+  __device__ void load(const Word* box, int row) {
+    const auto* const of_row = reinterpret_cast<const uint4*>(box) + row * (window_box / chunk_bytes);
 #pragma unroll
-      for (int i = 0; i < 3; ++i) {
-        const uint4 left = of_row[i], right = of_row[i + 2];
-        pairs[2 * i] = {low(left.x, right.x), high(left.x, right.x), low(left.y, right.y),
-                        high(left.y, right.y)};
-        pairs[2 * i + 1] = {low(left.z, right.z), high(left.z, right.z), low(left.w, right.w),
-                            high(left.w, right.w)};
-      }
-    }
-    __syncwarp();  // the next rows of operands may take the place of these rows of the box
-    chunks += warp_size * window_box / chunk_bytes;
-    pairs += warp_size * paired_words / 4;
+    for (int i = 0; i < window_box / chunk_bytes; ++i) chunks[i] = of_row[i];
   }
-}
+  __device__ void store(Word* operands, int row) const {
+    const auto low = [](Word left, Word right) { return __byte_perm(left, right, 0x5140); };
+    const auto high = [](Word left, Word right) { return __byte_perm(left, right, 0x7362); };
+    auto* const pairs = reinterpret_cast<uint4*>(operands + row * paired_words);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+      const uint4 left = chunks[i], right = chunks[i + 2];
+      pairs[2 * i] = {low(left.x, right.x), high(left.x, right.x), low(left.y, right.y),
+                      high(left.y, right.y)};
+      pairs[2 * i + 1] = {low(left.z, right.z), high(left.z, right.z), low(left.w, right.w),
+                          high(left.w, right.w)};
+    }
+  }
+};
 
 /// Where rows of a reference lie in a ring of 32 bytes that begins as their chunk does, `offset` bytes before
 /// them: what the first chunk of their box has left of them is taken by their ends.
@@ -101,59 +106,52 @@ struct RingMasks {
 
 __device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, 0x1032); }
 
-/// Makes operands of the rows of a reference that begins at byte `offset` of its box: word p of a row holds
-/// its elements at p, p + 1, p + 16 and p + 17 of the ring, modulo 32. The box may lie at the end of the
-/// operands. Returns the sums over the reference. For one warp.
-__device__ inline ReferenceSums turn_reference(const Word* box, int rows, unsigned offset,
-                                               const RingMasks& masks, Word* operands) {
-  constexpr int words = sparse_period / 4, half = sparse_period / 2;
-  ReferenceSums sums{0, 0};
-  const int lane = thread_of_block();
-  const Word(&exists)[words] = masks.exists[offset];
-  const Word(&folded)[chunk_bytes / 4] = masks.folded[offset];
-  const auto* chunks = reinterpret_cast<const uint4*>(box) + lane * (reference_box / chunk_bytes);
-  auto* turned = reinterpret_cast<uint4*>(operands + lane * turned_words);
-#pragma unroll 1
-  for (int row = lane; row - lane < rows; row += warp_size) {
-    Word ring[words];
-    if (row < rows) {
-      const uint4 first = chunks[0], second = chunks[1], third = chunks[2];
-      const auto fold = [&](Word left, Word right, int i) {
-        return (left & ~folded[i]) | (right & folded[i]);
-      };
-      ring[0] = fold(first.x, third.x, 0), ring[1] = fold(first.y, third.y, 1);
-      ring[2] = fold(first.z, third.z, 2), ring[3] = fold(first.w, third.w, 3);
-      ring[4] = second.x, ring[5] = second.y, ring[6] = second.z, ring[7] = second.w;
+/// A row of a reference, from its box to operands: word p of a row of operands holds its elements at p, p +
+/// 1, p + 16 and p + 17 of the ring, modulo 32.
+struct ReferenceRow {
+  static constexpr int words = sparse_period / 4;
+  Word ring[words];
+
+  /// Of a reference that begins at byte `offset` of its box. exists: false for a row of zeros.
+  __device__ void load(const Word* box, int row, bool exists, unsigned offset, const RingMasks& masks) {
+    const auto* const chunks = reinterpret_cast<const uint4*>(box) + row * (reference_box / chunk_bytes);
+    const uint4 first = chunks[0], second = chunks[1], third = chunks[2];
+    const Word(&folded)[chunk_bytes / 4] = masks.folded[offset];
+    const auto fold = [&](Word left, Word right, int i) { return (left & ~folded[i]) | (right & folded[i]); };
+    ring[0] = fold(first.x, third.x, 0), ring[1] = fold(first.y, third.y, 1);
+    ring[2] = fold(first.z, third.z, 2), ring[3] = fold(first.w, third.w, 3);
+    ring[4] = second.x, ring[5] = second.y, ring[6] = second.z, ring[7] = second.w;
+    const Word all = exists ? ~Word{0} : 0;
 #pragma unroll
-      for (int i = 0; i < words; ++i) {
-        ring[i] &= exists[i];
-        sums.sum = dot(ring[i], 0x01010101u, sums.sum);
-        sums.squares = dot(ring[i], ring[i], sums.squares);
-      }
-    }
-    __syncwarp();
-    if (row < rows) {
-      Word word[half + 1];
-#pragma unroll
-      for (int i = 0; i < words / 2; ++i) {
-        word[4 * i] = __byte_perm(ring[i], ring[i + words / 2], 0x5410);
-        word[4 * i + 1] = __byte_perm(ring[i], ring[i + words / 2], 0x6521);
-        word[4 * i + 2] = __byte_perm(ring[i], ring[i + words / 2], 0x7632);
-      }
-      word[half] = swap_halves(word[0]);
-#pragma unroll
-      for (int p = 0; p < half; p += 4) {
-        word[p + 3] = __byte_perm(word[p + 2], word[p + 4], 0x6341);
-        turned[p / 4] = {word[p], word[p + 1], word[p + 2], word[p + 3]};
-        turned[(half + p) / 4] = {swap_halves(word[p]), swap_halves(word[p + 1]), swap_halves(word[p + 2]),
-                                  swap_halves(word[p + 3])};
-      }
-    }
-    chunks += warp_size * reference_box / chunk_bytes;
-    turned += warp_size * turned_words / 4;
+    for (int i = 0; i < words; ++i) ring[i] &= masks.exists[offset][i] & all;
   }
-  return {__reduce_add_sync(0xffffffffu, sums.sum), __reduce_add_sync(0xffffffffu, sums.squares)};
-}
+  __device__ void add_to(ReferenceSums& sums) const {
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+      sums.sum = dot(ring[i], 0x01010101u, sums.sum);
+      sums.squares = dot(ring[i], ring[i], sums.squares);
+    }
+  }
+  __device__ void store(Word* operands, int row) const {
+    constexpr int half = sparse_period / 2;
+    auto* const turned = reinterpret_cast<uint4*>(operands + row * turned_words);
+    Word word[half + 1];
+#pragma unroll
+    for (int i = 0; i < words / 2; ++i) {
+      word[4 * i] = __byte_perm(ring[i], ring[i + words / 2], 0x5410);
+      word[4 * i + 1] = __byte_perm(ring[i], ring[i + words / 2], 0x6521);
+      word[4 * i + 2] = __byte_perm(ring[i], ring[i + words / 2], 0x7632);
+    }
+    word[half] = swap_halves(word[0]);
+#pragma unroll
+    for (int p = 0; p < half; p += 4) {
+      word[p + 3] = __byte_perm(word[p + 2], word[p + 4], 0x6341);
+      turned[p / 4] = {word[p], word[p + 1], word[p + 2], word[p + 3]};
+      turned[(half + p) / 4] = {swap_halves(word[p]), swap_halves(word[p + 1]), swap_halves(word[p + 2]),
+                                swap_halves(word[p + 3])};
+    }
+  }
+};
 
 /// For a row that is turned by -4 .. 31 (by less than 0 as by 0), which column of each pair its elements are
 /// of: 16 elements a word, by the instruction's definition, and with columns numbered so that a lane's pairs
@@ -220,8 +218,22 @@ class SparseLane {
 template <int lines, bool has_row>
 struct SparseSums {
   static constexpr int held = lines + has_row;
-  Word of[held][4] = {};
+  Word of[held][4];
 };
+
+/// step(i) for the last steps % (2 * most) of take_turns, `most` a power of two: in few branches.
+template <int tiles, int first, int most, typename Step>
+__device__ void take_last_turns(int steps, Step&& step) {
+  if constexpr (most > 0) {
+    if (steps & most) {
+#pragma unroll
+      for (int i = 0; i < most; ++i) step((first + i) % tiles);
+      take_last_turns<tiles, (first + most) % tiles, most / 2>(steps, step);
+    } else {
+      take_last_turns<tiles, first, most / 2>(steps, step);
+    }
+  }
+}
 
 /// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lies another
 /// row.
@@ -247,13 +259,22 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
   load_ahead();
 #pragma unroll
   for (int i = 0; i < held - 1; ++i) pairs[i] = load_pairs();
-  take_turns<held>(rows, [&](int u) {
+  const auto multiply_row = [&](int u, bool is_first) {
     pairs[(u + held - 1) % held] = load_pairs();
     const Word a[4]{ahead[0], swap_halves(ahead[0]), ahead[1], swap_halves(ahead[1])};
     load_ahead();
 #pragma unroll
-    for (int c = 0; c < held; ++c) multiply_sparse(sums.of[c], a, pairs[(u + c) % held], lane.which);
-  });
+    for (int c = 0; c < held; ++c)
+      multiply_sparse(sums.of[c], a, pairs[(u + c) % held], lane.which, is_first);
+  };
+  multiply_row(0, true);
+  const auto step = [&](int u) { multiply_row((u + 1) % held, false); };
+  int left = rows - 1;
+  for (; left >= held; left -= held) {
+#pragma unroll
+    for (int u = 0; u < held; ++u) step(u);
+  }
+  take_last_turns<held, 0, cuda::std::bit_floor(held - 1u)>(left, step);
 }
 
 /// Hands the sums of all lines to the lanes by their columns, in the order of their rows. exchange: 512 bytes
@@ -288,17 +309,20 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
   constexpr int window_step = 4 * paired_words, reference_step = 4 * turned_words;
   unsigned at = reference + thread_of_block() / 4 * reference_step;
   // Element (row, column) of tile i belongs to shift 8 (5 - i) + column - row.
-  Word tiles[6][4] = {};
-  for (int y = 0; y < rows; y += 16) {
+  Word tiles[6][4];
+  const auto multiply_rows = [&](bool are_first) {
     Word a[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) a[i] = load(at + 8 * (i % 2) * reference_step + lane.first[i / 2]);
 #pragma unroll
     for (int i = 0; i < 6; ++i)
-      multiply_sparse(tiles[5 - i], a, load_quad(window + 8 * i * window_step), lane.which);
+      multiply_sparse(tiles[5 - i], a, load_quad(window + 8 * i * window_step), lane.which, are_first);
     at += 16 * reference_step;
     window += 16 * window_step;
-  }
+  };
+  multiply_rows(true);
+#pragma unroll 1
+  for (int y = 16; y < rows; y += 16) multiply_rows(false);
   sum_diagonals(tiles, of_lane, first);
 }
 

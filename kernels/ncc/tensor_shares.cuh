@@ -83,38 +83,6 @@ struct Share {
   __device__ static int bytes(int elements) { return elements * static_cast<int>(sizeof(T)); }
 };
 
-/// A pair of a job: where in the pictures its window begins, with the first shift, and its reference, and at
-/// which of the shifts the reference lies in the window: without such columns, there are no rows either.
-struct PairTask {
-  std::int64_t pair;
-  ShiftStatistics statistics;
-  int2 window, reference;
-  short first_x, last_x, first_y, last_y;
-
-  PairTask() = default;
-  __device__ PairTask(const Frame& frame, const Tasks& tasks, const StatisticsTable& table,
-                      std::int64_t task) {
-    const Place place(tasks, task);
-    pair = table.ordered(place.reference * tasks.windows + place.window);
-    const std::int64_t index = frame.window_of(pair);
-    const MatrixPosition at = frame.search.positions[index];
-    const DevicePicture& picture = frame.search.only;
-    const MatrixPosition of_reference = frame.reference.positions[frame.reference_of(pair)];
-    reference = {of_reference.x, of_reference.y};
-    window = {at.x + frame.dx_min, at.y + frame.dy_min};
-    const auto first = [](int begin, int shifts) { return static_cast<short>(min(max(begin, 0), shifts)); };
-    const auto last = [](int end, int shifts) { return static_cast<short>(max(min(end, shifts) - 1, -1)); };
-    first_x = first(max(at.x, 0) - window.x, frame.nx);
-    first_y = first(max(at.y, 0) - window.y, frame.ny);
-    const int right = min(at.x + frame.search.width, picture.width) - frame.reference.width;
-    const int bottom = min(at.y + frame.search.height, picture.height) - frame.reference.height;
-    last_x = last(right - window.x + 1, frame.nx);
-    last_y = last(bottom - window.y + 1, frame.ny);
-    if (first_x > last_x) last_y = -1;
-    statistics = table.of_shifts(frame, index, 0, 0);
-  }
-};
-
 /// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs.
 template <typename Sum>
 struct TensorOutput {
@@ -287,7 +255,12 @@ __device__ void find_peak_of_share(const Frame& frame, const Share& share, const
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  find_peak<shape.alone>(frame, out.measure, best, tile, stride, out.peaks + share.pair);
+  Peak* const peak = out.peaks + share.pair;
+  if constexpr (shape.alone)
+    find_peak_of_warp<shape.tail>(frame, out.measure, best[0].score, best[shape.tail].score, tile, stride,
+                                  peak);
+  else
+    find_peak(frame, out.measure, best, tile, stride, peak);
 }
 
 }  // namespace dic::kernels

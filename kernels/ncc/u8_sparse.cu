@@ -58,10 +58,11 @@ std::size_t choose_shape(const NccJob& job) {
 }
 
 /// Where things lie in a block's shared memory, in words. The next task's boxes arrive at the end of the
-/// operands, and scores take their beginning, when these have been multiplied.
+/// operands when these have been multiplied; scores take their beginning.
 struct SparseLayout {
   int window_rows = 0;     ///< of the window
   int reference_rows = 0;  ///< of operands: below the reference, zeros that the tail meets
+  int turns = 1;  ///< in which operands are made of boxes: these may take the place of what was loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
 
   SparseLayout(const NccJob& job, const SparseShape& shape) {
@@ -69,18 +70,55 @@ struct SparseLayout {
     const int height = job.reference.height;
     window_rows = height + job.shifts.ny() - 1;
     reference_rows = shape.tail ? round_up(height, 16) : height;
-    const int paired_rows = reference_rows + shape.rows() - 1;
+    reference = (reference_rows + shape.rows() - 1) * paired_words;
+    turns = std::max(round_up(window_rows, window_rows_a_turn) / window_rows_a_turn,
+                     round_up(reference_rows, reference_rows_a_turn) / reference_rows_a_turn);
     const int of_window = round_up(window_rows * window_box / 4, aligned);
-    const int of_reference = round_up(height * reference_box / 4, aligned);
-    const int before_window = std::max(words_before_window_box(window_rows), shape.rows() * tile_stride);
-    reference = paired_rows * paired_words;
-    reference_box_at = round_up(std::max(reference + height * (turned_words - reference_box / 4),
-                                         round_up(before_window, aligned) + of_window),
-                                aligned);
-    window_box_at = reference_box_at - of_window;
-    words = std::max(reference_box_at + of_reference, reference + (reference_rows + 1) * turned_words);
+    window_box_at = shape.rows() * tile_stride;
+    for (int done = 1; done < turns; ++done) {
+      const int rows_stored = std::min(done * reference_rows_a_turn, reference_rows);
+      const int rows_loaded = std::min(done * window_rows_a_turn, window_rows);
+      const int of_reference = rows_loaded < window_rows ? 0 : rows_stored * reference_box / 4;
+      const int loaded = of_reference > 0 ? of_window + of_reference : rows_loaded * window_box / 4;
+      window_box_at = std::max(window_box_at, reference + rows_stored * turned_words - loaded);
+    }
+    window_box_at = round_up(window_box_at, aligned);
+    reference_box_at = window_box_at + of_window;
+    words = std::max(reference_box_at + round_up(height * reference_box / 4, aligned),
+                     reference + (reference_rows + 1) * turned_words);
   }
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
+};
+
+/// A pair of a job, as a block's lanes look it up ahead.
+struct PairTask {
+  int4 boxes;  ///< x and y of the first chunks of the window, with the first shift, and the reference
+  ShiftStatistics statistics;  ///< of the window's shifts
+  Defined of_x, of_y;  ///< at these the reference lies in the window: of y none, where of x there are none
+  int of_window, of_reference;  ///< bytes at which they begin in their chunks
+  std::int64_t pair;
+
+  PairTask() = default;
+  __device__ PairTask(const Frame& frame, const Tasks& tasks, const StatisticsTable& table,
+                      std::int64_t task) {
+    const Place place(tasks, task);
+    pair = table.ordered(place.reference * tasks.windows + place.window);
+    const std::int64_t index = frame.window_of(pair);
+    const MatrixPosition at = frame.search.positions[index];
+    const MatrixPosition reference = frame.reference.positions[frame.reference_of(pair)];
+    const DevicePicture& picture = frame.search.only;
+    const int x = at.x + frame.dx_min, y = at.y + frame.dy_min;
+    boxes = {x & -chunk_bytes, y, reference.x & -chunk_bytes, reference.y};
+    of_window = x & (chunk_bytes - 1), of_reference = reference.x & (chunk_bytes - 1);
+    const auto first = [](int begin, int shifts) { return min(max(begin, 0), shifts); };
+    const auto last = [](int end, int shifts) { return max(min(end, shifts) - 1, -1); };
+    const int right = min(at.x + frame.search.width, picture.width) - frame.reference.width;
+    const int bottom = min(at.y + frame.search.height, picture.height) - frame.reference.height;
+    of_x = {first(max(at.x, 0) - x, frame.nx), last(right - x + 1, frame.nx)};
+    of_y = {first(max(at.y, 0) - y, frame.ny), last(bottom - y + 1, frame.ny)};
+    if (of_x.first > of_x.last) of_y.last = -1;
+    statistics = table.of_shifts(frame, index, 0, 0);
+  }
 };
 
 /// What the copy engine knows of the boxes that it copies.
@@ -108,14 +146,40 @@ struct SparseShifts {
 template <SparseShape shape, typename Value>
 using SparseValues = Value[SparseShifts<shape>::count];
 
-/// The sums of products of a lane's shifts. of_window, of_reference: the bytes at which these begin in their
-/// chunks. exchange: shared memory, which may be the window's.
+/// Makes operands of a task's boxes, which lie in `shared` as the layout says. Returns the sums over the
+/// reference.
+__device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
+                                       unsigned of_reference, const RingMasks& masks) {
+  const Word *const window_box = shared + layout.window_box_at, *const reference_box =
+                                                                    shared + layout.reference_box_at;
+  ReferenceSums sums{0, 0};
+  int upper = thread_of_block(), of_both = upper;
+#pragma unroll 1
+  for (int turn = 0; turn < layout.turns; ++turn) {
+    const int lower = upper + warp_size;
+    WindowRow of_upper, of_lower;
+    ReferenceRow reference;
+    of_upper.load(window_box, min(upper, layout.window_rows - 1));
+    of_lower.load(window_box, min(lower, layout.window_rows - 1));
+    reference.load(reference_box, min(of_both, height - 1), of_both < height, of_reference, masks);
+    reference.add_to(sums);
+    __syncwarp();
+    if (upper < layout.window_rows) of_upper.store(shared, upper);
+    if (lower < layout.window_rows) of_lower.store(shared, lower);
+    if (of_both < layout.reference_rows) reference.store(shared + layout.reference, of_both);
+    upper += window_rows_a_turn, of_both += reference_rows_a_turn;
+  }
+  return {__reduce_add_sync(0xffffffffu, sums.sum), __reduce_add_sync(0xffffffffu, sums.squares)};
+}
+
+/// The sums of products of a pair's shifts: those of a lane's tail in order, others as products leave them.
+/// of_window, of_reference: the bytes at which these begin in their chunks.
 template <SparseShape shape>
 __device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& of_lane,
                                 const WhichColumns& columns, unsigned of_window, unsigned of_reference,
-                                uint4* exchange, SparseValues<shape, Word>& values) {
+                                SparseSums<shape.lines, shape.tail>& sums,
+                                SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
-  SparseSums<shape.lines, shape.tail> sums;
   const unsigned turn = of_window % sparse_block;
   window += 2 * (of_window - turn);  // pairs of columns
   multiply_rows(window + of_lane.in_window(), reference, height, of_lane.turned(columns, turn, of_reference),
@@ -132,39 +196,50 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
                     of_column.turned(columns, turn + columns_per_warp - sparse_block, of_reference),
                     values[in_main + 1], values[in_main + 2]);
   }
-  __syncwarp();
+}
+/// Brings the others in order, too. exchange: shared memory.
+template <SparseShape shape>
+__device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word* exchange,
+                           SparseValues<shape, Word>& values) {
+  constexpr int in_main = SparseShifts<shape>::in_main;
   Word of_column[in_main];
-  give_columns<shape.lines>(sums.of, exchange, of_column);
+  give_columns<shape.lines>(sums.of, reinterpret_cast<uint4*>(exchange), of_column);
 #pragma unroll
   for (int i = 0; i < in_main; ++i) values[i] = of_column[i];
 }
 
-/// Turns a lane's sums into what Reference8::score gives. known: the first rows, of which the compiler knows
-/// that they are defined. any: some statistics.
+/// Turns a lane's sums into what Reference8::score gives; returns what makes scores of it. known: the first
+/// rows, of which the compiler knows that they are defined. any: some statistics.
 template <Measure measure, int known, SparseShape shape>
-__device__ void score_rows(const Reference8<measure>& reference, const PairTask& task,
-                           const WindowStatistics* any, const SparseShifts<shape>& shifts,
-                           const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
+__device__ float score_rows(int elements, const ReferenceSums& sums_of_reference, const PairTask& task,
+                            const WindowStatistics* any, const SparseShifts<shape>& shifts,
+                            const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
   constexpr int in_main = SparseShifts<shape>::in_main, count = SparseShifts<shape>::count;
-  const Defined rows{task.first_y, task.last_y}, of_x{task.first_x, task.last_x};
+  const Defined rows = task.of_y, of_x = task.of_x;
   const auto row_of = [&](int i) { return i <= in_main ? i : i == in_main + 1 ? in_main - shifts.lane : 0; };
   const auto exists = [&](int i) {
     if (i < known) return true;
     const bool is_mine = i < in_main + 2 || shifts.lane == warp_size - 1;
     return rows.holds(row_of(i)) && (i <= in_main || (is_mine && of_x.holds(columns_per_warp)));
   };
-  const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
   const WindowStatistics* const of_lane = task.statistics.column(of_x.nearest(shifts.lane));
-  const WindowStatistics* const of_tail = shape.tail ? task.statistics.column(columns_per_warp) : any;
+  const WindowStatistics* const of_tail =
+      shape.tail ? task.statistics.column(of_x.nearest(columns_per_warp)) : any;
+  const auto address = [&](int i) {
+    const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
+    if (i < known) return of_column + i * statistics_strip;
+    if (known > 0) return of_column + rows.nearest(row_of(i)) * statistics_strip;
+    return exists(i) ? of_column + row_of(i) * statistics_strip : any;
+  };
+  const Reference8<measure> reference(elements, sums_of_reference);
+  const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
   constexpr int at_once = loads_at_once<shape>;
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
     WindowStatistics of_shifts[at_once];
 #pragma unroll
-    for (int i = first; i < first + at_once && i < count; ++i) {
-      const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
-      of_shifts[i - first] = load_statistics(exists(i) ? of_column + row_of(i) * statistics_strip : any);
-    }
+    for (int i = first; i < first + at_once && i < count; ++i)
+      of_shifts[i - first] = load_statistics(address(i));
 #pragma unroll
     for (int i = first; i < first + at_once && i < count; ++i)
       scores[i] = reference.score(sums[i], of_shifts[i - first],
@@ -173,19 +248,19 @@ __device__ void score_rows(const Reference8<measure>& reference, const PairTask&
                                                  : reference.weight);
     __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
+  return reference.scale;
 }
 template <Measure measure, SparseShape shape>
-__device__ void score_pair(const Reference8<measure>& reference, const PairTask& task,
-                           const WindowStatistics* any, const SparseShifts<shape>& shifts,
-                           const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
+__device__ float score_pair(int elements, const ReferenceSums& of_reference, const PairTask& task,
+                            const WindowStatistics* any, const SparseShifts<shape>& shifts,
+                            const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
   constexpr int least = least_rows<shape>(), most = shape.main_rows() - 1;
-  const auto are_defined = [&](int rows) { return task.first_y == 0 && task.last_y >= rows - 1; };
+  const auto are_defined = [&](int rows) { return task.of_y.first == 0 && task.of_y.last >= rows - 1; };
   if (are_defined(most))
-    score_rows<measure, most>(reference, task, any, shifts, sums, scores);
-  else if (least < most && are_defined(least))
-    score_rows<measure, least>(reference, task, any, shifts, sums, scores);
-  else
-    score_rows<measure, 0>(reference, task, any, shifts, sums, scores);
+    return score_rows<measure, most>(elements, of_reference, task, any, shifts, sums, scores);
+  if (least < most && are_defined(least))
+    return score_rows<measure, least>(elements, of_reference, task, any, shifts, sums, scores);
+  return score_rows<measure, 0>(elements, of_reference, task, any, shifts, sums, scores);
 }
 
 /// Finds the peak of a pair's scores. tile: shared memory for them.
@@ -193,18 +268,20 @@ template <SparseShape shape>
 __device__ void find_peak_of_task(const Frame& frame, Measure measure, const SparseShifts<shape>& shifts,
                                   const SparseValues<shape, float>& scores, float scale, float* tile,
                                   Peak* out) {
-  ColumnBest best[shape.tail ? 2 : 1]{{.column = shifts.lane}};
+  constexpr int chains = 4;  // of maxima that do not wait for each other
+  float of_column[chains]{undefined, undefined, undefined, undefined}, of_tail = undefined;
 #pragma unroll
   for (int row = 0; row < shape.main_rows(); ++row) {
     tile[row * tile_stride + shifts.lane] = scores[row];
-    best[0].take(scores[row]);
+    of_column[row % chains] = fmaxf(of_column[row % chains], scores[row]);
   }
-  best[shape.tail].column = shape.tail ? columns_per_warp : shifts.lane;
   shifts.visit_tail([&](int i, int row, int column) {
     tile[row * tile_stride + column] = scores[i];
-    best[i == shape.main_rows() ? 0 : 1].take(scores[i]);
+    float& best = i == shape.main_rows() ? of_column[0] : of_tail;
+    best = fmaxf(best, scores[i]);
   });
-  find_peak<true>(frame, measure, best, tile, tile_stride, out, scale);
+  const float best = fmaxf(fmaxf(of_column[0], of_column[1]), fmaxf(of_column[2], of_column[3]));
+  find_peak_of_warp<shape.tail>(frame, measure, best, of_tail, tile, tile_stride, out, scale);
 }
 
 template <std::size_t choice>
@@ -221,7 +298,6 @@ __global__ void __launch_bounds__(warp_size, 16)
   __shared__ PairTask known[2 * look_ahead];
   __shared__ std::uint64_t copied;  // mbarrier
   __shared__ WhichColumns columns;
-  Word *const window = shared, *const reference = shared + layout.reference;
   const int height = frame.reference.height, count = tasks.of_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
@@ -230,15 +306,15 @@ __global__ void __launch_bounds__(warp_size, 16)
   };
   const auto copy = [&](int task) {
     if (threadIdx.x != 0) return;
-    const PairTask& next = known[task % (2 * look_ahead)];
-    const auto box = [&](const int2& at, const CUtensorMap& map, Word* to) {
-      const int corner[]{at.x & -chunk_bytes, at.y};
+    const int4 boxes_at = known[task % (2 * look_ahead)].boxes;
+    const auto box = [&](int x, int y, const CUtensorMap& map, Word* to) {
+      const int corner[]{x, y};
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map, corner, &copied);
     };
     ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &copied,
                                    layout.window_rows * window_box + height * reference_box);
-    box(next.window, boxes.window, shared + layout.window_box_at);
-    box(next.reference, boxes.reference, shared + layout.reference_box_at);
+    box(boxes_at.x, boxes_at.y, boxes.window, shared + layout.window_box_at);
+    box(boxes_at.z, boxes_at.w, boxes.reference, shared + layout.reference_box_at);
   };
 
   if (threadIdx.x == 0) {
@@ -255,31 +331,24 @@ __global__ void __launch_bounds__(warp_size, 16)
     if (i % look_ahead == look_ahead - 1) look_up(i + 1);
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
-    pair_columns(shared + layout.window_box_at, layout.window_rows, window);
-    const int of_reference = task.reference.x & (chunk_bytes - 1);
-    const ReferenceSums sums_of_reference =
-        turn_reference(shared + layout.reference_box_at, height, of_reference, masks, reference);
-    if constexpr (shape.tail)
-      for (int j = height * turned_words + thread_of_block(); j < layout.reference_rows * turned_words;
-           j += warp_size)
-        reference[j] = 0;
+    const ReferenceSums of_reference = make_operands(shared, layout, height, task.of_reference, masks);
+    ptx::fence_proxy_async(ptx::space_shared);  // the next boxes overwrite operands
     __syncwarp();
+    SparseSums<shape.lines, shape.tail> products;
     SparseValues<shape, Word> sums;
-    multiply_shifts<shape>(shared_address(window), shared_address(reference), height, lane, columns,
-                           task.window.x & (chunk_bytes - 1), of_reference, reinterpret_cast<uint4*>(window),
-                           sums);
-    ptx::fence_proxy_async(ptx::space_shared);  // operands are overwritten by copies
+    multiply_shifts<shape>(shared_address(shared), shared_address(shared + layout.reference), height, lane,
+                           columns, task.of_window, task.of_reference, products, sums);
     __syncwarp();
     if (i + 1 < count) copy(i + 1);
+    order_sums<shape>(products, shared, sums);
     const SparseShifts<shape> shifts;
     SparseValues<shape, float> scores;
     float scale = no_score;
     visit_measure(measure, [&]<Measure known_measure> {
-      const Reference8<known_measure> of_reference(height * frame.reference.width, sums_of_reference);
-      scale = of_reference.scale;
-      score_pair<known_measure>(of_reference, task, statistics.first, shifts, sums, scores);
+      scale = score_pair<known_measure>(height * frame.reference.width, of_reference, task, statistics.first,
+                                        shifts, sums, scores);
     });
-    find_peak_of_task(frame, measure, shifts, scores, scale, reinterpret_cast<float*>(window),
+    find_peak_of_task(frame, measure, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
     __syncwarp();  // what the task used is free now
   }

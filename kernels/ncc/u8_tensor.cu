@@ -401,7 +401,12 @@ __device__ void find_peak(const Frame& frame, const Share& share, const Scoring&
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  find_peak<shape.alone()>(frame, scoring.measure, best, tile, stride, scoring.peaks + share.pair, scale);
+  Peak* const out = scoring.peaks + share.pair;
+  if constexpr (shape.alone())
+    find_peak_of_warp<shape.tail>(frame, scoring.measure, best[0].score, best[shape.tail].score, tile, stride,
+                                  out, scale);
+  else
+    find_peak(frame, scoring.measure, best, tile, stride, out, scale);
 }
 
 /// Leaves the best of the block's scores, which are a part of the pair's.

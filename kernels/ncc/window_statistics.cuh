@@ -29,15 +29,15 @@ __device__ inline WindowStatistics load_statistics(const WindowStatistics* at) {
 constexpr int statistics_strip = warp_size;
 
 /// Those of the shifts of one window.
-struct ShiftStatistics {
-  const WindowStatistics* row;  ///< of the first shift, in the first strip of the matrix
-  int first_column;             ///< that of the first shift
+struct alignas(16) ShiftStatistics {
+  const WindowStatistics* row;  ///< of the first shift, in the strip that has it
+  int first_column;             ///< that of the first shift, in its strip
   int strip_step;               ///< from a strip to the next one
 
   /// Those of a column of shifts, from the first row on: the next row is `statistics_strip` further.
   __device__ const WindowStatistics* column(int x) const {
     const unsigned column = first_column + x;
-    return row + std::uint64_t{column / statistics_strip} * strip_step + column % statistics_strip;
+    return row + (column / statistics_strip * strip_step + column % statistics_strip);
   }
 };
 
@@ -78,7 +78,11 @@ struct StatisticsTable {
       matrix = window.picture;
       y += window.y + frame.dy_min, x += window.x + frame.dx_min;
     }
-    return {first + (std::int64_t{matrix} * matrix_step + y) * statistics_strip, x, strip_step};
+    const int strip = x >> 5;  // windows may begin left of their picture
+    static_assert(statistics_strip == 1 << 5);
+    return {first + (std::int64_t{matrix} * matrix_step + y) * statistics_strip +
+                std::int64_t{strip} * strip_step,
+            x - strip * statistics_strip, strip_step};
   }
 };
 
