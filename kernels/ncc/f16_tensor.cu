@@ -194,7 +194,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   struct Reference {
     int sum_of_origins;  ///< of the window
     float products_scale, sum;
-    float scale;  ///< inverse root of its variation; NaN = no contrast
+    float weight;  ///< inverse root of its variation; NaN = no contrast
 
     __device__ Reference(int n, const ReferenceSums& sums, int origin_of_window)
         : sum_of_origins(n * origin_of_window),
@@ -202,14 +202,14 @@ struct HalfMethod : WithStatistics<HalfMethod> {
           sum(static_cast<int>(sums.of.sum) - n * origin_of(n, sums)) {
       const auto variation =
           static_cast<std::int64_t>(n * sums.of.squares() - std::uint64_t{sums.of.sum} * sums.of.sum);
-      scale = variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
+      weight = variation > 0 ? inverse_root(static_cast<float>(variation)) : no_score;
     }
 
-    /// `scale`: that of the reference, or no_score.
-    __device__ float score(float product, const WindowStatistics& window, float scale) const {
+    /// `weight`: that of the reference, or no_score.
+    __device__ float score(float product, const WindowStatistics& window, float weight) const {
       const auto window_sum = static_cast<float>(static_cast<int>(window.sum()) - sum_of_origins);
       const float covariance = products_scale * product - sum * window_sum;
-      return covariance * (scale * window.inverse_root());
+      return covariance * (weight * window.inverse_root());
     }
   };
 

@@ -9,11 +9,12 @@
 /// theirs, what they copy for them, and how sums that lie in the registers of lanes become scores and peaks.
 ///
 /// A shape says what a warp computes, at compile time:
-///     rows()         of shifts, 32 columns wide, of which a lane has one column
-///     tail           true: one more column, a row of it to a lane
-///     has_corner()   true: one more shift under the tail
-///     tile_stride()  of rows of scores in shared memory: odd, for lanes along y
-///     alone          true: the only warp of its block
+///     rows()           of shifts, 32 columns wide, of which a lane has one column
+///     tail             true: one more column, a row of it to a lane
+///     has_corner()     true: one more shift under the tail
+///     tile_stride()    of rows of scores in shared memory: odd, for lanes along y
+///     loads_at_once()  of statistics in flight: as many as there are registers for
+///     alone            true: the only warp of its block, which waits for no other
 namespace dic::kernels {
 
 /// A task of elements T: the shifts from (y, x) of the rectangle on.
@@ -30,8 +31,7 @@ struct Share {
   Share() = default;
   template <typename Cut>
   __device__ Share(const Frame& frame, const Cut& cut, const Tasks& tasks, const StatisticsTable& table,
-                   std::int64_t task) {
-    const Place place(tasks, task);
+                   const Place& place) {
     pair = table.ordered(place.reference * tasks.windows + place.window);
     x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
     shifts_x = min(cut.columns(), frame.nx - x), shifts_y = min(cut.rows(), frame.ny - y);
@@ -50,9 +50,9 @@ struct Share {
     const auto of_reference = bytes_of(load_matrix<T>(frame.reference, reference_index));
     reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
                  static_cast<int>(of_reference.row_bytes)};
+    if (first_x > last_x) last_y = -1;  // without such columns, there are no rows either
     statistics = table.of_shifts(frame, index, y, x);
   }
-  __device__ bool has_shifts() const { return first_x <= last_x && first_y <= last_y; }
 
   __device__ void stage_window(const Frame& frame, const Divisor& chunks, int stride, Word* shared) const {
     const int rows = frame.reference.height + shifts_y - 1;
@@ -63,8 +63,8 @@ struct Share {
         copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
     } else {
       const auto matrix = bytes_of(load_matrix<T>(frame.search, frame.window_of(pair)));
-      stage_words(matrix, frame.dy_min + y, bytes(frame.dx_min + x), rows, (row_bytes + 3) / 4, stride,
-                  shared);
+      stage_words<words_at_once>(matrix, frame.dy_min + y, bytes(frame.dx_min + x), rows, (row_bytes + 3) / 4,
+                                 stride, shared);
     }
   }
   /// `shared`: where the first row's first chunk goes. Zeros follow a row in its chunks.
@@ -75,11 +75,14 @@ struct Share {
                 shared, reference.byte() + row_bytes);
     } else {
       const auto matrix = bytes_of(load_matrix<T>(frame.reference, frame.reference_of(pair)));
-      stage_words(matrix, 0, 0, h, chunks.divisor * chunk_bytes / 4, stride, shared);
+      stage_words<words_at_once>(matrix, 0, 0, h, chunks.divisor * chunk_bytes / 4, stride, shared);
     }
   }
 
  private:
+  /// Of a column, on their way together: as many as there are registers for.
+  static constexpr int words_at_once = sizeof(T) == 1 ? 4 : 1;
+
   __device__ static int bytes(int elements) { return elements * static_cast<int>(sizeof(T)); }
 };
 
@@ -109,19 +112,20 @@ struct LaneShifts {
   int first_row, lane, column;
   bool owned;  ///< false: another warp has their sums
 
-  __device__ LaneShifts(int first_row_of_warp, int first_column, bool is_owned)
+  __device__ LaneShifts(int first_row_of_warp, int first_column_of_warp, bool is_owned)
       : first_row(first_row_of_warp),
-        lane(static_cast<int>(threadIdx.x) % warp_size),
-        column(first_column + lane),
+        lane(static_cast<int>(threadIdx.x % warp_size)),
+        column(first_column_of_warp + lane),
         owned(is_owned) {}
+  __device__ int first_column() const { return column - lane; }
+  __device__ int tail_column() const { return first_column() + columns_per_warp; }
   /// body(i, row, column) for those of the tail and the corner.
   template <typename Body>
   __device__ void visit_tail(Body&& body) const {
     if constexpr (shape.tail)
-      if (shape.rows() >= warp_size || lane < shape.rows())
-        body(in_tiles, first_row + lane, columns_per_warp);
+      if (shape.rows() >= warp_size || lane < shape.rows()) body(in_tiles, first_row + lane, tail_column());
     if constexpr (shape.has_corner())
-      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, columns_per_warp);
+      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, tail_column());
   }
   /// body(i, row, column) for all of them.
   template <typename Body>
@@ -185,19 +189,19 @@ struct Defined {
   __device__ int nearest(int i) const { return min(max(i, first), last); }
 };
 
-/// Turns a lane's sums into scores: reference.score(sum, statistics, scale), with reference.scale or
+/// Turns a lane's sums into scores: reference.score(sum, statistics, weight), with reference.weight or
 /// no_score. whole: all shifts are defined but for some of the last rows_per_tile rows.
 template <bool whole, auto shape, typename Reference, typename Share, typename Sum>
 __device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
                              const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
   const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const float scale = of_x.holds(shifts.column) ? reference.scale : no_score;
+  const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
   const WindowStatistics* const of_column =
       share.statistics.column(of_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
   const auto exists = [&](int i) {
     return (whole && i < shape.rows() - rows_per_tile) || rows.holds(shifts.first_row + i);
   };
-  constexpr int at_once = shape.alone ? shape.rows() : 16;  // loads in flight: as many as have registers
+  constexpr int at_once = shape.loads_at_once();
 #pragma unroll
   for (int first = 0; first < shape.rows(); first += at_once) {
     WindowStatistics of_rows[at_once];
@@ -206,7 +210,7 @@ __device__ void score_shifts(const Reference& reference, const Share& share, con
       of_rows[i - first] = exists(i) ? load_statistics(of_column + i * statistics_strip) : WindowStatistics{};
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
-      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], scale) : no_score;
+      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
     __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
@@ -214,7 +218,7 @@ __device__ void score_shifts(const Reference& reference, const Share& share, con
     if (rows.holds(row) && of_x.holds(column))
       scores[i] =
           reference.score(sums[i], load_statistics(share.statistics.column(column) + row * statistics_strip),
-                          reference.scale);
+                          reference.weight);
   });
 }
 template <auto shape, typename Reference, typename Share, typename Sum>
@@ -222,9 +226,7 @@ __device__ void score_shifts(const Reference& reference, const Share& share, con
                              const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
   const bool whole =
       share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
-  if (!share.has_shifts())
-    shifts.visit([&](int i, int, int) { scores[i] = no_score; });
-  else if (whole)
+  if (whole)
     score_shifts<true, shape>(reference, share, shifts, sums, scores);
   else
     score_shifts<false, shape>(reference, share, shifts, sums, scores);
@@ -241,15 +243,27 @@ __device__ void store_surface(const Frame& frame, const Share& share, const Shif
   });
 }
 
-/// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them.
+/// Writes a lane's scores to the surfaces of the job, times `scale`.
+template <auto shape, typename Share, typename Output>
+__device__ void store_scores(const Frame& frame, const Share& share, const Output& out,
+                             const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
+                             float scale = 1) {
+  store_surface(frame, share, shifts, out.scores, [&](int i) {
+    const float score = fmaxf(clamped(scores[i] * scale, out.measure), undefined);
+    return out.kind == ScoreKind::value ? value_of(score, out.measure) : score;
+  });
+}
+
+/// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them. scale: of
+/// the scores.
 template <auto shape, typename Share, typename Output>
 __device__ void find_peak_of_share(const Frame& frame, const Share& share, const Output& out,
                                    const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
-                                   float* tile) {
+                                   float* tile, float scale = 1) {
   constexpr int stride = shape.tile_stride();
   ColumnBest best[1 + shape.tail];
   best[0].column = shifts.column;
-  best[shape.tail].column = shape.tail ? columns_per_warp : shifts.column;
+  best[shape.tail].column = shape.tail ? shifts.tail_column() : shifts.column;
   if (shifts.owned)
     shifts.visit([&](int i, int row, int column) {
       tile[row * stride + column] = scores[i];
@@ -258,9 +272,9 @@ __device__ void find_peak_of_share(const Frame& frame, const Share& share, const
   Peak* const peak = out.peaks + share.pair;
   if constexpr (shape.alone)
     find_peak_of_warp<shape.tail>(frame, out.measure, best[0].score, best[shape.tail].score, tile, stride,
-                                  peak);
+                                  peak, scale);
   else
-    find_peak(frame, out.measure, best, tile, stride, peak);
+    find_peak(frame, out.measure, best, tile, stride, peak, scale);
 }
 
 }  // namespace dic::kernels

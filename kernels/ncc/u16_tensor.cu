@@ -115,22 +115,22 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   struct Reference {
     std::uint64_t n;
     ReferenceSums sums;
-    float scale;  ///< inverse root of its variation; no_score without contrast, 1 for ssd
+    float weight;  ///< inverse root of its variation; no_score without contrast, 1 for ssd
 
     __device__ Reference(int elements, const ReferenceSums& of_elements, int)
         : n(elements), sums(of_elements) {
       const float variation = measure == Measure::zncc ? centred(sums.squares(), sums.sum, sums.sum)
                                                        : static_cast<float>(sums.squares());
-      scale = measure == Measure::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
+      weight = measure == Measure::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
     }
 
-    /// `scale`: that of the reference, or no_score.
-    __device__ float score(std::uint64_t product, const WindowStatistics& window, float scale) const {
+    /// `weight`: that of the reference, or no_score.
+    __device__ float score(std::uint64_t product, const WindowStatistics& window, float weight) const {
       if constexpr (measure == Measure::zncc)
-        return centred(product, sums.sum, window.sum()) * (scale * window.inverse_root());
+        return centred(product, sums.sum, window.sum()) * (weight * window.inverse_root());
       if constexpr (measure == Measure::ncc)
-        return static_cast<float>(product) * (scale * window.inverse_root());
-      return -scale * static_cast<float>(sums.squares() + window.squares() - 2 * product);
+        return static_cast<float>(product) * (weight * window.inverse_root());
+      return -weight * static_cast<float>(sums.squares() + window.squares() - 2 * product);
     }
 
    private:

@@ -45,6 +45,7 @@ struct WarpShape16 {
   __host__ __device__ constexpr int tile_stride() const {
     return (tail || (stride > 0 && stride < 48) ? 1 : 2) * columns_per_warp + 1;
   }
+  __host__ __device__ constexpr int loads_at_once() const { return alone ? rows() : 16; }
 };
 
 /// What a launch writes.
@@ -298,9 +299,9 @@ struct WarpPlace {
     const int warp = thread_of_block() / warp_size;
     place = cut.parts == 1 ? warp : warp / cut.parts;
     part = warp - place * cut.parts;
-    const int y = cut.warps_x == 1 ? place : place / 2;
+    const int warps_x = shape.tail ? 1 : cut.warps_x, y = warps_x == 1 ? place : place / 2;
     first_row = y * shape.rows();
-    first_column = (place - y * cut.warps_x) * columns_per_warp;
+    first_column = (place - y * warps_x) * columns_per_warp;
   }
 };
 
@@ -479,10 +480,7 @@ __device__ void finish_scores(const Task16<Method>& task, const LaneShifts<shape
   if constexpr (result == Result16::peaks)
     find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
-    store_surface(task.frame, task.share, shifts, out.scores, [&](int i) {
-      const float score = fmaxf(clamped(scores[i], out.measure), undefined);
-      return out.kind == ScoreKind::value ? value_of(score, out.measure) : score;
-    });
+    store_scores<shape>(task.frame, task.share, out, shifts, scores);
 }
 
 template <typename Method, std::size_t choice, Result16 result>
@@ -506,7 +504,8 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   const int count = tasks.of_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
-      upcoming[i] = ShareOf<Method>(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+      upcoming[i] =
+          ShareOf<Method>(frame, cut, tasks, statistics, Place(tasks, tasks.task_of_block(task + i)));
   };
   const auto needs_window = [](int task, const ShareOf<Method>& share) {
     return !Method::keeps_window || task == 0 || !share.continues_window;
