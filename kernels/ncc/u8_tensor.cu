@@ -3,8 +3,8 @@
 #include <new>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/find_peak.cuh"
 #include "ncc/part_peaks.cuh"
+#include "ncc/tensor_shares.cuh"
 #include "ncc/u8_products.cuh"
 #include "ncc/u8_scores.cuh"
 #include "ncc/u8_sparse.hpp"
@@ -35,22 +35,23 @@ constexpr int small_stride = 20, large_stride = 44;
 struct WarpShape {
   int tiles = 0;
   bool tail = false;
-  int stride = 0;   ///< of the window's rows in shared memory, in words; 0: any
-  int k_parts = 1;  ///< warps that share the k of their products
+  int stride = 0;                       ///< of the window's rows in shared memory, in words; 0: any
+  int k_parts = 1;                      ///< warps that share the k of their products
+  bool alone = stride == small_stride;  ///< the only warp of its block, which waits for no other
 
   bool operator==(const WarpShape&) const = default;
-  /// True for the only warp of its block, which waits for no other.
-  __host__ __device__ constexpr bool alone() const { return stride == small_stride; }
-  __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
+  __host__ __device__ constexpr int tile_rows() const { return tiles * rows_per_tile; }
   /// Of these, those that are the warp's own: with a tail, those that the tail has too.
-  __host__ __device__ constexpr int shifts_y() const { return tail ? warp_size + 1 : rows(); }
-  /// The same for the reference.
+  __host__ __device__ constexpr int rows() const { return tail ? warp_size + 1 : tile_rows(); }
+  __host__ __device__ constexpr bool has_corner() const { return tail; }
+  /// Of the reference's rows.
   __host__ __device__ constexpr int reference_stride() const { return stride == large_stride ? 28 : stride; }
   __host__ __device__ constexpr int columns() const { return columns_per_warp + tail; }
   /// Of rows of scores in shared memory: odd, for lanes along y.
   __host__ __device__ constexpr int tile_stride() const {
-    return stride == small_stride ? columns_per_warp + 1 : 2 * columns() + 1;
+    return alone ? columns_per_warp + 1 : 2 * columns() + 1;
   }
+  __host__ __device__ constexpr int loads_at_once() const { return tail ? 16 : 24; }
 };
 /// Those that are compiled; the known strides come first.
 constexpr WarpShape warp_shapes[]{WarpShape{8, false, small_stride},
@@ -93,7 +94,7 @@ struct Cut {
   int window_words = 0;                     ///< later with the scores of a pair, and with what warps exchange
 
   __host__ __device__ int columns() const { return warps_x * warp.columns(); }
-  __host__ __device__ int rows() const { return warps_y * warp.shifts_y(); }
+  __host__ __device__ int rows() const { return warps_y * warp.rows(); }
   /// Rows -1 .. k.rows - 1, in whole steps of one word. A step ahead loads more, of the window, without using
   /// it.
   __host__ __device__ int reference_rows() const { return round_up(k.rows, 8) + 1; }
@@ -113,12 +114,12 @@ int spread(int words) {
 /// The shape takes a known stride where one fits and is compiled. Where a warp would be alone with a tail and
 /// a large window, two share it.
 WarpShape with_stride(const Cut& cut, int reference_stride) {
-  WarpShape shape = cut.warp;
+  const bool one_warp = cut.warps_x * cut.warps_y == 1;
   for (const int stride : {small_stride, large_stride}) {
-    shape.stride = stride;
-    shape.k_parts = shape.tail && stride == large_stride && cut.warps_x * cut.warps_y == 1 ? 2 : 1;
+    const bool in_two = cut.warp.tail && stride == large_stride && one_warp;
+    const WarpShape shape{cut.warp.tiles, cut.warp.tail, stride, in_two ? 2 : 1};
     if (cut.k.window_stride == stride && reference_stride <= shape.reference_stride() &&
-        cut.columns() <= shape.tile_stride() && (!shape.alone() || cut.warps_x * cut.warps_y == 1) &&
+        cut.columns() <= shape.tile_stride() && (one_warp || !shape.alone) &&
         std::ranges::find(warp_shapes, shape) != std::end(warp_shapes))
       return shape;
   }
@@ -139,7 +140,7 @@ Cut make_cut(const NccJob& job, Result output, WarpShape warp, int warps_x, int 
   const int reference_stride = round_up(reference_pad / 4 + 4 + cut.k.words, 4);
   cut.warp = with_stride(cut, reference_stride);
   cut.k.reference_stride = cut.warp.stride > 0 ? cut.warp.reference_stride() : reference_stride;
-  const int rows = warps_y * cut.warp.rows();
+  const int rows = warps_y * cut.warp.tile_rows();
   // A step of one word ahead loads 8 rows more.
   cut.window_words = (round_up(cut.k.rows, 8) + rows + 6) * cut.k.window_stride;
   if (output == Result::peaks) cut.window_words = std::max(cut.window_words, rows * cut.warp.tile_stride());
@@ -194,128 +195,21 @@ Cut choose_cut(const NccJob& job, Result output) {
   return make_cut(job, output, {std::min(warp.tiles, 8), false}, 1, 1);
 }
 
-/// A task: the shifts from (y, x) of the rectangle on.
-struct Share {
-  std::int64_t pair;
-  ShiftStatistics statistics;
-  ChunkRows window, reference;
-  std::int64_t part;  ///< number among those of all pairs
-  int x, y;
-  short shifts_x, shifts_y;
-  short first_x, last_x, first_y, last_y;  ///< of these, those at which the reference lies in the window
-  bool continues_window;                   ///< the task before has the same
+/// A task, with its number among the parts of all pairs.
+struct PartShare : Share<u8> {
+  std::int64_t part;
 
-  Share() = default;
-  __device__ Share(const Frame& frame, const Cut& cut, const PartTasks& tasks, const StatisticsTable& table,
-                   std::int64_t task) {
-    const Place place = tasks.place(task);
-    pair = table.ordered(place.reference * tasks.windows + place.window);
-    part = pair * tasks.parts() + place.part_y * tasks.parts_x + place.part_x;
-    x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
-    shifts_x = min(cut.columns(), frame.nx - x), shifts_y = min(cut.rows(), frame.ny - y);
-    continues_window = place.reference > 0;
-
-    const int h = frame.reference.height, w = frame.reference.width;
-    const std::int64_t index = frame.window_of(pair), reference_index = frame.reference_of(pair);
-    const auto matrix = load_matrix<u8>(frame.search, index);
-    const int from_y = frame.dy_min + y, from_x = frame.dx_min + x;
-    first_x = max(matrix.x0 - from_x, 0), last_x = min(matrix.x1 - w - from_x, shifts_x - 1);
-    first_y = max(matrix.y0 - from_y, 0), last_y = min(matrix.y1 - h - from_y, shifts_y - 1);
-    const bool whole = first_x == 0 && first_y == 0 && last_x == shifts_x - 1 && last_y == shifts_y - 1;
-    window = {whole && has_whole_chunks(frame.search, index) ? matrix.row(from_y) + from_x : nullptr,
-              static_cast<int>(matrix.row_bytes)};
-    const auto of_reference = load_matrix<u8>(frame.reference, reference_index);
-    reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
-                 static_cast<int>(of_reference.row_bytes)};
-    if (first_x > last_x || first_y > last_y) first_y = 0, last_y = -1;
-    if (table.first && first_y <= last_y) statistics = table.of_shifts(frame, index, y, x);
-  }
-
-  __device__ void stage_window(const Frame& frame, const ChunkCells& cells, int stride, Word* shared) const {
-    const int rows = frame.reference.height + shifts_y - 1, columns = frame.reference.width + shifts_x - 1;
-    if (window.first) {
-      if (cells.column * chunk_bytes < window.byte() + columns)
-        copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
-    } else {
-      const auto matrix = load_matrix<u8>(frame.search, frame.window_of(pair));
-      stage_words<4>(matrix, frame.dy_min + y, frame.dx_min + x, rows, (columns + 3) / 4, stride, shared);
-    }
-  }
-  /// Between zeros that are there.
-  __device__ void stage_reference(const Frame& frame, const ChunkCells& cells, int stride,
-                                  Word* shared) const {
-    const int h = frame.reference.height, w = frame.reference.width;
-    if (reference.first) {
-      copy_rows(reference.first - reference.byte(), reference.row_bytes, h, cells, stride,
-                shared + stride + reference_pad / static_cast<int>(sizeof(Word)), reference.byte() + w);
-    } else {
-      const auto matrix = load_matrix<u8>(frame.reference, frame.reference_of(pair));
-      stage_words<4>(matrix, 0, -reference_pad, h, stride, stride, shared + stride);
-    }
-  }
+  PartShare() = default;
+  __device__ PartShare(const Frame& frame, const Cut& cut, const PartTasks& tasks,
+                       const StatisticsTable& table, const Place& place)
+      : Share(frame, cut, tasks, table, place),
+        part(pair * tasks.parts() + place.part_y * tasks.parts_x + place.part_x) {}
 };
 
-/// What a launch writes: sums, or the scores of all shifts, or the peaks of all pairs, or what its parts tell
-/// of them.
-struct Scoring {
-  Word* sums = nullptr;
-  Measure measure = Measure::zncc;
-  ScoreKind kind = ScoreKind::score;
-  float* scores = nullptr;
-  Peak* peaks = nullptr;
+/// What a launch writes, or what its parts tell of the peaks.
+struct Scoring : TensorOutput<Word> {
   PartPeaks parts = {};
 };
-
-/// Without what rounding takes zncc and ncc beyond their range; keeps NaN.
-__device__ inline float clamped(float value, Measure measure) {
-  if (measure == Measure::ssd) return value;
-  asm("max.NaN.f32 %0, %0, 0fBF800000;\n\tmin.NaN.f32 %0, %0, 0f3F800000;" : "+f"(value));
-  return value;
-}
-
-/// What a lane holds of the shifts of a block: a column of a warp's rows; with a tail, one shift of the
-/// tail's column, and the last lane the corner.
-template <WarpShape shape>
-struct LaneShifts {
-  static constexpr int in_tiles = shape.shifts_y();
-  static constexpr int count = in_tiles + (shape.tail ? 2 : 0);
-  int first_row, lane, column;
-  bool owned;  ///< false: another warp has their sums
-
-  __device__ LaneShifts(int first_row_of_warp, int first_column, bool is_owned)
-      : first_row(first_row_of_warp),
-        lane(static_cast<int>(threadIdx.x % warp_size)),
-        column(first_column + lane),
-        owned(is_owned) {}
-  /// body(i, row, column) for those of the tail and the corner.
-  template <typename Body>
-  __device__ void visit_tail(Body&& body) const {
-    const int tail_column = column - lane + columns_per_warp;
-    if constexpr (shape.tail) body(in_tiles, first_row + lane, tail_column);
-    if constexpr (shape.tail)
-      if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, tail_column);
-  }
-  /// body(i, row, column) for all of them.
-  template <typename Body>
-  __device__ void visit(Body&& body) const {
-#pragma unroll
-    for (int i = 0; i < in_tiles; ++i) body(i, first_row + i, column);
-    visit_tail(body);
-  }
-};
-/// A value for each of them.
-template <WarpShape shape, typename Value>
-using LaneValues = Value[LaneShifts<shape>::count];
-
-/// Hands the sums of the tail to the lanes by their rows.
-__device__ inline Word tail_of_lane(const Word (&sums)[4]) {
-  const int lane = threadIdx.x % warp_size, holder = lane % 16 / 2 * 4;
-  Word of_rows[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) of_rows[i] = __shfl_sync(0xffffffffu, sums[i], holder);
-  const Word even = lane < 16 ? of_rows[0] : of_rows[2], odd = lane < 16 ? of_rows[1] : of_rows[3];
-  return lane % 2 == 0 ? even : odd;
-}
 
 /// A block's shared memory.
 struct Memory {
@@ -325,93 +219,9 @@ struct Memory {
       : reference(reinterpret_cast<Word*>(shared)), window(reference + cut.reference_words()) {}
 };
 
-/// Rows or columns of shifts at which the reference lies in the window.
-struct Defined {
-  int first, last;
-
-  __device__ bool holds(int i) const { return i >= first && i <= last; }
-  __device__ int nearest(int i) const { return min(max(i, first), last); }
-};
-
-/// Turns a lane's sums into scores. whole: all rows are defined but for some of the last rows_per_tile.
-template <Measure measure, bool whole, WarpShape shape>
-__device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, const LaneValues<shape, Word>& sums,
-                             LaneValues<shape, float>& scores) {
-  const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const auto exists = [&](int i) {
-    return (whole && i < shifts.in_tiles - rows_per_tile) || rows.holds(shifts.first_row + i);
-  };
-  const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
-  const WindowStatistics* const of_column =
-      share.statistics.column(of_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
-  constexpr int most_at_once = shape.tail ? 16 : 24;  // loads in flight: as many as there are registers for
-  constexpr int at_once = shifts.in_tiles < most_at_once ? shifts.in_tiles : most_at_once;
-#pragma unroll
-  for (int first = 0; first < shifts.in_tiles; first += at_once) {
-    WindowStatistics of_rows[at_once];
-#pragma unroll
-    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
-      of_rows[i - first] = exists(i) ? load_statistics(of_column + i * statistics_strip) : WindowStatistics{};
-#pragma unroll
-    for (int i = first; i < first + at_once && i < shifts.in_tiles; ++i)
-      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
-    __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
-  }
-  shifts.visit_tail([&](int i, int row, int column) {
-    scores[i] = no_score;
-    if (rows.holds(row) && of_x.holds(column))
-      scores[i] =
-          reference.score(sums[i], load_statistics(share.statistics.column(column) + row * statistics_strip),
-                          reference.weight);
-  });
-}
-template <Measure measure, WarpShape shape>
-__device__ void score_shifts(const Reference8<measure>& reference, const Share& share,
-                             const LaneShifts<shape>& shifts, const LaneValues<shape, Word>& sums,
-                             LaneValues<shape, float>& scores) {
-  if (share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shifts.in_tiles - rows_per_tile)
-    score_shifts<measure, true, shape>(reference, share, shifts, sums, scores);
-  else
-    score_shifts<measure, false, shape>(reference, share, shifts, sums, scores);
-}
-
-/// Writes a lane's values to the surfaces of the job.
-template <typename Shifts, typename Value>
-__device__ void store_surface(const Frame& frame, const Share& share, const Shifts& shifts, Value* surfaces,
-                              const auto& value_of_shift) {
-  Value* const out = surfaces + (share.pair * frame.ny + share.y) * frame.nx + share.x;
-  shifts.visit([&](int i, int row, int column) {
-    if (column < share.shifts_x && row < share.shifts_y)
-      out[std::int64_t{row} * frame.nx + column] = value_of_shift(i);
-  });
-}
-
-/// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them.
-template <WarpShape shape>
-__device__ void find_peak(const Frame& frame, const Share& share, const Scoring& scoring,
-                          const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
-                          float scale, float* tile) {
-  constexpr int stride = shape.tile_stride();
-  ColumnBest best[1 + shape.tail];
-  best[0].column = shifts.column;
-  best[shape.tail].column = shape.tail ? shifts.column - shifts.lane + columns_per_warp : shifts.column;
-  if (shifts.owned)
-    shifts.visit([&](int i, int row, int column) {
-      tile[row * stride + column] = scores[i];
-      best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
-    });
-  Peak* const out = scoring.peaks + share.pair;
-  if constexpr (shape.alone())
-    find_peak_of_warp<shape.tail>(frame, scoring.measure, best[0].score, best[shape.tail].score, tile, stride,
-                                  out, scale);
-  else
-    find_peak(frame, scoring.measure, best, tile, stride, out, scale);
-}
-
 /// Leaves the best of the block's scores, which are a part of the pair's.
 template <WarpShape shape>
-__device__ void find_best(const Frame& frame, const Share& share, Best* bests,
+__device__ void find_best(const Frame& frame, const PartShare& share, Best* bests,
                           const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
                           float scale) {
   Best best = Best::none();
@@ -431,7 +241,7 @@ __device__ void find_best(const Frame& frame, const Share& share, Best* bests,
 
 /// Adds what a part near the pair's peak has around it, and of the second one.
 template <WarpShape shape>
-__device__ void look_around(const Frame& frame, const Share& share, PairPeak& peak,
+__device__ void look_around(const Frame& frame, const PartShare& share, PairPeak& peak,
                             const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
                             float scale) {
   if (!shifts.owned) return;
@@ -449,11 +259,10 @@ __device__ void look_around(const Frame& frame, const Share& share, PairPeak& pe
 
 /// The sum of products at the shift under the tail; warps that share it do some rows each.
 template <WarpShape shape>
-__device__ Word multiply_corner(const Frame& frame, const Cut& cut, const Share& share, const Memory& memory,
-                                const LaneShifts<shape>& shifts) {
+__device__ Word multiply_corner(const Frame& frame, const Cut& cut, const PartShare& share,
+                                const Memory& memory, const LaneShifts<shape>& shifts) {
   Word sum = 0;
-  const int corner_row = shifts.first_row + warp_size,
-            column = shifts.column - shifts.lane + columns_per_warp;
+  const int corner_row = shifts.first_row + warp_size, column = shifts.tail_column();
   const int first = shape.k_parts == 1 ? shifts.lane : threadIdx.x;
   for (int row = first; row < frame.reference.height; row += shape.k_parts * warp_size) {
     ByteStream window(memory.window + (corner_row + row) * cut.k.window_stride, share.window.byte() + column);
@@ -474,7 +283,7 @@ struct LaneWords {
   int first_column;            ///< of the warp
 
   __device__ LaneWords(const Cut& cut, const Memory& memory, const LaneShifts<shape>& shifts)
-      : first_column(shifts.column - shifts.lane) {
+      : first_column(shifts.first_column()) {
     const auto [group, word, parity] = FragmentLane(shifts.lane);
     const int first_word = word + (has_first_part() ? 0 : words_of_first_part(cut.k));
     window = kept(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride +
@@ -484,14 +293,14 @@ struct LaneWords {
   }
   /// Of the warp's part: as many words as the reference of `width` touches, moved by up to 3 bytes and by
   /// what the window does not begin with a word.
-  __device__ ProductLayout layout(ProductLayout k, const Share& share, int width) const {
+  __device__ ProductLayout layout(ProductLayout k, const PartShare& share, int width) const {
     const int words = words_of_first_part(k);
     const int all = (width + 6 + (share.window.byte() + first_column) % 4) / 4;
     k.words = shape.k_parts == 1 ? all : has_first_part() ? words : all - words;
     if (!takes_odd_words) k.words = round_up(k.words, 2);
     return k;
   }
-  __device__ LaneAddresses start(const Share& share, int window_stride) const {
+  __device__ LaneAddresses start(const PartShare& share, int window_stride) const {
     const int group = static_cast<int>(kept(threadIdx.x) % warp_size) / 4, byte_shift = group / 2;
     const int of_window = share.window.byte() + first_column;
     const int of_reference = reference_pad + share.reference.byte() - byte_shift - of_window % 4;
@@ -509,9 +318,9 @@ struct LaneWords {
 
 /// The sums of products of a lane's shifts.
 template <WarpShape shape>
-__device__ void multiply_shifts(const Frame& frame, const Cut& cut, const Share& share, const Memory& memory,
-                                const LaneShifts<shape>& shifts, const LaneWords<shape>& words,
-                                LaneValues<shape, Word>& sums) {
+__device__ void multiply_shifts(const Frame& frame, const Cut& cut, const PartShare& share,
+                                const Memory& memory, const LaneShifts<shape>& shifts,
+                                const LaneWords<shape>& words, LaneValues<shape, Word>& sums) {
   Word of_tiles[shape.tiles + shape.tail][4] = {};
   multiply_window<shape.tiles, shape.tail, LaneWords<shape>::takes_odd_words, shape.stride,
                   shape.reference_stride()>(words.layout(cut.k, share, frame.reference.width),
@@ -519,7 +328,7 @@ __device__ void multiply_shifts(const Frame& frame, const Cut& cut, const Share&
 #pragma unroll
   for (int i = 0; i < shifts.in_tiles; ++i) sums[i] = of_tiles[i / 4][i % 4];
   if constexpr (shape.tail) sums[shifts.in_tiles] = tail_of_lane(of_tiles[shape.tiles]);
-  if constexpr (shape.tail)
+  if constexpr (shape.has_corner())
     sums[shifts.in_tiles + 1] = multiply_corner<shape>(frame, cut, share, memory, shifts);
 }
 
@@ -539,7 +348,7 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
 
 /// Turns the sums of a share into what the launch writes. again: near a peak that is known.
 template <WarpShape shape, Result output>
-__device__ void finish(const Frame& frame, const Share& share, const LaneShifts<shape>& shifts,
+__device__ void finish(const Frame& frame, const PartShare& share, const LaneShifts<shape>& shifts,
                        const ReferenceSums* of_warps, const LaneValues<shape, Word>& sums,
                        const Scoring& scoring, bool again, Word* tile) {
   if constexpr (output == Result::sums) {
@@ -551,12 +360,12 @@ __device__ void finish(const Frame& frame, const Share& share, const LaneShifts<
   if (shifts.owned)
     visit_measure(scoring.measure, [&]<Measure measure> {
       const Reference8<measure> reference(frame.reference.height * frame.reference.width,
-                                          sum_of_warps<shape.alone()>(of_warps));
+                                          sum_of_warps<shape.alone>(of_warps));
       scale = reference.scale;
-      score_shifts<measure, shape>(reference, share, shifts, sums, scores);
+      score_shifts<shape>(reference, share, shifts, sums, scores);
     });
   if constexpr (output == Result::peaks)
-    find_peak<shape>(frame, share, scoring, shifts, scores, scale, reinterpret_cast<float*>(tile));
+    find_peak_of_share<shape>(frame, share, scoring, shifts, scores, reinterpret_cast<float*>(tile), scale);
   if constexpr (output == Result::parts) {
     if (again)
       look_around<shape>(frame, share, scoring.parts.pairs[share.pair], shifts, scores, scale);
@@ -564,10 +373,7 @@ __device__ void finish(const Frame& frame, const Share& share, const LaneShifts<
       find_best<shape>(frame, share, scoring.parts.bests, shifts, scores, scale);
   }
   if (output == Result::scores && shifts.owned)
-    store_surface(frame, share, shifts, scoring.scores, [&](int i) {
-      const float score = fmaxf(clamped(scores[i] * scale, scoring.measure), undefined);
-      return scoring.kind == ScoreKind::value ? value_of(score, scoring.measure) : score;
-    });
+    store_scores<shape>(frame, share, scoring, shifts, scores, scale);
 }
 
 template <std::size_t choice, Result output>
@@ -579,55 +385,55 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
   constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
   extern __shared__ uint4 shared[];
   constexpr bool keeps_window = output != Result::peaks && shape.k_parts == 1;
-  __shared__ Share shares[2 * look_ahead];
+  __shared__ PartShare shares[2 * look_ahead];
   __shared__ ReferenceSums of_warps[most_warps];
   const Memory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride() : cut.k.reference_stride;
-  const int warp = shape.alone() ? 0 : threadIdx.x / warp_size;
+  Word* const first_of_reference =  // that is copied: zeros lie before and after a row
+      memory.reference + reference_stride + reference_pad / sizeof(Word);
+  const int warp = shape.alone ? 0 : threadIdx.x / warp_size;
   // The warp's place; of those that share k, the first has all shifts.
   const int warp_y = shape.k_parts > 1 ? 0 : cut.warps_x == 1 ? warp : warp / 2;
   const int warp_x = shape.k_parts > 1 ? 0 : warp - warp_y * cut.warps_x;
-  const LaneShifts<shape> shifts(warp_y * shape.shifts_y(), warp_x * shape.columns(),
+  const LaneShifts<shape> shifts(warp_y * shape.rows(), warp_x * shape.columns(),
                                  shape.k_parts == 1 || warp == 0);
   const LaneWords<shape> words(cut, memory, shifts);
-  const ChunkCells of_window(cut.window_chunks), of_reference(cut.reference_chunks);
   const int count = tasks.of_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
       new (shares + (task + i) % (2 * look_ahead))
-          Share(frame, cut, tasks, statistics, tasks.task_of_block(task + i));
+          PartShare(frame, cut, tasks, statistics, tasks.place(tasks.task_of_block(task + i)));
   };
   const auto stage = [&](int task) {
-    const Share& share = shares[task % (2 * look_ahead)];
+    const PartShare& share = shares[task % (2 * look_ahead)];
     if (!keeps_window || task == 0 || !share.continues_window)
-      share.stage_window(frame, of_window, window_stride, memory.window);
-    share.stage_reference(frame, of_reference, reference_stride, memory.reference);
+      share.stage_window(frame, cut.window_chunks, window_stride, memory.window);
+    share.stage_reference(frame, cut.reference_chunks, reference_stride, first_of_reference);
   };
 
   clear_reference(cut.reference_rows() - 1, reference_stride, memory.reference);
   look_up(0);
-  wait_for_block<shape.alone()>();
+  wait_for_block<shape.alone>();
   if (count > 0) stage(0);
   for (int task = 0; task < count; ++task) {
-    const Share& share = shares[task % (2 * look_ahead)];
+    const PartShare& share = shares[task % (2 * look_ahead)];
     wait_for_copies();
-    wait_for_block<shape.alone()>();
+    wait_for_block<shape.alone>();
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
-    sum_reference<output != Result::sums>(memory.reference + reference_stride + reference_pad / sizeof(Word),
-                                          reference_stride, frame.reference.height, share.reference.byte(),
-                                          cut.reference_chunks.divisor, of_warps);
-    wait_for_block<shape.alone()>();
+    sum_reference<output != Result::sums>(first_of_reference, reference_stride, frame.reference.height,
+                                          share.reference.byte(), cut.reference_chunks.divisor, of_warps);
+    wait_for_block<shape.alone>();
     LaneValues<shape, Word> sums;
     multiply_shifts<shape>(frame, cut, share, memory, shifts, words, sums);
     if constexpr (shape.k_parts == 2) add_parts<shape>(memory.window, sums);
-    wait_for_block<shape.alone()>();
+    wait_for_block<shape.alone>();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
     finish<shape, output>(frame, share, shifts, of_warps, sums, scoring, tasks.list.parts != nullptr,
                           memory.window);
     if (output == Result::peaks && task + 1 < count) {
-      wait_for_block<shape.alone()>();
+      wait_for_block<shape.alone>();
       stage(task + 1);
     }
   }
@@ -638,7 +444,7 @@ void launch_shape(const NccJob& job, const Cut& cut, PartTasks tasks, const Stat
                   const Scoring& scoring, StreamHandle stream) {
   const auto kernel = u8_tensor<choice, output>;
   const std::int64_t resident = resident_blocks(kernel, cut.threads(), cut.shared_bytes());
-  const std::int64_t blocks = tasks.deal(resident, !warp_shapes[choice].alone());
+  const std::int64_t blocks = tasks.deal(resident, !warp_shapes[choice].alone);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, statistics, scoring);
 }
@@ -668,7 +474,7 @@ void launch_peaks_of_parts(const NccJob& job, StatisticsTable statistics, Measur
   const Cut cut = choose_cut(job, Result::parts);
   const Tasks tasks(job, cut.columns(), cut.rows());
   const PartPeaks peaks(memory, tasks, job.pairs);
-  const Scoring scoring{.measure = measure, .parts = peaks};
+  const Scoring scoring{{.measure = measure}, peaks};
   launch<Result::parts>(job, cut, PartTasks(tasks), statistics, scoring, stream);
   launch_merged_parts(job, tasks, cut.columns(), cut.rows(), peaks, stream);
   statistics.order = nullptr;
@@ -703,7 +509,7 @@ bool u8_tensor_scores_fit(const NccJob& job, bool peaks) {
 }
 
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {
-  launch<Result::sums>(job, {}, {.sums = static_cast<Word*>(out)}, stream);
+  launch<Result::sums>(job, {}, {{.sums = static_cast<Word*>(out)}}, stream);
 }
 
 void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
@@ -712,7 +518,7 @@ void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind,
       job, measure, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
         float* const of_part = scores + first_pair * job.shifts.count();
-        launch<Result::scores>(part, statistics, {.measure = measure, .kind = kind, .scores = of_part},
+        launch<Result::scores>(part, statistics, {{.measure = measure, .kind = kind, .scores = of_part}},
                                stream);
       });
 }
@@ -730,7 +536,7 @@ void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Wor
                     if (in_parts)
                       launch_peaks_of_parts(part, statistics, measure, out, scratch, stream);
                     else
-                      launch<Result::peaks>(part, statistics, {.measure = measure, .peaks = out}, stream);
+                      launch<Result::peaks>(part, statistics, {{.measure = measure, .peaks = out}}, stream);
                   });
 }
 
