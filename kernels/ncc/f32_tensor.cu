@@ -2,8 +2,8 @@
 
 #include "ncc/box_sums.cuh"
 #include "ncc/split_products.cuh"
-#include "ncc/u16_tensor.cuh"
 #include "ncc/variants.hpp"
+#include "ncc/wide_tensor.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -8,9 +8,10 @@
 #include "ncc/tensor_shares.cuh"
 #include "ncc/u16_products.cuh"
 
-/// The kernel of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A block takes one pair after the
-/// other, or as many of its shifts as a Cut covers: it copies window and reference to shared memory as they
-/// lie in the picture, multiplies on tensor cores, and turns the products into scores and the peak.
+/// The kernel for elements wider than a byte, that of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A
+/// block takes one pair after the other, or as many of its shifts as a Cut covers: it copies window and
+/// reference to shared memory as they lie in the picture, multiplies on tensor cores, and turns the products
+/// into scores and the peak.
 ///
 /// A Method says how elements become products and what a score is:
 ///     Products                     see u16_products.cuh
@@ -485,10 +486,10 @@ __device__ void finish_scores(const Task16<Method>& task, const LaneShifts<shape
 
 template <typename Method, std::size_t choice, Result16 result>
 __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_blocks(Method::shapes[choice]))
-    u16_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16 cut,
-               const __grid_constant__ Tasks tasks, int origin,
-               const __grid_constant__ StatisticsTable statistics,
-               const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
+    wide_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16 cut,
+                const __grid_constant__ Tasks tasks, int origin,
+                const __grid_constant__ StatisticsTable statistics,
+                const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
   using Product = typename Method::Products::Product;
   constexpr WarpShape16 shape = Method::shapes[choice];
   constexpr bool scored = result != Result16::sums;
@@ -551,7 +552,7 @@ template <typename Method, std::size_t choice, Result16 result>
 void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& statistics,
                     const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
   Tasks tasks(job, cut.columns(), cut.rows());
-  const auto kernel = u16_tensor<Method, choice, result>;
+  const auto kernel = wide_tensor<Method, choice, result>;
   const std::int64_t blocks = tasks.deal(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), true);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, Method::origin(job), statistics, out);
