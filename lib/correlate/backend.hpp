@@ -53,6 +53,8 @@ class Backend {
   virtual const DeviceFacts& facts() const = 0;
   /// See Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
+  /// See Correlator::repeat_kernels: 1 or more. Nothing to do where steps are not timed.
+  virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
   /// `out` has job.pairs elements, each a fresh Peak{}. job.measure is not `sums`.

@@ -94,5 +94,9 @@ void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) 
 const DeviceFacts& Correlator::device() const { return impl_->backend->facts(); }
 const CorrelatePlan& Correlator::last_plan() const { return impl_->plan; }
 DeviceSeconds Correlator::device_seconds() const { return impl_->backend->device_seconds(); }
+void Correlator::repeat_kernels(std::int64_t times) {
+  if (times < 1) throw UsageError("Kernels run at least once in a call.");
+  impl_->backend->repeat_kernels(times);
+}
 
 }  // namespace dic

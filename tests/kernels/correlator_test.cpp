@@ -664,6 +664,119 @@ TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
   check_scattered(correlator, "cuda-u8-tensor", only_small_tests() ? 2 : 6, sizes);
 }
 
+/// Equal integers; floats but for the order in which some variants add them up.
+void expect_same(const Surfaces& got, const Surfaces& want) {
+  ASSERT_EQ(got.type, want.type);
+  ASSERT_EQ(got.bytes.size(), want.bytes.size());
+  if (got.type != Surfaces::Type::f32) {
+    EXPECT_EQ(got.bytes, want.bytes);
+    return;
+  }
+  for (std::int64_t i = 0; i < want.pairs * want.ny * want.nx; ++i) {
+    const float value = want.surface<float>(0)[i];
+    ASSERT_NEAR(got.surface<float>(0)[i], value, 1e-3 * std::max(1.0f, std::abs(value))) << "value " << i;
+  }
+}
+void expect_same(const std::vector<Peak>& got, const std::vector<Peak>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t k = 0; k < want.size(); ++k) {
+    SCOPED_TRACE("pair " + std::to_string(k));
+    ASSERT_EQ(got[k].found, want[k].found);
+    ASSERT_EQ(std::pair(got[k].dx, got[k].dy), std::pair(want[k].dx, want[k].dy));
+    const auto expect_near = [](float value, float expected) {
+      EXPECT_NEAR(value, expected, 1e-3 * std::max(1.0f, std::abs(expected)));
+    };
+    expect_near(got[k].score, want[k].score);
+    expect_near(got[k].second, want[k].second);
+    for (int i = 0; i < 9; ++i) expect_near(got[k].neighbourhood[i], want[k].neighbourhood[i]);
+  }
+}
+
+/// What three runs of the kernels in a call leave is what one leaves: nothing adds to the run before.
+template <typename Compute>
+void expect_same_of_three_runs(Correlator& correlator, Compute&& compute) {
+  const auto once = compute();
+  correlator.repeat_kernels(3);
+  expect_same(compute(), once);
+  correlator.repeat_kernels(1);
+}
+template <typename T>
+void check_three_runs(Correlator& correlator, Problem<T>& problem, Measure measure) {
+  SCOPED_TRACE(problem.variant + ", " + problem.c.name + " " + std::string(to_string(measure)) + " " +
+               std::string(to_string(scalar_type<T>)));
+  if (!can_do(problem, measure)) return;
+  const CorrelateRequest request = problem.request(measure);
+  expect_same_of_three_runs(correlator, [&] {
+    Surfaces found;
+    correlator.surfaces(request, found);
+    return found;
+  });
+  if (measure == Measure::sums) return;
+  expect_same_of_three_runs(correlator, [&] {
+    std::vector<Peak> found;
+    correlator.peaks(request, found);
+    return found;
+  });
+}
+template <typename T>
+void check_three_runs(Correlator& correlator, const VariantInfo& variant, int bit_depth = 0) {
+  for (const Case& c :
+       {make_case("a block", Form::one_to_one, 5, 5, 9, 8, 17, 16, Shifts::valid(9, 8, 17, 16)),
+        make_case("all overlaps", Form::n_to_mn, 2, 6, 32, 32, 32, 32, Shifts::full(32, 32, 32, 32)),
+        make_case("blocks", Form::one_to_one, 2, 2, 13, 10, 93, 121, Shifts::valid(13, 10, 93, 121), 20)}) {
+    Problem<T> problem(c);
+    problem.variant = variant.name;
+    problem.bit_depth = bit_depth;
+    if (bit_depth > 0)
+      for (auto* pixels : {&problem.reference, &problem.search})
+        for (T& p : *pixels) p = static_cast<T>(static_cast<int>(p) >> (16 - bit_depth));
+    for (const Measure measure : variant.measures) check_three_runs(correlator, problem, measure);
+  }
+}
+TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
+  Correlator correlator("cuda");
+  for (const VariantInfo& variant : correlate_variants()) {
+    if (variant.backend != "cuda") continue;
+    check_three_runs<std::uint8_t>(correlator, variant);
+    check_three_runs<std::uint16_t>(correlator, variant);
+    check_three_runs<std::uint16_t>(correlator, variant, 12);
+    check_three_runs<float>(correlator, variant);
+  }
+}
+TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
+  const int windows = only_small_tests() ? 4 : 4000;  // whose surfaces take 1.3 GB
+  Problem<std::uint8_t> problem(
+      make_case("parts", Form::one_to_many, 1, windows, 3, 2, 200, 203, Shifts::valid(3, 2, 200, 203)));
+  problem.variant = "cuda-basic";
+  const CorrelateRequest request = problem.request(Measure::zncc);
+  for (const std::string devices : {"cuda", "cuda:0,0"}) {
+    Correlator correlator(devices);
+    expect_same_of_three_runs(correlator, [&] {
+      std::vector<Peak> found;
+      correlator.peaks(request, found);
+      EXPECT_GT(correlator.device_seconds().kernels, 0);
+      return found;
+    });
+  }
+}
+TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
+  Correlator correlator("cuda");
+  const int pairs = only_small_tests() ? 20 : 2000;
+  Problem<std::uint8_t> problem(
+      make_case("seconds", Form::one_to_one, pairs, pairs, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+  problem.variant = "cuda-basic";
+  std::vector<Peak> peaks;
+  const auto seconds_of = [&](int runs) {
+    correlator.repeat_kernels(runs);
+    correlator.peaks(problem.request(Measure::zncc), peaks);
+    return correlator.device_seconds().kernels;
+  };
+  seconds_of(1);  // allocates
+  const double once = seconds_of(1), mean = seconds_of(20);
+  EXPECT_GT(mean, once / 5);
+  EXPECT_LT(mean, 2 * once);
+}
+
 TEST_F(CudaCorrelator, finds_planted_peaks) {
   Correlator correlator("cuda:0");
   Problem<std::uint8_t> problem(

@@ -706,4 +706,22 @@ TEST(Planner, SaysWhatRan) {
   EXPECT_EQ(correlator.device().backend, "cpu");
 }
 
+TEST(RepeatedKernels, ChangeNothingOnTheCpu) {
+  const Picture picture = noise(40, 40, ScalarType::u8, 1);
+  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
+  c.references = c.windows = {{0, 0, 0}};
+  const CorrelateRequest request = request_of(c, picture.view, picture.view, Measure::zncc, "");
+  Correlator correlator("cpu", 1);
+  Surfaces once, repeated;
+  correlator.surfaces(request, once);
+  correlator.repeat_kernels(3);
+  correlator.surfaces(request, repeated);
+  EXPECT_EQ(repeated.bytes, once.bytes);
+  EXPECT_EQ(correlator.device_seconds().kernels, 0);
+}
+TEST(RepeatedKernels, RunAtLeastOnce) {
+  Correlator correlator("cpu", 1);
+  EXPECT_THROW(correlator.repeat_kernels(0), dic::UsageError);
+}
+
 }  // namespace

@@ -25,6 +25,9 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
   DeviceSeconds device_seconds() const override { return seconds_; }
+  void repeat_kernels(std::int64_t times) override {
+    for (const auto& worker : workers_) worker->repeat_kernels(times);
+  }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
     share(job, [&](GpuWorker& worker, PairRange pairs) { worker.surfaces(job, pairs, variant, out); });

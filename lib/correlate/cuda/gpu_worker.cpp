@@ -82,15 +82,26 @@ const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageV
   return static_cast<const kernels::DevicePicture*>(descriptions_.data());
 }
 
+/// Queues what `launch` does as often as it is to run, and gives where the last run leaves its results.
+template <typename Launch>
+auto GpuWorker::compute(Launch&& launch) {
+  computing_.start(stream_);
+  for (std::int64_t run = 1; run < runs_; ++run) launch();
+  auto* result = launch();
+  computing_.stop(stream_);
+  return result;
+}
+
 void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& name, Surfaces& out) {
   const kernels::DeviceScope scope(device_);
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
   const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
   for_parts(whole, pairs, name, bytes_of_pair(variant, whole, false), [&](const NccJob& part) {
-    const void* result = job.measure == Measure::sums
-                             ? runner_.sums(variant, part, stream_)
-                             : runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
+    const void* result = compute([&]() -> const void* {
+      if (job.measure == Measure::sums) return runner_.sums(variant, part, stream_);
+      return runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
+    });
     download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes);
   });
 }
@@ -101,10 +112,13 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   const NccJob whole = upload(job);
   const std::size_t bytes_per_pair = sizeof(Peak) + bytes_of_pair(variant, whole, true);
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
-    auto* found = peaks_.reserve<Peak>(part.pairs);
-    kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
-    runner_.peaks(variant, part, job.measure, found, stream_);
-    download(out.data() + part.first_pair, found, part.pairs * sizeof(Peak));
+    const Peak* result = compute([&] {
+      auto* found = peaks_.reserve<Peak>(part.pairs);
+      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
+      runner_.peaks(variant, part, job.measure, found, stream_);
+      return found;
+    });
+    download(out.data() + part.first_pair, result, part.pairs * sizeof(Peak));
   });
 }
 
@@ -131,10 +145,9 @@ void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::strin
     NccJob part = whole;
     part.first_pair = first;
     part.pairs = std::min(pairs_at_once, pairs.end - first);
-    computing_.start(stream_);
     body(part);
     stream_.synchronize(kernels::describe(name, part));
-    seconds_.kernels += computing_.seconds();
+    seconds_.kernels += computing_.seconds() / static_cast<double>(runs_);
     seconds_.download += downloading_.seconds();
   }
   seconds_.upload = uploading_.seconds();
@@ -142,7 +155,6 @@ void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::strin
 
 /// Fetches what the kernels of a part have computed.
 void GpuWorker::download(void* host, const void* device, std::size_t bytes) {
-  computing_.stop(stream_);
   downloading_.start(stream_);
   kernels::download(host, device, bytes, stream_);
   downloading_.stop(stream_);

@@ -40,15 +40,20 @@ class GpuWorker {
 
   /// Of the last call.
   const DeviceSeconds& device_seconds() const { return seconds_; }
+  /// See Correlator::repeat_kernels. Those of a part run so often before the next part.
+  void repeat_kernels(std::int64_t times) { runs_ = times; }
 
  private:
   kernels::NccJob upload(const Job& job);
   template <typename Body>
   void for_parts(const kernels::NccJob& whole, PairRange pairs, const std::string& variant,
                  std::size_t bytes_per_pair, Body&& body);
+  template <typename Launch>
+  auto compute(Launch&& launch);
   void download(void* host, const void* device, std::size_t bytes);
 
   int device_;
+  std::int64_t runs_ = 1;  ///< of the kernels of a part
   kernels::Stream stream_;
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;

@@ -171,7 +171,9 @@ CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& d
 /// Seconds that the steps of a call took, by the device's clock; those of the slowest where several share the
 /// work. 0 where they are not measured (CPU, nothing to do).
 struct DeviceSeconds {
-  double upload = 0, kernels = 0, download = 0;
+  double upload = 0;
+  double kernels = 0;  ///< of one run: the mean where a call runs them several times
+  double download = 0;
 };
 
 /// Runs correlations on one device; keeps threads, FFT plans and buffers between calls.
@@ -197,6 +199,10 @@ class Correlator {
   const CorrelatePlan& last_plan() const;
   /// Of the last call.
   DeviceSeconds device_seconds() const;
+  /// For measurements: from now on a call runs its kernels so many times, launch after launch on inputs that
+  /// stay on the device. The results are those of the last run. Changes nothing on the CPU, whose steps are
+  /// not timed. Throws UsageError where `times` is less than 1.
+  void repeat_kernels(std::int64_t times);
 
  private:
   struct Impl;
