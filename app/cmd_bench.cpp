@@ -141,7 +141,8 @@ void add_correlate(CLI::App& bench_command) {
   correlate.add_flag("--list", command->list, "Print every variant: name, backend, forms, types");
   add_running(correlate, command->options);
   correlate.add_option("--seed", command->options.seed, "Seed of the inputs");
-  correlate.add_option("--min-time", command->options.min_seconds, "Shortest time of a repeat, s");
+  correlate.add_option("--min-time", command->options.min_seconds,
+                       "Shortest time of a repeat, s; of kernels, by the GPU's clock");
   correlate.add_option("--max-time", command->options.max_seconds,
                        "No repeat starts later than this in a row, s");
   correlate.add_option("--json", command->json, "Write the report, after every row")->type_name("FILE");

@@ -90,12 +90,32 @@ class Runner {
       correlator.reset();
       result = {};
     }
-    const auto once = [&] { return time_once(row.task, correlator, request, result); };
-    row.seconds = time_repeats(once, options_, stop_);
+    result.poison();  // what is compared afterwards was timed
+    row.seconds = time(row.task, correlator, request, result);
     row.seconds.first = first;
+    if (correlator) compare(row, result);
   }
 
-  /// Seconds of one iteration, as its level counts them.
+  Timing time(const Task& task, std::optional<Correlator>& kept, const CorrelateRequest& request,
+              Result& result) {
+    const auto calls = one_by_one([&] { return time_once(task, kept, request, result); });
+    const auto kernels = [&](std::int64_t times) {
+      return time_kernels(times, *kept, request, task.shape.output, result);
+    };
+    return task.level == Level::kernel ? time_repeats(kernels, options_, stop_)
+                                       : time_repeats(calls, options_, stop_);
+  }
+
+  /// Of one call that runs them so many times: its transfers do not count.
+  static Elapsed time_kernels(std::int64_t times, Correlator& correlator, const CorrelateRequest& request,
+                              Output output, Result& result) {
+    correlator.repeat_kernels(times);
+    result.compute(correlator, request, output);
+    const double seconds = static_cast<double>(times) * correlator.device_seconds().kernels;
+    return {.counted = seconds, .lasted = seconds};
+  }
+
+  /// Seconds of one call, as its level counts them.
   double time_once(const Task& task, std::optional<Correlator>& kept, const CorrelateRequest& request,
                    Result& result) {
     const Output output = task.shape.output;
@@ -118,15 +138,21 @@ class Runner {
 
   /// Computes once more, into poisoned memory, and compares.
   void check(Row& row, Correlator& correlator, const CorrelateRequest& request, Result& result) {
-    const Case& shape = row.task.shape;
     if (!truth_) truth_.emplace(inputs_->request(), options_.seed);
     result.poison();
-    result.compute(correlator, request, shape.output);
-    const Check check = result.check(*truth_, shape.output);
+    result.compute(correlator, request, row.task.shape.output);
+    compare(row, result);
+  }
+
+  /// A result that is wrong has no time.
+  void compare(Row& row, const Result& result) {
+    const Check check = result.check(*truth_, row.task.shape.output);
     row.max_difference = check.max_difference;
     row.compared = check.compared;
     row.outcome = check.ok ? Outcome::ok : Outcome::wrong;
-    if (!check.ok) row.problem = "The result differs from the float64 reference: please report this.";
+    if (check.ok) return;
+    row.problem = "The result differs from the float64 reference: please report this.";
+    row.seconds = {};
   }
 
   Options options_;

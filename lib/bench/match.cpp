@@ -27,7 +27,7 @@ Timing time_opencv(ImageView cut, ImageView image, const Options& options, const
     cv::minMaxLoc(scores, nullptr, &best);
   };
   const double first = time_of(search);
-  Timing timing = time_repeats([&] { return time_of(search); }, options, stop);
+  Timing timing = time_repeats(one_by_one([&] { return time_of(search); }), options, stop);
   timing.first = first;
   cv::setNumThreads(threads_before);
   return timing;
@@ -66,7 +66,8 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   }
   if (result.matches.empty() || timing.error > 1)
     throw UsageError("The template was not found where it is: it is too small for so much noise.");
-  timing.seconds = time_repeats([&] { return time_of([&] { matcher.find(image, stop); }); }, options, stop);
+  timing.seconds =
+      time_repeats(one_by_one([&] { return time_of([&] { matcher.find(image, stop); }); }), options, stop);
   timing.seconds.first = first;
   timing.opencv = time_opencv(cut, image, options, stop);
   timing.operations =

@@ -27,32 +27,46 @@ inline double median_of(std::vector<double>& values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// Repeats of as many iterations as take the shortest time by the clock, as long as the longest time and
-/// `stop` allow, at least one. `once()` gives the seconds of an iteration; what it does has been done before,
-/// and `first` is left to the caller.
+/// Seconds that some iterations took together.
+struct Elapsed {
+  double counted = 0;  ///< of which the figures are made
+  double lasted = 0;   ///< which have to reach the shortest time of a repeat
+};
+
+/// Iterations of `once()`, which gives the seconds that count of each; they last as long as the clock says.
 template <typename Once>
-Timing time_repeats(const Once& once, const Options& options, const std::stop_token& stop) {
+auto one_by_one(const Once& once) {
+  return [once](std::int64_t iterations) {
+    Elapsed elapsed;
+    elapsed.lasted = time_of([&] {
+      for (std::int64_t i = 0; i < iterations; ++i) elapsed.counted += once();
+    });
+    return elapsed;
+  };
+}
+
+/// Repeats of as many iterations as last the shortest time, as long as the longest time by the clock and
+/// `stop` allow, at least one. `run(n)` does n iterations and gives what they took, Elapsed; they have been
+/// done before, and `first` is left to the caller.
+template <typename Run>
+Timing time_repeats(const Run& run, const Options& options, const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
   const auto time_is_left = [&] {
     return seconds_since(start) < options.max_seconds && !stop.stop_requested();
   };
-  Timing timing;
-  const auto repeat = [&] {
-    double total = 0;
-    for (std::int64_t i = 0; i < timing.iterations; ++i) total += once();
-    return total / static_cast<double>(timing.iterations);
-  };
-  std::vector<double> seconds(1);
-  const auto begin = [&](std::int64_t iterations) {
-    timing.iterations = iterations;
-    return time_of([&] { seconds[0] = repeat(); });
-  };
-  double elapsed = begin(1);
-  while (elapsed < options.min_seconds && time_is_left()) {
-    const double more = std::clamp(1.2 * options.min_seconds / elapsed, 2.0, 1000.0);
-    elapsed = begin(static_cast<std::int64_t>(std::ceil(more * static_cast<double>(timing.iterations))));
+  std::int64_t iterations = 1;
+  Elapsed elapsed = run(iterations);
+  while (elapsed.lasted < options.min_seconds && time_is_left()) {
+    const double more = std::clamp(1.2 * options.min_seconds / elapsed.lasted, 2.0, 1000.0);
+    iterations = static_cast<std::int64_t>(std::ceil(more * static_cast<double>(iterations)));
+    elapsed = run(iterations);
   }
-  while (static_cast<int>(seconds.size()) < options.repeats && time_is_left()) seconds.push_back(repeat());
+  std::vector<double> seconds{elapsed.counted};
+  while (static_cast<int>(seconds.size()) < options.repeats && time_is_left())
+    seconds.push_back(run(iterations).counted);
+  for (double& s : seconds) s /= static_cast<double>(iterations);
+  Timing timing;
+  timing.iterations = iterations;
   timing.repeats = static_cast<int>(seconds.size());
   timing.median = median_of(seconds);
   timing.least = seconds.front();

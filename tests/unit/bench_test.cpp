@@ -10,6 +10,7 @@
 #include <set>
 
 #include "bench/inputs.hpp"
+#include "bench/timing.hpp"
 #include "bench/truth.hpp"
 
 // `dic bench`: groups expand as written, figures count what they say, and a wrong result is found out.
@@ -345,6 +346,40 @@ TEST(BenchCorrelate, RepeatsAreLongEnough) {
   const Report report = correlate(parse("reference = 5\nshifts = 1\n"), options, "");
   const Timing& seconds = report.rows[0].seconds;
   EXPECT_GE(static_cast<double>(seconds.iterations) * seconds.most, 0.005);
+}
+
+/// How many iterations time_repeats asks for, one after the other, of 1/512 s each by what the figures count
+/// and 1/1024 s by what has to last: both have passed at once.
+std::vector<std::int64_t> asked_for(const Options& options, Timing& timing) {
+  std::vector<std::int64_t> asked;
+  const auto run = [&](std::int64_t iterations) {
+    asked.push_back(iterations);
+    const double seconds = static_cast<double>(iterations) / 1024;
+    return Elapsed{.counted = 2 * seconds, .lasted = seconds};
+  };
+  timing = time_repeats(run, options, {});
+  return asked;
+}
+
+TEST(BenchTiming, IterationsAreAddedUntilTheyLastLongEnough) {
+  Options options = quick_options();
+  options.min_seconds = 10.0 / 1024;
+  Timing timing;
+  EXPECT_EQ(asked_for(options, timing), (std::vector<std::int64_t>{1, 12, 12, 12}));
+  EXPECT_EQ(timing.iterations, 12);
+  EXPECT_EQ(timing.repeats, 3);
+  EXPECT_EQ(timing.least, 1.0 / 512);
+  EXPECT_EQ(timing.median, 1.0 / 512);
+  EXPECT_EQ(timing.most, 1.0 / 512);
+}
+
+TEST(BenchTiming, NoneAreAddedWithoutTimeLeft) {
+  Options options = quick_options();
+  options.min_seconds = 10;
+  options.max_seconds = 0;
+  Timing timing;
+  EXPECT_EQ(asked_for(options, timing), std::vector<std::int64_t>{1});
+  EXPECT_EQ(timing.repeats, 1);
 }
 
 TEST(BenchCorrelate, GoesOnWhereItStopped) {

@@ -24,7 +24,7 @@ enum class Level : std::uint8_t {
   call,     ///< one call of a Correlator that is kept: transfer, run, copy back
   upload,   ///< the steps of such a call, by the device's clock (GPU only): pictures and positions to the
             ///< device
-  kernel,   ///< the kernels
+  kernel,   ///< the kernels, launch after launch on inputs that stay on the device
   download  ///< results to the host
 };
 std::string_view to_string(Level level);
@@ -79,7 +79,7 @@ struct Options {
   int threads = 0;             ///< 0 = one per core
   std::uint64_t seed = 1;      ///< of the inputs
   /// Shortest time of a repeat, s: iterations are added until it is reached, so that the clock does not
-  /// matter.
+  /// matter. Of kernels it is the device's time.
   double min_seconds = 0.05;
   int repeats = 5;
   double max_seconds = 10;  ///< no further repeat is started after this time, s
