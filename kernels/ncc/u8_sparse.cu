@@ -7,6 +7,7 @@
 
 #include "common/resident_blocks.hpp"
 #include "ncc/find_peak.cuh"
+#include "ncc/pair_task.cuh"
 #include "ncc/sparse_products.cuh"
 #include "ncc/tensor_shares.cuh"
 #include "ncc/u8_scores.cuh"
@@ -90,37 +91,6 @@ struct SparseLayout {
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
 
-/// A pair of a job, as a block's lanes look it up ahead.
-struct PairTask {
-  int4 boxes;  ///< x and y of the first chunks of the window, with the first shift, and the reference
-  ShiftStatistics statistics;  ///< of the window's shifts
-  Defined of_x, of_y;  ///< at these the reference lies in the window: of y none, where of x there are none
-  int of_window, of_reference;  ///< bytes at which they begin in their chunks
-  std::int64_t pair;
-
-  PairTask() = default;
-  __device__ PairTask(const Frame& frame, const Tasks& tasks, const StatisticsTable& table,
-                      std::int64_t task) {
-    const Place place(tasks, task);
-    pair = table.ordered(place.reference * tasks.windows + place.window);
-    const std::int64_t index = frame.window_of(pair);
-    const MatrixPosition at = frame.search.positions[index];
-    const MatrixPosition reference = frame.reference.positions[frame.reference_of(pair)];
-    const DevicePicture& picture = frame.search.only;
-    const int x = at.x + frame.dx_min, y = at.y + frame.dy_min;
-    boxes = {x & -chunk_bytes, y, reference.x & -chunk_bytes, reference.y};
-    of_window = x & (chunk_bytes - 1), of_reference = reference.x & (chunk_bytes - 1);
-    const auto first = [](int begin, int shifts) { return min(max(begin, 0), shifts); };
-    const auto last = [](int end, int shifts) { return max(min(end, shifts) - 1, -1); };
-    const int right = min(at.x + frame.search.width, picture.width) - frame.reference.width;
-    const int bottom = min(at.y + frame.search.height, picture.height) - frame.reference.height;
-    of_x = {first(max(at.x, 0) - x, frame.nx), last(right - x + 1, frame.nx)};
-    of_y = {first(max(at.y, 0) - y, frame.ny), last(bottom - y + 1, frame.ny)};
-    if (of_x.first > of_x.last) of_y.last = -1;
-    statistics = table.of_shifts(frame, index, 0, 0);
-  }
-};
-
 /// What the copy engine knows of the boxes that it copies.
 struct Boxes {
   CUtensorMap window, reference;
@@ -147,15 +117,16 @@ template <SparseShape shape, typename Value>
 using SparseValues = Value[SparseShifts<shape>::count];
 
 /// Makes operands of a task's boxes, which lie in `shared` as the layout says. Returns the sums over the
-/// reference.
-__device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
-                                       unsigned of_reference, const RingMasks& masks) {
+/// reference. (For GPUs before Hopper, the kernel is empty.)
+[[maybe_unused]] __device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
+                                                        unsigned of_reference, const RingMasks& masks) {
   const Word *const window_box = shared + layout.window_box_at, *const reference_box =
                                                                     shared + layout.reference_box_at;
   ReferenceSums sums{0, 0};
   int upper = thread_of_block(), of_both = upper;
 #pragma unroll 1
   for (int turn = 0; turn < layout.turns; ++turn) {
+    if (turn > 0) __syncwarp();  // lanes without a row load what is overwritten
     const int lower = upper + warp_size;
     WindowRow of_upper, of_lower;
     ReferenceRow reference;
