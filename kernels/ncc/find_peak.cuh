@@ -101,7 +101,7 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
 /// has of shifts near its column and far from its row. For a warp whose lanes have a row each, and of at most
 /// 64 rows another one.
 struct FirstShift {
-  int row = cuda::std::numeric_limits<int>::max(), column = 0;
+  int row = 0xffff, column = 0;  // below all rows
   float beside = undefined;
 
   /// Looks at a column that has such a shift.
@@ -129,8 +129,8 @@ struct FirstShift {
   }
 };
 
-/// The same for a pair of which one warp, alone in its block, has all shifts: lane x those of column x and,
-/// where there is a tail, some of the column after the last lane's.
+/// Stores the peak of a pair, as find_peak does, of which one warp, alone in its block, has all shifts: lane
+/// x those of column x and, where there is a tail, some of the column after the last lane's.
 template <bool has_tail>
 __device__ void find_peak_of_warp(const Frame& frame, Measure measure, float of_column, float of_tail,
                                   const float* tile, int stride, Peak* out, float scale = 1) {

@@ -62,8 +62,8 @@ __device__ inline uint4 load_quad(unsigned shared) {
   return quad;
 }
 
-/// A row of a window, from its box to operands: byte 2 i of a row of operands is that of column i, byte 2 i +
-/// 1 that of column i + 32, for i = 0 .. 47.
+/// A row of a window, from its box to operands: bytes 2 i and 2 i + 1 of a row of operands are those of the
+/// columns i and i + 32, for i = 0 .. 47.
 struct WindowRow {
   uint4 chunks[window_box / chunk_bytes];
 
@@ -106,8 +106,8 @@ struct RingMasks {
 
 __device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, 0x1032); }
 
-/// A row of a reference, from its box to operands: word p of a row of operands holds its elements at p, p +
-/// 1, p + 16 and p + 17 of the ring, modulo 32.
+/// A row of a reference, from its box to operands: word p of a row of operands holds its elements at p, at
+/// p + 1, p + 16 and p + 17 of the ring, modulo 32.
 struct ReferenceRow {
   static constexpr int words = sparse_period / 4;
   Word ring[words];
@@ -221,7 +221,8 @@ struct SparseSums {
   Word of[held][4];
 };
 
-/// step(i) for the last steps % (2 * most) of take_turns, `most` a power of two: in few branches.
+/// What take_turns would do for the last steps, fewer than 2 * most, the first of which is step(first): in as
+/// many branches as their number has bits. most: a power of two.
 template <int tiles, int first, int most, typename Step>
 __device__ void take_last_turns(int steps, Step&& step) {
   if constexpr (most > 0) {
