@@ -193,18 +193,18 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
     const bool is_mine = i < in_main + 2 || shifts.lane == warp_size - 1;
     return rows.holds(row_of(i)) && (i <= in_main || (is_mine && of_x.holds(columns_per_warp)));
   };
-  const WindowStatistics* const of_lane = task.statistics.column(of_x.nearest(shifts.lane));
+  const bool has_some = known > 0 || rows.last >= rows.first;
+  const Defined existing = has_some ? rows : Defined{0, 0};
+  const WindowStatistics* const of_lane = has_some ? task.statistics.column(of_x.nearest(shifts.lane)) : any;
   const WindowStatistics* const of_tail =
-      shape.tail ? task.statistics.column(of_x.nearest(columns_per_warp)) : any;
+      shape.tail && has_some ? task.statistics.column(of_x.nearest(columns_per_warp)) : any;
   const auto address = [&](int i) {
     const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
-    if (i < known) return of_column + i * statistics_strip;
-    if (known > 0) return of_column + rows.nearest(row_of(i)) * statistics_strip;
-    return exists(i) ? of_column + row_of(i) * statistics_strip : any;
+    return of_column + (i < known ? i : existing.nearest(row_of(i))) * statistics_strip;
   };
   const Reference8<measure> reference(elements, sums_of_reference);
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
-  constexpr int at_once = loads_at_once<shape>;
+  constexpr int at_once = known > 0 ? loads_at_once<shape> : 10;  // what is tested takes registers, too
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
     WindowStatistics of_shifts[at_once];
@@ -258,7 +258,7 @@ __device__ void find_peak_of_task(const Frame& frame, Measure measure, const Spa
 template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
-              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
+              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks, int dealt,
               const __grid_constant__ StatisticsTable statistics, const __grid_constant__ RingMasks masks,
               Measure measure, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -269,11 +269,20 @@ __global__ void __launch_bounds__(warp_size, 16)
   __shared__ PairTask known[2 * look_ahead];
   __shared__ std::uint64_t copied;  // mbarrier
   __shared__ WhichColumns columns;
-  const int height = frame.reference.height, count = tasks.of_block();
-  const auto look_up = [&](int task) {
-    if (const int i = threadIdx.x; i < min(look_ahead, count - task))
-      new (known + (task + i) % (2 * look_ahead))
-          PairTask(frame, tasks, statistics, tasks.task_of_block(task + i));
+  const int height = frame.reference.height;
+  // Looks up the block's tasks from number `first` on: several at once, or one of those that are not dealt.
+  // False where there are none.
+  const auto look_up = [&](int first) {
+    const int ahead = threadIdx.x;
+    int found = min(look_ahead, dealt - first);
+    std::int64_t task = std::int64_t{first + ahead} * gridDim.x + blockIdx.x;
+    if (found <= 0) {
+      if (ahead == 0) task = std::int64_t{dealt} * gridDim.x + atomicAdd(statistics.taken, 1ull);
+      found = __shfl_sync(0xffffffffu, task < frame.pairs, 0);
+    }
+    if (ahead < found)
+      new (known + (first + ahead) % (2 * look_ahead)) PairTask(frame, tasks, statistics, task);
+    return found > 0;
   };
   const auto copy = [&](int task) {
     if (threadIdx.x != 0) return;
@@ -296,10 +305,11 @@ __global__ void __launch_bounds__(warp_size, 16)
   const SparseLane lane = SparseLane::of_rows(shape.lines);
   look_up(0);
   __syncwarp();
-  if (count > 0) copy(0);
-  for (int i = 0; i < count; ++i) {
+  copy(0);
+  for (int i = 0;; ++i) {
     const PairTask& task = known[i % (2 * look_ahead)];
-    if (i % look_ahead == look_ahead - 1) look_up(i + 1);
+    bool more = true;
+    if (i + 1 >= dealt || i % look_ahead == look_ahead - 1) more = look_up(i + 1);
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
     const ReferenceSums of_reference = make_operands(shared, layout, height, task.of_reference, masks);
@@ -310,7 +320,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     multiply_shifts<shape>(shared_address(shared), shared_address(shared + layout.reference), height, lane,
                            columns, task.of_window, task.of_reference, products, sums);
     __syncwarp();
-    if (i + 1 < count) copy(i + 1);
+    if (more) copy(i + 1);
     order_sums<shape>(products, shared, sums);
     const SparseShifts<shape> shifts;
     SparseValues<shape, float> scores;
@@ -321,7 +331,8 @@ __global__ void __launch_bounds__(warp_size, 16)
     });
     find_peak_of_task(frame, measure, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
-    __syncwarp();  // what the task used is free now
+    if (!__any_sync(0xffffffffu, more)) break;  // the vote tells the compiler that lanes stay together
+    __syncwarp();                               // what the task used is free now
   }
 #endif
 }
@@ -357,14 +368,23 @@ bool describe_boxes(const DevicePicture& picture, int width, int height, CUtenso
                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
+/// Tasks that each of so many blocks has from the start. The others go to those that come first: of the four
+/// warps of a scheduler each is served before the next, and with equal shares the first are done when a fifth
+/// of the time is left.
+int tasks_dealt(std::int64_t tasks, std::int64_t blocks) {
+  const std::int64_t most = tasks / blocks * 7 / 10;
+  return static_cast<int>(std::clamp<std::int64_t>(most, 1, std::numeric_limits<int>::max() / 2));
+}
+
 template <std::size_t choice>
 void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& layout,
                   const StatisticsTable& statistics, Measure measure, Peak* peaks, StreamHandle stream) {
-  Tasks tasks(job, shapes[choice].columns(), shapes[choice].rows());
+  const Tasks tasks(job, shapes[choice].columns(), shapes[choice].rows());
   const auto kernel = u8_sparse<choice>;
-  const std::int64_t blocks = tasks.deal(resident_blocks(kernel, warp_size, layout.bytes()), false);
+  const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, boxes, tasks, statistics, RingMasks(job.reference.width), measure, peaks);
+      make_frame(job), layout, boxes, tasks, tasks_dealt(job.pairs, blocks), statistics,
+      RingMasks(job.reference.width), measure, peaks);
 }
 
 }  // namespace

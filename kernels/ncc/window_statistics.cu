@@ -293,6 +293,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
                       const __grid_constant__ Strips strips, Measure measure, std::uint32_t middle) {
   using T = typename Elements::Type;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *table.taken = 0;
   if (const int sorter = static_cast<int>(blockIdx.x + sorters - gridDim.x); table.order && sorter >= 0)
     return order_pairs(frame, sorter, table.order);
   using Prefix = PrefixSums<typename Elements::Square, columns>;

@@ -53,6 +53,8 @@ struct StatisticsTable {
   int matrix_step = 0;  ///< from a matrix to the next one, in rows of strips
   /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
   int* order = nullptr;
+  /// Counts tasks that blocks take as they go; zero once the statistics are made.
+  unsigned long long* taken = nullptr;
 
   StatisticsTable() = default;
   StatisticsTable(bool pictures, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
@@ -120,13 +122,15 @@ void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch,
     part.first_pair = job.first_pair + first;
     part.pairs = std::min(part.pairs, job.pairs - first);
     StatisticsTable table = plan_statistics(part, workspace.most_bytes());
-    const std::size_t before_order = table.bytes() + scratch.bytes(part.pairs);
+    constexpr std::size_t of_counter = 16;
+    const std::size_t before_order = table.bytes() + of_counter + scratch.bytes(part.pairs);
     const std::size_t of_order = order_bytes(part, table);
     auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + of_order));
     table.first = reinterpret_cast<WindowStatistics*>(memory);
+    table.taken = reinterpret_cast<unsigned long long*>(memory + table.bytes());
     if (of_order > 0) table.order = reinterpret_cast<int*>(memory + before_order);
     launch_window_statistics(part, measure, table, stream);
-    launch(part, first, table, memory + table.bytes());
+    launch(part, first, table, memory + table.bytes() + of_counter);
   }
 }
 
