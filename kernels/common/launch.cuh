@@ -34,6 +34,13 @@ __device__ void for_each_task(std::int64_t tasks, int workers, int first, Body&&
     body(task);
 }
 
+/// The same value, of which the compiler does not know where it comes from: it keeps it, where it would find
+/// it again and again, and finds what follows from it again, where it would keep that through a loop.
+__device__ inline unsigned kept(unsigned value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 /// Number of this warp in its block. The shuffle tells the compiler that it is the same in all lanes; else
 /// every shuffle in a loop that depends on it is preceded by a test for divergence.
 __device__ inline int warp_index() {

@@ -150,7 +150,7 @@ __device__ void find_peak_of_warp(const Frame& frame, Measure measure, float of_
   if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, of_tail);
   store_peak(
       frame, measure, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
-      [&](int x, int y) { return tile[y * stride + x] * scale; }, lane);
+      [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(kept(lane)));
 }
 
 }  // namespace dic::kernels

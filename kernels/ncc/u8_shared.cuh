@@ -21,11 +21,6 @@ __host__ __device__ constexpr int round_up(int value, int unit) { return (value 
 __device__ inline unsigned shared_address(const Word* word) {
   return static_cast<unsigned>(__cvta_generic_to_shared(word));
 }
-/// A value that the compiler keeps, where it would find it again and again.
-__device__ inline unsigned kept(unsigned value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
 
 /// Row `row` of rows of bytes, in one instruction.
 template <typename T>

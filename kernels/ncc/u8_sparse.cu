@@ -91,6 +91,37 @@ struct SparseLayout {
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
 
+/// Tasks that a block takes at once.
+struct Turn {
+  std::int64_t first;
+  int tasks;
+};
+/// How tasks come to blocks of one warp. A scheduler serves each of its four warps before the next one: with
+/// equal shares the first are done when a fifth of the time is left. So a third of the tasks is dealt, and
+/// blocks take the others as they go, the last ones singly: finding out about tasks takes as long as a
+/// seventh of one.
+struct Deal {
+  static constexpr int in_turn = 4;
+  int at_first = 1;    ///< tasks of every block, one of them in each round of all blocks
+  unsigned turns = 0;  ///< of in_turn tasks
+
+  Deal(std::int64_t tasks, std::int64_t blocks) {
+    at_first = std::max(static_cast<int>(tasks / blocks * 7 / 20), 1);
+    const std::int64_t singly = 2 * blocks, dealt = at_first * blocks;
+    turns = static_cast<unsigned>(std::max<std::int64_t>(tasks - dealt - singly, 0) / in_turn);
+  }
+  /// For one warp. `taken`: zero at first.
+  __device__ Turn take_turn(unsigned* taken, std::int64_t tasks) const {
+    const std::int64_t dealt = std::int64_t{at_first} * gridDim.x;
+    if (dealt >= tasks) return {0, 0};
+    unsigned turn = 0;
+    if (thread_of_block() == 0) turn = atomicAdd(taken, 1);
+    turn = __shfl_sync(0xffffffffu, turn, 0);
+    const std::int64_t first = dealt + turn + std::int64_t{in_turn - 1} * min(turn, turns);
+    return {first, first >= tasks ? 0 : turn < turns ? in_turn : 1};
+  }
+};
+
 /// What the copy engine knows of the boxes that it copies.
 struct Boxes {
   CUtensorMap window, reference;
@@ -204,7 +235,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
   };
   const Reference8<measure> reference(elements, sums_of_reference);
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
-  constexpr int at_once = known > 0 ? loads_at_once<shape> : 10;  // what is tested takes registers, too
+  constexpr int at_once = known > 0 ? loads_at_once<shape> : 8;  // tests take registers, too
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
     WindowStatistics of_shifts[at_once];
@@ -258,7 +289,7 @@ __device__ void find_peak_of_task(const Frame& frame, Measure measure, const Spa
 template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
-              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks, int dealt,
+              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks, Deal deal,
               const __grid_constant__ StatisticsTable statistics, const __grid_constant__ RingMasks masks,
               Measure measure, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -270,19 +301,18 @@ __global__ void __launch_bounds__(warp_size, 16)
   __shared__ std::uint64_t copied;  // mbarrier
   __shared__ WhichColumns columns;
   const int height = frame.reference.height;
-  // Looks up the block's tasks from number `first` on: several at once, or one of those that are not dealt.
-  // False where there are none.
+  // Looks up the block's next tasks, from number `first` on. Returns how many it found.
   const auto look_up = [&](int first) {
     const int ahead = threadIdx.x;
-    int found = min(look_ahead, dealt - first);
     std::int64_t task = std::int64_t{first + ahead} * gridDim.x + blockIdx.x;
+    int found = min(look_ahead, deal.at_first - first);
     if (found <= 0) {
-      if (ahead == 0) task = std::int64_t{dealt} * gridDim.x + atomicAdd(statistics.taken, 1ull);
-      found = __shfl_sync(0xffffffffu, task < frame.pairs, 0);
+      const Turn turn = deal.take_turn(statistics.taken, frame.pairs);
+      task = turn.first + ahead, found = turn.tasks;
     }
     if (ahead < found)
       new (known + (first + ahead) % (2 * look_ahead)) PairTask(frame, tasks, statistics, task);
-    return found > 0;
+    return found;
   };
   const auto copy = [&](int task) {
     if (threadIdx.x != 0) return;
@@ -303,13 +333,13 @@ __global__ void __launch_bounds__(warp_size, 16)
   }
   columns.fill();
   const SparseLane lane = SparseLane::of_rows(shape.lines);
-  look_up(0);
+  int count = look_up(0);
   __syncwarp();
   copy(0);
   for (int i = 0;; ++i) {
     const PairTask& task = known[i % (2 * look_ahead)];
-    bool more = true;
-    if (i + 1 >= dealt || i % look_ahead == look_ahead - 1) more = look_up(i + 1);
+    if (i + 1 == count) count += look_up(count);
+    const bool more = i + 1 < count;
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
     const ReferenceSums of_reference = make_operands(shared, layout, height, task.of_reference, masks);
@@ -368,14 +398,6 @@ bool describe_boxes(const DevicePicture& picture, int width, int height, CUtenso
                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/// Tasks that each of so many blocks has from the start. The others go to those that come first: of the four
-/// warps of a scheduler each is served before the next, and with equal shares the first are done when a fifth
-/// of the time is left.
-int tasks_dealt(std::int64_t tasks, std::int64_t blocks) {
-  const std::int64_t most = tasks / blocks * 7 / 10;
-  return static_cast<int>(std::clamp<std::int64_t>(most, 1, std::numeric_limits<int>::max() / 2));
-}
-
 template <std::size_t choice>
 void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& layout,
                   const StatisticsTable& statistics, Measure measure, Peak* peaks, StreamHandle stream) {
@@ -383,7 +405,7 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, boxes, tasks, tasks_dealt(job.pairs, blocks), statistics,
+      make_frame(job), layout, boxes, tasks, Deal(job.pairs, blocks), statistics,
       RingMasks(job.reference.width), measure, peaks);
 }
 

@@ -54,7 +54,7 @@ struct StatisticsTable {
   /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
   int* order = nullptr;
   /// Counts tasks that blocks take as they go; zero once the statistics are made.
-  unsigned long long* taken = nullptr;
+  unsigned* taken = nullptr;
 
   StatisticsTable() = default;
   StatisticsTable(bool pictures, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
@@ -127,7 +127,7 @@ void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch,
     const std::size_t of_order = order_bytes(part, table);
     auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + of_order));
     table.first = reinterpret_cast<WindowStatistics*>(memory);
-    table.taken = reinterpret_cast<unsigned long long*>(memory + table.bytes());
+    table.taken = reinterpret_cast<unsigned*>(memory + table.bytes());
     if (of_order > 0) table.order = reinterpret_cast<int*>(memory + before_order);
     launch_window_statistics(part, measure, table, stream);
     launch(part, first, table, memory + table.bytes() + of_counter);
