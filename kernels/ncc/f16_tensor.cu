@@ -25,7 +25,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
   static constexpr bool converts = true;
-  static constexpr int most_warps = 4, most_tiles = 8;
+  static constexpr int most_warps = 4, most_tiles = 8, tasks_of_block = 4;
   static constexpr WarpShape16 shapes[]{
       WarpShape16{.tiles = 8, .stride = 36, .reference_stride = 20, .alone = true},
       WarpShape16{8, false, 52, 36, true},

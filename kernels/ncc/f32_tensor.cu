@@ -142,7 +142,7 @@ struct SplitMethod {
   static constexpr std::string_view name = "cuda-f32-tensor";
   using Products = SplitProducts;
   static constexpr bool keeps_window = false, keeps_tile = true, tail_in_steps = true;
-  static constexpr int most_warps = 16, most_tiles = 4;
+  static constexpr int most_warps = 16, most_tiles = 4, tasks_of_block = 4;
   static constexpr WarpShape16 shapes[]{WarpShape16{4, false, 34, 22}, WarpShape16{4, false, 64, 38},
                                         WarpShape16{3, true, 34, 22},  WarpShape16{3, true, 50, 38},
                                         WarpShape16{1, false},         WarpShape16{2, false},

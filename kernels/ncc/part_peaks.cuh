@@ -27,8 +27,8 @@ struct PartTasks : Tasks {
     windows *= references;
     references = 1;
   }
-  std::int64_t deal(std::int64_t resident, bool in_short_turns) {
-    if (!list.parts) return Tasks::deal(resident, in_short_turns);
+  std::int64_t deal(std::int64_t resident, int turn) {
+    if (!list.parts) return Tasks::deal(resident, turn);
     next_task = static_cast<int>(std::min(most_near_parts * windows, resident));
     return next_task;
   }

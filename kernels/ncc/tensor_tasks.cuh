@@ -28,14 +28,14 @@ struct Tasks {
   /// Groups of tasks that a block does one after the other.
   __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
-  /// The blocks to launch, of which `resident` run at once. In short turns others follow those that end,
-  /// since multiprocessors are not equally fast; that costs the start of a block every few tasks.
-  std::int64_t deal(std::int64_t resident, bool in_short_turns) {
-    constexpr int short_turn = 4;
-    if (in_short_turns && references == 1 && groups() >= 2 * short_turn * resident) {
+  /// The blocks to launch, of which `resident` run at once. turn: tasks of a block, after which others
+  /// follow, since multiprocessors and the warps of one are not equally fast; that costs the start of a block
+  /// every few tasks. 0: as many as there are for it.
+  std::int64_t deal(std::int64_t resident, int turn) {
+    if (turn > 0 && references == 1 && groups() >= 2 * turn * resident) {
       next_task = 1;
-      next_block = most_of_block = short_turn;
-      return (groups() + short_turn - 1) / short_turn;
+      next_block = most_of_block = turn;
+      return (groups() + turn - 1) / turn;
     }
     next_task = static_cast<int>(std::min(groups(), resident));
     return next_task;

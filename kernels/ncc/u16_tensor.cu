@@ -11,7 +11,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   using Products = ExactProducts;
   using ReferenceSums = ReferenceSums16;
   static constexpr bool converts = false;
-  static constexpr int most_warps = 8, most_tiles = 4;
+  static constexpr int most_warps = 8, most_tiles = 4, tasks_of_block = 2;
   static constexpr WarpShape16 shapes[]{
       WarpShape16{4, false, 44, 28}, WarpShape16{4, false, 76, 44}, WarpShape16{3, true, 44, 28},
       WarpShape16{3, true, 52, 44},  WarpShape16{1, false},         WarpShape16{2, false},

@@ -444,7 +444,7 @@ void launch_shape(const NccJob& job, const Cut& cut, PartTasks tasks, const Stat
                   const Scoring& scoring, StreamHandle stream) {
   const auto kernel = u8_tensor<choice, output>;
   const std::int64_t resident = resident_blocks(kernel, cut.threads(), cut.shared_bytes());
-  const std::int64_t blocks = tasks.deal(resident, !warp_shapes[choice].alone);
+  const std::int64_t blocks = tasks.deal(resident, warp_shapes[choice].alone ? 0 : 4);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, statistics, scoring);
 }

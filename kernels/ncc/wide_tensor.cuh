@@ -16,6 +16,7 @@
 /// A Method says how elements become products and what a score is:
 ///     Products                     see u16_products.cuh
 ///     WarpShape16 shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
+///     tasks_of_block               in a turn (Tasks::deal)
 ///     lay_out(...)                 where in shared memory references, scores and the window lie
 ///     clear(...)                   what must be zero there before the first task
 ///     keeps_window, keeps_tile     products leave the window as it is; scores need what lies in their place
@@ -553,7 +554,8 @@ void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& 
                     const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
   Tasks tasks(job, cut.columns(), cut.rows());
   const auto kernel = wide_tensor<Method, choice, result>;
-  const std::int64_t blocks = tasks.deal(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), true);
+  const std::int64_t blocks =
+      tasks.deal(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), Method::tasks_of_block);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
       make_frame(job), cut, tasks, Method::origin(job), statistics, out);
 }
