@@ -10,6 +10,7 @@
 #include "ncc/pair_task.cuh"
 #include "ncc/sparse_products.cuh"
 #include "ncc/tensor_shares.cuh"
+#include "ncc/turns.hpp"
 #include "ncc/u8_scores.cuh"
 #include "ncc/u8_sparse.hpp"
 
@@ -89,37 +90,6 @@ struct SparseLayout {
                      reference + (reference_rows + 1) * turned_words);
   }
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
-};
-
-/// Tasks that a block takes at once.
-struct Turn {
-  std::int64_t first;
-  int tasks;
-};
-/// How tasks come to blocks of one warp. A scheduler serves each of its four warps before the next one: with
-/// equal shares the first are done when a fifth of the time is left. So a third of the tasks is dealt, and
-/// blocks take the others as they go, the last ones singly: finding out about tasks takes as long as a
-/// seventh of one.
-struct Deal {
-  static constexpr int in_turn = 4;
-  int at_first = 1;    ///< tasks of every block, one of them in each round of all blocks
-  unsigned turns = 0;  ///< of in_turn tasks
-
-  Deal(std::int64_t tasks, std::int64_t blocks) {
-    at_first = std::max(static_cast<int>(tasks / blocks * 7 / 20), 1);
-    const std::int64_t singly = 2 * blocks, dealt = at_first * blocks;
-    turns = static_cast<unsigned>(std::max<std::int64_t>(tasks - dealt - singly, 0) / in_turn);
-  }
-  /// For one warp. `taken`: zero at first.
-  __device__ Turn take_turn(unsigned* taken, std::int64_t tasks) const {
-    const std::int64_t dealt = std::int64_t{at_first} * gridDim.x;
-    if (dealt >= tasks) return {0, 0};
-    unsigned turn = 0;
-    if (thread_of_block() == 0) turn = atomicAdd(taken, 1);
-    turn = __shfl_sync(0xffffffffu, turn, 0);
-    const std::int64_t first = dealt + turn + std::int64_t{in_turn - 1} * min(turn, turns);
-    return {first, first >= tasks ? 0 : turn < turns ? in_turn : 1};
-  }
 };
 
 /// What the copy engine knows of the boxes that it copies.
@@ -235,7 +205,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
   };
   const Reference8<measure> reference(elements, sums_of_reference);
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
-  constexpr int at_once = known > 0 ? loads_at_once<shape> : 8;  // tests take registers, too
+  constexpr int at_once = known > 0 ? loads_at_once<shape> : 12;  // tests take registers, too
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
     WindowStatistics of_shifts[at_once];
@@ -286,12 +256,19 @@ __device__ void find_peak_of_task(const Frame& frame, Measure measure, const Spa
   find_peak_of_warp<shape.tail>(frame, measure, best, of_tail, tile, tile_stride, out, scale);
 }
 
+/// For one warp. taken: zero at first.
+[[maybe_unused]] __device__ Turn take_turn(const Turns& turns, unsigned* taken) {
+  unsigned number = 0;
+  if (thread_of_block() == 0) number = atomicAdd(taken, 1);
+  return turns.turn(__shfl_sync(0xffffffffu, number, 0));
+}
+
 template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
-              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks, Deal deal,
-              const __grid_constant__ StatisticsTable statistics, const __grid_constant__ RingMasks masks,
-              Measure measure, Peak* peaks) {
+              const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
+              const __grid_constant__ Turns turns, const __grid_constant__ StatisticsTable statistics,
+              const __grid_constant__ RingMasks masks, Measure measure, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
   constexpr SparseShape shape = shapes[choice];
@@ -305,9 +282,10 @@ __global__ void __launch_bounds__(warp_size, 16)
   const auto look_up = [&](int first) {
     const int ahead = threadIdx.x;
     std::int64_t task = std::int64_t{first + ahead} * gridDim.x + blockIdx.x;
-    int found = min(look_ahead, deal.at_first - first);
+    int found = min(look_ahead, turns.rounds - first);
     if (found <= 0) {
-      const Turn turn = deal.take_turn(statistics.taken, frame.pairs);
+      if (turns.deal_all()) return 0;
+      const Turn turn = take_turn(turns, statistics.taken);
       task = turn.first + ahead, found = turn.tasks;
     }
     if (ahead < found)
@@ -405,7 +383,7 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, boxes, tasks, Deal(job.pairs, blocks), statistics,
+      make_frame(job), layout, boxes, tasks, Turns(job.pairs, blocks), statistics,
       RingMasks(job.reference.width), measure, peaks);
 }
 

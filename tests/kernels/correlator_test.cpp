@@ -664,6 +664,21 @@ TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
   check_scattered(correlator, "cuda-u8-tensor", only_small_tests() ? 2 : 6, sizes);
 }
 
+TEST_F(CudaCorrelator, sparse_products_of_more_pairs_than_are_dealt) {
+  Correlator correlator("cuda");
+  for (const int pairs : only_small_tests() ? std::vector{3000} : std::vector{2113, 5001, 20003}) {
+    Case c = make_case(std::to_string(pairs), Form::one_to_one, pairs, pairs, 5, 7, 15, 18,
+                       Shifts::valid(5, 7, 15, 18));
+    for (Side* side : {&c.reference, &c.search}) {
+      side->pictures = 1, side->picture_h = 300, side->picture_w = 416;
+      side->positions = scattered(pairs, *side, side == &c.search ? 9 : 0, 23);
+    }
+    Problem<std::uint8_t> problem(std::move(c));
+    problem.variant = "cuda-u8-tensor";
+    check_peaks(correlator, problem, Measure::zncc);
+  }
+}
+
 /// Equal integers; floats but for the order in which some variants add them up.
 void expect_same(const Surfaces& got, const Surfaces& want) {
   ASSERT_EQ(got.type, want.type);
