@@ -187,11 +187,13 @@ class SparseLane {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * lines * (group / 2) + 2 * sparse_block * (group % 2), 1};
   }
-  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike.
+  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike. A lane has
+  /// two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
   __device__ static SparseLane of_column() {
     const unsigned group = thread_of_block() / 4;
-    return {4 * paired_words * group + 2 * sparse_block, 0};
+    return {4 * paired_words * (group / 2 + rows_apart * (group % 2)) + 2 * sparse_block, 0};
   }
+  static constexpr int rows_apart = 4;
   /// In bytes, of the lane's first pairs of columns.
   __device__ unsigned in_window() const { return packed_ >> 16; }
   /// With `turn` more, of a reference that begins at byte `offset` of its ring.
@@ -309,7 +311,7 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
                                        Word& of_lane, Word& first) {
   constexpr int window_step = 4 * paired_words, reference_step = 4 * turned_words;
   unsigned at = reference + thread_of_block() / 4 * reference_step;
-  // Element (row, column) of tile i belongs to shift 8 (5 - i) + column - row.
+  // Element (row, column) of tile i belongs to shift 8 (5 - i) + row of the column - row.
   Word tiles[6][4];
   const auto multiply_rows = [&](bool are_first) {
     Word a[4];
@@ -324,7 +326,7 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
   multiply_rows(true);
 #pragma unroll 1
   for (int y = 16; y < rows; y += 16) multiply_rows(false);
-  sum_diagonals(tiles, of_lane, first);
+  sum_diagonals<SparseLane::rows_apart>(tiles, of_lane, first);
 }
 
 }  // namespace dic::kernels

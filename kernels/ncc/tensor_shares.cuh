@@ -152,8 +152,8 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
 
 /// Hands the sums on diagonals of `count` tiles of 16 x 8, of which the first element of tile i lies on
 /// diagonal 8 (i - 1), to the lanes: diagonal i to lane i, as far as there are whole ones, and the last one
-/// to all.
-template <int count, typename Sum>
+/// to all. apart: by so many diagonals a lane's second column is further than its first, 1 or 4.
+template <int apart, int count, typename Sum>
 __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& last) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int groups = count - 1;
@@ -164,15 +164,16 @@ __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& l
     even[i] = tiles[i + 1][0] + tiles[i][2];
     odd[i] = tiles[i + 1][1] + tiles[i][3];
   }
-  // A column further right, the diagonal is a row further down.
-  const auto add = [&](const Sum(&right)[groups], int columns) {
+  // Of a lane further right by `lanes`, a diagonal is `rows` further down.
+  const auto add = [&](const Sum(&right)[groups], int rows, int lanes) {
 #pragma unroll
     for (int i = 0; i < groups; ++i) {
-      const Sum value = group < columns && i + 1 < groups ? right[i + 1] : right[i];
-      even[i] += __shfl_sync(all, value, lane + 4 * columns + columns / 2);
+      const Sum value = group < rows && i + 1 < groups ? right[i + 1] : right[i];
+      even[i] += __shfl_sync(all, value, lane + 4 * rows + lanes);
     }
   };
-  add(odd, 1), add(even, 2), add(even, 4);
+  constexpr int between_lanes = apart == 1 ? 2 : 1;
+  add(odd, apart, 0), add(even, between_lanes, 1), add(even, 2 * between_lanes, 2);
 #pragma unroll
   for (int i = 0; i + 1 < groups; ++i) {
     const Sum value = __shfl_sync(all, even[i], 4 * (lane % 8));

@@ -344,7 +344,7 @@ __device__ void multiply_tail(const Cut16& cut, const StagedReference& reference
   typename Products::Product products[tiles][4], last;
 #pragma unroll
   for (int i = 0; i < 4 * tiles; ++i) products[i / 4][i % 4] = of_tiles[i / 4].product(i % 4);
-  sum_diagonals(products, sums[shape.rows()], last);
+  sum_diagonals<1>(products, sums[shape.rows()], last);
   if constexpr (shape.has_corner()) sums[shape.rows() + 1] = last;
 }
 
