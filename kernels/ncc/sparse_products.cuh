@@ -104,7 +104,9 @@ struct RingMasks {
   }
 };
 
-__device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, 0x1032); }
+/// Selects the bytes of a word with its halves swapped.
+constexpr Word swapped_halves = 0x1032;
+__device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, swapped_halves); }
 
 /// A row of a reference, from its box to operands: word p of a row of operands holds its elements at p, at
 /// p + 1, p + 16 and p + 17 of the ring, modulo 32.
@@ -187,8 +189,8 @@ class SparseLane {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * lines * (group / 2) + 2 * sparse_block * (group % 2), 1};
   }
-  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike. A lane has
-  /// two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
+  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike. A lane
+  /// has two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
   __device__ static SparseLane of_column() {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * (group / 2 + rows_apart * (group % 2)) + 2 * sparse_block, 0};
@@ -223,61 +225,68 @@ struct SparseSums {
   Word of[held][4];
 };
 
-/// What take_turns would do for the last steps, fewer than 2 * most, the first of which is step(first): in as
-/// many branches as their number has bits. most: a power of two.
-template <int tiles, int first, int most, typename Step>
-__device__ void take_last_turns(int steps, Step&& step) {
+/// Calls step(first), step(first + 1), .. for the last steps, fewer than 2 * most: in as many branches as
+/// their number has bits. most: a power of two.
+template <int first, int most, typename Step>
+__device__ void take_last_steps(int steps, Step&& step) {
   if constexpr (most > 0) {
     if (steps & most) {
 #pragma unroll
-      for (int i = 0; i < most; ++i) step((first + i) % tiles);
-      take_last_turns<tiles, (first + most) % tiles, most / 2>(steps, step);
+      for (int i = 0; i < most; ++i) step(first + i);
+      take_last_steps<first + most, most / 2>(steps, step);
     } else {
-      take_last_turns<tiles, first, most / 2>(steps, step);
+      take_last_steps<first, most / 2>(steps, step);
     }
   }
 }
 
-/// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lies another
-/// row.
+/// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lie two more
+/// rows. halves: swapped_halves, which the compiler must not know.
 template <int lines, bool has_row>
 __device__ void multiply_rows(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
-                              SparseSums<lines, has_row>& sums) {
+                              Word halves, SparseSums<lines, has_row>& sums) {
   constexpr int held = SparseSums<lines, has_row>::held;
-  unsigned at[2]{reference + lane.first[0], reference + lane.first[1]}, next = window;
-  const auto load_pairs = [&] {
-    const uint4 pairs = load_quad(next);
-    next += 4 * paired_words;
-    return pairs;
-  };
-  Word ahead[2];
-  const auto load_ahead = [&] {
+  // The compiler would swap a word when it expects it to be there, and products would wait where it is not.
+  // So the swap seems to need a sum, too, of the row before; with fewer lines, that would be there too late.
+  constexpr bool swaps_late = lines >= 8;
+  constexpr int rows_ahead = swaps_late ? 2 : 1;
+  unsigned at[2]{reference + lane.first[0], reference + lane.first[1]};
+  uint4 pairs[held];
+  Word ahead[rows_ahead][2];
+  const auto load_ahead = [&](int row) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      ahead[i] = load(at[i]);
-      at[i] += 4 * turned_words;
+#pragma unroll
+      for (int j = 1; j < rows_ahead; ++j) ahead[j - 1][i] = ahead[j][i];
+      ahead[rows_ahead - 1][i] = load(at[i] + row * 4 * turned_words);
     }
   };
-  uint4 pairs[held];
-  load_ahead();
+  const auto load_pairs = [&](int row) {
+    pairs[(row + held) % held] = load_quad(window + row * 4 * paired_words);
+  };
 #pragma unroll
-  for (int i = 0; i < held - 1; ++i) pairs[i] = load_pairs();
-  const auto multiply_row = [&](int u, bool is_first) {
-    pairs[(u + held - 1) % held] = load_pairs();
-    const Word a[4]{ahead[0], swap_halves(ahead[0]), ahead[1], swap_halves(ahead[1])};
-    load_ahead();
+  for (int i = 0; i < rows_ahead; ++i) load_ahead(i);
+#pragma unroll
+  for (int i = 0; i < held - 1; ++i) load_pairs(i);
+  const auto multiply_row = [&](int row, bool is_first) {
+    load_pairs(row + held - 1);
+    const auto swap = [&](Word word) {
+      return swaps_late && !is_first ? __byte_perm(word, sums.of[held - 1][0], halves) : swap_halves(word);
+    };
+    const Word a[4]{ahead[0][0], swap(ahead[0][0]), ahead[0][1], swap(ahead[0][1])};
+    load_ahead(row + rows_ahead);
 #pragma unroll
     for (int c = 0; c < held; ++c)
-      multiply_sparse(sums.of[c], a, pairs[(u + c) % held], lane.which, is_first);
+      multiply_sparse(sums.of[c], a, pairs[(row + c + held) % held], lane.which, is_first);
   };
   multiply_row(0, true);
-  const auto step = [&](int u) { multiply_row((u + 1) % held, false); };
   int left = rows - 1;
   for (; left >= held; left -= held) {
+    at[0] += held * 4 * turned_words, at[1] += held * 4 * turned_words, window += held * 4 * paired_words;
 #pragma unroll
-    for (int u = 0; u < held; ++u) step(u);
+    for (int u = 1; u <= held; ++u) multiply_row(u - held, false);
   }
-  take_last_turns<held, 0, cuda::std::bit_floor(held - 1u)>(left, step);
+  take_last_steps<1, cuda::std::bit_floor(held - 1u)>(left, [&](int row) { multiply_row(row, false); });
 }
 
 /// Hands the sums of all lines to the lanes by their columns, in the order of their rows. exchange: 512 bytes

@@ -152,7 +152,7 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
 
 /// Hands the sums on diagonals of `count` tiles of 16 x 8, of which the first element of tile i lies on
 /// diagonal 8 (i - 1), to the lanes: diagonal i to lane i, as far as there are whole ones, and the last one
-/// to all. apart: by so many diagonals a lane's second column is further than its first, 1 or 4.
+/// to all. apart: diagonals from a lane's first column to its second, 1 or 4.
 template <int apart, int count, typename Sum>
 __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& last) {
   constexpr unsigned all = 0xffffffffu;

@@ -66,6 +66,7 @@ struct SparseLayout {
   int reference_rows = 0;  ///< of operands: below the reference, zeros that the tail meets
   int turns = 1;  ///< in which operands are made of boxes: these may take the place of what was loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
+  Word halves = swapped_halves;  ///< for multiply_rows
 
   SparseLayout(const NccJob& job, const SparseShape& shape) {
     constexpr int aligned = 128 / sizeof(Word);  // for the copy engine
@@ -87,7 +88,7 @@ struct SparseLayout {
     window_box_at = round_up(window_box_at, aligned);
     reference_box_at = window_box_at + of_window;
     words = std::max(reference_box_at + round_up(height * reference_box / 4, aligned),
-                     reference + (reference_rows + 1) * turned_words);
+                     reference + (reference_rows + 2) * turned_words);
   }
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
@@ -149,13 +150,13 @@ using SparseValues = Value[SparseShifts<shape>::count];
 template <SparseShape shape>
 __device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& of_lane,
                                 const WhichColumns& columns, unsigned of_window, unsigned of_reference,
-                                SparseSums<shape.lines, shape.tail>& sums,
+                                Word halves, SparseSums<shape.lines, shape.tail>& sums,
                                 SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
   const unsigned turn = of_window % sparse_block;
   window += 2 * (of_window - turn);  // pairs of columns
   multiply_rows(window + of_lane.in_window(), reference, height, of_lane.turned(columns, turn, of_reference),
-                sums);
+                halves, sums);
   if constexpr (shape.tail) {
     const int lane = thread_of_block(), holder = lane % 8 * 4 + 3;
 #pragma unroll
@@ -326,7 +327,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     SparseSums<shape.lines, shape.tail> products;
     SparseValues<shape, Word> sums;
     multiply_shifts<shape>(shared_address(shared), shared_address(shared + layout.reference), height, lane,
-                           columns, task.of_window, task.of_reference, products, sums);
+                           columns, task.of_window, task.of_reference, layout.halves, products, sums);
     __syncwarp();
     if (more) copy(i + 1);
     order_sums<shape>(products, shared, sums);
