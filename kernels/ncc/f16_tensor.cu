@@ -26,18 +26,18 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   using Products = HalfProducts;
   static constexpr bool converts = true;
   static constexpr int most_warps = 4, most_tiles = 8, tasks_of_block = 4;
-  static constexpr WarpShape16 shapes[]{
-      WarpShape16{.tiles = 8, .stride = 36, .reference_stride = 20, .alone = true},
-      WarpShape16{8, false, 52, 36, true},
-      WarpShape16{8, false, 68, 36, true},
-      WarpShape16{.tiles = 9, .tail = true, .stride = 36, .reference_stride = 20, .alone = true},
-      WarpShape16{9, true, 52, 36, true},
-      WarpShape16{2, false, 0, 0, true},
-      WarpShape16{4, false, 0, 0, true},
-      WarpShape16{6, false, 0, 0, true},
-      WarpShape16{8, false, 0, 0, true}};
+  static constexpr WideShape shapes[]{
+      WideShape{.tiles = 8, .stride = 36, .reference_stride = 20, .alone = true},
+      WideShape{8, false, 52, 36, true},
+      WideShape{8, false, 68, 36, true},
+      WideShape{.tiles = 9, .tail = true, .stride = 36, .reference_stride = 20, .alone = true},
+      WideShape{9, true, 52, 36, true},
+      WideShape{2, false, 0, 0, true},
+      WideShape{4, false, 0, 0, true},
+      WideShape{6, false, 0, 0, true},
+      WideShape{8, false, 0, 0, true}};
   /// Shared memory leaves room for some 12 warps.
-  __host__ __device__ static constexpr int least_blocks(const WarpShape16& shape) {
+  __host__ __device__ static constexpr int least_blocks(const WideShape& shape) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return shape.tiles < 8 ? 3 : 2;
 #else
@@ -46,7 +46,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   }
 
   struct ReferenceSums {
-    ReferenceSums16 of;
+    WideReferenceSums of;
     Word most, least;  ///< elements
 
     __device__ void add(const ReferenceSums& other) {
@@ -62,7 +62,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   }
   /// Two copies of the reference, half the banks apart, whose place scores take. The window comes before
   /// them: what is read beyond its rows are operands, or zeros.
-  static void lay_out(const NccJob& job, Cut16& cut) {
+  static void lay_out(const NccJob& job, WideCut& cut) {
     const int stride = cut.k.reference_stride, h = job.reference.height;
     const int window_rows = h + std::min(cut.rows(), job.shifts.ny()) - 1;
     const int rows_of_tail = cut.warp.has_corner() ? round_up(h, tail_rows) + warp_size + 1 : 0;
@@ -77,13 +77,13 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   }
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
-  __device__ static void clear(const Cut16&, int, const Memory16&) {}
+  __device__ static void clear(const WideCut&, int, const WideMemory&) {}
 
   /// Returns the sums of the warp.
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
-                                                const Memory16& memory) {
+                                                const WideMemory& memory) {
     Word sum = 0, low = 0, high = 0, most = 0, least = ~0u;
     chunks.visit(reference.height, stride, [&](int at) {
       const uint4 raw = reinterpret_cast<const uint4&>(memory.staged[at]);
@@ -97,13 +97,13 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       }
     });
     constexpr unsigned all = 0xffffffffu;
-    return {ReferenceSums16::of_warp(sum, low + (std::uint64_t{high} << 8)),
+    return {WideReferenceSums::of_warp(sum, low + (std::uint64_t{high} << 8)),
             __reduce_max_sync(all, max(most & 0xffffu, most >> 16)),
             __reduce_min_sync(all, min(least & 0xffffu, least >> 16))};
   }
 
   /// What was not copied becomes finite: it meets zeros.
-  __device__ static void convert_window(const Cut16& cut, const Memory16& memory, int middle) {
+  __device__ static void convert_window(const WideCut& cut, const WideMemory& memory, int middle) {
     const auto convert = [=](Word& elements) { elements = bits_of(less_middle(elements, middle)); };
     const auto convert_chunks = [&]<int at_once>(uint4* chunks) {  // loads in flight: stores would stop them
       uint4 chunk[at_once];
@@ -124,9 +124,9 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     for (; i < count; i += threads) convert_chunks.template operator()<1>(window + i);
   }
 
-  __device__ static void convert_reference(const Cut16& cut, const ReferenceChunks& chunks,
+  __device__ static void convert_reference(const WideCut& cut, const ReferenceChunks& chunks,
                                            const StagedReference& reference, int stride,
-                                           const Memory16& memory, const ReferenceSums& sums, int middle) {
+                                           const WideMemory& memory, const ReferenceSums& sums, int middle) {
     clear_around(cut, reference, stride, memory.operands);
     const int n = reference.height * reference.width;
     const __half2 further = __float2half2_rn(0x1p-24f * (origin_of(n, sums) - middle));
@@ -148,21 +148,22 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     });
   }
 
-  __device__ static LaneStart16<Word> reference_of_lane(const Cut16& cut, const StagedReference& reference,
-                                                        const Memory16& memory, int row, int shift) {
+  __device__ static WideLaneStart<Word> reference_of_lane(const WideCut& cut,
+                                                          const StagedReference& reference,
+                                                          const WideMemory& memory, int row, int shift) {
     const int at = reference.first - shift, copy = at & 1;
     return {.reference = memory.operands + zeros_around + copy * cut.copy_at +
                          (1 + row) * cut.k.reference_stride + (at + copy) / 2};
   }
 
   /// The row below the reference is zero.
-  template <WarpShape16 shape>
+  template <WideShape shape>
   struct TailOperands {
     static constexpr int words_per_step = 8;
     int words, height, group;
     const Word *of_window, *of_reference;
 
-    __device__ TailOperands(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+    __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
                             const WarpPlace&, int window_at)
         : height(reference.height) {
       const int lane = threadIdx.x % warp_size, shift = window_at % 2, word = lane % 4;
@@ -224,7 +225,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   }
 
   /// Clears the rows around both copies of the reference.
-  __device__ static void clear_around(const Cut16& cut, const StagedReference& reference, int stride,
+  __device__ static void clear_around(const WideCut& cut, const StagedReference& reference, int stride,
                                       Word* operands) {
     const auto clear = [&](int from, int to) {
       for (int i = from + 4 * thread_of_block(); i < to; i += 4 * blockDim.x)
@@ -242,23 +243,25 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 std::string refuses_f16_tensor(const NccJob& job) {
   if (job.bit_depth < 1 || job.bit_depth > most_bits)
     return "cuda-f16-tensor takes pictures of at most 12 bit.";
-  if (job.shifts.count() > 0 && !scores_fit16<HalfMethod>(job, false))
+  if (job.shifts.count() > 0 && !wide_scores_fit<HalfMethod>(job, false))
     return "cuda-f16-tensor does references up to about 181x181.";
   return {};
 }
 
-int f16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<HalfMethod>(job, true).shared_bytes(); }
+int f16_tensor_shared_bytes(const NccJob& job) {
+  return choose_wide_cut<HalfMethod>(job, true).shared_bytes();
+}
 
-bool f16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<HalfMethod>(job, peaks); }
+bool f16_tensor_scores_fit(const NccJob& job, bool peaks) { return wide_scores_fit<HalfMethod>(job, peaks); }
 
 void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
-  launch_scores16<HalfMethod>(job, measure, kind, scores, workspace, stream);
+  launch_wide_scores<HalfMethod>(job, measure, kind, scores, workspace, stream);
 }
 
 void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
-  launch_peaks16<HalfMethod>(job, measure, peaks, workspace, stream);
+  launch_wide_peaks<HalfMethod>(job, measure, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

@@ -143,13 +143,13 @@ struct SplitMethod {
   using Products = SplitProducts;
   static constexpr bool keeps_window = false, keeps_tile = true, tail_in_steps = true;
   static constexpr int most_warps = 16, most_tiles = 4, tasks_of_block = 4;
-  static constexpr WarpShape16 shapes[]{WarpShape16{4, false, 34, 22}, WarpShape16{4, false, 64, 38},
-                                        WarpShape16{3, true, 34, 22},  WarpShape16{3, true, 50, 38},
-                                        WarpShape16{1, false},         WarpShape16{2, false},
-                                        WarpShape16{4, false},         WarpShape16{3, true}};
-  __host__ __device__ static constexpr int least_blocks(const WarpShape16&) { return 1; }
+  static constexpr WideShape shapes[]{WideShape{4, false, 34, 22}, WideShape{4, false, 64, 38},
+                                      WideShape{3, true, 34, 22},  WideShape{3, true, 50, 38},
+                                      WideShape{1, false},         WideShape{2, false},
+                                      WideShape{4, false},         WideShape{3, true}};
+  __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 1; }
 
-  using Task = Task16<SplitMethod>;
+  using Task = WideTask<SplitMethod>;
   /// What a warp finds.
   struct ReferenceSums {
     Range window, reference;
@@ -162,7 +162,7 @@ struct SplitMethod {
     return reference_pad / static_cast<int>(sizeof(Products::Pair)) + std::max(copied, k_pairs + 2);
   }
   /// The reference is read where it was copied to; box sums lie where sums are exchanged later.
-  static void lay_out(const NccJob& job, Cut16& cut) {
+  static void lay_out(const NccJob& job, WideCut& cut) {
     const int stride = 2 * cut.k.reference_stride;
     const int box_words = box_shape(columns_of_boxes(cut, job.reference.width)).words();
     cut.operand_chunks = cut.reference_chunks;
@@ -172,24 +172,25 @@ struct SplitMethod {
     cut.window_at = cut.tile_at + cut.tile_words;
     cut.words = cut.window_at + cut.window_words;
   }
-  __host__ __device__ static int columns_of_boxes(const Cut16& cut, int width) {
+  __host__ __device__ static int columns_of_boxes(const WideCut& cut, int width) {
     return cut.columns() + width - 1;
   }
   static int origin(const NccJob&) { return 0; }
   /// Zeros around the reference, and what products read of the window beyond its elements must be finite.
-  __device__ static void clear(const Cut16& cut, int, const Memory16& memory) {
+  __device__ static void clear(const WideCut& cut, int, const WideMemory& memory) {
     clear_reference(0, cut.words, memory.operands);
   }
 
-  __device__ static LaneStart16<uint2> reference_of_lane(const Cut16& cut, const StagedReference& reference,
-                                                         const Memory16& memory, int row, int shift) {
+  __device__ static WideLaneStart<uint2> reference_of_lane(const WideCut& cut,
+                                                           const StagedReference& reference,
+                                                           const WideMemory& memory, int row, int shift) {
     const int at = reference_pad / 4 + reference.first - shift;
     return {.reference =
                 reinterpret_cast<const uint2*>(memory.operands) + (1 + row) * cut.k.reference_stride + at / 2,
             .bit_shift = 16 * (at % 2)};
   }
 
-  template <WarpShape16, bool>
+  template <WideShape, bool>
   __device__ static void prepare(const Task& task) {
     find_ranges(task);
     __syncthreads();
@@ -199,7 +200,7 @@ struct SplitMethod {
     convert(task);
   }
 
-  template <WarpShape16 shape>
+  template <WideShape shape>
   __device__ static void score(const Task& task, Measure, const LaneShifts<shape>& shifts,
                                const LaneValues<shape, float>& sums, LaneValues<shape, float>& scores) {
     const Scale of_reference = scale(task, &ReferenceSums::reference);
@@ -306,10 +307,12 @@ std::string refuses_f32_tensor(const NccJob& job) {
   return {};
 }
 
-int f32_tensor_shared_bytes(const NccJob& job) { return choose_cut16<SplitMethod>(job, true).shared_bytes(); }
+int f32_tensor_shared_bytes(const NccJob& job) {
+  return choose_wide_cut<SplitMethod>(job, true).shared_bytes();
+}
 
 bool f32_tensor_scores_fit(const NccJob& job, bool peaks) {
-  const Cut16 cut = choose_cut16<SplitMethod>(job, true);
+  const WideCut cut = choose_wide_cut<SplitMethod>(job, true);
   return cut_fits(job, cut, peaks) &&
          SplitMethod::columns_of_boxes(cut, job.reference.width) <= most_box_columns;
 }
@@ -317,14 +320,14 @@ bool f32_tensor_scores_fit(const NccJob& job, bool peaks) {
 void launch_f32_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace&,
                               StreamHandle stream) {
   if (job.outputs() == 0) return;
-  launch_tensor16<SplitMethod, Result16::scores>(
-      job, {}, {.measure = measure, .kind = kind, .scores = scores}, stream);
+  launch_wide<SplitMethod, WideResult::scores>(job, {}, {.measure = measure, .kind = kind, .scores = scores},
+                                               stream);
 }
 
 void launch_f32_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace&,
                              StreamHandle stream) {
   if (job.outputs() == 0) return;
-  launch_tensor16<SplitMethod, Result16::peaks>(job, {}, {.measure = measure, .peaks = peaks}, stream);
+  launch_wide<SplitMethod, WideResult::peaks>(job, {}, {.measure = measure, .peaks = peaks}, stream);
 }
 
 }  // namespace dic::kernels

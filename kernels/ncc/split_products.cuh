@@ -1,10 +1,10 @@
 #pragma once
 
-#include "ncc/u16_products.cuh"
+#include "ncc/wide_products.cuh"
 
 namespace dic::kernels {
 
-/// Products of floats (see u16_products.cuh), each the sum of two half floats: high x high and the two mixed
+/// Products of floats (see wide_products.cuh), each the sum of two half floats: high x high and the two mixed
 /// ones; low x low is left out. A pair of elements lies in two words of the reference, the high halves first;
 /// two pairs of the window in four, first all high halves, in odd rows first all low ones: then lanes that
 /// have odd rows do not meet the others in banks. What a turn of steps gives is added up in float, because

@@ -9,21 +9,21 @@ namespace {
 struct ExactMethod : WithStatistics<ExactMethod> {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
-  using ReferenceSums = ReferenceSums16;
+  using ReferenceSums = WideReferenceSums;
   static constexpr bool converts = false;
   static constexpr int most_warps = 8, most_tiles = 4, tasks_of_block = 2;
-  static constexpr WarpShape16 shapes[]{
-      WarpShape16{4, false, 44, 28}, WarpShape16{4, false, 76, 44}, WarpShape16{3, true, 44, 28},
-      WarpShape16{3, true, 52, 44},  WarpShape16{1, false},         WarpShape16{2, false},
-      WarpShape16{3, false},         WarpShape16{3, true},          WarpShape16{4, false}};
-  __host__ __device__ static constexpr int least_blocks(const WarpShape16&) { return 2; }
+  static constexpr WideShape shapes[]{
+      WideShape{4, false, 44, 28}, WideShape{4, false, 76, 44}, WideShape{3, true, 44, 28},
+      WideShape{3, true, 52, 44},  WideShape{1, false},         WideShape{2, false},
+      WideShape{3, false},         WideShape{3, true},          WideShape{4, false}};
+  __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 2; }
 
   /// Of a row, with zeros before and after it.
   static int reference_pairs(int copied, int k_words, int /*width*/) {
     return reference_pad / 4 + std::max(copied, k_words + 4);
   }
   /// The reference is read where it was copied to.
-  static void lay_out(const NccJob&, Cut16& cut) {
+  static void lay_out(const NccJob&, WideCut& cut) {
     cut.operand_chunks = cut.reference_chunks;
     cut.staged_at = cut.k.reference_stride + reference_pad / 4;
     cut.tile_at = (cut.k.rows + 1) * cut.k.reference_stride;
@@ -33,7 +33,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
 
   static int origin(const NccJob&) { return 0; }
   /// Zeros around the reference.
-  __device__ static void clear(const Cut16& cut, int reference_stride, const Memory16& memory) {
+  __device__ static void clear(const WideCut& cut, int reference_stride, const WideMemory& memory) {
     clear_reference(cut.k.rows, reference_stride, memory.operands);
   }
 
@@ -41,7 +41,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
-                                                const Memory16& memory) {
+                                                const WideMemory& memory) {
     Word sum = 0;
     std::uint64_t squares = 0;
     chunks.visit(reference.height, stride, [&](int at) {
@@ -58,22 +58,23 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     return ReferenceSums::of_warp(sum, squares);
   }
 
-  __device__ static LaneStart16<Word> reference_of_lane(const Cut16& cut, const StagedReference& reference,
-                                                        const Memory16& memory, int row, int shift) {
+  __device__ static WideLaneStart<Word> reference_of_lane(const WideCut& cut,
+                                                          const StagedReference& reference,
+                                                          const WideMemory& memory, int row, int shift) {
     const int at = reference_pad / 2 + reference.first - shift;
     return {.reference = memory.operands + (1 + row) * cut.k.reference_stride + at / 2,
             .bit_shift = 16 * (at % 2)};
   }
 
   /// Both operands are shifted, so that a step is 32 elements of a row. Zeros follow a row of the reference.
-  template <WarpShape16 shape>
+  template <WideShape shape>
   struct TailOperands {
     static constexpr int words_per_step = 16;
     int words, height, group, word, window_stride, reference_stride, bit_shift;
     const Word* of_window;
-    LaneStart16<Word> of_reference;
+    WideLaneStart<Word> of_reference;
 
-    __device__ TailOperands(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+    __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
                             const WarpPlace& place, int window_at)
         : words((reference.width + 1) / 2),
           height(reference.height),
@@ -144,28 +145,30 @@ struct ExactMethod : WithStatistics<ExactMethod> {
 
 std::string refuses_u16_tensor(const NccJob& job) {
   const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
-  const bool fit = job.shifts.count() == 0 ||
-                   (scores_fit16<ExactMethod>(job, false) && fits(choose_cut16<ExactMethod>(job, false)));
+  const bool fit = job.shifts.count() == 0 || (wide_scores_fit<ExactMethod>(job, false) &&
+                                               fits(choose_wide_cut<ExactMethod>(job, false)));
   if (!exact || !fit) return "cuda-u16-tensor does references up to about 181x181.";
   return {};
 }
 
-int u16_tensor_shared_bytes(const NccJob& job) { return choose_cut16<ExactMethod>(job, true).shared_bytes(); }
+int u16_tensor_shared_bytes(const NccJob& job) {
+  return choose_wide_cut<ExactMethod>(job, true).shared_bytes();
+}
 
-bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return scores_fit16<ExactMethod>(job, peaks); }
+bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return wide_scores_fit<ExactMethod>(job, peaks); }
 
 void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
-  launch_tensor16<ExactMethod, Result16::sums>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
+  launch_wide<ExactMethod, WideResult::sums>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
 }
 
 void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
-  launch_scores16<ExactMethod>(job, measure, kind, scores, workspace, stream);
+  launch_wide_scores<ExactMethod>(job, measure, kind, scores, workspace, stream);
 }
 
 void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
-  launch_peaks16<ExactMethod>(job, measure, peaks, workspace, stream);
+  launch_wide_peaks<ExactMethod>(job, measure, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

@@ -6,7 +6,7 @@
 
 #include "common/resident_blocks.hpp"
 #include "ncc/tensor_shares.cuh"
-#include "ncc/u16_products.cuh"
+#include "ncc/wide_products.cuh"
 
 /// The kernel for elements wider than a byte, that of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A
 /// block takes one pair after the other, or as many of its shifts as a Cut covers: it copies window and
@@ -14,8 +14,8 @@
 /// into scores and the peak.
 ///
 /// A Method says how elements become products and what a score is:
-///     Products                     see u16_products.cuh
-///     WarpShape16 shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
+///     Products                     see wide_products.cuh
+///     WideShape shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
 ///     tasks_of_block               in a turn (Tasks::deal)
 ///     lay_out(...)                 where in shared memory references, scores and the window lie
 ///     clear(...)                   what must be zero there before the first task
@@ -35,7 +35,7 @@ namespace dic::kernels {
 
 /// What a warp computes: `tiles` products one above the other, and with a tail the one column that 2 R + 1
 /// shifts are often too wide: by one more product that is 4 columns by 32 rows, or by multiply_tail.
-struct WarpShape16 {
+struct WideShape {
   int tiles = 0;
   bool tail = false;
   int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in pairs of elements; 0: any
@@ -51,18 +51,18 @@ struct WarpShape16 {
 };
 
 /// What a launch writes.
-enum class Result16 { sums, scores, peaks };
+enum class WideResult { sums, scores, peaks };
 
-constexpr int most_shared_bytes16 = 224 * 1024;
-constexpr int most_parts16 = 4;
+constexpr int most_shared_bytes = 224 * 1024;
+constexpr int most_parts = 4;
 constexpr int steps_per_part = 96;  ///< of sums that round
 constexpr int tail_rows = 16;       ///< of the reference that multiply_tail takes at once
 
 /// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory; with parts, so many
 /// times: then each has its share of the steps along q.
-struct Cut16 {
+struct WideCut {
   std::size_t shape = 0;  ///< of Method::shapes
-  WarpShape16 warp;
+  WideShape warp;
   int warps_x = 0, warps_y = 0, parts = 1;  ///< warps_x is 1 or 2, with a tail 1
   ProductLayout k;
   Divisor window_chunks, reference_chunks;  ///< in a row, as it is copied
@@ -90,9 +90,9 @@ struct Cut16 {
 
 /// The first compiled shape with the tiles of `warp` that the cut's rows fit; false: there is none.
 template <typename Method>
-bool choose_shape(Cut16& cut, int window_pairs, int reference_pairs) {
+bool choose_shape(WideCut& cut, int window_pairs, int reference_pairs) {
   for (std::size_t i = 0; i < std::size(Method::shapes); ++i) {
-    const WarpShape16& shape = Method::shapes[i];
+    const WideShape& shape = Method::shapes[i];
     if (shape.tiles != cut.warp.tiles || shape.tail != cut.warp.tail) continue;
     const bool fits =
         shape.stride == 0 || (window_pairs <= shape.stride && reference_pairs <= shape.reference_stride);
@@ -109,7 +109,7 @@ bool choose_shape(Cut16& cut, int window_pairs, int reference_pairs) {
 
 /// Sets the sizes of shared memory.
 template <typename Method>
-void lay_out(const NccJob& job, bool scored, Cut16& cut) {
+void lay_out(const NccJob& job, bool scored, WideCut& cut) {
   const int rows = cut.warps_y * cut.warp.rows();
   constexpr int words_per_product = sizeof(typename Method::Products::Product) / sizeof(Word);
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
@@ -131,10 +131,10 @@ void lay_out(const NccJob& job, bool scored, Cut16& cut) {
 
 /// Without a compiled shape that fits, shape.tiles is 0.
 template <typename Method>
-Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, int warps_y) {
+WideCut make_wide_cut(const NccJob& job, bool scored, WideShape warp, int warps_x, int warps_y) {
   using Products = typename Method::Products;
   const int w = job.reference.width;
-  Cut16 cut;
+  WideCut cut;
   cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
   cut.k.rows = round_up(job.reference.height + 1, 4);
   cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
@@ -154,7 +154,7 @@ Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, 
   lay_out<Method>(job, scored, cut);
   // Where large windows leave room for few blocks, more warps share one.
   constexpr int enough_warps = 9;
-  while (scored && cut.resident_warps(16) < enough_warps && cut.parts < most_parts16 &&
+  while (scored && cut.resident_warps(16) < enough_warps && cut.parts < most_parts &&
          (cut.parts + 1) * warps_x * warps_y <= Method::most_warps) {
     ++cut.parts;
     if (cut.warp.alone) choose();
@@ -167,7 +167,7 @@ Cut16 make_cut16(const NccJob& job, bool scored, WarpShape16 warp, int warps_x, 
 template <typename Method>
 int tiles_for(int tiles, bool tail, int warps) {
   int best = 0;
-  for (const WarpShape16& shape : Method::shapes) {
+  for (const WideShape& shape : Method::shapes) {
     if (shape.tail != tail) continue;
     const bool covers = shape.tiles * warps >= tiles, best_covers = best * warps >= tiles;
     if (covers ? !best_covers || shape.tiles < best : !best_covers && shape.tiles > best) best = shape.tiles;
@@ -177,42 +177,42 @@ int tiles_for(int tiles, bool tail, int warps) {
 
 /// With as many warps along y as it takes, the lowest shape that covers all shifts; else as much as there is.
 template <typename Method>
-Cut16 cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
+WideCut cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
-  WarpShape16 warp{0, tail};
+  WideShape warp{0, tail};
   int warps_y = 0;
   do {
     ++warps_y;
     warp.tiles = tiles_for<Method>(tiles, tail, warps_y);
   } while (warp.tiles * warps_y < tiles && !warp.has_corner() &&
            (warps_y + 1) * warps_x <= Method::most_warps);
-  return make_cut16<Method>(job, scored, warp, warps_x, warps_y);
+  return make_wide_cut<Method>(job, scored, warp, warps_x, warps_y);
 }
 
 /// True where a block holds what it needs, and has a thread for every chunk of a row.
-inline bool fits(const Cut16& cut) {
+inline bool fits(const WideCut& cut) {
   const int chunks = std::max(cut.window_chunks.divisor, cut.operand_chunks.divisor);
-  return cut.warp.tiles > 0 && cut.shared_bytes() <= most_shared_bytes16 && chunks <= cut.threads();
+  return cut.warp.tiles > 0 && cut.shared_bytes() <= most_shared_bytes && chunks <= cut.threads();
 }
 
 /// The cut for a job, if one fits.
 template <typename Method>
-Cut16 choose_cut16(const NccJob& job, bool scored) {
+WideCut choose_wide_cut(const NccJob& job, bool scored) {
   const auto stretches = [&](int width) { return (job.shifts.nx() + width - 1) / width; };
   const int plain = stretches(columns_per_warp);
   if (10 * stretches(columns_per_warp + 1) < 8 * (plain == 1 ? 1 : round_up(plain, 2)))
-    if (const Cut16 cut = cut_for<Method>(job, scored, true, 1); fits(cut)) return cut;
-  const Cut16 cut = cut_for<Method>(job, scored, false, plain == 1 ? 1 : 2);
+    if (const WideCut cut = cut_for<Method>(job, scored, true, 1); fits(cut)) return cut;
+  const WideCut cut = cut_for<Method>(job, scored, false, plain == 1 ? 1 : 2);
   if (fits(cut)) return cut;
-  return make_cut16<Method>(job, scored, {Method::most_tiles, false}, 1, 1);
+  return make_wide_cut<Method>(job, scored, {Method::most_tiles, false}, 1, 1);
 }
 
 /// A block's shared memory.
-struct Memory16 {
+struct WideMemory {
   Word *operands, *staged, *window;
   float* tile;
 
-  __device__ Memory16(const Cut16& cut, uint4* shared)
+  __device__ WideMemory(const WideCut& cut, uint4* shared)
       : operands(reinterpret_cast<Word*>(shared) + cut.operands_at),
         staged(reinterpret_cast<Word*>(shared) + cut.staged_at),
         window(reinterpret_cast<Word*>(shared) + cut.window_at),
@@ -253,17 +253,17 @@ struct ReferenceChunks {
 };
 
 /// Sums over a reference.
-struct ReferenceSums16 {
+struct WideReferenceSums {
   Word sum, squares_low, squares_high;  ///< the squares in two parts
 
   __device__ std::uint64_t squares() const { return (std::uint64_t{squares_high} << low_bits) + squares_low; }
-  __device__ void add(const ReferenceSums16& other) {
+  __device__ void add(const WideReferenceSums& other) {
     sum += other.sum;
     squares_low += other.squares_low;
     squares_high += other.squares_high;
   }
   /// From those of its threads.
-  __device__ static ReferenceSums16 of_warp(Word sum, std::uint64_t squares) {
+  __device__ static WideReferenceSums of_warp(Word sum, std::uint64_t squares) {
     constexpr unsigned all = 0xffffffffu;
     return {__reduce_add_sync(all, sum),
             __reduce_add_sync(all, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
@@ -296,7 +296,7 @@ using ShareOf = Share<typename Method::Products::Element>;
 struct WarpPlace {
   int place = 0, part = 0, first_row = 0, first_column = 0;
 
-  __device__ WarpPlace(const Cut16& cut, const WarpShape16& shape) {
+  __device__ WarpPlace(const WideCut& cut, const WideShape& shape) {
     if (shape.alone) return;
     const int warp = thread_of_block() / warp_size;
     place = cut.parts == 1 ? warp : warp / cut.parts;
@@ -310,8 +310,8 @@ struct WarpPlace {
 /// The sums of products at a warp's shifts of the tail, and at the corner. Every row of the window that they
 /// reach meets every row of the reference; the sum of a shift lies on a diagonal of that product, tiles of
 /// 16 x 8 of which add up where they lie on the same diagonals.
-template <typename Method, WarpShape16 shape>
-__device__ void multiply_tail(const Cut16& cut, const StagedReference& reference, const Memory16& memory,
+template <typename Method, WideShape shape>
+__device__ void multiply_tail(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
                               const WarpPlace& place, int window_at,
                               LaneValues<shape, typename Method::Products::Product>& sums) {
   using Products = typename Method::Products;
@@ -349,9 +349,9 @@ __device__ void multiply_tail(const Cut16& cut, const StagedReference& reference
 }
 
 /// The sums of products of a lane's shifts, those of its part of the steps.
-template <typename Method, WarpShape16 shape>
-__device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
-                                const StagedReference& reference, const Memory16& memory,
+template <typename Method, WideShape shape>
+__device__ void multiply_shifts(const WideCut& cut, const ShareOf<Method>& share,
+                                const StagedReference& reference, const WideMemory& memory,
                                 const WarpPlace& place,
                                 LaneValues<shape, typename Method::Products::Product>& sums) {
   using Products = typename Method::Products;
@@ -365,8 +365,8 @@ __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
   const Pair* const first = reinterpret_cast<const Pair*>(memory.window) +
                             (place.first_row + at.parity) * window_stride + member_pair +
                             (place.first_column + aligned) / 2;
-  LaneStart16<Pair> lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
-                                                     at.group / 2 + window_at - aligned);
+  WideLaneStart<Pair> lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
+                                                       at.group / 2 + window_at - aligned);
   lane.window = first + 2 * at.group;
   lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
   lane.reference += member_pair;
@@ -403,8 +403,8 @@ __device__ void multiply_shifts(const Cut16& cut, const ShareOf<Method>& share,
 }
 
 /// The first warp of a place gets what all its parts have of the sums. `shared`: see lay_out.
-template <WarpShape16 shape, typename Product>
-__device__ void add_parts(const Cut16& cut, const WarpPlace& place, Product* shared,
+template <WideShape shape, typename Product>
+__device__ void add_parts(const WideCut& cut, const WarpPlace& place, Product* shared,
                           LaneValues<shape, Product>& sums) {
   constexpr int count = LaneShifts<shape>::count;
   const int lane = threadIdx.x % warp_size;
@@ -422,11 +422,11 @@ __device__ void add_parts(const Cut16& cut, const WarpPlace& place, Product* sha
 
 /// What a block knows of a task.
 template <typename Method>
-struct Task16 {
+struct WideTask {
   const Frame& frame;
-  const Cut16& cut;
+  const WideCut& cut;
   const ShareOf<Method>& share;
-  const Memory16& memory;
+  const WideMemory& memory;
   int window_stride, reference_stride;  ///< in pairs
   int origin;
   bool has_new_window;
@@ -444,8 +444,8 @@ struct WithStatistics {
   static constexpr bool keeps_window = true, keeps_tile = false, tail_in_steps = false;
 
   /// Sums the reference, and turns what lies in shared memory into operands.
-  template <WarpShape16 shape, bool scored>
-  __device__ static void prepare(const Task16<Method>& task) {
+  template <WideShape shape, bool scored>
+  __device__ static void prepare(const WideTask<Method>& task) {
     const StagedReference reference = task.reference();
     const ReferenceChunks chunks(task.cut.operand_chunks, reference);
     const auto of_warp =
@@ -459,8 +459,8 @@ struct WithStatistics {
                                 sum_of_warps<shape.alone>(task.of_warps), task.origin);
     }
   }
-  template <WarpShape16 shape, typename Product>
-  __device__ static void score(const Task16<Method>& task, Measure measure, const LaneShifts<shape>& shifts,
+  template <WideShape shape, typename Product>
+  __device__ static void score(const WideTask<Method>& task, Measure measure, const LaneShifts<shape>& shifts,
                                const LaneValues<shape, Product>& sums, LaneValues<shape, float>& scores) {
     const int elements = task.frame.reference.height * task.frame.reference.width;
     Method::visit_measure(measure, [&]<Measure measure> {
@@ -472,35 +472,35 @@ struct WithStatistics {
 };
 
 /// Turns the sums of a share into scores, and these into what the launch writes.
-template <typename Method, WarpShape16 shape, Result16 result, typename Product>
-__device__ void finish_scores(const Task16<Method>& task, const LaneShifts<shape>& shifts,
+template <typename Method, WideShape shape, WideResult result, typename Product>
+__device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<shape>& shifts,
                               const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out) {
   LaneValues<shape, float> scores;
 #pragma unroll
   for (float& score : scores) score = no_score;
   if (shifts.owned) Method::template score<shape>(task, out.measure, shifts, sums, scores);
-  if constexpr (result == Result16::peaks)
+  if constexpr (result == WideResult::peaks)
     find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
     store_scores<shape>(task.frame, task.share, out, shifts, scores);
 }
 
-template <typename Method, std::size_t choice, Result16 result>
+template <typename Method, std::size_t choice, WideResult result>
 __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_blocks(Method::shapes[choice]))
-    wide_tensor(const __grid_constant__ Frame frame, const __grid_constant__ Cut16 cut,
+    wide_tensor(const __grid_constant__ Frame frame, const __grid_constant__ WideCut cut,
                 const __grid_constant__ Tasks tasks, int origin,
                 const __grid_constant__ StatisticsTable statistics,
                 const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
   using Product = typename Method::Products::Product;
-  constexpr WarpShape16 shape = Method::shapes[choice];
-  constexpr bool scored = result != Result16::sums;
+  constexpr WideShape shape = Method::shapes[choice];
+  constexpr bool scored = result != WideResult::sums;
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
   // Tasks that a block's first lanes look up at once; with less memory for them, more warps alone fit.
   constexpr int look_ahead = shape.alone ? 4 : 8;
   extern __shared__ uint4 shared[];
   __shared__ ShareOf<Method> upcoming[look_ahead], shares[2];
   __shared__ typename Method::ReferenceSums of_warps[shape.alone ? 1 : Method::most_warps];
-  const Memory16 memory(cut, shared);
+  const WideMemory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride;
   const int count = tasks.of_block();
@@ -528,7 +528,7 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
     wait_for_copies();
     wait_for_block<shape.alone>();  // what the last task used is free now, too
     const ShareOf<Method>& share = shares[task % 2];
-    const Task16<Method> of_task{
+    const WideTask<Method> of_task{
         frame,   cut, share, memory, window_stride, reference_stride, origin, needs_window(task, share),
         of_warps};
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
@@ -549,9 +549,9 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   }
 }
 
-template <typename Method, std::size_t choice, Result16 result>
-void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& statistics,
-                    const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
+template <typename Method, std::size_t choice, WideResult result>
+void launch_wide_shape(const NccJob& job, const WideCut& cut, const StatisticsTable& statistics,
+                       const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
   Tasks tasks(job, cut.columns(), cut.rows());
   const auto kernel = wide_tensor<Method, choice, result>;
   const std::int64_t blocks =
@@ -561,46 +561,47 @@ void launch_shape16(const NccJob& job, const Cut16& cut, const StatisticsTable& 
 }
 
 /// Launches the cut's shape: what is instantiated is Method::shapes itself.
-template <typename Method, Result16 result>
-void launch_tensor16(const NccJob& job, const StatisticsTable& statistics,
-                     const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
-  const Cut16 cut = choose_cut16<Method>(job, result != Result16::sums);
+template <typename Method, WideResult result>
+void launch_wide(const NccJob& job, const StatisticsTable& statistics,
+                 const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
+  const WideCut cut = choose_wide_cut<Method>(job, result != WideResult::sums);
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((cut.shape == i ? launch_shape16<Method, i, result>(job, cut, statistics, out, stream) : void()), ...);
+    ((cut.shape == i ? launch_wide_shape<Method, i, result>(job, cut, statistics, out, stream) : void()),
+     ...);
   }
   (std::make_index_sequence<std::size(Method::shapes)>{});
   check_launch(describe(Method::name, job));
 }
 
 template <typename Method>
-void launch_scores16(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace& workspace,
-                     StreamHandle stream) {
+void launch_wide_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+                        Workspace& workspace, StreamHandle stream) {
   with_statistics(
       job, measure, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
         float* const of_part = scores + first_pair * job.shifts.count();
-        launch_tensor16<Method, Result16::scores>(
+        launch_wide<Method, WideResult::scores>(
             part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
       });
 }
 template <typename Method>
-void launch_peaks16(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
-                    StreamHandle stream) {
+void launch_wide_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+                       StreamHandle stream) {
   with_statistics(
       job, measure, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
-        launch_tensor16<Method, Result16::peaks>(part, statistics,
-                                                 {.measure = measure, .peaks = peaks + first_pair}, stream);
+        launch_wide<Method, WideResult::peaks>(part, statistics,
+                                               {.measure = measure, .peaks = peaks + first_pair}, stream);
       });
 }
 
 /// peaks: all shifts of a pair are one block's.
-inline bool cut_fits(const NccJob& job, const Cut16& cut, bool peaks) {
+inline bool cut_fits(const NccJob& job, const WideCut& cut, bool peaks) {
   return fits(cut) && (!peaks || (cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny()));
 }
 template <typename Method>
-bool scores_fit16(const NccJob& job, bool peaks) {
-  return statistics_fit(job) && cut_fits(job, choose_cut16<Method>(job, true), peaks);
+bool wide_scores_fit(const NccJob& job, bool peaks) {
+  return statistics_fit(job) && cut_fits(job, choose_wide_cut<Method>(job, true), peaks);
 }
 
 }  // namespace dic::kernels

@@ -2,11 +2,12 @@
 
 #include "ncc/u8_products.cuh"
 
-/// Sums of products of 16-bit elements on tensor cores. Shifts become a matrix product as u8_products.cuh
-/// says; the window and the reference lie in shared memory two elements to a word.
+/// Sums of products of elements wider than a byte on tensor cores. Shifts become a matrix product as
+/// u8_products.cuh says; the window and the reference lie in shared memory two elements of 16 bits to a word.
 ///
 /// ExactProducts split every element into its bytes on the way to the registers: four u8 products, of which
 /// the two mixed ones share a sum. HalfProducts take elements as half floats: one product of half the depth.
+/// split_products.cuh has those of floats.
 ///
 /// Both say what a lane loads, one quad of the window for each product of the column, and one patch of the
 /// reference for all of them:
@@ -204,7 +205,7 @@ struct HalfProducts {
 
 /// Where a lane begins, in pairs of elements in shared memory (see multiply_window of u8_products.cuh).
 template <typename Pair>
-struct LaneStart16 {
+struct WideLaneStart {
   const Pair *window, *tail, *reference;
   int bit_shift;  ///< of the reference
 };
@@ -215,7 +216,7 @@ struct Stretch {
 
 /// The k loop of one warp along a stretch of q. Strides are those of the layout where they are known, or 0.
 template <typename Products, int tiles, bool has_tail, int known_window_stride, int known_reference_stride>
-__device__ void multiply_columns(const ProductLayout& k, const LaneStart16<typename Products::Pair>& lane,
+__device__ void multiply_columns(const ProductLayout& k, const WideLaneStart<typename Products::Pair>& lane,
                                  const Stretch& stretch, typename Products::Sums (&sums)[tiles + has_tail]) {
   const int window_stride = known_window_stride > 0 ? known_window_stride : k.window_stride;
   const int reference_stride = known_reference_stride > 0 ? known_reference_stride : k.reference_stride;
