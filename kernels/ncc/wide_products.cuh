@@ -9,8 +9,8 @@
 /// the two mixed ones share a sum. HalfProducts take elements as half floats: one product of half the depth.
 /// split_products.cuh has those of floats.
 ///
-/// Both say what a lane loads, one quad of the window for each product of the column, and one patch of the
-/// reference for all of them:
+/// All of them say what a lane loads, one quad of the window for each product of the column, and one patch of
+/// the reference for all products:
 ///     WindowColumn                 take(Quad&), see u8_products.cuh
 ///     TailColumn                   the same, where tails are products in every step
 ///     ReferenceColumn              take(Patch&), one step ahead
