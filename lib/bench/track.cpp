@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <dic/bench.hpp>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,22 +72,34 @@ void check(const TrackCase& shape) {
     throw UsageError("The pictures must be larger: 40 px at every border have no points.");
 }
 
+/// Seconds of a stage.
+double seconds_of(const std::vector<StageSpan>& spans, std::string_view stage) {
+  double seconds = 0;
+  for (const StageSpan& span : spans)
+    if (span.stage == stage) seconds += std::chrono::duration<double>(span.end - span.begin).count();
+  return seconds;
+}
+
 /// Adds up what comes out of a stream.
 struct StreamSums {
   std::int64_t frames = 0, lost = 0;
   StageSeconds stages;
-  double latency = 0;
+  double copy = 0, fetch = 0, latency = 0;
 
   void add(const StreamResult& result) {
     ++frames;
     for (const Status status : result.field.status) lost += !has_values(status);
     stages += result.seconds;
+    copy += seconds_of(result.spans, "copy");
+    fetch += seconds_of(result.spans, "fetch");
     latency += result.latency;
   }
   StreamTiming means() const {
     const auto n = static_cast<double>(std::max<std::int64_t>(frames, 1));
     StreamTiming timing;
     timing.lost = static_cast<double>(lost) / n;
+    timing.copy = copy / n;
+    timing.fetch = fetch / n;
     timing.latency = latency / n;
     for (double StageSeconds::*stage :
          {&StageSeconds::prepare, &StageSeconds::search, &StageSeconds::refine, &StageSeconds::strain})
