@@ -103,10 +103,11 @@ struct Placed {
   T contrast;                       ///< of the current subset over that of the reference, near the fit
   T offset;                         ///< grey value that the fit gives where the reference is 0
   std::int32_t point;
-  int centre;         ///< of the subset, as an index within a plane
-  int shift;          ///< whole-pixel displacement, as a distance within a plane
-  int rows_of_block;  ///< see Sliding::rows_of_block
-  int iterations;     ///< so far
+  int centre;                ///< of the subset, as an index within a plane
+  int shift;                 ///< whole-pixel displacement, as a distance within a plane
+  int rows_of_block;         ///< see Sliding::rows_of_block
+  std::uint16_t iterations;  ///< so far
+  bool whole;                ///< do all pixels of the square count?
 };
 
 }  // namespace dic::kernels

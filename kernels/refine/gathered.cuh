@@ -92,7 +92,7 @@ struct Gathering {
   static constexpr bool exact = true;
   static constexpr float far = 1e30f;
   __device__ static bool trusts(float, int) { return true; }
-  __device__ static bool takes(const RefineFrame&, const PreparedSubset&) { return true; }
+  __device__ static bool takes(const PreparedSubset&, bool) { return true; }
   __device__ static bool leaves(bool from_start, int iterations) {
     return !from_start || iterations >= icgn::float_iterations;
   }

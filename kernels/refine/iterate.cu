@@ -1,5 +1,6 @@
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/icgn.hpp>
+#include <limits>
 
 #include "refine/gathered.cuh"
 #include "refine/point.cuh"
@@ -19,6 +20,7 @@ constexpr int warps_sliding = kDegree == 3 ? 12 : 8;
 constexpr int warps_gathering = 8;
 constexpr int most_patient_points = 8;  ///< of a block: one for each of its warps
 constexpr int blocks_per_multiprocessor = 2;
+constexpr std::int16_t most_iterations = std::numeric_limits<std::int16_t>::max();  ///< that results can tell
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 constexpr int least_blocks = 1;  // fewer registers would spill there
 #else
@@ -171,7 +173,8 @@ __global__ void __launch_bounds__(Patient<kDegree, kOrder>::parts* warp_size, le
 
 /// Queues all variants.
 template <int kDegree, int kOrder>
-void launch(const RefineFrame& frame, StreamHandle stream) {
+void launch(const RefineFrame& frame, const Stream& on, Event* most_done) {
+  const StreamHandle stream = on.handle();
   int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
@@ -179,23 +182,24 @@ void launch(const RefineFrame& frame, StreamHandle stream) {
   const auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(frame.tasks.most, multiprocessors * blocks_per_multiprocessor));
   refine_sliding<kDegree, kOrder><<<blocks, warps_sliding<kDegree> * warp_size, 0, stream>>>(frame);
+  if (most_done) most_done->record(on);
   refine_gathering<kDegree, kOrder><<<blocks, warps_gathering * warp_size, 0, stream>>>(frame);
   refine_patiently<kDegree, kOrder>
       <<<blocks, Patient<kDegree, kOrder>::parts * warp_size, 0, stream>>>(frame);
 }
 
 template <int kDegree>
-void launch_of_degree(const RefineFrame& frame, int order, StreamHandle stream) {
-  if (order == 0) launch<kDegree, 0>(frame, stream);
-  if (order == 1) launch<kDegree, 1>(frame, stream);
-  if (order == 2) launch<kDegree, 2>(frame, stream);
+void launch_of_degree(const RefineFrame& frame, int order, const Stream& stream, Event* most_done) {
+  if (order == 0) launch<kDegree, 0>(frame, stream, most_done);
+  if (order == 1) launch<kDegree, 1>(frame, stream, most_done);
+  if (order == 2) launch<kDegree, 2>(frame, stream, most_done);
 }
 
 }  // namespace
 
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
-                   const RefineTasks& tasks, RefineResult* results, StreamHandle stream) {
+                   const RefineTasks& tasks, RefineResult* results, const Stream& stream, Event* most_done) {
   if (tasks.most == 0) return;
   const RefineFrame frame{reference,
                           coefficients,
@@ -206,11 +210,11 @@ void launch_refine(const RefineReference& reference, const RefineOptions& option
                           Deal(options.subset),
                           static_cast<float>(options.tolerance),
                           static_cast<float>(options.min_zncc),
-                          options.max_iterations};
+                          std::min<int>(options.max_iterations, most_iterations)};
   if (options.interpolation == Interpolation::cubic)
-    launch_of_degree<3>(frame, options.order, stream);
+    launch_of_degree<3>(frame, options.order, stream, most_done);
   else
-    launch_of_degree<5>(frame, options.order, stream);
+    launch_of_degree<5>(frame, options.order, stream, most_done);
   check_launch("refinement");
 }
 

@@ -149,8 +149,10 @@ class Point {
     p_.at.point = t.point;
     p_.at.centre = s.y * stride + s.x;
     p_.at.shift = t.v * stride + t.u;
+    p_.at.whole =
+        s.right - s.left == frame_.deal.size - 1 && s.bottom - s.top == frame_.deal.size - 1 && !s.weighted;
     p_.room = room_of(frame_, s, t);
-    p_.status = s.status != Status::ok ? s.status : Variant::takes(frame_, s) ? under_way : unfinished;
+    p_.status = s.status != Status::ok ? s.status : Variant::takes(s, p_.at.whole) ? under_way : unfinished;
   }
 
   /// Makes ready for an iteration; false where there will be none, and the result is stored.

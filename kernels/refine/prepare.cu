@@ -1,3 +1,4 @@
+#include <climits>
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/icgn.hpp>
 
@@ -127,20 +128,41 @@ __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, floa
   matrix[N + lane] = static_cast<float>(grey * of_energy);
 }
 
+/// The rectangle around the pixels of a subset that count.
+struct Bounds {
+  int left = INT_MAX, right = INT_MIN, top = INT_MAX, bottom = INT_MIN;
+
+  __device__ void add(int i, int j) {
+    left = min(left, i);
+    right = max(right, i);
+    top = min(top, j);
+    bottom = max(bottom, j);
+  }
+  /// All lanes, of their pixels.
+  __device__ void apply(PreparedSubset& s) const {
+    s.left = static_cast<std::int16_t>(__reduce_min_sync(all_lanes, left));
+    s.right = static_cast<std::int16_t>(__reduce_max_sync(all_lanes, right));
+    s.top = static_cast<std::int16_t>(__reduce_min_sync(all_lanes, top));
+    s.bottom = static_cast<std::int16_t>(__reduce_max_sync(all_lanes, bottom));
+  }
+};
+
 template <int kOrder>
 __device__ void prepare(const Frame& frame, PreparedSubset& s, float* matrix) {
   float count = 0, total = 0;
-  each_pixel(frame.reference, s, [&](float, float, float grey, float2) {
+  Bounds bounds;
+  each_pixel(frame.reference, s, [&](float i, float j, float grey, float2) {
     ++count;
     total += grey;
+    bounds.add(static_cast<int>(i), static_cast<int>(j));
   });
   s.count = warp_sum(count);
-  const int pixels = (s.right - s.left + 1) * (s.bottom - s.top + 1);
-  s.weighted = s.count < static_cast<float>(pixels);
   if (2 * s.count < static_cast<float>(frame.subset * frame.subset)) {
     s.status = Status::masked;
     return;
   }
+  bounds.apply(s);
+  s.weighted = s.count < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*frame.reference.range);
   Sums<kOrder> sums;

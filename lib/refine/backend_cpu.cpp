@@ -30,7 +30,7 @@ struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
-  bool weighted = false;  // some pixels are outside the ROI
+  bool weighted = false;  // some pixels of the rectangle are outside the ROI
   float unit_sigma_u = 0, unit_sigma_v = 0;
   double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
   /// Share of noise in the Gauss-Newton matrix for each unit of 1 - zncc.
@@ -252,16 +252,28 @@ class CpuBackend final : public Backend {
       p.status = Status::out_of_image;
   }
 
+  /// Cuts the rectangle to what of it counts; false where that is less than half of the subset.
+  bool cut(PreparedPoint& p, const MaskCounts& roi) const {
+    SubsetRect& rect = p.rect;
+    const auto inside = [&](int left, int right, int top, int bottom) {
+      return roi.inside(p.x + left, p.y + top, right - left + 1, bottom - top + 1);
+    };
+    const std::int64_t count = inside(rect.left, rect.right, rect.top, rect.bottom);
+    if (2 * count < std::int64_t{options.subset} * options.subset) return false;
+    while (inside(rect.left, rect.left, rect.top, rect.bottom) == 0) ++rect.left;
+    while (inside(rect.right, rect.right, rect.top, rect.bottom) == 0) --rect.right;
+    while (inside(rect.left, rect.right, rect.top, rect.top) == 0) ++rect.top;
+    while (inside(rect.left, rect.right, rect.bottom, rect.bottom) == 0) --rect.bottom;
+    p.weighted = count < std::int64_t{rect.right - rect.left + 1} * (rect.bottom - rect.top + 1);
+    return true;
+  }
+
   /// roi: null where every pixel counts.
   void prepare(std::size_t index, const MaskCounts* roi) {
     PreparedPoint& p = points[index];
     place(p);
     if (p.status != Status::ok) return;
-    const int width = p.rect.right - p.rect.left + 1, height = p.rect.bottom - p.rect.top + 1;
-    const std::int64_t inside =
-        roi ? roi->inside(p.x + p.rect.left, p.y + p.rect.top, width, height) : std::int64_t{width} * height;
-    p.weighted = inside < std::int64_t{width} * height;
-    if (2 * inside < std::int64_t{options.subset} * options.subset) {
+    if (roi && !cut(p, *roi)) {
       p.status = Status::masked;
       return;
     }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <dic/image.hpp>
 #include <dic/track.hpp>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -60,15 +61,19 @@ class Result {
   StageSeconds beside_;
 };
 
+/// The frame that is measured next, if it is there already, else null.
+using NextFrame = std::function<std::shared_ptr<const Frame>()>;
+
 /// A picture that frames are compared with: the reference, or a later one that took its place.
 class Anchor {
  public:
   virtual ~Anchor() = default;
   /// Points that can be looked for.
   virtual std::int64_t trackable() const = 0;
-  /// Starts from what the last call found. Throws Cancelled.
-  virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
-                                          const std::stop_token& stop) = 0;
+  /// Starts from what the last call found. next: asked at most once, before the call ends; may be empty. What
+  /// it says may be worked on ahead, and need not come true. Throws Cancelled.
+  virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                          const NextFrame& next) = 0;
 };
 
 class Backend {

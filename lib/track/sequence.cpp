@@ -63,10 +63,11 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
   return backend_->take(current);
 }
 
-std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop) {
+std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                          const NextFrame& next) {
   switch (options_.reference_strategy) {
     case ReferenceStrategy::first:
-      return anchor_->measure(std::move(current), stop);
+      return anchor_->measure(std::move(current), stop, next);
     case ReferenceStrategy::previous:
       return measure_and_reanchor(current, stop);
     case ReferenceStrategy::automatic:
@@ -80,7 +81,7 @@ std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, 
 
 std::unique_ptr<Result> Sequence::measure_and_reanchor(const std::shared_ptr<const Frame>& current,
                                                        const std::stop_token& stop) {
-  auto result = anchor_->measure(current, stop);
+  auto result = anchor_->measure(current, stop, {});
   const Stopwatch watch;
   anchor_ = backend_->anchor(current, *result->places(), anchor_.get());
   result->add({.prepare = watch.seconds()});
@@ -90,14 +91,14 @@ std::unique_ptr<Result> Sequence::measure_and_reanchor(const std::shared_ptr<con
 /// Where too many points are lost, the last frame becomes the reference, if that helps.
 std::unique_ptr<Result> Sequence::measure_or_reanchor(const std::shared_ptr<const Frame>& current,
                                                       const std::stop_token& stop) {
-  auto result = anchor_->measure(current, stop);
+  auto result = anchor_->measure(current, stop, {});
   if (!last_frame_) return result;
   const auto found = result->measured_points();
   if (static_cast<double>(found) >= kReanchor * static_cast<double>(anchor_->trackable())) return result;
   const Stopwatch watch;
   auto before = std::exchange(anchor_, backend_->anchor(last_frame_, *last_places_, nullptr));
   result->add({.prepare = watch.seconds()});
-  auto retried = anchor_->measure(current, stop);
+  auto retried = anchor_->measure(current, stop, {});
   if (retried->measured_points() > found)
     std::swap(result, retried);
   else

@@ -26,8 +26,9 @@ class Sequence {
   /// Takes the pixels of a frame. May be called while another thread measures. Throws UsageError where size
   /// or type differ from the reference.
   std::shared_ptr<const Frame> take(ImageView current) const;
-  /// Measures a frame. Frames are measured in their order. Throws Cancelled.
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop);
+  /// Measures a frame. Frames are measured in their order. next: see Anchor. Throws Cancelled.
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                  const NextFrame& next = {});
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);

@@ -192,7 +192,11 @@ struct TrackStream::Impl {
 
   void measure(Passing& passing, const std::stop_token& token) {
     if (!passing.frame) return;
-    passing.measured = sequence->measure(std::move(passing.frame), token);
+    const auto next = [this] {
+      const std::lock_guard lock(mutex);
+      return waiting.empty() ? nullptr : waiting.front().frame;
+    };
+    passing.measured = sequence->measure(std::move(passing.frame), token, next);
     if (token.stop_requested()) throw Cancelled("The measurement was cancelled.");
   }
 

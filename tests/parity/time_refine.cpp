@@ -197,7 +197,7 @@ class Stages {
       kernels::launch_refine(
           reference_side_, options, static_cast<const kernels::PreparedSubset*>(subsets_.data()),
           static_cast<const float*>(matrices_.data()), coefficients_at_origin(),
-          {static_cast<const kernels::RefineTask*>(tasks_.data()), count()}, results, stream_.handle());
+          {static_cast<const kernels::RefineTask*>(tasks_.data()), count()}, results, stream_);
     });
     std::vector<kernels::RefineResult> found(count());
     kernels::download(found.data(), results, count() * sizeof(kernels::RefineResult), stream_);

@@ -825,6 +825,22 @@ TEST(Refiner, SubsetsCutByTheRoiUseThePixelsInside) {
   EXPECT_LT(whole.zncc, 0.95f);
 }
 
+TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInThePicture) {
+  constexpr int kSize = 120;
+  const auto pair = speckle_pair(kSize, kSize, 1.7, 12, translation(15.3, 0));
+  const auto roi_up_to = [](int columns) {
+    Image roi(kSize, kSize, ScalarType::u8);
+    for (int y = 0; y < kSize; ++y) std::fill_n(roi.row<std::uint8_t>(y), columns, std::uint8_t{1});
+    return roi;
+  };
+  // Columns 79 to 111, of which the ROI has those to 99; displaced, they would end at 126.
+  const auto status = [&](const Image& roi) {
+    return refine_one(options_of(33, 0), pair.reference, pair.current, 95, 60, {.u = 15}, roi).status;
+  };
+  EXPECT_EQ(status(roi_up_to(100)), Status::ok);
+  EXPECT_EQ(status(roi_up_to(kSize)), Status::out_of_image);
+}
+
 TEST(Refiner, LessThanHalfInsideTheRoiIsMasked) {
   const auto pair = speckle_pair(100, 100, 1.7, 12, translation(0.3, 0));
   Image roi(100, 100, ScalarType::u8);

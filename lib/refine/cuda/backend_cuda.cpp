@@ -140,7 +140,7 @@ class CudaBackend final : public Backend {
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
     kernels::launch_refine(reference_, options_, static_cast<const PreparedSubset*>(subsets_.data()),
                            static_cast<const float*>(matrices_.data()), coefficients_,
-                           {tasks, static_cast<std::int64_t>(count)}, results, stream_.handle());
+                           {tasks, static_cast<std::int64_t>(count)}, results, stream_);
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) batch.results[first + k] = point_of(tasks_[k], results_[k]);

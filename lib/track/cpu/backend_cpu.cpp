@@ -68,8 +68,8 @@ class CpuAnchor final : public Anchor {
     return count;
   }
 
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
-                                  const std::stop_token& stop) override {
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                  const NextFrame&) override {
     const ImageView picture = static_cast<const HostFrame&>(*current).picture;
     const auto check_stop = [&] {
       if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");

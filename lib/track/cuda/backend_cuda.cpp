@@ -3,6 +3,7 @@
 #include <dic/kernels/peer.hpp>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <thread>
@@ -170,16 +171,20 @@ class CudaAnchor final : public Anchor {
 
   std::int64_t trackable() const override { return trackable_; }
 
-  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current,
-                                  const std::stop_token& stop) override {
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                  const NextFrame& next) override {
     const kernels::DeviceScope scope(bench_.lead().device.index);
     const auto& copies = static_cast<const FrameCopies&>(*current);
     bench_.first_memory.wait();
-    auto field =
-        std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
-    const std::vector<Side> sides = sides_of(copies);
     const bool follows = std::exchange(measured_before_, false);
-    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, field->memory(), stop); });
+    Ahead begun = std::exchange(ahead_, {});
+    if (!follows || begun.frame != current) begun = {};
+    if (!begun.field) begun.field = new_field();
+    begun.searches.resize(references_.size());
+    const std::shared_ptr<DeviceField> field = begun.field;
+    const std::vector<Side> sides = sides_of(copies);
+    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, begun, stop, next); });
+    if (!bench_.lead().settles) ahead_ = {};
     auto gathered = std::make_shared<std::promise<void>>();
     bench_.gathering = gathered->get_future().share();
     std::future<void> made = bench_.judge.tell(
@@ -189,7 +194,7 @@ class CudaAnchor final : public Anchor {
         });
     balance_shares();
     measured_before_ = true;
-    return std::make_unique<DeviceResult>(bench_.lead().device.index, std::move(field), copies.on.front(),
+    return std::make_unique<DeviceResult>(bench_.lead().device.index, field, copies.on.front(),
                                           std::move(made));
   }
 
@@ -201,52 +206,100 @@ class CudaAnchor final : public Anchor {
     return sides;
   }
 
+  /// What was done of a frame before its turn: mostly its search, so that the GPUs need not wait while the
+  /// host hears how the frame before ended.
+  struct Ahead {
+    struct Search {
+      std::optional<EarlySearch> queued;
+      kernels::PointRange own;  ///< points that it is for
+    };
+    std::shared_ptr<const Frame> frame;
+    std::shared_ptr<DeviceField> field;
+    std::vector<Search> searches;  ///< by rank
+  };
+
+  std::shared_ptr<DeviceField> new_field() {
+    return std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
+  }
+
+  int turn(std::int64_t frame) const { return static_cast<int>(frame % 2); }
+
   void balance_shares() {
     std::vector<double>& seconds = bench_.seconds;
     seconds.resize(bench_.stations.size());
-    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] += bench_.stations[i]->alone.seconds();
+    for (std::size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] += bench_.stations[i]->alone[turn(bench_.frames)].seconds();
     if (++bench_.frames % kFramesOfShares != 0) return;
     bench_.shares = shares_ = balanced(bench_.points, shares_, seconds);
     seconds.clear();
   }
 
   /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
-  void measure_own(std::span<const Side> sides, int rank, bool follows, FieldMemory& watches,
-                   const std::stop_token& stop) {
+  void measure_own(std::span<const Side> sides, int rank, bool follows, const Ahead& begun,
+                   const std::stop_token& stop, const NextFrame& next) {
     const Side& side = sides[rank];
     Station& station = side.station;
     const kernels::DeviceScope scope(station.device.index);
     const Reading reading(side);
     side.reference.begin_frame();
     side.reference.share(shares_[rank], known_points(bench_.points, shares_[rank]));
-    const kernels::PointStart* starts = nullptr;
-    const auto timed = [&](kernels::Stopwatch& watch, const auto& stage) {
-      if (rank == 0) watch.start(station.stream);
-      stage();
-      if (rank == 0) watch.stop(station.stream);
-    };
-    if (rank == 0) watches.begun.mark(station.stream);
-    station.alone.start(station.stream);
-    StartSearch search(bench_, side, follows, stop);
+    FieldMemory& watches = begun.field->memory();
+    StartSearch search(bench_, side, follows ? side.reference.tracked_before() : nullptr, stop);
+    const Ahead::Search& early = begun.searches[rank];
+    if (early.queued && early.own == shares_[rank])
+      search.go_on(*early.queued);
+    else
+      find_starts(search, side, *begun.field, bench_.frames);
+    if (rank == 0) watches.refine.start(station.stream);
     PointRefinement refinement(bench_, sides, rank, stop);
-    timed(watches.search, [&] { starts = search.find(); });
-    timed(watches.refine, [&] {
-      bench_.wait_until_gathered(station.stream);
-      refinement.begin(starts);  // before it is known whether others lost many points: that is rare
-      station.refined.record(station.stream);
-      station.alone.stop(station.stream);
-      if (search.without_many()) {
-        search.find_those_without();
-        refinement.begin(starts);
-      }
-      if (search.lost_many()) {
-        search.find_lost();
-        refinement.begin(starts);
-      }
-      refinement.finish(starts);
+    bench_.wait_until_gathered(station.stream);
+    refinement.begin(search.starts());  // before it is known whether others lost many points: that is rare
+    station.alone[turn(bench_.frames)].stop(station.stream);
+    if (search.without_many()) {
+      search.find_those_without();
+      refinement.begin(search.starts());
+    }
+    if (search.lost_many()) {
+      search.find_lost();
+      refinement.begin(search.starts());
+    }
+    bool looks_ahead = next && station.settles;
+    refinement.finish(search.starts(), [&] {
+      if (rank == 0) watches.refine.stop(station.stream);
+      station.finished.record(station.stream);
+      if (std::exchange(looks_ahead, false)) look_ahead(side, rank, next, stop);
     });
-    station.finished.record(station.stream);
     if (rank == 0) trackable_ = search.trackable();
+  }
+
+  EarlySearch find_starts(StartSearch& search, const Side& side, const DeviceField& field,
+                          std::int64_t frame) {
+    Station& station = side.station;
+    if (station.rank == 0) {
+      field.memory().begun.mark(station.stream);
+      field.memory().search.start(station.stream);
+    }
+    station.alone[turn(frame)].start(station.stream);
+    const EarlySearch queued = search.find(turn(frame));
+    if (station.rank == 0) field.memory().search.stop(station.stream);
+    return queued;
+  }
+
+  /// Begins the next frame, if it is there and its search waits for nothing.
+  void look_ahead(const Side& now, int rank, const NextFrame& next, const std::stop_token& stop) {
+    if (rank == 0 && (ahead_.frame = next())) {
+      ahead_.field = new_field();
+      ahead_.searches.resize(references_.size());
+    }
+    bench_.crew.meet();
+    if (!ahead_.frame) return;
+    const auto& copies = static_cast<const FrameCopies&>(*ahead_.frame);
+    const Side side{now.station, now.reference, *copies.on[rank]};
+    StartSearch search(bench_, side, side.reference.tracked(), stop);
+    if (!search.waits_for_nothing()) return;
+    const Reading reading(side);
+    ahead_.searches[rank] = {find_starts(search, side, *ahead_.field, bench_.frames + 1),
+                             side.reference.points().own};
   }
 
   std::vector<OwnPoints> own_points() const {
@@ -262,6 +315,7 @@ class CudaAnchor final : public Anchor {
   Shares shares_;                                           ///< of the next frame
   std::int64_t trackable_ = 0;
   bool measured_before_;
+  Ahead ahead_;
 };
 
 int stager_threads(const TrackOptions& options) {
@@ -284,9 +338,17 @@ class CudaBackend final : public Backend {
 
   std::shared_ptr<const Frame> take(ImageView picture) override {
     const std::lock_guard lock(taking_);
-    auto copies = std::make_shared<FrameCopies>();
     const StagedRows staged = stager_.stage(picture);
-    for (const auto& station : bench_.stations) copies->on.push_back(station->upload.take(picture, staged));
+    std::vector<ArrivingFrame> frames;
+    for (const auto& station : bench_.stations)
+      frames.push_back(
+          station->upload.begin(picture, staged, bench_.rows_to_begin_with(*station, picture.height)));
+    std::span<const ArrivingFrame> sharing;
+    if (bench_.share_rows()) sharing = frames;
+    for (const auto& station : bench_.stations) station->upload.complete(frames[station->rank], sharing);
+    auto copies = std::make_shared<FrameCopies>();
+    for (const auto& station : bench_.stations)
+      copies->on.push_back(station->upload.finish(frames[station->rank], sharing));
     return copies;
   }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <dic/kernels/memory_space.hpp>
+#include <dic/kernels/peer.hpp>
 #include <dic/kernels/spline.hpp>
 #include <utility>
 
@@ -11,10 +12,12 @@ namespace {
 std::size_t row_bytes_of(const ImageView& picture) { return picture.width * size_of(picture.type); }
 
 /// Copies rows that are in the memory of a GPU already.
-void copy_rows(void* to, const ImageView& picture, const kernels::Stream& stream) {
+void copy_rows(std::byte* to, const ImageView& picture, const kernels::RowRange& rows,
+               const kernels::Stream& stream) {
   const std::size_t pitch = pitch_of(picture);
-  kernels::fill(to, 0, pitch * picture.height, stream.handle());
-  kernels::upload(to, pitch, picture.data, picture.row_bytes, row_bytes_of(picture), picture.height, stream);
+  kernels::fill(to, 0, pitch * rows.count(), stream.handle());
+  kernels::upload(to, pitch, picture.row<std::byte>(rows.first), picture.row_bytes, row_bytes_of(picture),
+                  rows.count(), stream);
 }
 
 /// Copies them from there.
@@ -24,6 +27,11 @@ void fetch_rows(void* to, const ImageView& picture) {
   std::memset(to, 0, pitch * picture.height);
   kernels::upload(to, pitch, picture.data, picture.row_bytes, row_bytes_of(picture), picture.height, stream);
   stream.synchronize("the copy of a frame");
+}
+
+/// Device memory of these rows and those that follow.
+std::byte* pixels_from(const ArrivingFrame& frame, int first) {
+  return static_cast<std::byte*>(frame.memory->pixels.data()) + pitch_of(frame.picture) * first;
 }
 
 }  // namespace
@@ -55,15 +63,19 @@ StagedRows Stager::stage(const ImageView& picture) {
 }
 
 /// Makes a view of the caller's pixels one of the frame's own.
-void FrameUpload::place_pixels(ImageView& picture, FrameMemory& memory) {
-  const std::size_t bytes = pitch_of(picture) * picture.height;
-  void* pixels = stay_ ? memory.staged->data() : memory.pixels.reserve(bytes);
+void FrameUpload::place_pixels(ArrivingFrame& frame) {
+  ImageView& picture = frame.picture;
+  FrameMemory& memory = *frame.memory;
+  const std::size_t pitch = pitch_of(picture), first = pitch * frame.own.first;
+  auto* pixels =
+      static_cast<std::byte*>(stay_ ? memory.staged->data() : memory.pixels.reserve(pitch * picture.height));
   if (!memory.staged)
-    copy_rows(pixels, picture, stream_);
+    copy_rows(pixels + first, picture, frame.own, stream_);
   else if (!stay_)
-    kernels::upload(pixels, memory.staged->data(), bytes, stream_);
+    kernels::upload(pixels + first, static_cast<const std::byte*>(memory.staged->data()) + first,
+                    pitch * frame.own.count(), stream_);
   picture.data = pixels;
-  picture.row_bytes = static_cast<std::ptrdiff_t>(pitch_of(picture));
+  picture.row_bytes = static_cast<std::ptrdiff_t>(pitch);
 }
 
 const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView& picture,
@@ -76,25 +88,46 @@ const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView&
   return coefficients;
 }
 
-std::shared_ptr<const DeviceFrame> FrameUpload::take(ImageView picture, StagedRows staged) {
+ArrivingFrame FrameUpload::begin(ImageView picture, StagedRows staged, const kernels::RowRange& own) {
   const kernels::DeviceScope scope(device_);
-  auto memory = pool_.lend();
-  memory->ready.synchronize("the copy of a frame");            // of the frame that had this memory before
-  if (stay_) memory->used.synchronize("the copy of a frame");  // in bands, from the host
-  memory->used.hold(stream_);
-  memory->staged = std::move(staged);
-  memory->begun.mark(stream_);
-  memory->upload.start(stream_);
-  place_pixels(picture, *memory);
-  memory->upload.stop(stream_);
-  memory->copied.record(stream_);
+  ArrivingFrame frame{picture, pool_.lend(), own};
+  FrameMemory& memory = *frame.memory;
+  memory.ready.synchronize("the copy of a frame");            // of the frame that had this memory before
+  if (stay_) memory.used.synchronize("the copy of a frame");  // in bands, from the host
+  memory.used.hold(stream_);
+  memory.staged = std::move(staged);
+  memory.begun.mark(stream_);
+  memory.upload.start(stream_);
+  place_pixels(frame);
+  memory.uploaded.record(stream_);
+  if (!memory.staged) memory.uploaded.synchronize("the copy of a frame");  // the caller may change the pixels
+  return frame;
+}
+
+void FrameUpload::complete(const ArrivingFrame& frame, std::span<const ArrivingFrame> all) {
+  const kernels::DeviceScope scope(device_);
+  for (const ArrivingFrame& other : all) {
+    if (other.memory == frame.memory) continue;
+    other.memory->uploaded.hold(stream_);
+    const int first = other.own.first;
+    kernels::copy_between(pixels_from(frame, first), pixels_from(other, first),
+                          pitch_of(frame.picture) * other.own.count(), stream_.handle());
+  }
+  frame.memory->upload.stop(stream_);
+  frame.memory->whole.record(stream_);
+}
+
+std::shared_ptr<const DeviceFrame> FrameUpload::finish(const ArrivingFrame& frame,
+                                                       std::span<const ArrivingFrame> all) {
+  const kernels::DeviceScope scope(device_);
+  FrameMemory& memory = *frame.memory;
   refined_.hold(stream_);
-  memory->prefilter.start(stream_);
-  const kernels::CoefficientPair* coefficients = place_coefficients(picture, *memory);
-  memory->prefilter.stop(stream_);
-  memory->ready.record(stream_);
-  if (!memory->staged) memory->copied.synchronize("the copy of a frame");  // the caller may change the pixels
-  return std::make_shared<DeviceFrame>(++taken_, picture, coefficients, std::move(memory));
+  memory.prefilter.start(stream_);
+  const kernels::CoefficientPair* coefficients = place_coefficients(frame.picture, memory);
+  memory.prefilter.stop(stream_);
+  for (const ArrivingFrame& other : all) other.memory->whole.hold(stream_);
+  memory.ready.record(stream_);
+  return std::make_shared<DeviceFrame>(++taken_, frame.picture, coefficients, frame.memory);
 }
 
 }  // namespace dic::track::cuda

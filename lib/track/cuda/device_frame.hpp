@@ -5,6 +5,7 @@
 #include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -25,9 +26,10 @@ using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
 struct FrameMemory {
   StagedRows staged;  ///< until they have been copied
   kernels::DeviceBuffer pixels, coefficients;
-  kernels::Event copied;  ///< pixels are there
-  kernels::Event ready;   ///< coefficients, too
-  kernels::Event used;    ///< nothing reads them any more
+  kernels::Event uploaded;  ///< the pixels that come from the host
+  kernels::Event whole;     ///< all pixels are there
+  kernels::Event ready;     ///< coefficients, too, and other GPUs have read what they need
+  kernels::Event used;      ///< nothing reads them any more
   Moment begun;
   kernels::Stopwatch upload, prefilter;
 };
@@ -74,18 +76,33 @@ class Stager {
   Pool<kernels::PinnedBuffer> pool_;
 };
 
-/// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames.
+/// A frame on its way to a GPU.
+struct ArrivingFrame {
+  ImageView picture;  ///< device memory, in part still to be filled
+  Pool<FrameMemory>::Loan memory;
+  kernels::RowRange own;  ///< rows that come from the host
+};
+
+/// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames. Each
+/// of several GPUs takes some rows, and has the others from its neighbours, whose links are the faster ones.
+/// One call at a time.
 class FrameUpload {
  public:
-  /// stay: frames stay on the host. refined: of the frame that is measured; the GPU has little to do then.
+  /// stay: frames stay on the host. refined: most of the frame that is measured; the GPU has little to do
+  /// then.
   FrameUpload(int device, Interpolation interpolation, bool stay, const kernels::Event& refined)
       : device_(device), interpolation_(interpolation), stay_(stay), refined_(refined) {}
 
-  /// Takes the pixels: staged ones, or, where there are none, from the memory of a GPU. One call at a time.
-  std::shared_ptr<const DeviceFrame> take(ImageView picture, StagedRows staged);
+  /// Takes these rows of the pixels: staged ones, or, where there are none, from the memory of a GPU.
+  ArrivingFrame begin(ImageView picture, StagedRows staged, const kernels::RowRange& own);
+  /// Takes the rows that others began with. all: GPUs that share out the rows; none where each begins with
+  /// all rows.
+  void complete(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
+  /// Queues the rest, when all were told to complete the frame.
+  std::shared_ptr<const DeviceFrame> finish(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
 
  private:
-  void place_pixels(ImageView& picture, FrameMemory& memory);
+  void place_pixels(ArrivingFrame& frame);
   const kernels::CoefficientPair* place_coefficients(const ImageView& picture, FrameMemory& memory);
 
   int device_;

@@ -114,8 +114,7 @@ void PictureBands::refine(const BandedReference& reference, const DeviceFrame& c
     auto* found = results_.reserve<kernels::RefineResult>(count);
     kernels::launch_gather_tasks(entries(), part->count, tasks, part->current.first, own, stream.handle());
     kernels::launch_refine(some, options_.refine, subsets, matrices,
-                           coefficients(current, part->current, stream), {own, part->count}, found,
-                           stream.handle());
+                           coefficients(current, part->current, stream), {own, part->count}, found, stream);
     kernels::launch_scatter_results(entries(), part->count, reference.all, subsets, tasks, found, most, all,
                                     results, needs(count), stream.handle());
   }

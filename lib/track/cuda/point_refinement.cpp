@@ -39,18 +39,24 @@ void PointRefinement::begin(const kernels::PointStart* starts) {
   kernels::launch_unrefined(points, starts, kScoreLadder[0], bench_.options.refine.order,
                             reference_.tracked(), tasks(), station_.lists.count(PointLists::tasks),
                             stream_.handle());
-  refine();
-  accept();
+  refine(PointLists::tasks, &station_.refined);
+  accept(PointLists::tasks);
 }
 
-void PointRefinement::finish(const kernels::PointStart* starts) {
+void PointRefinement::finish(const kernels::PointStart* starts, const std::function<void()>& queued) {
+  int looks = 0;
+  const auto looking = [&] {
+    ++looks;
+    queued();
+  };
   const float* rung = std::begin(kScoreLadder);
-  while (recover(starts, *rung)) {  // most frames need no further rung
+  while (recover(starts, *rung, looking)) {  // most frames need no further rung
     const float tried = *rung++;
     select(starts, *rung, tried, tasks(), PointLists::tasks);
-    refine();
-    accept();
+    refine(PointLists::tasks);
+    accept(PointLists::tasks);
   }
+  station_.settles = looks == 1;
 }
 
 RefineTask* PointRefinement::tasks() const { return static_cast<RefineTask*>(station_.tasks.data()); }
@@ -66,59 +72,70 @@ void PointRefinement::select(const kernels::PointStart* starts, float least, flo
 /// Goes on from what was measured, wave by wave, and then gives up islands. Returns whether some points, of
 /// all ranks, have starts that were not tried, below `tried`: then nothing is given up yet. The host waits
 /// only after some waves, and islands are given up before it knows that there was nothing more to refine.
-bool PointRefinement::recover(const kernels::PointStart* starts, float tried) {
+bool PointRefinement::recover(const kernels::PointStart* starts, float tried,
+                              const std::function<void()>& queued) {
   const PointLists& lists = station_.lists;
-  list_front();
-  for (int waves = 0, at_once = 1;; at_once = 4) {  // most frames need one
+  PointLists::Name front = PointLists::first_front;
+  list_front(front);
+  for (int waves = 0, at_once = station_.waves;; at_once = 4) {
     check_stop(stop_);
     for (int k = 0; k < at_once && waves <= kMaxRounds; ++k, ++waves) {
-      refine();
+      refine(front);
       let_others_hear();
-      accept();
-      list_front();
+      accept(front);
+      list_front(front = PointLists::tasks);
     }
     select(starts, *std::rbegin(kScoreLadder), tried, nullptr, PointLists::untried);
-    station_.lists.tell(stream_);
+    const int telling = station_.lists.tell(stream_);
     let_others_hear();
     kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
                                      station_.bonds.reserve<Bonds>(reference_.points().count),
                                      lists[PointLists::dropped], stream_.handle());
-    station_.lists.wait("the refinement");
-    const bool settled = bench_.crew.sum(lists.size(PointLists::tasks)) == 0 || waves > kMaxRounds;
-    if (settled && bench_.crew.sum(lists.size(PointLists::untried)) == 0) return false;
+    queued();
+    station_.lists.wait(telling, "the refinement");
+    const bool settled = total(front) == 0 || waves > kMaxRounds;
+    if (settled && total(PointLists::untried) == 0) {
+      station_.waves = total(PointLists::first_front) > 0 ? 1 : 0;
+      return false;
+    }
     kernels::launch_restore(lists[PointLists::dropped], reference_.tracked(), stream_.handle());
     if (settled) return true;
   }
 }
 
+/// Of all ranks, as told last.
+std::int64_t PointRefinement::total(PointLists::Name list) {
+  return bench_.crew.sum(station_.lists.size(list));
+}
+
 /// Lists the points beside those that are measured since the last wave.
-void PointRefinement::list_front() {
+void PointRefinement::list_front(PointLists::Name count) {
   hear_from_others();
   kernels::launch_front(reference_.points(), reference_.tracked(), fresh(), tasks(),
-                        station_.lists.count(PointLists::tasks), stream_.handle());
+                        station_.lists.count(count), stream_.handle());
 }
 
-kernels::RefineTasks PointRefinement::listed() const {
-  return {tasks(), reference_.points().own.count(), station_.lists.count(PointLists::tasks)};
+kernels::RefineTasks PointRefinement::listed(PointLists::Name count) const {
+  return {tasks(), reference_.points().own.count(), station_.lists.count(count)};
 }
 
-/// Does the tasks.
-void PointRefinement::refine() {
+/// Does the tasks. most_done: see kernels::launch_refine.
+void PointRefinement::refine(PointLists::Name count, kernels::Event* most_done) {
   const auto& points = reference_.points();
   PointLists& lists = station_.lists;
   auto* results = station_.results.reserve<RefineResult>(points.count);
   if (!station_.bands)
     return kernels::launch_refine(reference_.reference(), bench_.options.refine, points.subsets,
-                                  reference_.matrices(), current_.coefficients, listed(), results,
-                                  stream_.handle());
+                                  reference_.matrices(), current_.coefficients, listed(count), results,
+                                  stream_, most_done);
   lists.read(stream_, "the refinement");
   station_.bands->refine(reference_.banded(), current_, points.subsets, reference_.matrices(), tasks(),
-                         lists.size(PointLists::tasks), results, stream_);
+                         lists.size(count), results, stream_);
 }
 
 /// Keeps what is better than before, and marks the points that are measured now.
-void PointRefinement::accept() {
-  kernels::launch_accept(reference_.points(), listed(),
+void PointRefinement::accept(PointLists::Name count) {
+  kernels::launch_accept(reference_.points(), listed(count),
                          static_cast<const RefineResult*>(station_.results.data()), reference_.tracked(),
                          fresh(), stream_.handle());
 }

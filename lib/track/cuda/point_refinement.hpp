@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <stop_token>
 
@@ -22,19 +23,21 @@ class PointRefinement {
 
   /// Queues the refinement of the surest starts; waits for nobody else. May be begun anew with better ones.
   void begin(const kernels::PointStart* starts);
-  /// Writes the reference's tracked points. Queues it, but for a wait for the lengths of lists.
-  void finish(const kernels::PointStart* starts);
+  /// Writes the reference's tracked points. Queues it, but for waits for the lengths of lists: before each,
+  /// `queued` is called, since most often there was nothing more to do.
+  void finish(const kernels::PointStart* starts, const std::function<void()>& queued);
 
  private:
   kernels::RefineTask* tasks() const;
   std::uint8_t* fresh() const;
   void select(const kernels::PointStart* starts, float least, float below, kernels::RefineTask* listed,
               PointLists::Name count);
-  bool recover(const kernels::PointStart* starts, float tried);
-  void list_front();
-  kernels::RefineTasks listed() const;
-  void refine();
-  void accept();
+  bool recover(const kernels::PointStart* starts, float tried, const std::function<void()>& queued);
+  std::int64_t total(PointLists::Name list);
+  void list_front(PointLists::Name count);
+  kernels::RefineTasks listed(PointLists::Name count) const;
+  void refine(PointLists::Name count, kernels::Event* most_done = nullptr);
+  void accept(PointLists::Name count);
   void hear_from_others();
   void let_others_hear();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <dic/kernels/points.hpp>
 #include <numeric>
 #include <vector>
@@ -16,6 +17,9 @@ using Shares = std::vector<kernels::PointRange>;
 
 /// Rows that may pass from one GPU to another at once.
 inline constexpr int kLargestMove = 8;
+
+/// Part of a share that is not worth a move: 1 / 200.
+inline constexpr int kLeastMove = 200;
 
 /// Frames between two such moves: one takes longer than another, and lists of own points can be kept.
 inline constexpr int kFramesOfShares = 4;
@@ -48,7 +52,8 @@ inline kernels::PointRange known_points(const Points& points, const kernels::Poi
 }
 
 /// Shares for the next frames, after GPUs took so many seconds for theirs: half the way to equal times, as
-/// far as rows may pass. Which GPU measures a point does not change the result.
+/// far as rows may pass, unless that is hardly a move: a GPU's lists are made anew after each. Which GPU
+/// measures a point does not change the result.
 inline Shares balanced(const Points& points, const Shares& shares, const std::vector<double>& seconds) {
   const auto idle = [](const kernels::PointRange& share) { return share.count() == 0; };
   if (std::ranges::any_of(shares, idle) || std::ranges::min(seconds) <= 0) return shares;
@@ -61,10 +66,10 @@ inline Shares balanced(const Points& points, const Shares& shares, const std::ve
     while (from + 1 < shares.size() && before + seconds[from] < wanted) before += seconds[from++];
     const double into = (wanted - before) / seconds[from] * static_cast<double>(shares[from].count());
     const std::int64_t now = shares[rank].first, equal = shares[from].first + static_cast<std::int64_t>(into);
-    const std::int64_t row = points.node_of[now] / points.grid.nx;
-    out[rank].first = out[rank - 1].last =
-        std::clamp(now + (equal - now) / 2, first_of_row(points, row - kLargestMove),
-                   first_of_row(points, row + kLargestMove));
+    const std::int64_t row = points.node_of[now] / points.grid.nx, move = (equal - now) / 2;
+    if (std::abs(move) * kLeastMove < shares[rank].count()) continue;
+    out[rank].first = out[rank - 1].last = std::clamp(now + move, first_of_row(points, row - kLargestMove),
+                                                      first_of_row(points, row + kLargestMove));
   }
   return out;
 }

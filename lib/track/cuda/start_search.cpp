@@ -4,32 +4,44 @@ namespace dic::track::cuda {
 
 using kernels::PointStart;
 
-const PointStart* StartSearch::find() {
-  auto* starts = start_from_last();
-  divide_own();
-  if (!measured_before_) {
-    read_lists();
-    if (automatic() && total(PointLists::without) > 0) start_from_coarse(PointLists::without, starts);
-  }
-  trackable_ = station_.lists.size(PointLists::whole) + station_.lists.size(PointLists::cut);
-  search_from(starts);
-  return starts;
+bool StartSearch::waits_for_nothing() const {
+  return last_ && divided() && (!automatic() || (follows_ && station_.lists.size(PointLists::cut) == 0));
 }
 
-PointStart* StartSearch::start_from_last() {
-  auto* starts = station_.starts.reserve<PointStart>(points_.count);
-  kernels::launch_starts_from_last(points_, measured_before_ ? side_.reference.tracked_before() : nullptr,
-                                   starts, station_.lists[PointLists::without], stream_.handle());
-  return starts;
+EarlySearch StartSearch::find(int turn) {
+  starts_ = station_.starts[turn].reserve<PointStart>(points_.count);
+  start_from_last();
+  divide_own();
+  if (!last_) {
+    read_lists();
+    if (automatic() && total(PointLists::without) > 0) start_from_coarse(PointLists::without, starts_);
+  }
+  trackable_ = station_.lists.size(PointLists::whole) + station_.lists.size(PointLists::cut);
+  search_from(starts_);
+  return {starts_, trackable_, telling_};
+}
+
+void StartSearch::go_on(const EarlySearch& begun) {
+  starts_ = begun.starts;
+  trackable_ = begun.trackable;
+  telling_ = begun.telling;
+}
+
+void StartSearch::start_from_last() {
+  kernels::launch_starts_from_last(points_, last_, starts_, station_.lists[PointLists::without],
+                                   stream_.handle());
+}
+
+bool StartSearch::divided() const {
+  return station_.divided.lock().get() == &side_.reference && station_.range_divided == points_.own;
 }
 
 /// Fills the lists `whole` and `cut`, unless they are those of a frame before.
 void StartSearch::divide_own() {
-  const kernels::PointRange& own = points_.own;
-  if (station_.divided.lock().get() == &side_.reference && station_.range_divided == own) return;
+  if (divided()) return;
   split(nullptr, points_.count);
   station_.divided = side_.reference.weak_from_this();
-  station_.range_divided = own;
+  station_.range_divided = points_.own;
 }
 
 /// Fills these lists from another; null: from all own points.
@@ -41,20 +53,20 @@ void StartSearch::split(const std::int32_t* list, std::int64_t n) {
 }
 
 bool StartSearch::without_many() {
-  if (automatic()) station_.lists.wait("the search");
+  if (automatic()) station_.lists.wait(telling_, "the search");
   trackable_ = bench_.crew.sum(trackable_);
   without_ = total(PointLists::without);
-  return automatic() && measured_before_ && many_lost(without_, trackable_);
+  return automatic() && last_ && many_lost(without_, trackable_);
 }
 
 void StartSearch::find_those_without() {
-  auto* starts = start_from_last();
-  start_from_coarse(PointLists::without, starts);
-  search_from(starts);
+  start_from_last();
+  start_from_coarse(PointLists::without, starts_);
+  search_from(starts_);
 }
 
 bool StartSearch::lost_many() {
-  if (automatic()) station_.lists.wait("the search");
+  if (automatic()) station_.lists.wait(telling_, "the search");
   return automatic() && without_ < trackable_ && many_lost(total(PointLists::lost), trackable_);
 }
 
@@ -85,7 +97,7 @@ void StartSearch::search_from(PointStart* starts) {
   station_.searched.hold(stream_);
   if (!automatic()) return;
   kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
-  lists.tell(stream_);
+  telling_ = lists.tell(stream_);
 }
 
 /// Searches the list `whole` to its end.
@@ -156,7 +168,6 @@ void StartSearch::run_coarse_search() {
 
 void StartSearch::find_lost() {
   const PointLists& lists = station_.lists;
-  auto* starts = static_cast<PointStart*>(station_.starts.data());
   const kernels::PointRange& own = points_.own;
   const auto stream = stream_.handle();
   auto* retry = station_.retry.reserve<PointStart>(points_.count);
@@ -169,7 +180,7 @@ void StartSearch::find_lost() {
   station_.divided.reset();
   split(lists[again].points, lists.size(again));
   search_from(retry);
-  kernels::launch_keep_better(own.count(), retry + own.first, starts + own.first, stream);
+  kernels::launch_keep_better(own.count(), retry + own.first, starts_ + own.first, stream);
 }
 
 }  // namespace dic::track::cuda

@@ -9,25 +9,37 @@
 
 namespace dic::track::cuda {
 
+/// A search that is queued to its end.
+struct EarlySearch {
+  kernels::PointStart* starts = nullptr;
+  std::int64_t trackable = 0;  ///< of a rank
+  int telling = 0;             ///< of the lengths of lists
+};
+
 /// The search: finds a start for every point of an anchor in the current picture, by the steps of the CPU's
 /// StartSearch. A rank of the crew does it for its own points.
 class StartSearch {
  public:
-  /// measured_before: the frame before was measured from the same reference.
-  StartSearch(Workbench& bench, const Side& side, bool measured_before, const std::stop_token& stop)
+  /// last: of the frame before, if it was measured from the same reference, else null.
+  StartSearch(Workbench& bench, const Side& side, const kernels::TrackedPoint* last, std::stop_token stop)
       : bench_(bench),
         side_(side),
         station_(side.station),
         points_(side.reference.points()),
         stream_(side.station.stream),
-        measured_before_(measured_before),
-        stop_(stop),
+        last_(last),
+        stop_(std::move(stop)),
         radius_(bench.options.refine.subset / 2),
         follows_(automatic() && !station_.bands &&
                  station_.search.follows(side.current.picture, bench.options.refine.subset, kAutoRange)) {}
 
-  /// Queues it, but for the waits for the lengths of lists. Returns the starts.
-  const kernels::PointStart* find();
+  /// Will `find` wait for no lengths of lists?
+  bool waits_for_nothing() const;
+  /// Queues it, but for the waits for the lengths of lists. turn: 0 and 1 from frame to frame.
+  EarlySearch find(int turn);
+  /// Goes on from where that came, in another object.
+  void go_on(const EarlySearch& begun);
+  const kernels::PointStart* starts() const { return starts_; }
   /// Were too many points begun from nothing? Waits until all ranks have searched.
   bool without_many();
   /// Begins these, and then all, anew.
@@ -55,7 +67,8 @@ class StartSearch {
   void read_lists() { station_.lists.read(stream_, "the search"); }
   /// Of all ranks, as read last.
   std::int64_t total(PointLists::Name list) { return bench_.crew.sum(station_.lists.size(list)); }
-  kernels::PointStart* start_from_last();
+  void start_from_last();
+  bool divided() const;
   void divide_own();
   void search_from(kernels::PointStart* starts);
   void split(const std::int32_t* list, std::int64_t n);
@@ -70,12 +83,14 @@ class StartSearch {
   Station& station_;
   const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
-  bool measured_before_;
-  const std::stop_token& stop_;
+  const kernels::TrackedPoint* last_;
+  const std::stop_token stop_;
   int radius_;
   bool follows_;                ///< the list `whole` is searched in one launch, and has all rectangles
   std::int64_t trackable_ = 0;  ///< points, of all ranks once they have searched
   std::int64_t without_ = 0;    ///< of them: without a start of their own
+  kernels::PointStart* starts_ = nullptr;
+  int telling_ = 0;  ///< of what was found and lost
 };
 
 }  // namespace dic::track::cuda

@@ -29,16 +29,18 @@ namespace dic::track::cuda {
 struct Station {
   const int rank;
   const kernels::Device device;
-  const bool reads_others;   ///< can GPUs read each other's memory?
-  kernels::Stream stream;    ///< of searches and refinements
-  kernels::Stream beside;    ///< of searches of subsets that are cut: few, in many launches
-  kernels::Event placed;     ///< starts of a search
-  kernels::Event searched;   ///< subsets that are cut
-  kernels::Event accepted;   ///< the last results of own points
-  kernels::Event heard;      ///< what others knew then of points around
-  kernels::Event refined;    ///< most of a frame's own points
-  kernels::Event finished;   ///< all of them
-  kernels::Stopwatch alone;  ///< from the start of a frame to where the others are waited for
+  const bool reads_others;  ///< can GPUs read each other's memory?
+  kernels::Stream stream;   ///< of searches and refinements
+  kernels::Stream beside;   ///< of searches of subsets that are cut: few, in many launches
+  kernels::Event placed;    ///< starts of a search
+  kernels::Event searched;  ///< subsets that are cut
+  kernels::Event accepted;  ///< the last results of own points
+  kernels::Event heard;     ///< what others knew then of points around
+  kernels::Event refined;   ///< most of a frame's own points
+  int waves = 1;            ///< of recovery, that the next frame may need: 0 where the last one needed none
+  bool settles = false;     ///< were these enough for the last frame?
+  kernels::Event finished;  ///< all of them
+  kernels::Stopwatch alone[2];  ///< from the start of a frame to where the others are waited for; by turns
   FrameUpload upload;
   DevicePoints points;
   SubsetSearch search, search_of_cut;
@@ -46,7 +48,7 @@ struct Station {
   PointLists lists;
   std::weak_ptr<const ReferenceSide> divided;        ///< whose points the lists `whole` and `cut` have
   kernels::PointRange range_divided;                 ///< which of them
-  kernels::DeviceBuffer starts, retry;               ///< PointStart
+  kernels::DeviceBuffer starts[2], retry;            ///< PointStart; of this frame and the next, by turns
   kernels::DeviceBuffer coarse_field;                ///< u, then v
   kernels::DeviceBuffer references, windows, peaks;  ///< of a search
   kernels::DeviceBuffer tasks, results;              ///< of a refinement
@@ -99,6 +101,14 @@ struct Workbench {
     gathered.hold(stream);
   }
   Station& lead() const { return *stations.front(); }
+  /// Does each GPU have rows of frames from the host that the others have from it?
+  bool share_rows() const { return lead().reads_others && pictures.rows == 0; }
+  /// Rows of a frame that a GPU has from the host.
+  kernels::RowRange rows_to_begin_with(const Station& station, int height) const {
+    if (!share_rows()) return {0, height};
+    const int all = static_cast<int>(stations.size());
+    return {height * station.rank / all, height * (station.rank + 1) / all};
+  }
 };
 
 void check_stop(const std::stop_token& stop);

@@ -26,13 +26,14 @@ struct RefineReference {
 
 /// What the iterations need of one subset, besides its matrix.
 struct PreparedSubset {
-  int x = 0, y = 0;                                       ///< centre, reference pixels
-  std::int16_t left = 0, right = 0, top = 0, bottom = 0;  ///< its pixels relative to the centre, inclusive
-  float count = 0, mean = 0, energy = 0;                  ///< pixels that count; sum (f - mean)^2
-  float noise_share = 0;                                  ///< see icgn::relaxation
+  int x = 0, y = 0;  ///< centre, reference pixels
+  /// The rectangle around its pixels in picture and ROI, relative to the centre, inclusive.
+  std::int16_t left = 0, right = 0, top = 0, bottom = 0;
+  float count = 0, mean = 0, energy = 0;  ///< pixels that count; sum (f - mean)^2
+  float noise_share = 0;                  ///< see icgn::relaxation
   float unit_sigma_u = 0, unit_sigma_v = 0;
   Status status = Status::ok;
-  bool weighted = false;     ///< some of its pixels are outside the ROI
+  bool weighted = false;     ///< some of the rectangle's pixels are outside the ROI
   std::uint16_t unused = 0;  ///< no uninitialized bytes leave the device
 };
 
@@ -75,8 +76,10 @@ struct RefineResult {
 };
 
 /// Queues the refinement of tasks. coefficients: a plane of the reference's layout. results: [tasks.most].
+/// most_done, if given, marks when few tasks are left: then they leave much of the device to others.
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
-                   const RefineTasks& tasks, RefineResult* results, StreamHandle stream);
+                   const RefineTasks& tasks, RefineResult* results, const Stream& stream,
+                   Event* most_done = nullptr);
 
 }  // namespace dic::kernels
