@@ -5,7 +5,7 @@ namespace dic::track::cuda {
 using kernels::PointStart;
 
 bool StartSearch::waits_for_nothing() const {
-  return last_ && divided() && (!automatic() || (follows_ && station_.lists.size(PointLists::cut) == 0));
+  return last_ && divided() && follows_ && station_.lists.size(PointLists::cut) == 0;
 }
 
 EarlySearch StartSearch::find(int turn) {
