@@ -110,7 +110,9 @@ class FrameUpload {
   bool stay_;
   std::uint64_t taken_ = 0;
   const kernels::Event& refined_;
-  kernels::Stream stream_{kernels::Priority::low};
+  /// Blocks of lower priority that are left when a refinement begins would take the places of some of its
+  /// blocks until it ends.
+  kernels::Stream stream_;
   Pool<FrameMemory> pool_;
 };
 
