@@ -222,7 +222,7 @@ class CudaAnchor final : public Anchor {
     return std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
   }
 
-  int turn(std::int64_t frame) const { return static_cast<int>(frame % 2); }
+  static int turn(std::int64_t frame) { return static_cast<int>(frame % 2); }
 
   void balance_shares() {
     std::vector<double>& seconds = bench_.seconds;
