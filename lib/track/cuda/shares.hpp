@@ -18,8 +18,8 @@ using Shares = std::vector<kernels::PointRange>;
 /// Rows that may pass from one GPU to another at once.
 inline constexpr int kLargestMove = 8;
 
-/// Part of a share that is not worth a move: 1 / 500.
-inline constexpr int kLeastMove = 500;
+/// Part of a share that is not worth a move: a thousandth.
+inline constexpr int kLeastMove = 1000;
 
 /// Frames between two such moves: one takes longer than another, and lists of own points can be kept.
 inline constexpr int kFramesOfShares = 4;
