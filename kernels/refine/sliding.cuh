@@ -341,12 +341,8 @@ struct Sliding {
   __device__ static int passes_over(const PreparedSubset& s) { return (s.right - s.left) / warp_size + 1; }
   __device__ static Piece column_of(const PreparedSubset& s, int pass) {
     const int column = s.left + pass * warp_size + lane_index();
-    if constexpr (kOrder == 2) {  // no register is left for more
-      const int rows = column <= s.right ? s.bottom - s.top + 1 : 0;
-      return {column, s.top, rows, rows};
-    }
-    const int height = s.bottom - s.top + 1;
-    return {column, s.top, column <= s.right ? height : 0, height};
+    const int rows = column <= s.right ? s.bottom - s.top + 1 : 0;
+    return {column, s.top, rows, rows};
   }
 
   __device__ static Piece whole_column(const Deal& deal, int pass) {
