@@ -55,8 +55,8 @@ class DeviceResult final : public Result {
   std::shared_future<void> made_;
 };
 
-/// Queued work of a GPU reads frames: their memory may be used again after what is queued at the end of the
-/// scope.
+/// Queued work of a GPU reads frames: their memory may be used again after what is queued when that ends, at
+/// the latest with the scope.
 class Reading {
  public:
   explicit Reading(const Side& side) : side_(side) {
@@ -64,17 +64,25 @@ class Reading {
     side.current.hold(side.station.stream);
   }
   ~Reading() {
+    if (ended_) return;
     try {
-      side_.reference.frame().release_after(side_.station.stream);
-      side_.current.release_after(side_.station.stream);
+      end();
     } catch (const DeviceError&) {  // the device is lost, and said so before
     }
   }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
+  /// What is queued by now is the last that reads them; to be said again if it was not.
+  void end() {
+    side_.reference.frame().release_after(side_.station.stream);
+    side_.current.release_after(side_.station.stream);
+    ended_ = true;
+  }
+
  private:
   const Side& side_;
+  bool ended_ = false;
 };
 
 void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceField& field) {
@@ -240,7 +248,7 @@ class CudaAnchor final : public Anchor {
     const Side& side = sides[rank];
     Station& station = side.station;
     const kernels::DeviceScope scope(station.device.index);
-    const Reading reading(side);
+    Reading reading(side);
     side.reference.begin_frame();
     side.reference.share(shares_[rank], known_points(bench_.points, shares_[rank]));
     FieldMemory& watches = begun.field->memory();
@@ -267,6 +275,7 @@ class CudaAnchor final : public Anchor {
     refinement.finish(search.starts(), [&] {
       if (rank == 0) watches.refine.stop(station.stream);
       station.finished.record(station.stream);
+      reading.end();  // before the next search: a coming frame waits for this one's memory
       if (std::exchange(looks_ahead, false)) look_ahead(side, rank, next, stop);
     });
     if (rank == 0) trackable_ = search.trackable();
@@ -345,7 +354,7 @@ class CudaBackend final : public Backend {
           station->upload.begin(picture, staged, bench_.rows_to_begin_with(*station, picture.height)));
     std::span<const ArrivingFrame> sharing;
     if (bench_.share_rows()) sharing = frames;
-    for (const auto& station : bench_.stations) station->upload.complete(frames[station->rank], sharing);
+    for (const auto& station : bench_.stations) station->upload.send(frames[station->rank], sharing);
     auto copies = std::make_shared<FrameCopies>();
     for (const auto& station : bench_.stations)
       copies->on.push_back(station->upload.finish(frames[station->rank], sharing));

@@ -104,28 +104,28 @@ ArrivingFrame FrameUpload::begin(ImageView picture, StagedRows staged, const ker
   return frame;
 }
 
-void FrameUpload::complete(const ArrivingFrame& frame, std::span<const ArrivingFrame> all) {
+void FrameUpload::send(const ArrivingFrame& frame, std::span<const ArrivingFrame> all) {
   const kernels::DeviceScope scope(device_);
+  const int first = frame.own.first;
   for (const ArrivingFrame& other : all) {
     if (other.memory == frame.memory) continue;
-    other.memory->uploaded.hold(stream_);
-    const int first = other.own.first;
-    kernels::copy_between(pixels_from(frame, first), pixels_from(other, first),
-                          pitch_of(frame.picture) * other.own.count(), stream_.handle());
+    other.memory->used.hold(stream_);
+    kernels::copy_between(pixels_from(other, first), pixels_from(frame, first),
+                          pitch_of(frame.picture) * frame.own.count(), stream_.handle());
   }
-  frame.memory->upload.stop(stream_);
-  frame.memory->whole.record(stream_);
+  frame.memory->sent.record(stream_);
 }
 
 std::shared_ptr<const DeviceFrame> FrameUpload::finish(const ArrivingFrame& frame,
                                                        std::span<const ArrivingFrame> all) {
   const kernels::DeviceScope scope(device_);
   FrameMemory& memory = *frame.memory;
+  for (const ArrivingFrame& other : all) other.memory->sent.hold(stream_);
+  memory.upload.stop(stream_);
   refined_.hold(stream_);
   memory.prefilter.start(stream_);
   const kernels::CoefficientPair* coefficients = place_coefficients(frame.picture, memory);
   memory.prefilter.stop(stream_);
-  for (const ArrivingFrame& other : all) other.memory->whole.hold(stream_);
   memory.ready.record(stream_);
   return std::make_shared<DeviceFrame>(++taken_, frame.picture, coefficients, frame.memory);
 }

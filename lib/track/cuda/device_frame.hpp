@@ -27,8 +27,8 @@ struct FrameMemory {
   StagedRows staged;  ///< until they have been copied
   kernels::DeviceBuffer pixels, coefficients;
   kernels::Event uploaded;  ///< the pixels that come from the host
-  kernels::Event whole;     ///< all pixels are there
-  kernels::Event ready;     ///< coefficients, too, and other GPUs have read what they need
+  kernels::Event sent;      ///< these, to the other GPUs
+  kernels::Event ready;     ///< all pixels and coefficients
   kernels::Event used;      ///< nothing reads them any more
   Moment begun;
   kernels::Stopwatch upload, prefilter;
@@ -84,8 +84,8 @@ struct ArrivingFrame {
 };
 
 /// Brings frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames. Each
-/// of several GPUs takes some rows, and has the others from its neighbours, whose links are the faster ones.
-/// One call at a time.
+/// of several GPUs takes some rows and sends them to its neighbours, whose links are the faster ones; if they
+/// fetched them, these copies and those of results would wait for each other. One call at a time.
 class FrameUpload {
  public:
   /// stay: frames stay on the host. refined: most of the frame that is measured; the GPU has little to do
@@ -95,10 +95,10 @@ class FrameUpload {
 
   /// Takes these rows of the pixels: staged ones, or, where there are none, from the memory of a GPU.
   ArrivingFrame begin(ImageView picture, StagedRows staged, const kernels::RowRange& own);
-  /// Takes the rows that others began with. all: GPUs that share out the rows; none where each begins with
-  /// all rows.
-  void complete(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
-  /// Queues the rest, when all were told to complete the frame.
+  /// Copies these rows to the others. all: GPUs that share out the rows; none where each begins with all
+  /// rows.
+  void send(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
+  /// Queues the rest, when all were told to send their rows.
   std::shared_ptr<const DeviceFrame> finish(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
 
  private:
