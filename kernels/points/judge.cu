@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(point_threads)
 
 // ---- lost points ----
 
-constexpr int lost_blocks = 2;  ///< per multiprocessor, resident together: they wait for each other
-constexpr int lost_threads = 512;
+constexpr int wave_blocks = 2;  ///< per multiprocessor, resident together: they wait for each other
+constexpr int wave_threads = 512;
 
 /// The measured point that a point hears from, and the wave that brings it.
 struct Source {
@@ -67,10 +67,9 @@ struct LostFrame {
   int radius, width, height;
 };
 
-__device__ void list_lost(const LostFrame& frame) {
+__global__ void __launch_bounds__(point_threads) list_lost(const __grid_constant__ LostFrame frame) {
   const FramePoints& points = frame.points;
-  for_each_task(points.grid.count, lost_threads, threadIdx.x, [&](std::int64_t task) {
-    const auto i = static_cast<std::int32_t>(task);
+  for_each_point(points.grid.count, [&](std::int32_t i) {
     const bool measured = points.status(i) == Status::ok;
     frame.state.sources[i] = measured ? Source{i, 0} : Source{};
     if (measured) return;
@@ -98,17 +97,17 @@ __device__ void hear(const LostFrame& frame, std::int32_t i, int wave, WaveCount
     frame.tracked[i].result.status = Status::out_of_image;
 }
 
-__global__ void __launch_bounds__(lost_threads, lost_blocks)
+/// Where no trackable point is lost it ends at once, and blocks need not wait for each other, nor for those
+/// of other kernels.
+__global__ void __launch_bounds__(wave_threads, wave_blocks)
     explain_lost(const __grid_constant__ LostFrame frame) {
   const auto all = cooperative_groups::this_grid();
   const LostState& state = frame.state;
-  list_lost(frame);
-  all.sync();
   const std::int32_t lost = *state.lost.count;
   std::int32_t wanted = *state.wanted;
   for (int wave = 1; wanted > 0; ++wave) {
     WaveCounts& counts = state.waves[wave % 3];
-    for_each_task(lost, lost_threads, threadIdx.x,
+    for_each_task(lost, wave_threads, threadIdx.x,
                   [&](std::int64_t k) { hear(frame, state.lost.points[k], wave, counts); });
     // The counts of the wave before the last have been read by all.
     if (all.thread_rank() == 0) state.waves[(wave + 1) % 3] = {};
@@ -160,10 +159,11 @@ void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int ra
   check(cudaGetDevice(&device), "Reading the current device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Reading the properties of the device");
+  list_lost<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(frame);
   void* arguments[] = {&frame};
   const unsigned blocks =
-      std::min(grid_size(points.count, lost_threads), static_cast<unsigned>(lost_blocks * multiprocessors));
-  check(cudaLaunchCooperativeKernel(explain_lost, dim3(blocks), dim3(lost_threads), arguments, 0, stream),
+      std::min(grid_size(points.count, wave_threads), static_cast<unsigned>(wave_blocks * multiprocessors));
+  check(cudaLaunchCooperativeKernel(explain_lost, dim3(blocks), dim3(wave_threads), arguments, 0, stream),
         of_points("lost points", points.count));
 }
 
