@@ -29,18 +29,18 @@ __global__ void __launch_bounds__(point_threads)
   for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
     TrackedPoint point;
     RefineTask task;
-    bool selected = false;
+    task.point = no_point;
     if (exists) {
       const Status status = points.subsets[i].status;
       const float score = starts[i].score;
       point.result.status = status == Status::ok ? Status::low_correlation : status;
       point.result.zncc = fmaxf(0, score);
-      selected = status == Status::ok && score >= least;
+      if (status == Status::ok && score >= least) task = task_from(i, starts[i], order);
     }
     store_together(tracked, exists ? i : -1, point);
-    if (selected) task = task_from(i, starts[i], order);
-    append_task(selected, task, tasks, count);
+    store_together(tasks, exists ? static_cast<std::int32_t>(i - points.own.first) : -1, task);
   });
+  if (blockIdx.x == 0 && threadIdx.x == 0) *count = static_cast<std::int32_t>(points.own.count());
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(point_threads)
            std::uint8_t* fresh) {
   for_each_warp_of_points(PointRange{0, tasks.count()}, [&](std::int32_t k, bool exists) {
     const RefineTask& task = tasks.first[k];
-    const std::int32_t i = exists ? task.point : -1;
-    const bool taken = exists && track::replaces(results[k], tracked[i].result);
+    const std::int32_t i = exists ? task.point : no_point;
+    const bool taken = i != no_point && track::replaces(results[k], tracked[i].result);
     TrackedPoint point;
     if (taken) point = {task.u, task.v, results[k]};
     store_together(tracked, taken ? i : -1, point);
@@ -106,9 +106,8 @@ __global__ void __launch_bounds__(point_threads)
 
 void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
                       TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
-  clear(count, stream);
   const std::int64_t n = points.own.count();
-  if (n == 0) return;
+  if (n == 0) return clear(count, stream);
   begin_unrefined<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, order,
                                                                              tracked, tasks, count);
   check_launch(of_points("points before the refinement", n));

@@ -139,10 +139,14 @@ class Point {
 
   /// Takes up a task, if it is for this variant.
   __device__ void begin(std::int32_t number) {
-    const RefineResult& so_far = frame_.results[number];
+    RefineResult& so_far = frame_.results[number];
     if (Variant::exact && so_far.status != unfinished) return;
+    const RefineTask& t = frame_.tasks.first[number];
+    if (!Variant::exact && t.point == no_point) {
+      so_far.status = Status::masked;  // nothing that the next variants would finish
+      return;
+    }
     p_.task = number;
-    const RefineTask& t = task();
     const PreparedSubset& s = frame_.subsets[t.point];
     const int stride = frame_.reference.layout.stride;
     start_at(Variant::exact ? so_far.shape : t.start, Variant::exact ? so_far.iterations : 0);

@@ -495,14 +495,17 @@ TEST_F(Points, begin_unrefined) {
       kernels::launch_unrefined(device.points, starts.data(), 0.4f, order, tracked.data(), tasks.data(),
                                 count.data(), stream.handle());
       std::vector<TrackedPoint> want(s.count());
-      std::vector<RefineTask> want_tasks;
+      std::vector<RefineTask> want_tasks(s.count());
       for (int i = 0; i < s.count(); ++i) {
         want[i].result.status = trackable(s, i) ? Status::low_correlation : s.subsets[i].status;
         want[i].result.zncc = std::max(0.0f, s.starts[i].score);
-        if (trackable(s, i) && s.starts[i].score >= 0.4f) want_tasks.push_back(naive_task(s, i, order));
+        const bool wanted = trackable(s, i) && s.starts[i].score >= 0.4f;
+        want_tasks[i] =
+            wanted ? naive_task(s, i, order) : RefineTask{.point = kernels::no_point, .start = {}};
       }
       EXPECT_TRUE(same_bytes(tracked.values(stream), want));
-      EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want_tasks)) << "order " << order;
+      EXPECT_TRUE(same_bytes(tasks.values(stream), want_tasks)) << "order " << order;
+      EXPECT_EQ(count.value(stream), s.count());
     }
   });
 }
@@ -727,6 +730,17 @@ TEST_F(Points, of_a_share_are_treated_as_among_all) {
       kernels::launch_front(points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
                             stream.handle());
       add_points();
+      const DeviceArray<TrackedPoint> begun(s.count(), stream);
+      kernels::launch_unrefined(points, starts.data(), 0.4f, 1, begun.data(), tasks.data(), count.data(),
+                                stream.handle());
+      ASSERT_EQ(count.value(stream), points.own.count());
+      const std::vector<RefineTask> in_order = tasks.values(stream);
+      List& list = lists[all].emplace_back();
+      for (std::int64_t k = 0; k < points.own.count(); ++k) {
+        if (in_order[k].point == kernels::no_point) continue;
+        ASSERT_EQ(in_order[k].point, points.own.first + k);
+        list.push_back(in_order[k].point);
+      }
     }
     for (std::size_t k = 0; k < lists[0].size(); ++k)
       EXPECT_EQ(lists[false][k], share.own_of(lists[true][k])) << "list " << k;

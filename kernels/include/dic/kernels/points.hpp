@@ -115,8 +115,9 @@ void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* st
 // ---- recovery ----
 
 /// Queues what is known of points that are not refined yet: the reference's status, or low_correlation; and
-/// one task for every trackable one whose start scores at least `least`. order: of the shape function; terms
-/// beyond it are dropped.
+/// a task for every own point, in their order, so that the refinement finds the pixels of neighbours in the
+/// cache: of no_point where it is not trackable or its start scores less than `least`. order: of the shape
+/// function; terms beyond it are dropped.
 void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
                       TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream);
 

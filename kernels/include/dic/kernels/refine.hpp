@@ -51,7 +51,9 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
 
-/// Subset `point` is refined from `start`.
+inline constexpr std::int32_t no_point = -1;
+
+/// Subset `point` is refined from `start`; no_point: nothing is done, and there is no result.
 struct RefineTask {
   std::int32_t point = 0;
   std::int32_t u = 0, v = 0;  ///< whole-pixel displacement
