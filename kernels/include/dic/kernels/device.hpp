@@ -45,7 +45,7 @@ class DeviceScope {
 };
 
 /// Of a stream: where blocks of several kernels wait, those of higher priority go first.
-enum class Priority : std::uint8_t { low, normal, high };
+enum class Priority : std::uint8_t { normal, high };
 
 /// A queue of device work. Belongs to the device that was current when it was made.
 class Stream {
