@@ -8,7 +8,8 @@
 // Correlation of references of which only some elements count. These references are copied with zeros in
 // place of the others, so that any variant sums their products. What is left, the sums over the window under
 // the elements that count, comes from running sums along the window's rows: a run of such elements in a row
-// of the reference is the difference of two of them.
+// of the reference is the difference of two of them. Where they are a rectangle, as at straight edges, it
+// comes from four sums over rows and columns.
 namespace dic::kernels {
 namespace {
 
@@ -18,12 +19,19 @@ constexpr unsigned all_lanes = 0xffffffffu;
 
 // ---- References without the elements that do not count ----
 
+/// Elements x0 .. x1 - 1 of the rows y0 .. y1 - 1.
+struct Rectangle {
+  int x0, x1, y0, y1;
+  __device__ int count() const { return (x1 - x0) * (y1 - y0); }
+};
+
 /// What scores need of a reference.
 template <typename T>
 struct MaskedReference {
   Moments<T> moments;
-  std::int64_t count;  ///< elements that count
-  int x0, x1, y0, y1;  ///< elements that exist
+  std::int64_t count;   ///< elements that count
+  Rectangle existing;   ///< elements
+  Rectangle rectangle;  ///< of those that count, where these are one; else x1 is 0
 };
 
 /// Packed references. Rows of `pixels` are whole chunks of 16 bytes; those of `bits` whole words, with a bit
@@ -51,6 +59,7 @@ __global__ void __launch_bounds__(threads)
     const bool exists = reference.x0 < reference.x1 && reference.y0 < reference.y1;
     MomentSums<T> sums(exists ? reference.row(reference.y0)[reference.x0] : T{0});
     int counted = 0;
+    Rectangle around{in.width, 0, in.height, 0};  // of what this lane counts
     for (int word = 0; word < out.row_words; ++word) {
       const int x = word * warp_size + lane;
       const bool column_exists = x >= reference.x0 && x < reference.x1;
@@ -64,14 +73,22 @@ __global__ void __launch_bounds__(threads)
         if (x < out.row_elements) *pixel = counts ? element : T{0};
         const std::uint32_t row = __ballot_sync(all_lanes, counts);
         if (lane == 0) *bits = row;
-        if (counts) sums.add(element);
+        if (counts) {
+          sums.add(element);
+          around = {min(around.x0, x), x + 1, min(around.y0, y), max(around.y1, y + 1)};
+        }
         counted += __popc(row);
       }
     }
     sums.sum_over_warp();
+    around = {__reduce_min_sync(all_lanes, around.x0), __reduce_max_sync(all_lanes, around.x1),
+              __reduce_min_sync(all_lanes, around.y0), __reduce_max_sync(all_lanes, around.y1)};
     if (lane != 0) return;
-    static_cast<MaskedReference<T>*>(out.records)[task] = {sums.moments(counted), counted,      reference.x0,
-                                                           reference.x1,          reference.y0, reference.y1};
+    static_cast<MaskedReference<T>*>(out.records)[task] = {
+        sums.moments(counted),
+        counted,
+        {reference.x0, reference.x1, reference.y0, reference.y1},
+        counted > 0 && counted == around.count() ? around : Rectangle{}};
     out.positions[task] = {0, 0, static_cast<int>(task) * in.height};
     if (task == 0)
       *out.picture = {out.pixels, out.row_elements * static_cast<std::ptrdiff_t>(sizeof(T)), in.width,
@@ -187,6 +204,28 @@ __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int 
   }
 }
 
+/// Makes running sums along rows those of all rows so far, too.
+template <typename Value>
+__device__ void sum_down(int rows, int columns, int pitch, Running<Value>* shared) {
+  constexpr int at_once = 4;  ///< rows whose loads do not wait for each other
+  for (int column = threadIdx.x; column < columns; column += threads) {
+    Running<Value>* line = shared + 2 + column;
+    Running<Value> total{0, 0};
+    for (int row = 0; row < rows; row += at_once, line += at_once * pitch) {
+      Running<Value> next[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+        if (row + k < rows) next[k] = line[k * pitch];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        if (row + k >= rows) break;
+        total = {total.sum + next[k].sum, total.squares + next[k].squares};
+        line[k * pitch] = total;
+      }
+    }
+  }
+}
+
 /// Sums over the window under the elements that count, for the shifts of a thread.
 template <typename Value, int kShifts>
 class SumsUnderMask {
@@ -221,6 +260,21 @@ class SumsUnderMask {
         for_each_bit(word & ~(word >> 1 | after << 31), [&](int bit) { add<1>(line + bit + 1); });
         before = word, word = after;
       }
+    }
+  }
+  /// All elements of a rectangle, from sums over rows and columns.
+  __device__ void add_rectangle(const BandMemory<Value>& memory, int pitch, const Rectangle& rectangle) {
+    const int above = (rectangle.y0 - 1) * pitch, last = (rectangle.y1 - 1) * pitch;
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      if (k >= used_) break;
+      const auto add_row = [&](int row, Value sign) {
+        const Running<Value>* const line = memory.running + at_[k] + row + 1;
+        sums_[k].sum += sign * (line[rectangle.x1].sum - line[rectangle.x0].sum);
+        sums_[k].squares += sign * (line[rectangle.x1].squares - line[rectangle.x0].squares);
+      };
+      add_row(last, Value(1));
+      if (at_[k] + above >= 0) add_row(above, Value(-1));
     }
   }
   /// Adds what the other parts have of the thread's first shift, to part 0.
@@ -304,6 +358,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     const bool exists = window.x0 < window.x1 && window.y0 < window.y1;
     const T origin = !is_exact<T> && exists ? window.row(window.y0)[window.x0] : T{0};
     const std::int64_t index = frame.reference_of(pair);
+    const auto* const record = static_cast<const MaskedReference<T>*>(references.records) + index;
     const std::uint32_t* bits = references.bits + index * h * references.row_words;
 
     Under under(cut, first_shift, threads_of_part, shifts, shifts_x);
@@ -314,20 +369,27 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
       for (int i = threadIdx.x; i < rows * references.row_words; i += threads)
         memory.bits[i] = bits[first * references.row_words + i];
       __syncthreads();
-      under.add_rows(memory, references.row_words, cut.pitch, part, cut.parts, rows);
+      if (is_exact<T> && rows == h && record->rectangle.x1 > 0) {  // sums of floats would lose digits
+        sum_down(rows + shifts_y - 1, w + shifts_x - 1, cut.pitch, memory.running);
+        __syncthreads();
+        if (part == 0) under.add_rectangle(memory, cut.pitch, record->rectangle);
+      } else {
+        under.add_rows(memory, references.row_words, cut.pitch, part, cut.parts, rows);
+      }
       __syncthreads();  // the running sums are overwritten for the next band or task
     }
     under.add_parts(cut.parts, reinterpret_cast<typename Under::Sums*>(result.of_thread));
 
-    const MaskedReference<T> reference = static_cast<const MaskedReference<T>*>(references.records)[index];
+    const MaskedReference<T> reference = *record;
 #pragma unroll
     for (int k = 0; k < Under::count; ++k) {
       const int shift = first_shift + k * threads_of_part;
       if (part != 0 || shift >= shifts) break;
       const int column = shift % shifts_x, row = shift / shifts_x;
       const int sx = dx + column, sy = dy + row;
-      const bool inside = sx + reference.x0 >= window.x0 && sx + reference.x1 <= window.x1 &&
-                          sy + reference.y0 >= window.y0 && sy + reference.y1 <= window.y1;
+      const Rectangle& existing = reference.existing;
+      const bool inside = sx + existing.x0 >= window.x0 && sx + existing.x1 <= window.x1 &&
+                          sy + existing.y0 >= window.y0 && sy + existing.y1 <= window.y1;
       const std::int64_t place = (pair * frame.ny + y + row) * frame.nx + x + column;
       const float value = inside ? score<T>(measure, reference.count, products[place], reference.moments,
                                             under.moments(k, reference.count, origin))
