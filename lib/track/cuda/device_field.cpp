@@ -69,7 +69,7 @@ Field field_of(const FieldArrays& a, std::int64_t nodes, Field f) {
   copy(f.status, a.status), copy(f.iterations, a.iterations);
 
   constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
-  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(nodes / nodes_per_thread, 1, 4)));
+  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(nodes / nodes_per_thread, 1, 8)));
   pool.parallel_for(std::ssize(copies), 1, [&](std::int64_t begin, std::int64_t, int) { copies[begin](); });
   return f;
 }
