@@ -71,9 +71,9 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
       find_peak(frame, Measure::zncc, surface.scores, most_shifts, &followed.peak);
       __syncwarp();
       const Peak& peak = followed.peak;
-      const bool better = peak.found && peak.score > followed.best;
-      if (better || first) followed.store(search.windows + task, search.peaks + task);
-      if (!better || !peak.at_border || followed.steps == 0) break;
+      const bool as_good = peak.found && peak.score >= followed.best;
+      if (as_good || first) followed.store(search.windows + task, search.peaks + task);
+      if (!as_good || !peak.at_border || followed.steps == 0) break;
       __syncwarp();
       if (leads) followed.move(search.range);
       __syncwarp();

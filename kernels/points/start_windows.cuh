@@ -40,10 +40,11 @@ __device__ inline FoundDisplacement displacement_at(const MatrixPosition& refere
           SplitDisplacement(window.y - reference.y + peak.dy + offset.y)};
 }
 
-/// Makes the displacement of a better peak the start. Returns whether it was better.
+/// Makes the displacement of a peak that is no worse the start: one that was on the border of the window
+/// before is found again, with all its neighbours for the fit. Returns whether it was taken.
 __device__ inline bool take_peak(const MatrixPosition& reference, const MatrixPosition& window,
                                  const Peak& peak, PointStart& start) {
-  if (!peak.found || peak.score <= start.score) return false;
+  if (!peak.found || peak.score < start.score) return false;
   const auto [u, v] = displacement_at(reference, window, peak);
   start.u = u.whole;
   start.v = v.whole;

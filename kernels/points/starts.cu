@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(point_threads)
                const __grid_constant__ PointList again) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
-    const bool better = take_peak(references[k], windows[k], peaks[k], starts[i]);
-    if (better && follow && peaks[k].at_border) append(again, i);
+    const bool taken = take_peak(references[k], windows[k], peaks[k], starts[i]);
+    if (taken && follow && peaks[k].at_border) append(again, i);
   });
 }
 

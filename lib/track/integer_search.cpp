@@ -6,6 +6,7 @@ namespace dic::track {
 
 FoundShift found_shift(const Peak& peak, int u, int v) {
   FoundShift out;
+  out.found = peak.found;
   if (!peak.found) return out;
   const auto offset = peak_offset(peak.neighbourhood);
   out.u = u + peak.dx + offset[0];

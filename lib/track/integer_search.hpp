@@ -14,8 +14,9 @@ namespace dic::track {
 /// Where a subset was found: displacement with the sub-pixel offset of the correlation peak, px.
 struct FoundShift {
   double u = 0, v = 0;
-  float score = -1;        ///< zncc at the integer peak; -1 where nothing could be compared
+  float score = -1;        ///< zncc at the integer peak
   bool at_border = false;  ///< the peak lies on the edge of the searched rectangle
+  bool found = false;      ///< could anything be compared?
 };
 /// (u, v): the displacement that the peak's shift (0, 0) stands for.
 FoundShift found_shift(const Peak& peak, int u, int v);

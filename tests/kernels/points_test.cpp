@@ -288,7 +288,7 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
       for (int k = 0; k < n; ++k) {
         const int i = some[k];
         const PointStart& before = s.starts[i];
-        if (!peaks[k].found || !(peaks[k].score > before.score)) continue;
+        if (!peaks[k].found || peaks[k].score < before.score) continue;
         const double u = placed[k].x - subsets[k].x + peaks[k].dx + offsets[k][0];
         const double v = placed[k].y - subsets[k].y + peaks[k].dy + offsets[k][1];
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, u, 1e-5);
@@ -377,7 +377,7 @@ FollowedTo naive_follow(const MovedNoise& pictures, const kernels::PreparedSubse
     for (int j = -2; j <= 2; ++j)
       for (int i = -2; i <= 2; ++i)
         if (score(i, j) > best) best = score(i, j), at_x = i, at_y = j;
-    if (!(best > start.score)) break;
+    if (best < start.score) break;
     double around[3][3];
     for (int j = 0; j < 3; ++j)
       for (int i = 0; i < 3; ++i) {

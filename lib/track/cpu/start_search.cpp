@@ -33,7 +33,8 @@ void StartSearch::start_from_coarse(ImageView current, std::span<const std::int6
 }
 
 /// Searches `which` from the shapes in `starts` and writes what was found there. In automatic range, peaks on
-/// the border of the searched rectangle are followed.
+/// the border of the searched rectangle are followed: where the same one is found again, it has all its
+/// neighbours for the fit.
 void StartSearch::search_from(ImageView current, PointList which, std::vector<Start>& starts) {
   const int range = automatic() ? kAutoRange : range_;
   std::vector<Prediction> predictions;
@@ -46,7 +47,7 @@ void StartSearch::search_from(ImageView current, PointList which, std::vector<St
     std::vector<Prediction> moved;
     for (std::size_t k = 0; k < which.size(); ++k) {
       Start& start = starts[which[k]];
-      if (found[k].score <= start.score) continue;
+      if (!found[k].found || found[k].score < start.score) continue;
       start.shape.u = found[k].u;
       start.shape.v = found[k].v;
       start.score = found[k].score;

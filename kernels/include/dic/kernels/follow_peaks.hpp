@@ -20,7 +20,7 @@ struct FollowedSearch {
 /// Why peaks of the job cannot be followed in one launch: one sentence, empty where they can.
 std::string refuses_following(const NccJob& job);
 /// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
-/// peak that is better than the one before lies on the border of its window, or it was followed often enough.
+/// peak as good as the one before lies on the border of its window, or it was followed often enough.
 /// The job is one to one, of the largest subsets, has pictures but no positions, and as many pairs as `list`
 /// points.
 void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,

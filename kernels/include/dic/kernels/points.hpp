@@ -99,7 +99,7 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
                           MatrixPosition* windows, StreamHandle stream);
 
 /// Queues taking peaks[k], of what launch_place_windows placed for point list[k], as its start where the
-/// score is better: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
+/// score is no worse: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
 /// whose peak lies on the border of its window are listed in `again`, to be searched again from there.
 void launch_take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
                        const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
