@@ -271,6 +271,30 @@ TEST(LargeMotions, RotationsBy20DegreesInOneStepAreFound) {
   });
 }
 
+/// Mean over the measured points of the last of three frames, which moves where the second did not.
+double iterations_after_a_step(int search) {
+  SynthOptions synth = synth_1024();
+  synth.noise = 2;
+  synth.motion.u = 2.3;
+  synth.motion.v = -1.7;
+  synth.amounts = {0, 0, 1};
+  TrackOptions options = track_options(33, 1, 20);
+  options.search = search;
+  Tracker tracker(options, synth_frame(synth, 0));
+  tracker.track(synth_frame(synth, 1));
+  const Field field = tracker.track(synth_frame(synth, 2));
+  Moments iterations;
+  for (std::size_t k = 0; k < field.status.size(); ++k)
+    if (field.status[k] == Status::ok) iterations.add(field.iterations[k]);
+  EXPECT_GT(iterations.n, 2000);
+  return iterations.mean();
+}
+
+/// The peak lies on the border of the automatic range, and has its neighbours only in the next window.
+TEST(LargeMotions, FollowedPeaksAreAsGoodStartsAsThoseOfAWideSearch) {
+  EXPECT_NEAR(iterations_after_a_step(-1), iterations_after_a_step(6), 0.05);
+}
+
 // ---- real pictures ----
 
 class RealPictures : public testing::Test {
