@@ -165,6 +165,7 @@ class CudaAnchor final : public Anchor {
              const CudaAnchor* before)
       : bench_(bench),
         shares_(before ? before->shares_ : bench.shares),
+        coming_(before ? before->coming_ : bench.shares),
         measured_before_(before && before->measured_before_) {
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
@@ -187,6 +188,7 @@ class CudaAnchor final : public Anchor {
     const bool follows = std::exchange(measured_before_, false);
     Ahead begun = std::exchange(ahead_, {});
     if (!follows || begun.frame != current) begun = {};
+    if (!begun.searched()) take_coming_shares();
     if (!begun.field) begun.field = new_field();
     begun.searches.resize(references_.size());
     const std::shared_ptr<DeviceField> field = begun.field;
@@ -224,6 +226,10 @@ class CudaAnchor final : public Anchor {
     std::shared_ptr<const Frame> frame;
     std::shared_ptr<DeviceField> field;
     std::vector<Search> searches;  ///< by rank
+
+    bool searched() const {
+      return std::ranges::any_of(searches, [](const Search& search) { return search.queued.has_value(); });
+    }
   };
 
   std::shared_ptr<DeviceField> new_field() {
@@ -238,8 +244,15 @@ class CudaAnchor final : public Anchor {
     for (std::size_t i = 0; i < seconds.size(); ++i)
       seconds[i] += bench_.stations[i]->alone[turn(bench_.frames)].seconds();
     if (++bench_.frames % kFramesOfShares != 0) return;
-    bench_.shares = shares_ = balanced(bench_.points, shares_, seconds);
+    bench_.shares = coming_ = balanced(bench_.points, shares_, seconds);
     seconds.clear();
+  }
+
+  /// For a frame whose search is not begun: it would have to be done again.
+  void take_coming_shares() {
+    if (shares_ == coming_) return;
+    shares_ = coming_;
+    bench_.seconds.clear();
   }
 
   /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
@@ -271,7 +284,7 @@ class CudaAnchor final : public Anchor {
       search.find_lost();
       refinement.begin(search.starts());
     }
-    bool looks_ahead = next && station.settles;
+    bool looks_ahead = next && station.settles && shares_ == coming_;
     refinement.finish(search.starts(), [&] {
       if (rank == 0) watches.refine.stop(station.stream);
       station.finished.record(station.stream);
@@ -321,7 +334,8 @@ class CudaAnchor final : public Anchor {
 
   Workbench& bench_;
   std::vector<std::shared_ptr<ReferenceSide>> references_;  ///< by station
-  Shares shares_;                                           ///< of the next frame
+  Shares shares_;                                           ///< of the frame that was begun last
+  Shares coming_;                                           ///< of the next that is not begun
   std::int64_t trackable_ = 0;
   bool measured_before_;
   Ahead ahead_;
