@@ -106,7 +106,7 @@ std::vector<float> scores_of(const Scene<T>& scene, ScalarType type) {
 }
 
 template <typename T>
-void check_scene(const Scene<T>& scene, ScalarType type) {
+void check_scene(const Scene<T>& scene, ScalarType type, int least_defined) {
   SCOPED_TRACE("subset " + std::to_string(scene.size) + " range " + std::to_string(scene.range));
   const std::vector<float> got = scores_of(scene, type);
   std::size_t i = 0;
@@ -124,7 +124,7 @@ void check_scene(const Scene<T>& scene, ScalarType type) {
           ++defined;
         }
       }
-  EXPECT_GT(defined, 300);
+  EXPECT_GT(defined, least_defined);
 }
 
 using KernelsMasked = GpuTest;
@@ -132,9 +132,10 @@ using KernelsMasked = GpuTest;
 TEST_F(KernelsMasked, references_over_the_border) {
   for (const Mask mask : {Mask::none, Mask::rectangle, Mask::speckle})
     for (const auto& [size, range] : {std::pair{33, 2}, {33, 15}, {9, 5}, {41, 1}}) {
-      check_scene(Scene<std::uint8_t>(size, range, mask), ScalarType::u8);
-      check_scene(Scene<std::uint16_t>(size, range, mask), ScalarType::u16);
-      check_scene(Scene<float>(size, range, mask), ScalarType::f32);
+      const int least_defined = mask == Mask::rectangle ? 300 : 500;  // fewer references meet it
+      check_scene(Scene<std::uint8_t>(size, range, mask), ScalarType::u8, least_defined);
+      check_scene(Scene<std::uint16_t>(size, range, mask), ScalarType::u16, least_defined);
+      check_scene(Scene<float>(size, range, mask), ScalarType::f32, least_defined);
       if (HasFatalFailure()) return;
     }
 }
