@@ -42,11 +42,10 @@ void print_stream(const bench::StreamTiming& timing, int frames) {
               frames, timing.device.c_str(), timing.frames_per_second,
               1e-6 * points * timing.frames_per_second, timing.lost);
   std::printf(
-      "  per frame: prepare %.2f ms, search %.2f ms, refine %.2f ms, strain %.2f ms; host: copy %.2f ms, "
-      "fetch "
-      "%.2f ms; latency %.1f ms\n",
+      "  per frame: prepare %.2f ms, search %.2f ms, refine %.2f ms, strain %.2f ms; host: copy %.2f ms; "
+      "latency %.1f ms\n",
       1e3 * stages.prepare, 1e3 * stages.search, 1e3 * stages.refine, 1e3 * stages.strain, 1e3 * timing.copy,
-      1e3 * timing.fetch, 1e3 * timing.latency);
+      1e3 * timing.latency);
 }
 
 /// Tracks the frames from PNG files, and draws which stage did what when.

@@ -12,7 +12,7 @@ namespace dic::bench {
 namespace {
 
 constexpr const char* kStages[] = {"decode", "copy",   "upload",   "prefilter", "search",
-                                   "refine", "strain", "download", "fetch",     "write"};
+                                   "refine", "strain", "download", "write"};
 constexpr int kFramesShown = 8;
 constexpr int kWidth = 1200, kLeft = 90, kRight = 110, kTop = 60, kBottom = 60;  // px
 constexpr double kLane = 22, kThinLane = 9, kGap = 8;                            // px, heights

@@ -84,14 +84,13 @@ double seconds_of(const std::vector<StageSpan>& spans, std::string_view stage) {
 struct StreamSums {
   std::int64_t frames = 0, lost = 0;
   StageSeconds stages;
-  double copy = 0, fetch = 0, latency = 0;
+  double copy = 0, latency = 0;
 
   void add(const StreamResult& result) {
     ++frames;
     for (const Status status : result.field.status) lost += !has_values(status);
     stages += result.seconds;
     copy += seconds_of(result.spans, "copy");
-    fetch += seconds_of(result.spans, "fetch");
     latency += result.latency;
   }
   StreamTiming means() const {
@@ -99,7 +98,6 @@ struct StreamSums {
     StreamTiming timing;
     timing.lost = static_cast<double>(lost) / n;
     timing.copy = copy / n;
-    timing.fetch = fetch / n;
     timing.latency = latency / n;
     for (double StageSeconds::*stage :
          {&StageSeconds::prepare, &StageSeconds::search, &StageSeconds::refine, &StageSeconds::strain})
@@ -157,7 +155,6 @@ StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token st
   StreamSums sums;
   TrackStream stream(shape.options, reference, inner_roi(shape), [&](StreamResult result) {
     if (result.index >= kWarmUp) sums.add(result);
-    stream.give_back(std::move(result.field));
   });
   const auto push = [&](int frame) {
     if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");

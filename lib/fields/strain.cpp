@@ -23,7 +23,7 @@ constexpr std::int64_t kRowsPerTask = 8;
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
 /// One displacement component with NaN wherever it must not enter a fit.
-std::vector<double> fit_data(const Grid& grid, const Field& field, const std::vector<double>& component) {
+std::vector<double> fit_data(const Grid& grid, const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
     data[k] = grid.inside[k] && field.status[k] == Status::ok ? component[k] : missing;
@@ -173,7 +173,7 @@ class PartialWindows {
 };
 
 StrainField missing_strain(std::size_t nodes) {
-  const std::vector<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
+  const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
   return {none, none, none, none, none, none};
 }
 

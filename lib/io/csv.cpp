@@ -58,7 +58,7 @@ struct Row {
 
   bool measured() const { return has_values(field.status[k]); }
   /// NaN where the strain was not computed.
-  float strain(std::vector<float> StrainField::*component) const {
+  float strain(NodeValues<float> StrainField::*component) const {
     const auto& values = field.strain.*component;
     return values.empty() ? std::numeric_limits<float>::quiet_NaN() : values[k];
   }

@@ -171,13 +171,13 @@ struct VtkHdfWriter::Impl {
 
   /// An empty array (strain that was not computed) becomes NaN.
   template <typename T>
-  void append_values(const std::string& name, Kind kind, const std::vector<T>& values) {
+  void append_values(const std::string& name, Kind kind, const NodeValues<T>& values) {
     const double factor = kind == Kind::length ? length_factor : 1;
     const bool as_they_are = factor == 1 && values.size() == grid.inside.size();
     file.append(kPointData + name, as_they_are ? values.data() : scaled(values, factor));
   }
   template <typename T>
-  const T* scaled(const std::vector<T>& values, double factor) {
+  const T* scaled(const NodeValues<T>& values, double factor) {
     auto& out = std::get<std::vector<T>>(scratch);
     out.assign(grid.inside.size(), std::numeric_limits<T>::quiet_NaN());
     std::ranges::transform(values, out.begin(), [&](T value) { return static_cast<T>(value * factor); });

@@ -8,7 +8,6 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "track/points.hpp"
@@ -45,10 +44,9 @@ class Result {
   virtual std::shared_ptr<const Places> places() = 0;
   /// How many points have values; waits for it. To be asked before `fetch`.
   virtual std::int64_t measured_points() = 0;
-  /// Waits for it. To be called once. `memory`: a field that is not needed any more, whose arrays it may
-  /// fill.
-  Measured fetch(Field memory = Field(0)) {
-    Measured measured = read(std::move(memory));
+  /// Waits for it. To be called once.
+  Measured fetch() {
+    Measured measured = read();
     measured.seconds += beside_;
     return measured;
   }
@@ -56,7 +54,7 @@ class Result {
   void add(const StageSeconds& seconds) { beside_ += seconds; }
 
  private:
-  virtual Measured read(Field memory) = 0;
+  virtual Measured read() = 0;
 
   StageSeconds beside_;
 };

@@ -25,7 +25,7 @@ void Results::add(const Field& field, ImageView current, int number, const std::
 }
 
 void Results::add_pictures(const Field& field, ImageView current, const std::string& stem) {
-  const auto in_unit = [&](const std::vector<double>& lengths) {
+  const auto in_unit = [&](const NodeValues<double>& lengths) {
     std::vector<float> scaled(lengths.size());
     for (std::size_t i = 0; i < lengths.size(); ++i)
       scaled[i] = static_cast<float>(lengths[i] * info_.length_factor());

@@ -28,7 +28,7 @@ using track::Stopwatch;
 /// Sums of terms(i) over the points with values. All at once: of one sum alone, every addition waits for the
 /// one before.
 template <std::size_t n, typename Terms>
-std::array<double, n> sums_of(const std::vector<Status>& status, const Terms& terms) {
+std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& terms) {
   std::array<double, n> sums{};
   for (std::size_t i = 0; i < status.size(); ++i) {
     if (!has_values(status[i])) continue;
@@ -147,7 +147,6 @@ class Run {
       if (!result) return false;
       frame.error = result->error;
       if (frame.error.empty()) entry = take(*result, frame, number);
-      stream_->give_back(std::move(result->field));
     }
     entry.error = frame.error;
     entry.file = frame.name;

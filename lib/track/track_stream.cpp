@@ -33,9 +33,9 @@ Passing pop(std::deque<Passing>& queue) {
   return first;
 }
 
-void fetch(Passing& passing, Field memory) {
+void fetch(Passing& passing) {
   if (!passing.measured) return;
-  track::Measured measured = passing.measured->fetch(std::move(memory));
+  track::Measured measured = passing.measured->fetch();
   passing.result.field = std::move(measured.field);
   passing.result.noise = measured.noise;
   passing.result.seconds = measured.seconds;
@@ -61,8 +61,7 @@ struct TrackStream::Impl {
   std::unique_ptr<track::Sequence> sequence;  ///< none after a reset that failed
   std::deque<Passing> waiting, measured;
   std::deque<StreamResult> results;
-  std::vector<Field> spare;  ///< given back
-  int inside = 0;            ///< frames pushed whose result was not handed out
+  int inside = 0;  ///< frames pushed whose result was not handed out
   std::int64_t next_index = 0;
   std::stop_source cancelling;
   std::exception_ptr failure;  ///< that ended the experiment
@@ -207,23 +206,10 @@ struct TrackStream::Impl {
       if (closing) return;
       Passing passing = pop(measured);
       delivering = true;
-      Field memory = take_spare();
-      if (advance(lock, passing, [&](Passing& p) { fetch(p, std::move(memory)); })) deliver(lock, passing);
+      if (advance(lock, passing, fetch)) deliver(lock, passing);
       delivering = false;
       changed.notify_all();
     }
-  }
-
-  Field take_spare() {
-    if (spare.empty()) return Field(0);
-    Field last = std::move(spare.back());
-    spare.pop_back();
-    return last;
-  }
-
-  void give_back(Field field) {
-    const std::lock_guard lock(mutex);
-    if (std::ssize(spare) < capacity) spare.push_back(std::move(field));
   }
 
   void deliver(Lock& lock, Passing& passing) {
@@ -318,7 +304,6 @@ std::int64_t TrackStream::push(ImageView frame) { return impl_->push(frame); }
 std::optional<std::int64_t> TrackStream::try_push(ImageView frame) { return impl_->try_push(frame); }
 std::optional<StreamResult> TrackStream::poll() { return impl_->poll(); }
 std::optional<StreamResult> TrackStream::wait() { return impl_->wait(); }
-void TrackStream::give_back(Field field) { impl_->give_back(std::move(field)); }
 void TrackStream::finish() { impl_->finish(); }
 void TrackStream::cancel() { impl_->cancel(); }
 void TrackStream::reset(ImageView reference, const Roi& roi) { impl_->reset(reference, roi); }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dic/kernels/fields.hpp>
 #include <random>
+#include <span>
 
 #include "kernels/device_data.hpp"
 #include "kernels/gpu.hpp"
@@ -20,8 +21,8 @@ class DeviceField {
       : nodes_(static_cast<int>(grid.nodes())),
         grid_{grid.nx, grid.ny, grid.step, nullptr},
         inside_(nodes_, 1, grid.inside, stream_),
-        u_(nodes_, 1, field.u, stream_),
-        v_(nodes_, 1, field.v, stream_),
+        u_(nodes_, 1, {field.u.begin(), field.u.end()}, stream_),
+        v_(nodes_, 1, {field.v.begin(), field.v.end()}, stream_),
         status_(nodes_, 1, bytes_of(field.status), stream_),
         workspace_(static_cast<int>(kernels::fields_workspace_bytes(grid_) / sizeof(std::uint32_t)), 1,
                    stream_) {
@@ -29,22 +30,23 @@ class DeviceField {
     for (int k = 0; k < 6; ++k) strain_.emplace_back(nodes_, 1, stream_);
   }
 
-  std::vector<Status> mark_outliers(const OutlierOptions& options) {
+  NodeValues<Status> mark_outliers(const OutlierOptions& options) {
     kernels::launch_mark_outliers(grid_, arrays(), options, workspace_.data(), stream_.handle());
-    std::vector<Status> all;
-    for (const std::uint8_t status : status_.values(stream_)) all.push_back(static_cast<Status>(status));
+    NodeValues<Status> all(nodes_);
+    std::ranges::transform(status_.values(stream_), all.begin(),
+                           [](std::uint8_t status) { return static_cast<Status>(status); });
     workspace_.values(stream_);
     return all;
   }
   StrainField strain(const StrainOptions& options) {
     kernels::launch_strain(grid_, arrays(), options, workspace_.data(), stream_.handle());
     workspace_.values(stream_);
-    return {strain_[0].values(stream_), strain_[1].values(stream_), strain_[2].values(stream_),
-            strain_[3].values(stream_), strain_[4].values(stream_), strain_[5].values(stream_)};
+    const auto values = [&](int k) { return NodeValues<float>(strain_[k].values(stream_)); };
+    return {values(0), values(1), values(2), values(3), values(4), values(5)};
   }
 
  private:
-  static std::vector<std::uint8_t> bytes_of(const std::vector<Status>& status) {
+  static std::vector<std::uint8_t> bytes_of(const NodeValues<Status>& status) {
     std::vector<std::uint8_t> bytes;
     for (const Status s : status) bytes.push_back(static_cast<std::uint8_t>(s));
     return bytes;
@@ -196,7 +198,7 @@ float median(std::vector<float> values) {
 
 /// The test as <dic/fields.hpp> describes it, of one component; NaN where a point cannot be judged.
 template <typename Exists>
-float naive_residual(const std::vector<double>& values, const Grid& grid, int i, int j, float floor,
+float naive_residual(std::span<const double> values, const Grid& grid, int i, int j, float floor,
                      const Exists& exists) {
   const auto at = [&](int x, int y) {
     return static_cast<float>(values[static_cast<std::size_t>(y) * grid.nx + x]);
@@ -228,8 +230,8 @@ float naive_residual(const std::vector<double>& values, const Grid& grid, int i,
 }
 
 /// Statuses after the test; `undecided` receives nodes whose residual is within rounding of the threshold.
-std::vector<Status> naive_outliers(const Grid& grid, const Field& field, const OutlierOptions& options,
-                                   std::vector<bool>& undecided) {
+NodeValues<Status> naive_outliers(const Grid& grid, const Field& field, const OutlierOptions& options,
+                                  std::vector<bool>& undecided) {
   std::vector<bool> exists(field.status.size());
   for (std::size_t k = 0; k < exists.size(); ++k) exists[k] = grid.inside[k] && field.status[k] == Status::ok;
   const auto residual = [&](std::size_t k) {
@@ -248,7 +250,7 @@ std::vector<Status> naive_outliers(const Grid& grid, const Field& field, const O
   for (std::size_t k = 0; k < exists.size(); ++k)
     if (exists[k] && residual(k) > options.threshold) suspects.push_back(k);
   for (const std::size_t k : suspects) exists[k] = false;
-  std::vector<Status> status = field.status;
+  NodeValues<Status> status = field.status;
   for (const std::size_t k : suspects)
     if (!(residual(k) <= options.threshold)) status[k] = Status::outlier;
   return status;
@@ -263,8 +265,8 @@ TEST_F(KernelsFields, outliers_follow_the_definition) {
       for (const double threshold : {6.0, 1.5}) {
         const OutlierOptions options{.threshold = threshold};
         std::vector<bool> undecided(field.status.size());
-        const std::vector<Status> want = naive_outliers(grid, field, options, undecided);
-        const std::vector<Status> got = DeviceField(grid, field).mark_outliers(options);
+        const NodeValues<Status> want = naive_outliers(grid, field, options, undecided);
+        const NodeValues<Status> got = DeviceField(grid, field).mark_outliers(options);
         if (nx == 211) {
           ASSERT_GT(std::ranges::count(want, Status::outlier), 20);
         }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,7 @@ std::vector<Field> tracked_one_by_one(const std::vector<Image>& pictures) {
   return fields;
 }
 
-void expect_same(const std::vector<double>& u, const std::vector<double>& status, const Field& expected) {
+void expect_same(std::span<const double> u, const std::vector<double>& status, const Field& expected) {
   ASSERT_EQ(u.size(), expected.u.size());
   for (std::size_t i = 0; i < u.size(); ++i) {
     ASSERT_EQ(status[i], static_cast<double>(expected.status[i])) << "node " << i;
@@ -117,9 +118,8 @@ void stream_that_loses_its_device() {
   for (int k = 0; k < 3; ++k) {
     const auto result = stream.wait();
     ASSERT_TRUE(result);
-    const std::vector<Status>& status = result->field.status;
     std::vector<double> numbers;
-    for (const Status s : status) numbers.push_back(static_cast<double>(s));
+    for (const Status s : result->field.status) numbers.push_back(static_cast<double>(s));
     expect_same(result->field.u, numbers, expected[k]);
   }
   EXPECT_THROW(stream.wait(), DeviceError);

@@ -5,6 +5,7 @@
 #include <dic/image_io.hpp>
 #include <dic/track.hpp>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ struct Starts {
 
   Starts(const Grid& grid, const Field& field) {
     const auto usable = [&](std::int64_t node) { return has_values(field.status[node]); };
-    const auto slope = [&](const std::vector<double>& values, std::int64_t node, std::int64_t step,
+    const auto slope = [&](std::span<const double> values, std::int64_t node, std::int64_t step,
                            bool inside) {
       if (!inside || !usable(node - step) || !usable(node + step)) return 0.0;
       return (values[node + step] - values[node - step]) / (2 * grid.step);

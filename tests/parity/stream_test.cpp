@@ -64,7 +64,6 @@ void check_stream(unsigned seed, ReferenceStrategy strategy) {
     ASSERT_EQ(result.index, static_cast<std::int64_t>(next));
     EXPECT_EQ(result.error, "");
     expect_same(result.field, expected.at(next++));
-    stream.give_back(next % 2 == 0 ? Field(7) : std::move(result.field));
   });
   for (int repeat = 0; repeat < 2; ++repeat) {
     for (const Image& picture : pictures) stream.push(picture);
@@ -81,6 +80,20 @@ TEST_F(StreamOnGpu, measures_what_a_tracker_measures) {
   for (const auto strategy :
        {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic})
     check_stream(1, strategy);
+}
+
+TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
+  const std::vector<Image> pictures = frames(12, 5);
+  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
+  std::vector<Field> kept;
+  {
+    TrackStream stream(options(ReferenceStrategy::first), pictures[0], {},
+                       [&](StreamResult result) { kept.push_back(std::move(result.field)); });
+    for (const Image& picture : pictures) stream.push(picture);
+    stream.finish();
+  }
+  ASSERT_EQ(kept.size(), pictures.size());
+  for (std::size_t k = 0; k < kept.size(); ++k) expect_same(kept[k], expected[k]);
 }
 
 TEST_F(StreamOnGpu, two_at_once_do_not_disturb_each_other) {

@@ -292,6 +292,23 @@ TEST(StrainOptions, WindowMustBeOddAndFrom3To127) {
 
 // --- outliers ---
 
+TEST(NodeValues, CopiesAreDeepAndMemoryIsTakenOver) {
+  const std::shared_ptr<int[]> memory(new int[3]{1, 2, 3});
+  dic::NodeValues<int> values(memory, 3);
+  dic::NodeValues<int> copy = values;
+  EXPECT_EQ(copy, values);
+  values[1] = 7;
+  EXPECT_EQ(memory[1], 7);
+  EXPECT_EQ(copy[1], 2);
+  const dic::NodeValues<int> moved = std::move(values);
+  EXPECT_EQ(moved.data(), memory.get());
+  EXPECT_EQ(memory.use_count(), 2);
+  copy = moved;
+  EXPECT_EQ(copy[1], 7);
+  EXPECT_NE(copy.data(), moved.data());
+  EXPECT_TRUE(dic::NodeValues<int>().empty());
+}
+
 TEST(Outliers, WrongVectorsAreFoundAnywhereInLargeStrainRotationAndNoise) {
   const Grid grid = full_grid(50, 40);
   const Eigen::Matrix2d gradient =
@@ -306,7 +323,7 @@ TEST(Outliers, WrongVectorsAreFoundAnywhereInLargeStrainRotationAndNoise) {
   const std::set<std::size_t> wrong = {
       0, 25, 49, 20 * 50, 20 * 50 + 20, 21 * 50 + 21, 30 * 50 + 10, 30 * 50 + 11, 39 * 50 + 49};
   for (const std::size_t k : wrong) field.v[k] += 3;
-  const std::vector<double> before = field.v;
+  const dic::NodeValues<double> before = field.v;
   EXPECT_EQ(mark_outliers(grid, field, {}, 2), static_cast<std::int64_t>(wrong.size()));
   for (std::size_t k = 0; k < field.status.size(); ++k)
     EXPECT_EQ(field.status[k], wrong.contains(k) ? Status::outlier : Status::ok) << k;

@@ -78,9 +78,9 @@ ResultInfo sample_info() {
 
 Field sample_field(const Grid& grid, double shift) {
   Field field(grid.nodes());
-  std::vector<float>* strains[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy,
-                                   &field.strain.e1,  &field.strain.e2,  &field.strain.von_mises};
-  for (auto* strain : strains) strain->assign(grid.nodes(), kNan);
+  dic::NodeValues<float>* strains[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy,
+                                       &field.strain.e1,  &field.strain.e2,  &field.strain.von_mises};
+  for (auto* strain : strains) *strain = dic::NodeValues<float>(grid.nodes(), kNan);
   constexpr Status kMix[] = {Status::ok,       Status::ok,   Status::low_correlation, Status::ok,
                              Status::outlier,  Status::flat, Status::not_converged,   Status::ok,
                              Status::diverged, Status::ok,   Status::out_of_image,    Status::ok};

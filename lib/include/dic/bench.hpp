@@ -199,7 +199,6 @@ struct StreamTiming {
   double frames_per_second = 0;
   StageSeconds stages;  ///< of a frame: prepare, search, refine, strain
   double copy = 0;      ///< seconds in which the host copies the pixels of a frame
-  double fetch = 0;     ///< seconds in which it copies the field
   double latency = 0;   ///< seconds from a push to its result, while others are under way
   std::string device;
 };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <dic/node_values.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,20 +43,20 @@ struct Grid {
 
 /// Strain of every node, [ny x nx]; NaN where it could not be computed.
 struct StrainField {
-  std::vector<float> exx, eyy, exy;  ///< exy: tensor shear (half of gamma)
-  std::vector<float> e1, e2;         ///< principal strains, e1 >= e2
-  std::vector<float> von_mises;      ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
+  NodeValues<float> exx, eyy, exy;  ///< exy: tensor shear (half of gamma)
+  NodeValues<float> e1, e2;         ///< principal strains, e1 >= e2
+  NodeValues<float> von_mises;      ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
 };
 
 /// What was measured in one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed.
 /// Nodes outside the ROI are NaN and `masked`.
 struct Field {
-  std::vector<double> u, v;             ///< displacement from reference to current, px
-  std::vector<float> zncc;              ///< of the refined subset, [-1, 1]
-  std::vector<float> sigma_u, sigma_v;  ///< predicted standard deviation of u, v from the noise, px
-  std::vector<Status> status;
-  std::vector<std::int16_t> iterations;  ///< Gauss-Newton iterations
-  StrainField strain;                    ///< empty arrays until computed
+  NodeValues<double> u, v;             ///< displacement from reference to current, px
+  NodeValues<float> zncc;              ///< of the refined subset, [-1, 1]
+  NodeValues<float> sigma_u, sigma_v;  ///< predicted standard deviation of u, v from the noise, px
+  NodeValues<Status> status;
+  NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
+  StrainField strain;                   ///< empty arrays until computed
 
   explicit Field(std::int64_t nodes = 0);
   /// Points inside the ROI by status.

@@ -80,7 +80,7 @@ struct StageSeconds {
 struct StageSpan {
   using Time = std::chrono::steady_clock::time_point;
   /// "decode", "copy" (of the pixels, by the host), "upload", "prefilter", "search", "refine", "strain",
-  /// "download", "fetch" (of the field, by the host), "write".
+  /// "download", "write".
   std::string stage;
   Time begin, end;
 };

@@ -15,7 +15,7 @@ namespace dic {
 /// What a stream has measured of one frame.
 struct StreamResult {
   std::int64_t index = 0;  ///< 0, 1, ... in the order of the pushes since the last reset
-  Field field{0};          ///< empty where there is an error
+  Field field{0};          ///< empty where there is an error; its memory serves later frames when it is gone
   double noise = 0;        ///< see Tracker::noise
   StageSeconds seconds;    ///< that the stages took
   std::vector<StageSpan> spans;
@@ -34,8 +34,8 @@ struct StreamResult {
 /// other.
 class TrackStream {
  public:
-  /// Is given every result, on one thread of the stream, never two at a time. It may call cancel() and
-  /// give_back(), but no other function of the stream. What it throws ends the experiment as a DeviceError does.
+  /// Is given every result, on one thread of the stream, never two at a time. It may call cancel(), but
+  /// no other function of the stream. What it throws ends the experiment as a DeviceError does.
   using Callback = std::function<void(StreamResult)>;
 
   /// As Tracker's. capacity: at least 1; 1 = a frame after the other. Without a callback results are taken by
@@ -61,9 +61,6 @@ class TrackStream {
   std::optional<StreamResult> poll();
   /// Waits for the next result; nothing where no frame is inside.
   std::optional<StreamResult> wait();
-  /// Takes a field that is not needed any more: a later result is written into its memory. New memory for
-  /// many points may take longer than a GPU measures them.
-  void give_back(Field field);
   /// Waits until every frame was measured, and every result given to the callback.
   void finish();
   /// Forgets the frames that are not measured yet, that under way too: they yield no result. Returns at once;

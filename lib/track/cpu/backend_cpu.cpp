@@ -44,7 +44,7 @@ class CpuResult final : public Result {
   }
 
  private:
-  Measured read(Field) override { return std::move(measured_); }
+  Measured read() override { return std::move(measured_); }
 
   const Points& points_;
   int width_, height_;

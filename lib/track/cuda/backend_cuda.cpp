@@ -30,7 +30,7 @@ struct FrameCopies final : Frame {
 class DeviceResult final : public Result {
  public:
   /// made: when everything is queued that writes the field.
-  DeviceResult(int device, std::shared_ptr<const DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
+  DeviceResult(int device, std::shared_ptr<DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
                std::future<void> made)
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), made_(std::move(made)) {}
 
@@ -43,14 +43,14 @@ class DeviceResult final : public Result {
   }
 
  private:
-  Measured read(Field memory) override {
+  Measured read() override {
     made_.get();
     const kernels::DeviceScope scope(device_);
-    return field_->read(*frame_, std::move(memory));
+    return field_->read(*frame_);
   }
 
   int device_;  ///< the first
-  std::shared_ptr<const DeviceField> field_;
+  std::shared_ptr<DeviceField> field_;
   std::shared_ptr<const DeviceFrame> frame_;
   std::shared_future<void> made_;
 };
@@ -233,7 +233,8 @@ class CudaAnchor final : public Anchor {
   };
 
   std::shared_ptr<DeviceField> new_field() {
-    return std::make_shared<DeviceField>(bench_.lead().points.grid().nodes(), bench_.field_memory.lend());
+    return std::make_shared<DeviceField>(bench_.points.grid.nodes(), bench_.field_memory.lend(),
+                                         bench_.field_blocks);
   }
 
   static int turn(std::int64_t frame) { return static_cast<int>(frame % 2); }
@@ -355,7 +356,7 @@ class CudaBackend final : public Backend {
         stager_(stager_threads(options), bench_.pictures.rows > 0) {
     bench_.first_memory = bench_.judge.tell([this] {  // of a field: it takes as long as a measurement
       const kernels::DeviceScope scope(bench_.lead().device.index);
-      DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend());
+      DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend(), bench_.field_blocks);
     });
   }
 

@@ -34,7 +34,7 @@ class Layout {
 };
 
 /// Places a field in a block. Returns its size in bytes.
-std::size_t place(void* block, std::int64_t nodes, FieldBlock& field) {
+std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   FieldArrays& arrays = field.arrays;
   Layout layout(block);
   layout.place(field.noise, 1);
@@ -50,35 +50,61 @@ std::size_t place(void* block, std::int64_t nodes, FieldBlock& field) {
 }
 
 std::size_t bytes_of(std::int64_t nodes) {
-  FieldBlock field;
+  FieldLayout field;
   return place(nullptr, nodes, field);
 }
 
-/// The field as the host keeps it, in the memory of one that is not needed any more. Where it is new, most of
-/// the time goes into its pages, which threads make side by side.
-Field field_of(const FieldArrays& a, std::int64_t nodes, Field f) {
-  StrainField& strain = f.strain;
-  std::vector<std::function<void()>> copies;
-  const auto copy = [&](auto& to, const auto* from) {
-    copies.emplace_back([&to, from, nodes] { to.assign(from, from + nodes); });
+/// The field in a block, which its arrays then own together.
+Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a, std::int64_t nodes) {
+  const auto values = [&]<typename T>(T* first) {
+    return NodeValues<T>(std::shared_ptr<T[]>(block, first), nodes);
   };
-  copy(f.u, a.u), copy(f.v, a.v);
-  copy(f.zncc, a.zncc), copy(f.sigma_u, a.sigma_u), copy(f.sigma_v, a.sigma_v);
-  copy(strain.exx, a.exx), copy(strain.eyy, a.eyy), copy(strain.exy, a.exy);
-  copy(strain.e1, a.e1), copy(strain.e2, a.e2), copy(strain.von_mises, a.von_mises);
-  copy(f.status, a.status), copy(f.iterations, a.iterations);
+  Field f;
+  f.u = values(a.u), f.v = values(a.v);
+  f.zncc = values(a.zncc), f.sigma_u = values(a.sigma_u), f.sigma_v = values(a.sigma_v);
+  f.status = values(a.status), f.iterations = values(a.iterations);
+  f.strain = {values(a.exx), values(a.eyy), values(a.exy), values(a.e1), values(a.e2), values(a.von_mises)};
+  return f;
+}
 
+/// Most of the time goes into new pages, which threads make side by side.
+Field copy_of(const Field& field, std::int64_t nodes) {
+  Field copy;
+  std::vector<std::function<void()>> tasks;
+  const auto take = [&](auto... array) {
+    (tasks.emplace_back([&, array] { copy.*array = field.*array; }), ...);
+  };
+  const auto take_strain = [&](auto... array) {
+    (tasks.emplace_back([&, array] { copy.strain.*array = field.strain.*array; }), ...);
+  };
+  take(&Field::u, &Field::v, &Field::zncc, &Field::sigma_u, &Field::sigma_v, &Field::status,
+       &Field::iterations);
+  take_strain(&StrainField::exx, &StrainField::eyy, &StrainField::exy, &StrainField::e1, &StrainField::e2,
+              &StrainField::von_mises);
   constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
   ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(nodes / nodes_per_thread, 1, 8)));
-  pool.parallel_for(std::ssize(copies), 1, [&](std::int64_t begin, std::int64_t, int) { copies[begin](); });
-  return f;
+  pool.parallel_for(std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); });
+  return copy;
 }
 
 }  // namespace
 
-DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory)
-    : nodes_(nodes), memory_(std::move(memory)) {
-  place(memory_->on_host.reserve(bytes_of(nodes)), nodes, on_host_);
+std::shared_ptr<std::byte> FieldBlocks::hand_out(Loan block) {
+  constexpr int most = 8;  // a stream of usual capacity has no more
+  if (out_->fetch_add(1) >= most) {
+    --*out_;
+    return nullptr;
+  }
+  auto* first = static_cast<std::byte*>(block->data());
+  return {first, [block = std::move(block), out = out_](std::byte*) mutable {
+            block.reset();
+            --*out;
+          }};
+}
+
+DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory, FieldBlocks blocks)
+    : nodes_(nodes), memory_(std::move(memory)), blocks_(std::move(blocks)), block_(blocks_.lend()) {
+  place(block_->reserve(bytes_of(nodes)), nodes, on_host_);
   place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
 }
 
@@ -95,16 +121,21 @@ std::int64_t DeviceField::measured_points() const {
 
 void DeviceField::download(const kernels::Stream& stream) const {
   memory_->download.start(stream);
-  kernels::download(memory_->on_host.data(), memory_->on_device.data(), bytes_of(nodes_), stream);
+  kernels::download(block_->data(), memory_->on_device.data(), bytes_of(nodes_), stream);
   memory_->download.stop(stream);
   memory_->done.record(stream);
 }
 
-Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
+Field DeviceField::hand_out() {
+  if (auto block = blocks_.hand_out(block_)) return field_in(block, on_host_.arrays, nodes_);
+  const std::shared_ptr<std::byte> borrowed(block_, static_cast<std::byte*>(block_->data()));
+  return copy_of(field_in(borrowed, on_host_.arrays, nodes_), nodes_);
+}
+
+Measured DeviceField::read(const DeviceFrame& frame) {
   memory_->done.synchronize("the measurement of a frame");
-  const Stopwatch fetching;
   Measured measured;
-  measured.field = field_of(on_host_.arrays, nodes_, std::move(memory));
+  measured.field = hand_out();
   measured.noise = *on_host_.noise;
   measured.seconds.prepare = frame.seconds();
   measured.seconds.search = memory_->search.seconds();
@@ -115,7 +146,6 @@ Measured DeviceField::read(const DeviceFrame& frame, Field memory) const {
             {{"search", measured.seconds.search}, {"refine", measured.seconds.refine}});
   add_spans(measured.spans, memory_->judging.time(),
             {{"strain", measured.seconds.strain}, {"download", memory_->download.seconds()}});
-  measured.spans.push_back(fetching.span("fetch"));
   return measured;
 }
 

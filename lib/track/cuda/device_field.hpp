@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/fields.hpp>
 #include <memory>
@@ -10,20 +12,35 @@
 
 namespace dic::track::cuda {
 
-/// Memory of one measured field, and how long its stages took.
+/// Memory of the host that a GPU writes fields into. Whoever is given a field has it as it is, and when the
+/// field is gone it takes another one. Copies share it.
+class FieldBlocks {
+ public:
+  using Loan = Pool<kernels::PinnedBuffer>::Loan;
+
+  Loan lend() { return pool_.lend(); }
+  /// The block for whoever is given its field; null where many are out: page-locked memory must not pile up
+  /// where fields are kept.
+  std::shared_ptr<std::byte> hand_out(Loan block);
+
+ private:
+  Pool<kernels::PinnedBuffer> pool_;
+  std::shared_ptr<std::atomic<int>> out_ = std::make_shared<std::atomic<int>>(0);
+};
+
+/// Memory of one measured field on the first GPU, and how long its stages took.
 struct FieldMemory {
   kernels::DeviceBuffer on_device;
   kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
-  kernels::PinnedBuffer on_host;
-  kernels::Event counted;  ///< the host has the number of measured points
-  kernels::Event done;     ///< the host has it all
-  Moment begun;            ///< the search
-  Moment judging;          ///< the verdicts and the strain
+  kernels::Event counted;         ///< the host has the number of measured points
+  kernels::Event done;            ///< the host has it all
+  Moment begun;                   ///< the search
+  Moment judging;                 ///< the verdicts and the strain
   kernels::Stopwatch search, refine, strain, download;
 };
 
 /// Where the parts of a field lie in a block of memory.
-struct FieldBlock {
+struct FieldLayout {
   kernels::FieldArrays arrays;
   double* noise = nullptr;           ///< one value: of the pictures, grey levels
   std::int32_t* measured = nullptr;  ///< one value: nodes that have values
@@ -32,7 +49,7 @@ struct FieldBlock {
 /// A field that kernels write and that then goes to the host.
 class DeviceField {
  public:
-  DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory);
+  DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory, FieldBlocks blocks);
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
@@ -43,13 +60,17 @@ class DeviceField {
   std::int64_t measured_points() const;
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
-  /// Waits for the copy, and puts it into `memory`. Stages of the frame are included.
-  Measured read(const DeviceFrame& frame, Field memory) const;
+  /// Waits for the copy, and hands it out; once. Stages of the frame are included.
+  Measured read(const DeviceFrame& frame);
 
  private:
+  Field hand_out();
+
   std::int64_t nodes_;
   Pool<FieldMemory>::Loan memory_;
-  FieldBlock on_device_, on_host_;
+  FieldBlocks blocks_;
+  FieldBlocks::Loan block_;
+  FieldLayout on_device_, on_host_;
 };
 
 }  // namespace dic::track::cuda

@@ -85,7 +85,8 @@ struct Workbench {
   kernels::Event judged;               ///< a frame
   kernels::DeviceBuffer memory;        ///< for launches that need some
   Pool<FieldMemory> field_memory;
-  std::future<void> first_memory;  ///< of a field, is in the pool
+  FieldBlocks field_blocks;
+  std::future<void> first_memory;  ///< of a field, is in the pools
   PlacesMemory places;             ///< where points lie in the latest picture that became a reference
   Worker judge;                    ///< queues fields, while the next frame begins; ends before all else
 
