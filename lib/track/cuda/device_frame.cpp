@@ -6,6 +6,8 @@
 #include <dic/kernels/spline.hpp>
 #include <utility>
 
+#include "track/cuda/uncached_copy.hpp"
+
 namespace dic::track::cuda {
 namespace {
 
@@ -49,15 +51,12 @@ StagedRows Stager::stage(const ImageView& picture) {
     fetch_rows(staged->reserve(pitch_of(picture) * picture.height), picture);
     return staged;
   }
-  const std::size_t row = row_bytes_of(picture), pitch = pitch_of(picture);
+  const std::size_t pitch = pitch_of(picture);
   auto* first = static_cast<std::byte*>(staged->reserve(pitch * picture.height));
   const auto rows_at_once = static_cast<std::int64_t>((1 << 18) / pitch + 1);  // a thread costs 10 us
   threads_.parallel_for(picture.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t y = begin; y < end; ++y) {
-      std::byte* to = first + y * pitch;
-      std::memcpy(to, picture.row<std::byte>(static_cast<int>(y)), row);
-      std::memset(to + row, 0, pitch - row);  // kernels read whole words, beyond the ends of rows too
-    }
+    copy_rows_uncached(first + begin * pitch, pitch, picture.row<std::byte>(static_cast<int>(begin)),
+                       picture.row_bytes, row_bytes_of(picture), end - begin);
   });
   return staged;
 }

@@ -19,7 +19,8 @@ namespace dic::track::cuda {
 /// Distance between the starts of two rows of a picture on a GPU, bytes: whole cache lines.
 std::size_t pitch_of(const ImageView& picture);
 
-/// Rows of a picture in pinned memory, from where they go to the GPUs while the host does something else.
+/// Rows of a picture in pinned memory, from where they go to the GPUs while the host does something else; with
+/// zeros between them, since kernels read whole words.
 using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
 
 /// Memory of one frame.

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dic::track::cuda {
+
+/// Copies rows past the caches, each followed by zeros until the next: a GPU reads what lies in the cache of
+/// a core at a third of the link's speed, and what else it wants from the host has to wait. to: aligned to 64
+/// bytes, of which pitch is a multiple.
+void copy_rows_uncached(std::byte* to, std::size_t pitch, const std::byte* from, std::ptrdiff_t stride,
+                        std::size_t row_bytes, std::int64_t rows);
+
+}  // namespace dic::track::cuda
