@@ -13,6 +13,7 @@
 #include "core/crew.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
+#include "core/uncached_copy.hpp"
 #include "core/worker.hpp"
 
 namespace dic {
@@ -110,6 +111,27 @@ TEST(Crew, StopsWhereOneFailsAndGoesOnAfterwards) {
       ++done;
     });
     EXPECT_EQ(done, 3);
+  }
+}
+
+TEST(UncachedCopy, FillsRowsUpToTheNextWithZeros) {
+  constexpr std::size_t pitch = 256;
+  constexpr std::int64_t rows = 3;
+  alignas(64) std::array<std::byte, pitch * rows> to;
+  for (const std::size_t row_bytes : {1, 15, 16, 63, 64, 65, 130, 255, 256}) {
+    for (const std::ptrdiff_t stride : {std::ptrdiff_t{257}, std::ptrdiff_t{-301}}) {
+      std::vector<std::byte> from(4 * 301);
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i % 251 + 1);
+      const std::byte* first = from.data() + (stride > 0 ? 3 : 3 * 301);
+      to.fill(std::byte{99});
+      copy_rows_uncached(to.data(), pitch, first, stride, row_bytes, rows);
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        const std::size_t x = i % pitch;
+        const auto y = static_cast<std::ptrdiff_t>(i / pitch);
+        ASSERT_EQ(to[i], x < row_bytes ? first[y * stride + x] : std::byte{0})
+            << x << ", " << y << " of " << row_bytes;
+      }
+    }
   }
 }
 

@@ -6,7 +6,7 @@
 #include <dic/kernels/spline.hpp>
 #include <utility>
 
-#include "track/cuda/uncached_copy.hpp"
+#include "core/uncached_copy.hpp"
 
 namespace dic::track::cuda {
 namespace {

@@ -1,17 +1,17 @@
-#include "track/cuda/uncached_copy.hpp"
+#include "core/uncached_copy.hpp"
 
 #include <cstring>
 
 #include "core/simd_targets.hpp"  // before Highway
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "track/cuda/uncached_copy.cpp"  // NOLINT: how Highway compiles one file per target
+#define HWY_TARGET_INCLUDE "core/uncached_copy.cpp"  // NOLINT: how Highway compiles one file per target
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace dic::track::cuda {
+namespace dic {
 namespace HWY_NAMESPACE {
 namespace {
 
@@ -24,9 +24,12 @@ void copy_row(std::uint8_t* to, std::size_t pitch, const std::uint8_t* from, std
   const std::size_t step = hn::Lanes(lanes);
   std::size_t x = 0;
   for (; x + step <= bytes; x += step) hn::Stream(hn::LoadU(lanes, from + x), lanes, to + x);
-  alignas(kLine) std::uint8_t last[kLine] = {};
-  std::memcpy(last, from + x, bytes - x);
-  if (x < bytes) hn::Stream(hn::Load(lanes, last), lanes, to + x), x += step;
+  if (x < bytes) {
+    alignas(kLine) std::uint8_t last[kLine] = {};
+    std::memcpy(last, from + x, bytes - x);
+    hn::Stream(hn::Load(lanes, last), lanes, to + x);
+    x += step;
+  }
   for (; x < pitch; x += step) hn::Stream(hn::Zero(lanes), lanes, to + x);
 }
 
@@ -40,11 +43,11 @@ void copy_rows(std::byte* to, std::size_t pitch, const std::byte* from, std::ptr
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
-}  // namespace dic::track::cuda
+}  // namespace dic
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dic::track::cuda {
+namespace dic {
 
 HWY_EXPORT(copy_rows);
 
@@ -53,5 +56,5 @@ void copy_rows_uncached(std::byte* to, std::size_t pitch, const std::byte* from,
   HWY_DYNAMIC_DISPATCH(copy_rows)(to, pitch, from, stride, row_bytes, rows);
 }
 
-}  // namespace dic::track::cuda
+}  // namespace dic
 #endif

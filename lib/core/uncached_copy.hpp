@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dic::track::cuda {
+namespace dic {
 
 /// Copies rows past the caches, each followed by zeros until the next: a GPU reads what lies in the cache of
 /// a core at a third of the link's speed, and what else it wants from the host has to wait. to: aligned to 64
@@ -11,4 +11,4 @@ namespace dic::track::cuda {
 void copy_rows_uncached(std::byte* to, std::size_t pitch, const std::byte* from, std::ptrdiff_t stride,
                         std::size_t row_bytes, std::int64_t rows);
 
-}  // namespace dic::track::cuda
+}  // namespace dic
