@@ -51,13 +51,17 @@ void expect_all_covered(const cuda::Shares& shares, std::int64_t points) {
   EXPECT_EQ(end, points);
 }
 
-TEST(Shares, AreEqualAtFirst) {
+TEST(Shares, AreEqualWorkAtFirst) {
   for (const int ranks : {1, 2, 3, 4, 8, 16})
     for (const std::int64_t n : {0, 1, 7, 1000, 644'809}) {
-      const auto shares = cuda::equal_shares(n, ranks);
+      const auto shares = cuda::first_shares(n, ranks);
       ASSERT_EQ(std::ssize(shares), ranks);
       expect_all_covered(shares, n);
-      for (const auto& share : shares) EXPECT_LE(std::abs(share.count() - n / ranks), 1);
+      const auto field = cuda::kFieldWork * static_cast<double>(n);
+      const double work = (static_cast<double>(n) + field) / ranks;
+      EXPECT_NEAR(static_cast<double>(shares[0].count()) + field, work, 1);
+      for (int rank = 1; rank < ranks; ++rank)
+        EXPECT_NEAR(static_cast<double>(shares[rank].count()), work, 1);
     }
 }
 
@@ -67,7 +71,7 @@ TEST(Shares, MoveUntilAllTakeEquallyLong) {
   for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
   const double speed[] = {1, 2, 1.2, 0.9};
-  auto shares = cuda::equal_shares(points.size(), 4);
+  auto shares = cuda::first_shares(points.size(), 4);
   std::vector<double> seconds(4);
   for (int frame = 0; frame < 60; ++frame) {
     for (int rank = 0; rank < 4; ++rank) {
@@ -88,7 +92,7 @@ TEST(Shares, StayWhereNothingIsKnown) {
   Image everywhere(100, 40, ScalarType::u8);
   for (int y = 0; y < 40; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
-  const auto shares = cuda::equal_shares(points.size(), 2);
+  const auto shares = cuda::first_shares(points.size(), 2);
   EXPECT_EQ(cuda::balanced(points, shares, {0, 1})[0].last, shares[0].last);
   EXPECT_EQ(cuda::balanced(points, {{0, 0}, {0, 4000}}, {1, 1})[0].last, 0);
 }

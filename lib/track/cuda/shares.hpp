@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -30,10 +31,18 @@ inline int ranks_for(std::int64_t points, int devices) {
   return static_cast<int>(std::clamp<std::int64_t>(points / worth_a_gpu, 1, devices));
 }
 
-inline Shares equal_shares(std::int64_t points, int ranks) {
+/// What the first GPU has to do besides its points: it makes the field of all, which takes about as long as
+/// measuring this share of them (on one H100 0.3 to 0.4 of 7.5 ms).
+inline constexpr double kFieldWork = 0.04;
+
+/// Shares to begin with: equal work.
+inline Shares first_shares(std::int64_t points, int ranks) {
+  const auto end_of = [&](int rank) {
+    const double share = (1 + kFieldWork) * (rank + 1) / ranks - kFieldWork;
+    return std::llround(static_cast<double>(points) * std::max(0.0, share));
+  };
   Shares shares;
-  for (int rank = 0; rank < ranks; ++rank)
-    shares.push_back({points * rank / ranks, points * (rank + 1) / ranks});
+  for (int rank = 0; rank < ranks; ++rank) shares.push_back({rank > 0 ? end_of(rank - 1) : 0, end_of(rank)});
   return shares;
 }
 

@@ -77,7 +77,7 @@ Workbench::Workbench(const TrackOptions& o, const ImageView& picture, const Poin
       points(p),
       stations(open_stations(o, pictures, p, devices)),
       crew(static_cast<int>(stations.size())),
-      shares(equal_shares(p.size(), static_cast<int>(stations.size()))),
+      shares(first_shares(p.size(), static_cast<int>(stations.size()))),
       coarse(lead().search) {}
 
 Workbench::~Workbench() = default;
