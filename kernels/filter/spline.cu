@@ -42,7 +42,53 @@ __device__ const T* row_of(const ImageView& picture, int y) {
   return reinterpret_cast<const T*>(static_cast<const char*>(picture.data) + y * picture.row_bytes);
 }
 
-/// Pixel (x, y) of the picture continued beyond its edges.
+template <typename T>
+__device__ const T* below(const T* pixel, std::ptrdiff_t row_bytes) {
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixel) + row_bytes);
+}
+
+/// Element k of a line of n that is continued by point_reflected, if it lies beyond one end by less than n.
+struct Reflected {
+  int mirrored;  ///< where on the line k then lies
+  int end;       ///< the one that it lies beyond
+  bool outside;
+
+  __device__ Reflected(int n, int k)
+      : mirrored(min(abs(k), 2 * (n - 1) - k)), end(k < 0 ? 0 : n - 1), outside(mirrored != k) {}
+  __device__ float value(float at_mirrored, float at_end) const {
+    return outside ? 2 * at_end - at_mirrored : at_mirrored;
+  }
+};
+
+/// Pixels of column x in `rows` of the picture, continued by point_reflected. They do not wait for each
+/// other.
+template <typename T>
+class ContinuedColumn {
+ public:
+  __device__ ContinuedColumn(const ImageView& picture, int x, const RowRange& rows)
+      : picture_(picture),
+        across_(picture.width, x),
+        first_(rows.first < 0 ? row(0) : 0),  // which may not be there otherwise
+        last_(rows.last > picture.height ? row(picture.height - 1) : 0) {}
+
+  __device__ float operator[](int y) const {
+    const Reflected down(picture_.height, y);
+    return down.value(row(down.mirrored), down.end == 0 ? first_ : last_);
+  }
+
+ private:
+  __device__ float row(int y) const {
+    const T* pixels = row_of<T>(picture_, y);
+    return across_.value(static_cast<float>(pixels[across_.mirrored]),
+                         static_cast<float>(pixels[across_.end]));
+  }
+
+  const ImageView& picture_;
+  Reflected across_;
+  float first_, last_;
+};
+
+/// Pixel (x, y) of the picture continued beyond its edges, however far.
 template <typename T>
 __device__ float continued(const ImageView& picture, int x, int y) {
   const auto row = [&](int j) {
@@ -93,17 +139,30 @@ struct Tile {
   __device__ void load_column(const ImageView& picture, float* scratch, float (&line)[span]) const {
     const int x = left - halo + static_cast<int>(threadIdx.x), y = top - halo;
     if (left >= halo && left - halo + columns <= picture.width && y >= 0 && y + span <= picture.height) {
+      const T* pixel = row_of<T>(picture, y) + x;
 #pragma unroll
-      for (int k = 0; k < span; ++k) line[k] = static_cast<float>(row_of<T>(picture, y + k)[x]);
+      for (int k = 0; k < span; ++k, pixel = below(pixel, picture.row_bytes))
+        line[k] = static_cast<float>(*pixel);
       return;
     }
-    // A loop that is not unrolled cannot write to registers.
+    if (picture.width >= 2 * columns && picture.height >= 2 * span) {
+      const ContinuedColumn<T> column(picture, x, {y, y + span});
+      load_by_way_of<8>(
+          scratch, [&](int k) { return column[y + k]; }, line);
+    } else {
+      load_by_way_of<1>(
+          scratch, [&](int k) { return continued<T>(picture, x, y + k); }, line);
+    }
+  }
+
+  /// line[k] = at(k), in a loop that is not quite unrolled, which therefore cannot write to registers.
+  template <int kAtOnce, typename At>
+  __device__ static void load_by_way_of(float* scratch, const At& at, float (&line)[span]) {
 #pragma unroll
     for (int first = 0; first < span; first += tile_height) {
       const int rows = min(tile_height, span - first);
-#pragma unroll 1
-      for (int k = 0; k < rows; ++k)
-        scratch[k * stride + threadIdx.x] = continued<T>(picture, x, y + first + k);
+#pragma unroll kAtOnce
+      for (int k = 0; k < rows; ++k) scratch[k * stride + threadIdx.x] = at(first + k);
 #pragma unroll
       for (int k = 0; k < rows; ++k) line[first + k] = scratch[k * stride + threadIdx.x];
     }
@@ -121,11 +180,11 @@ struct Tile {
     for (int k = 0; k < span; ++k) line[k] = values[row() * stride + first_of_part() + k];
   }
 
-  /// Calls body(x, y) for all pixels, threads side by side.
-  template <typename Body>
-  __device__ static void each_pixel(Body&& body) {
-    for (int k = threadIdx.x; k < tile_width * tile_height; k += blockDim.x)
-      body(k % tile_width, k / tile_width);
+  /// How many columns of the tile lie before this one of the picture.
+  __device__ unsigned columns_before(int right) const { return max(0, min(tile_width, right - left)); }
+  /// Rows of the tile that are among these of the picture.
+  __device__ RowRange rows_of(const RowRange& rows) const {
+    return {max(0, rows.first - top), min(tile_height, rows.last - top)};
   }
 };
 
@@ -157,18 +216,17 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
       values[tile.row() * Tile::stride + tile.first_of_part() + k] = line[Tile::halo + k];
   }
   __syncthreads();
-  tile.each_pixel([&](int x, int y) {
-    const int i = tile.left + x, j = tile.top + y;
-    if (i >= picture.width + margin || j < rows.first - margin || j >= rows.last + margin) return;
-    CoefficientPair* at = out + static_cast<std::ptrdiff_t>(j) * stride + i;
-    const float* value = values + y * Tile::stride + x;
-    // What lies below the tile is the next tile's to write.
-    if (y + 1 < tile_height)
-      *at = {value[0], value[Tile::stride]};
-    else
-      at->upper = value[0];
-    if (y == 0 && j > rows.first - margin) at[-stride].lower = value[0];
-  });
+  if (tile.columns_before(picture.width + margin) <= threadIdx.x) return;
+  const RowRange own = tile.rows_of({rows.first - margin, rows.last + margin});
+  CoefficientPair* at =
+      out + static_cast<std::ptrdiff_t>(tile.top + own.first) * stride + tile.left + threadIdx.x;
+  const float* value = values + own.first * Tile::stride + threadIdx.x;
+  // What lies below the tile is the next tile's to write.
+  if (own.first == 0 && tile.top > rows.first - margin) at[-stride].lower = *value;
+#pragma unroll 8
+  for (int y = own.first; y < min(own.last, tile_height - 1); ++y, at += stride, value += Tile::stride)
+    *at = {value[0], value[Tile::stride]};
+  if (own.last == tile_height) at->upper = *value;
 }
 
 /// Raises *largest (>= 0) to the largest value of the warp's threads.
@@ -234,9 +292,12 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
           of_unit * slope<kDegree>(line + Tile::halo + k);
   }
   __syncthreads();
-  tile.each_pixel([&](int x, int y) {
-    const int i = tile.left + x, j = tile.top + y;
-    if (i >= picture.width || j < rows.first || j >= rows.last) return;
+  const int x = static_cast<int>(threadIdx.x), i = tile.left + x;
+  if (tile.columns_before(picture.width) <= threadIdx.x) return;
+  const RowRange own = tile.rows_of(rows);
+#pragma unroll 4
+  for (int y = own.first; y < own.last; ++y) {
+    const int j = tile.top + y;
     const auto value = static_cast<float>(row_of<T>(picture, j)[i]);
     const bool inside = !roi.data || row_of<std::uint8_t>(roi, j)[i] != 0;
     const bool outermost = i == 0 || j == 0 || i == picture.width - 1 || j == picture.height - 1;
@@ -248,7 +309,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(j) * stride + i;
     out[at] = {value, inside ? bits_of(most) : outside_roi};
     rest[at] = bits_of(__floats2half2_rn(gx - rounded.x, gy - rounded.y));
-  });
+  }
 }
 
 // ---- launches ----
