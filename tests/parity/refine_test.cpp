@@ -221,8 +221,18 @@ TEST_P(SplineOnGpu, SomeRowsHaveTheBitsOfAll) {
 std::vector<SplineCase> spline_cases() {
   std::vector<SplineCase> cases;
   for (auto interpolation : {Interpolation::cubic, Interpolation::quintic})
-    for (auto [w, h] :
-         {std::pair{1, 9}, {9, 1}, {1, 1}, {2, 3}, {7, 31}, {64, 64}, {65, 63}, {300, 5}, {130, 200}})
+    for (auto [w, h] : {std::pair{1, 9},
+                        {9, 1},
+                        {1, 1},
+                        {2, 3},
+                        {7, 31},
+                        {64, 64},
+                        {65, 63},
+                        {300, 5},
+                        {130, 200},
+                        {320, 128},
+                        {368, 176},
+                        {401, 299}})
       cases.push_back({interpolation, w, h});
   return cases;
 }
