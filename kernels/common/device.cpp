@@ -171,18 +171,18 @@ void* allocate_pinned(std::size_t bytes) {
   return memory;
 }
 
-void release_pinned(void* memory) {
-  if (!memory) return;
-  if (cudaHostUnregister(memory) == cudaSuccess) return std::free(memory);
-  cudaGetLastError();  // it was not large pages; of a lost device they stay
+void release_pinned(void* memory, std::size_t bytes) {
+  if (bytes >= large_page && cudaHostUnregister(memory) == cudaSuccess) return std::free(memory);
+  cudaGetLastError();  // there were no large pages; of a lost device they stay
   cudaFreeHost(memory);
 }
 
-void release(void* memory, MemoryKind kind) {
+void release(void* memory, std::size_t bytes, MemoryKind kind) {
+  if (!memory) return;
   if (kind == MemoryKind::device)
     cudaFree(memory);
   else
-    release_pinned(memory);
+    release_pinned(memory, bytes);
 }
 
 /// Left free for the driver, and for pages of what does not fit.
@@ -220,7 +220,7 @@ void* allocate(std::size_t bytes, MemoryKind kind) {
 
 template <MemoryKind kind>
 Buffer<kind>::~Buffer() {
-  release(data_, kind);
+  release(data_, size_, kind);
 }
 template <MemoryKind kind>
 Buffer<kind>::Buffer(Buffer&& other) noexcept
@@ -235,9 +235,8 @@ Buffer<kind>& Buffer<kind>::operator=(Buffer&& other) noexcept {
 template <MemoryKind kind>
 void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
-  bytes = std::max(bytes, size_ + size_ / 4);    // what grows slowly does not grow often
-  release(std::exchange(data_, nullptr), kind);  // first, so that old and new need not fit side by side
-  size_ = 0;
+  bytes = std::max(bytes, size_ + size_ / 4);  // what grows slowly does not grow often
+  release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // first: both may not fit
   data_ = allocate(bytes, kind);
   size_ = bytes;
   return data_;
