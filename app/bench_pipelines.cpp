@@ -46,6 +46,10 @@ void print_stream(const bench::StreamTiming& timing, int frames) {
       "latency %.1f ms\n",
       1e3 * stages.prepare, 1e3 * stages.search, 1e3 * stages.refine, 1e3 * stages.strain, 1e3 * timing.copy,
       1e3 * timing.latency);
+  if (timing.gpus > 1)
+    std::printf("  the first GPU alone: %.1f frames/s; efficiency of %d GPUs: %.2f\n",
+                timing.frames_per_second_of_one, timing.gpus,
+                timing.frames_per_second / (timing.frames_per_second_of_one * timing.gpus));
 }
 
 /// Tracks the frames from PNG files, and draws which stage did what when.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/timing.hpp"
+#include "core/device_name.hpp"
 
 namespace dic::bench {
 namespace {
@@ -125,6 +126,42 @@ class TemporaryFolder {
   std::filesystem::path path;
 };
 
+/// What a stream is shown.
+struct Shown {
+  Image reference;
+  Roi roi;
+  std::vector<Image> frames;  ///< again and again
+};
+
+StreamTiming time_stream(const TrackOptions& options, const Shown& shown, int frames,
+                         const std::stop_token& stop) {
+  constexpr int kWarmUp = 8;  // frames until all memory is there
+  StreamSums sums;
+  TrackStream stream(options, shown.reference, shown.roi, [&](const StreamResult& result) {
+    if (result.index >= kWarmUp) sums.add(result);
+  });
+  const auto push = [&](int frame) {
+    if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");
+    stream.push(shown.frames[frame % shown.frames.size()]);
+  };
+  for (int i = 0; i < kWarmUp; ++i) push(i);
+  stream.finish();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < frames; ++i) push(kWarmUp + i);
+  stream.finish();
+  const double seconds = seconds_since(start);
+  StreamTiming timing = sums.means();
+  timing.points = stream.grid().points();
+  timing.frames_per_second = frames / seconds;
+  timing.device = stream.device();
+  return timing;
+}
+
+/// None for "cpu". device: as TrackStream::device says it, "cuda:0,2, NVIDIA ...".
+std::vector<int> gpus_of(const std::string& device) {
+  return parse_device(device.substr(0, device.find(", "))).ordinals;
+}
+
 }  // namespace
 
 TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token stop) {
@@ -147,29 +184,16 @@ TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token sto
 
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop) {
   check(shape);
-  constexpr int kWarmUp = 8;  // frames until all memory is there
   const SynthOptions synth = speckle(shape);
-  const Image reference = synth_frame(synth, 0);
-  std::vector<Image> shown;
-  for (const int i : kToAndFro) shown.push_back(synth_frame(synth, i));
-  StreamSums sums;
-  TrackStream stream(shape.options, reference, inner_roi(shape), [&](StreamResult result) {
-    if (result.index >= kWarmUp) sums.add(result);
-  });
-  const auto push = [&](int frame) {
-    if (stop.stop_requested()) throw Cancelled("The benchmark was cancelled.");
-    stream.push(shown[frame % shown.size()]);
-  };
-  for (int i = 0; i < kWarmUp; ++i) push(i);
-  stream.finish();
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < frames; ++i) push(kWarmUp + i);
-  stream.finish();
-  const double seconds = seconds_since(start);
-  StreamTiming timing = sums.means();
-  timing.points = stream.grid().points();
-  timing.frames_per_second = frames / seconds;
-  timing.device = stream.device();
+  Shown shown{synth_frame(synth, 0), inner_roi(shape), {}};
+  for (const int i : kToAndFro) shown.frames.push_back(synth_frame(synth, i));
+  StreamTiming timing = time_stream(shape.options, shown, frames, stop);
+  const std::vector<int> gpus = gpus_of(timing.device);
+  if (gpus.size() < 2) return timing;
+  TrackOptions one = shape.options;
+  one.device = "cuda:" + std::to_string(gpus.front());
+  timing.gpus = static_cast<int>(gpus.size());
+  timing.frames_per_second_of_one = time_stream(one, shown, frames, stop).frames_per_second;
   return timing;
 }
 

@@ -201,6 +201,8 @@ struct StreamTiming {
   double copy = 0;      ///< seconds in which the host copies the pixels of a frame
   double latency = 0;   ///< seconds from a push to its result, while others are under way
   std::string device;
+  int gpus = 1;                         ///< that shared every frame
+  double frames_per_second_of_one = 0;  ///< the first alone, with the same frames; 0 where none shared
 };
 /// Pushes `frames` frames of the case's speckle, whose motion grows and shrinks by a third of track()'s from
 /// frame to frame, as fast as the stream takes them. Throws as track() does.
