@@ -47,56 +47,35 @@ __device__ const T* below(const T* pixel, std::ptrdiff_t row_bytes) {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixel) + row_bytes);
 }
 
-/// Element k of a line of n that is continued by point_reflected, if it lies beyond one end by less than n.
-struct Reflected {
-  int mirrored;  ///< where on the line k then lies
-  int end;       ///< the one that it lies beyond
-  bool outside;
-
-  __device__ Reflected(int n, int k)
-      : mirrored(min(abs(k), 2 * (n - 1) - k)), end(k < 0 ? 0 : n - 1), outside(mirrored != k) {}
-  __device__ float value(float at_mirrored, float at_end) const {
-    return outside ? 2 * at_end - at_mirrored : at_mirrored;
-  }
-};
-
-/// Pixels of column x in `rows` of the picture, continued by point_reflected. They do not wait for each
-/// other.
+/// Pixels of column x in `rows` of the picture, continued beyond its edges by point_reflected. Which ones
+/// they come from is known before any is read, so that they need not wait for each other.
 template <typename T>
 class ContinuedColumn {
  public:
   __device__ ContinuedColumn(const ImageView& picture, int x, const RowRange& rows)
-      : picture_(picture),
-        across_(picture.width, x),
-        first_(rows.first < 0 ? row(0) : 0),  // which may not be there otherwise
-        last_(rows.last > picture.height ? row(picture.height - 1) : 0) {}
+      : picture_(picture), across_(picture.width, x) {
+    // From row to row, factors only fall or only grow. Where they are 0, the row may not be there.
+    const PointReflection top(picture.height, rows.first), bottom(picture.height, rows.last - 1);
+    if (top.first != 0 || bottom.first != 0) first_ = row(0);
+    if (top.last != 0 || bottom.last != 0) last_ = row(picture.height - 1);
+  }
 
   __device__ float operator[](int y) const {
-    const Reflected down(picture_.height, y);
-    return down.value(row(down.mirrored), down.end == 0 ? first_ : last_);
+    const PointReflection down(picture_.height, y);
+    return down.value(row(down.at), first_, last_);
   }
 
  private:
   __device__ float row(int y) const {
     const T* pixels = row_of<T>(picture_, y);
-    return across_.value(static_cast<float>(pixels[across_.mirrored]),
-                         static_cast<float>(pixels[across_.end]));
+    return across_.value(static_cast<float>(pixels[across_.at]), static_cast<float>(pixels[0]),
+                         static_cast<float>(pixels[picture_.width - 1]));
   }
 
   const ImageView& picture_;
-  Reflected across_;
-  float first_, last_;
+  PointReflection across_;
+  float first_ = 0, last_ = 0;
 };
-
-/// Pixel (x, y) of the picture continued beyond its edges, however far.
-template <typename T>
-__device__ float continued(const ImageView& picture, int x, int y) {
-  const auto row = [&](int j) {
-    const T* pixels = row_of<T>(picture, j);
-    return point_reflected([&](int i) { return static_cast<float>(pixels[i]); }, picture.width, x);
-  };
-  return point_reflected(row, picture.height, y);
-}
 
 /// Inverse filter of the spline, less its gain, on a line in registers. It begins and ends as if its end
 /// values went on forever: what that changes has faded at the halo's end.
@@ -145,24 +124,13 @@ struct Tile {
         line[k] = static_cast<float>(*pixel);
       return;
     }
-    if (picture.width >= 2 * columns && picture.height >= 2 * span) {
-      const ContinuedColumn<T> column(picture, x, {y, y + span});
-      load_by_way_of<8>(
-          scratch, [&](int k) { return column[y + k]; }, line);
-    } else {
-      load_by_way_of<1>(
-          scratch, [&](int k) { return continued<T>(picture, x, y + k); }, line);
-    }
-  }
-
-  /// line[k] = at(k), in a loop that is not quite unrolled, which therefore cannot write to registers.
-  template <int kAtOnce, typename At>
-  __device__ static void load_by_way_of(float* scratch, const At& at, float (&line)[span]) {
+    const ContinuedColumn<T> column(picture, x, {y, y + span});
+    // A loop that is not unrolled cannot write to registers.
 #pragma unroll
     for (int first = 0; first < span; first += tile_height) {
       const int rows = min(tile_height, span - first);
-#pragma unroll kAtOnce
-      for (int k = 0; k < rows; ++k) scratch[k * stride + threadIdx.x] = at(first + k);
+#pragma unroll 8
+      for (int k = 0; k < rows; ++k) scratch[k * stride + threadIdx.x] = column[y + first + k];
 #pragma unroll
       for (int k = 0; k < rows; ++k) line[first + k] = scratch[k * stride + threadIdx.x];
     }

@@ -33,8 +33,10 @@ __global__ void __launch_bounds__(point_threads)
                    int most, const __grid_constant__ RowBands bands, RowNeed* needs) {
   for_each_point(n, [&](std::int32_t k) {
     const RefineTask& task = tasks[k];
-    needs[k].band = -1;
-    if (task.point == no_point) return;
+    if (task.point == no_point) {
+      needs[k].band = -1;
+      return;
+    }
     const PreparedSubset& s = subsets[task.point];
     // A refinement that goes farther than a radius from its start is given up; the rest is for its shape.
     const float wanted = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));

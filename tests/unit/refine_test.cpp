@@ -7,6 +7,7 @@
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/reflect.hpp>
 #include <dic/shared/shape.hpp>
 #include <limits>
 #include <numbers>
@@ -209,6 +210,23 @@ TEST(Spline, ReadsEveryTypeAndPaddedRows) {
   spline_coefficients(cropped, Interpolation::cubic, expected, pool);
   for (int y = 0; y < 21; ++y)
     for (int x = 0; x < 20; ++x) ASSERT_EQ(*out.at(x, y), *expected.at(x, y));
+}
+
+/// Step by step from the definition.
+double naive_reflected(const std::vector<float>& line, int k) {
+  const int end = k < 0 ? 0 : static_cast<int>(line.size()) - 1;
+  if (line.size() == 1 || (k >= 0 && k <= end)) return line[line.size() == 1 ? 0 : k];
+  return 2.0 * line[end] - naive_reflected(line, 2 * end - k);
+}
+
+TEST(PointReflection, ContinuesALineHoweverFar) {
+  for (const std::vector<float>& line :
+       {std::vector<float>{7}, {3, 8}, {1, 5, 2}, {4, 1, 9, 16, 3}, {0, 250, 13, 14, 90, 255, 31}}) {
+    const auto n = static_cast<int>(line.size());
+    for (int k = -40; k <= 40; ++k)
+      ASSERT_EQ(point_reflected([&](int i) { return line.at(i); }, n, k), naive_reflected(line, k))
+          << n << " elements, " << k;
+  }
 }
 
 // ---- sums over a subset ----

@@ -5,18 +5,35 @@
 namespace dic {
 
 /// Element k of a line of n elements, continued beyond its ends by reflection in the end points: slopes go
-/// on, where a mirror would bend them. at(i): element i, 0 <= i < n.
+/// on, where a mirror would bend them. It is the sum of three elements of the line, times these factors.
+struct PointReflection {
+  int at;             ///< where on the line k comes to lie
+  float sign;         ///< of that element
+  float first, last;  ///< factors of the line's ends, mostly 0
+
+  DIC_HOST_DEVICE PointReflection(int n, int k) {
+    const int end = n - 1, period = n > 1 ? 2 * end : 1;
+    const int place = n > 1 ? k : 0;
+    const int turns = place / period - (place % period < 0);  // of the period, rounded down
+    const int rest = place - turns * period;
+    const bool mirrored = rest > end;
+    at = mirrored ? period - rest : rest;
+    sign = mirrored ? -1.0f : 1.0f;
+    first = static_cast<float>(-2 * turns);
+    last = static_cast<float>(2 * (turns + mirrored));
+  }
+
+  DIC_HOST_DEVICE float value(float at_it, float at_first, float at_last) const {
+    const float ends = (first != 0 ? first * at_first : 0) + (last != 0 ? last * at_last : 0);
+    return ends + sign * at_it;
+  }
+};
+
+/// The same element from at(i): element i, 0 <= i < n.
 template <typename At>
 DIC_HOST_DEVICE float point_reflected(const At& at, int n, int k) {
-  if (n == 1) return at(0);
-  float ends = 0, sign = 1;
-  while (k < 0 || k >= n) {
-    const int end = k < 0 ? 0 : n - 1;
-    ends += sign * 2 * at(end);
-    sign = -sign;
-    k = 2 * end - k;
-  }
-  return ends + sign * at(k);
+  const PointReflection r(n, k);
+  return r.value(at(r.at), r.first != 0 ? at(0) : 0, r.last != 0 ? at(n - 1) : 0);
 }
 
 }  // namespace dic
