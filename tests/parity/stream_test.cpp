@@ -1,3 +1,4 @@
+#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/track_stream.hpp>
@@ -94,6 +95,15 @@ TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
   }
   ASSERT_EQ(kept.size(), pictures.size());
   for (std::size_t k = 0; k < kept.size(); ++k) expect_same(kept[k], expected[k]);
+}
+
+TEST_F(StreamOnGpu, several_gpus_are_compared_with_one) {
+  bench::TrackCase shape;
+  shape.size = 900;  // points enough for two
+  shape.options.device = "cuda:0,0";
+  const bench::StreamTiming timing = bench::track_stream(shape, 5);
+  EXPECT_EQ(timing.gpus, 2);
+  EXPECT_GT(timing.frames_per_second_of_one, 0);
 }
 
 TEST_F(StreamOnGpu, two_at_once_do_not_disturb_each_other) {

@@ -553,6 +553,8 @@ TEST(BenchTrack, AStreamKeepsItsPoints) {
   EXPECT_GT(timing.frames_per_second, 0);
   EXPECT_GT(timing.stages.refine, 0);
   EXPECT_GT(timing.latency, timing.stages.refine);
+  EXPECT_EQ(timing.gpus, 1);
+  EXPECT_EQ(timing.frames_per_second_of_one, 0);
   shape.size = 80;
   EXPECT_THROW(track_stream(shape, 5), UsageError);
 }

