@@ -154,14 +154,14 @@ void add_bench_track(CLI::App& bench) {
   TrackOptions& options = shape->options;
   CLI::App& command = *bench.add_subcommand("track", "Times the tracking of synthetic speckle by stage");
   command.option_defaults()->always_capture_default();
-  command.add_option("--size", shape->size, "Side of the pictures, px");
-  command.add_option("--noise", shape->noise, "Noise of the pictures, grey levels");
+  command.add_option("--size", shape->size, "Side of the images, px");
+  command.add_option("--noise", shape->noise, "Noise of the images, grey levels");
   command.add_option("--seed", shape->seed, "Seed of speckle and noise");
   command.add_option("--subset", options.refine.subset, "Side of the subset, px");
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", options.refine.order, "Shape function: 0, 1 or 2");
   add_choice(command, "--interpolation", options.refine.interpolation,
-             {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current picture");
+             {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--search", options.search, "Search range, px; -1 = automatic");

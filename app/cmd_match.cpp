@@ -62,9 +62,9 @@ void sort_files(MatchCommand& command) {
 }
 
 std::vector<Image> read_all(const std::vector<std::string>& files) {
-  std::vector<Image> pictures;
-  for (const std::string& file : files) pictures.push_back(read_image(file));
-  return pictures;
+  std::vector<Image> images;
+  for (const std::string& file : files) images.push_back(read_image(file));
+  return images;
 }
 
 /// OUT.png for the only image; OUT_1.png, OUT_2.png, ... for several.
@@ -150,7 +150,7 @@ void add_match(CLI::App& app) {
       ->capture_default_str();
   match.add_option("--threshold", options.threshold, "Lowest score of a match, -1 to 1")
       ->capture_default_str();
-  add_choice(match, "--method", options.method, {Measure::zncc, Measure::ncc, Measure::ssd},
+  add_choice(match, "--method", options.method, {Criterion::zncc, Criterion::ncc, Criterion::ssd},
              "zncc ignores brightness and contrast, ncc contrast; ssd takes grey levels as they are");
   match
       .add_option("--rotation", command->rotation,

@@ -23,7 +23,7 @@ struct SynthCommand {
   std::optional<double> cx, cy, crack_y;
 };
 
-void add_picture(CLI::App& command, SynthOptions& options) {
+void add_image(CLI::App& command, SynthOptions& options) {
   command.add_option("--width", options.width, "Width, px");
   command.add_option("--height", options.height, "Height, px");
   command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
@@ -76,15 +76,14 @@ void run_synth(SynthCommand& flags) {
 
 void add_synth(CLI::App& app) {
   auto flags = std::make_shared<SynthCommand>();
-  CLI::App* command =
-      app.add_subcommand("synth", "Speckle pictures with exactly known motion, and the truth");
+  CLI::App* command = app.add_subcommand("synth", "Speckle images with exactly known motion, and the truth");
   command->option_defaults()->always_capture_default();
   command->add_option("-o,--output", flags->output, "Folder of the frames and the truth; new or empty")
       ->type_name("DIR")
       ->required();
   command->add_option("--frames", flags->frames, "Number of frames, with the reference")
       ->check(CLI::Range(1, 10000));
-  add_picture(*command, flags->options);
+  add_image(*command, flags->options);
   add_motion(*command, *flags);
   command->add_option("--truth-step", flags->truth_step, "Spacing of the truth's grid, px")
       ->check(CLI::PositiveNumber);

@@ -91,15 +91,15 @@ void add_input(CLI::App& command, TrackFlags& flags) {
   command.option_defaults()->group("Input");
   command
       .add_option("FRAMES", job.frames,
-                  "Pictures, quoted globs, folders, or one video; the first is the reference")
+                  "Images, quoted globs, folders, or one video; the first is the reference")
       ->type_name("")
       ->default_str("")
       ->configurable(false);
-  command.add_option("--reference", job.reference, "Reference picture, instead of the first frame")
+  command.add_option("--reference", job.reference, "Reference image, instead of the first frame")
       ->type_name("FILE");
   command
       .add_option("--roi", flags.roi_mask,
-                  "Region of interest: picture of the reference's size, inside where not 0")
+                  "Region of interest: image of the reference's size, inside where not 0")
       ->type_name("FILE");
   command
       .add_option_function<std::string>(
@@ -125,10 +125,8 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
           "Search range in px around the prediction")
       ->type_name("PX|auto")
       ->default_str("auto");
-  add_choice(command, "--criterion", options.criterion, {Criterion::znssd, Criterion::zncc},
-             "What the refinement optimizes; both have the same optimum");
   add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
-             "B-spline of the current picture");
+             "B-spline of the current image");
   add_choice(command, "--reference-strategy", options.reference_strategy,
              {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
              "Compare with the first frame, with the previous one, or change over when points get lost");
@@ -139,7 +137,7 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   command
       .add_option_function<std::string>(
           "--noise", [&options](const std::string& text) { options.noise = parse_noise(text); },
-          "Noise of the pictures in grey levels, for sigma_u and sigma_v")
+          "Noise of the images in grey levels, for sigma_u and sigma_v")
       ->type_name("GREY|auto")
       ->default_str("auto");
   command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
@@ -159,7 +157,7 @@ void add_running(CLI::App& command, TrackFlags& flags) {
       ->check(CLI::NonNegativeNumber);
   command
       .add_option("--gpu-memory", options.gpu_memory,
-                  "MB that the pictures may take on a GPU: larger ones are measured in bands; 0 = all")
+                  "MB that the images may take on a GPU: larger ones are measured in bands; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("MB");
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
@@ -215,7 +213,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 
 void add_track(CLI::App& app) {
   auto flags = std::make_shared<TrackFlags>();
-  CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of pictures");
+  CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of images");
   command->option_defaults()->always_capture_default();
   add_input(*command, *flags);
   add_measurement(*command, *flags);

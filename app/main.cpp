@@ -61,7 +61,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector
 int run(int argc, char** argv) {
   typed = "dic";
   for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
-  CLI::App app("Measures how things move and deform, from pictures.", "dic");
+  CLI::App app("Measures how things move and deform, from images.", "dic");
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);

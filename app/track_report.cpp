@@ -111,7 +111,7 @@ void print_warnings(const TrackSummary& summary) {
   if (measured == 0 && processed_frames(summary) > 0)
     std::fprintf(
         stderr,
-        "dic: warning: not one point could be measured; run.json counts the reasons. Do the pictures show "
+        "dic: warning: not one point could be measured; run.json counts the reasons. Do the images show "
         "the same speckle, and is --subset larger than a few speckles?\n");
 }
 

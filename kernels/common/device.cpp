@@ -43,7 +43,7 @@ void check(cudaError_t code, const std::string& what) {
   const std::string device = current_device_name();
   cudaGetLastError();  // so that a later, healthy call does not report this error again
   const std::string advice = code == cudaErrorMemoryAllocation
-                                 ? "; fewer points or smaller pictures take less, or use --device cpu."
+                                 ? "; fewer points or smaller images take less, or use --device cpu."
                                  : "; use --device cpu if this persists.";
   throw DeviceError(what + " failed on " + device + ": " + cudaGetErrorString(code) + advice);
 }
@@ -99,6 +99,9 @@ Stream::Stream(Priority priority) {
 }
 Stream::~Stream() { cudaStreamDestroy(handle_); }
 void Stream::synchronize(const std::string& what) const { check(cudaStreamSynchronize(handle_), what); }
+void Stream::wait(const Event& event) const {
+  check(cudaStreamWaitEvent(handle_, event.handle_), "Waiting for an event");
+}
 
 Stopwatch::Stopwatch() {
   check(cudaEventCreate(&start_), "Creating an event");
@@ -125,9 +128,6 @@ Event::~Event() { cudaEventDestroy(handle_); }
 void Event::record(const Stream& stream) {
   check(cudaEventRecord(handle_, stream.handle()), "Recording an event");
 }
-void Event::hold(const Stream& stream) const {
-  check(cudaStreamWaitEvent(stream.handle(), handle_), "Waiting for an event");
-}
 bool Event::reached() const {
   const cudaError_t code = cudaEventQuery(handle_);
   if (code != cudaErrorNotReady) check(code, "Querying an event");
@@ -143,10 +143,10 @@ constexpr std::size_t large_page = std::size_t{2} << 20;
 void touch(std::byte* memory, std::size_t pages) {
   constexpr std::size_t most_threads = 4;
   const std::size_t threads = std::min(pages, most_threads);
-  std::vector<std::jthread> crew;
+  std::vector<std::jthread> team;
   for (std::size_t i = 0; i < threads; ++i) {
     const std::size_t first = pages * i / threads, last = pages * (i + 1) / threads;
-    crew.emplace_back([=] { std::memset(memory + first * large_page, 0, (last - first) * large_page); });
+    team.emplace_back([=] { std::memset(memory + first * large_page, 0, (last - first) * large_page); });
   }
 }
 
@@ -263,7 +263,7 @@ void upload(void* device, std::size_t device_pitch, const void* host, std::size_
             std::size_t row_bytes, std::size_t rows, const Stream& stream) {
   check(cudaMemcpy2DAsync(device, device_pitch, host, host_pitch, row_bytes, rows, cudaMemcpyDefault,
                           stream.handle()),
-        "Copying a picture to the device");
+        "Copying an image to the device");
 }
 
 void upload(void* device, const void* host, std::size_t bytes, const Stream& stream) {

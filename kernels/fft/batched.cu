@@ -151,7 +151,7 @@ void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stre
   const FftLayout layout = make_layout(job);
   const std::int64_t pairs_of_place = layout.elements() / 2, m = frame.windows_per_reference;
   const auto bytes = pairs_of_place * static_cast<std::int64_t>(sizeof(Pair<Real>));
-  const FftBatches batches(job.first_pair, job.pairs, m, job.form == Form::n_to_m,
+  const FftBatches batches(job.first_pair, job.pairs, m, job.pairing == Pairing::n_to_m,
                            static_cast<std::int64_t>(workspace.most_bytes()) / bytes);
   auto* const references = static_cast<Pair<Real>*>(workspace.memory().reserve(batches.slots() * bytes));
   auto* const windows = references + batches.references() * pairs_of_place;

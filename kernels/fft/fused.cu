@@ -171,7 +171,7 @@ constexpr int bytes_of_pair = 2 * FusedTransform<B>::elements* static_cast<int>(
 /// Whether each pair can have a block. Of the whole job, not of its part: all parts round alike.
 template <int B>
 bool pairs_go_alone(const NccJob& job) {
-  const std::int64_t references = job.form == Form::n_to_m ? job.reference.count : 1;
+  const std::int64_t references = job.pairing == Pairing::n_to_m ? job.reference.count : 1;
   return references * job.search.count <= most_pairs_alone &&
          bytes_of_pair<B> <= device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }

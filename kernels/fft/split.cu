@@ -230,7 +230,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
   const Frame frame = make_frame(job);
   const TransformShape shape = make_shape<B>(job);
   const std::int64_t m = frame.windows_per_reference;
-  const bool is_shared = job.form == Form::n_to_m;
+  const bool is_shared = job.pairing == Pairing::n_to_m;
   const std::size_t most_bytes =
       is_shared ? workspace.most_bytes() : std::min(workspace.most_bytes(), most_cached_bytes);
   const FftBatches batches(job.first_pair, job.pairs, m, is_shared,

@@ -78,7 +78,7 @@ __device__ void filter_columns(const float* filtered, const Taps<radius>& taps, 
 
 template <typename T, int radius>
 __global__ void __launch_bounds__(threads, 2)
-    convolution(const __grid_constant__ DevicePicture in, const __grid_constant__ Taps<radius> taps,
+    convolution(const __grid_constant__ DeviceImage in, const __grid_constant__ Taps<radius> taps,
                 Border border, const __grid_constant__ DevicePlane<float> out,
                 const __grid_constant__ TileGrid tiles) {
   extern __shared__ float pixels[];
@@ -102,7 +102,7 @@ void check_taps(std::span<const float> taps) {
 
 /// Launches the kernel of the smallest radius that holds the taps: one of radius, 2 radius + 1, ...
 template <int radius = 3>
-void launch_radius(const DevicePicture& in, ScalarType type, std::span<const float> taps_x,
+void launch_radius(const DeviceImage& in, ScalarType type, std::span<const float> taps_x,
                    std::span<const float> taps_y, Border border, DevicePlane<float> out,
                    StreamHandle stream) {
   if constexpr (2 * radius + 1 < most_taps) {
@@ -122,14 +122,14 @@ void launch_radius(const DevicePicture& in, ScalarType type, std::span<const flo
 
 }  // namespace
 
-void launch_convolution(const DevicePicture& in, ScalarType type, std::span<const float> taps_x,
+void launch_convolution(const DeviceImage& in, ScalarType type, std::span<const float> taps_x,
                         std::span<const float> taps_y, Border border, DevicePlane<float> out,
                         StreamHandle stream) {
   check_taps(taps_x);
   check_taps(taps_y);
   launch_radius(in, type, taps_x, taps_y, border, out, stream);
   check_launch("convolution (" + std::to_string(taps_x.size()) + " x " + std::to_string(taps_y.size()) +
-               " taps, picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
+               " taps, image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
 }
 
 }  // namespace dic::kernels

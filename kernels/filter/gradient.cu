@@ -34,7 +34,7 @@ __device__ float weighted(const float (&taps)[5], const At& at) {
 /// along y in registers.
 template <typename T, GradientOf of>
 __global__ void __launch_bounds__(threads, 4)
-    gradient(const __grid_constant__ DevicePicture in, const __grid_constant__ DevicePlane<float> out_dx,
+    gradient(const __grid_constant__ DeviceImage in, const __grid_constant__ DevicePlane<float> out_dx,
              const __grid_constant__ DevicePlane<float> out_dy, const __grid_constant__ TileGrid tiles) {
   constexpr Stencil stencil = stencil_of(of);
   constexpr int radius = stencil.radius;
@@ -72,20 +72,20 @@ auto gradient_of(GradientOf of) {
     if (of == GradientOf::cubic_spline) return gradient<T, GradientOf::cubic_spline>;
     if (of == GradientOf::quintic_spline) return gradient<T, GradientOf::quintic_spline>;
   }
-  if (of != GradientOf::picture) throw UsageError("The coefficients of a spline are f32.");
-  return gradient<T, GradientOf::picture>;
+  if (of != GradientOf::image) throw UsageError("The coefficients of a spline are f32.");
+  return gradient<T, GradientOf::image>;
 }
 
 }  // namespace
 
-void launch_gradient(const DevicePicture& in, ScalarType type, GradientOf of, DevicePlane<float> dx,
+void launch_gradient(const DeviceImage& in, ScalarType type, GradientOf of, DevicePlane<float> dx,
                      DevicePlane<float> dy, StreamHandle stream) {
   const TileGrid tiles(in, tile_columns, tile_rows);
   if (tiles.count == 0) return;
   visit_pixel(type, [&]<typename T>(T) {
     gradient_of<T>(of)<<<grid_size(tiles.count, 1), threads, 0, stream>>>(in, dx, dy, tiles);
   });
-  check_launch("gradient (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
+  check_launch("gradient (image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
 }
 
 }  // namespace dic::kernels

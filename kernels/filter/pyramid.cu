@@ -40,7 +40,7 @@ __device__ Extrema over_block(Extrema extrema) {
 /// The extrema of every gridDim.x-th row.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    extrema_of_parts(const __grid_constant__ DevicePicture in, Extrema* of_part) {
+    extrema_of_parts(const __grid_constant__ DeviceImage in, Extrema* of_part) {
   T low = *row_of<T>(in, blockIdx.x), high = low;
   for_each_cell(in.width, in.height, [&](int x, int y) {
     const T value = row_of<T>(in, y)[x];
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) of_part[blockIdx.x] = extrema;
 }
 
-/// A cell is 2x2 px of the picture, one of the reduced picture.
+/// A cell is 2x2 px of the image, one of the reduced image.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    stretch(const __grid_constant__ DevicePicture in, const Extrema* of_part, int parts,
+    stretch(const __grid_constant__ DeviceImage in, const Extrema* of_part, int parts,
             const __grid_constant__ DevicePlane<std::uint8_t> full,
             const __grid_constant__ DevicePlane<std::uint8_t> half) {
   Extrema extrema = of_part[0];
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    halve(const __grid_constant__ DevicePicture in, const __grid_constant__ DevicePlane<std::uint8_t> out) {
+    halve(const __grid_constant__ DeviceImage in, const __grid_constant__ DevicePlane<std::uint8_t> out) {
   for_each_cell(in.width / 2, in.height / 2, [&](int x, int y) {
     const std::uint8_t *upper = row_of<std::uint8_t>(in, 2 * y) + 2 * x,
                        *lower = row_of<std::uint8_t>(in, 2 * y + 1) + 2 * x;
@@ -86,34 +86,34 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-std::string of_picture(const char* what, const DevicePicture& in) {
-  return std::string(what) + " (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")";
+std::string of_image(const char* what, const DeviceImage& in) {
+  return std::string(what) + " (image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")";
 }
 
 }  // namespace
 
-void launch_extrema(const DevicePicture& in, ScalarType type, Extrema* extrema, StreamHandle stream) {
+void launch_extrema(const DeviceImage& in, ScalarType type, Extrema* extrema, StreamHandle stream) {
   if (in.width <= 0 || in.height <= 0) return;
   visit_scalar(type, [&]<typename T>(T) {
     extrema_of_parts<T><<<extrema_of_rows(in.height), threads, 0, stream>>>(in, extrema);
   });
-  check_launch(of_picture("extrema", in));
+  check_launch(of_image("extrema", in));
 }
 
-void launch_stretched(const DevicePicture& in, ScalarType type, const Extrema* extrema, int count,
+void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* extrema, int count,
                       DevicePlane<std::uint8_t> full, DevicePlane<std::uint8_t> half, StreamHandle stream) {
   if (in.width <= 0 || in.height <= 0) return;
   visit_scalar(type, [&]<typename T>(T) {
     stretch<T>
         <<<std::min((in.height + 1) / 2, most_blocks), threads, 0, stream>>>(in, extrema, count, full, half);
   });
-  check_launch(of_picture("stretching to 8 bit", in));
+  check_launch(of_image("stretching to 8 bit", in));
 }
 
-void launch_halved(const DevicePicture& in, DevicePlane<std::uint8_t> out, StreamHandle stream) {
+void launch_halved(const DeviceImage& in, DevicePlane<std::uint8_t> out, StreamHandle stream) {
   if (in.width < 2 || in.height < 2) return;
   halve<<<grid_size(in.height / 2, 1), threads, 0, stream>>>(in, out);
-  check_launch("halving (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
+  check_launch("halving (image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
 }
 
 }  // namespace dic::kernels

@@ -7,7 +7,7 @@
 /// How the gradient of the reference is stored.
 namespace dic::kernels {
 
-/// Unit of stored gradients, grey levels per px: a power of two that keeps all gradients of a picture, at
+/// Unit of stored gradients, grey levels per px: a power of two that keeps all gradients of an image, at
 /// most 2.2 times its largest absolute grey value, in the range of half floats.
 __device__ inline float gradient_unit(const GreyRange& range) {
   constexpr int most = 14;

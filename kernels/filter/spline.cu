@@ -6,8 +6,8 @@
 
 // The recursive B-spline prefilter, tile by tile. A pole's memory fades within a few pixels (z^14 < 1e-8 for
 // the cubic spline), so that a thread filters a short line with a halo in its registers: a column of the tile
-// as it comes from the picture, then part of a row that the columns left in shared memory. Beyond the edges,
-// halo and margin continue the picture by point reflection: the filter needs no rule of its own for
+// as it comes from the image, then part of a row that the columns left in shared memory. Beyond the edges,
+// halo and margin continue the image by point reflection: the filter needs no rule of its own for
 // boundaries.
 namespace dic::kernels {
 namespace {
@@ -38,8 +38,8 @@ struct Poles<5> {
 };
 
 template <typename T>
-__device__ const T* row_of(const ImageView& picture, int y) {
-  return reinterpret_cast<const T*>(static_cast<const char*>(picture.data) + y * picture.row_bytes);
+__device__ const T* row_of(const ImageView& image, int y) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(image.data) + y * image.row_bytes);
 }
 
 template <typename T>
@@ -47,32 +47,32 @@ __device__ const T* below(const T* pixel, std::ptrdiff_t row_bytes) {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixel) + row_bytes);
 }
 
-/// Pixels of column x in `rows` of the picture, continued beyond its edges by point_reflected. Which ones
+/// Pixels of column x in `rows` of the image, continued beyond its edges by point_reflected. Which ones
 /// they come from is known before any is read, so that they need not wait for each other.
 template <typename T>
 class ContinuedColumn {
  public:
-  __device__ ContinuedColumn(const ImageView& picture, int x, const RowRange& rows)
-      : picture_(picture), across_(picture.width, x) {
+  __device__ ContinuedColumn(const ImageView& image, int x, const RowRange& rows)
+      : image_(image), across_(image.width, x) {
     // From row to row, factors only fall or only grow. Where they are 0, the row may not be there.
-    const PointReflection top(picture.height, rows.first), bottom(picture.height, rows.last - 1);
+    const PointReflection top(image.height, rows.first), bottom(image.height, rows.last - 1);
     if (top.first != 0 || bottom.first != 0) first_ = row(0);
-    if (top.last != 0 || bottom.last != 0) last_ = row(picture.height - 1);
+    if (top.last != 0 || bottom.last != 0) last_ = row(image.height - 1);
   }
 
   __device__ float operator[](int y) const {
-    const PointReflection down(picture_.height, y);
+    const PointReflection down(image_.height, y);
     return down.value(row(down.at), first_, last_);
   }
 
  private:
   __device__ float row(int y) const {
-    const T* pixels = row_of<T>(picture_, y);
+    const T* pixels = row_of<T>(image_, y);
     return across_.value(static_cast<float>(pixels[across_.at]), static_cast<float>(pixels[0]),
-                         static_cast<float>(pixels[picture_.width - 1]));
+                         static_cast<float>(pixels[image_.width - 1]));
   }
 
-  const ImageView& picture_;
+  const ImageView& image_;
   PointReflection across_;
   float first_ = 0, last_ = 0;
 };
@@ -100,7 +100,7 @@ __device__ float slope(const float* c) {
   return near + Poles<kDegree>::far_slope * (c[2] - c[-2]);
 }
 
-/// One tile of the picture, by a block.
+/// One tile of the image, by a block.
 template <int kDegree>
 struct Tile {
   static constexpr int halo = Poles<kDegree>::halo;
@@ -111,20 +111,20 @@ struct Tile {
   static constexpr int span = part + 2 * halo;
   static_assert(part == tile_height);  // lines are equally long both ways
 
-  int left, top;  ///< pixel of the picture
+  int left, top;  ///< pixel of the image
 
-  /// This thread's column of the picture, halo included. scratch: tile_height rows of `stride`.
+  /// This thread's column of the image, halo included. scratch: tile_height rows of `stride`.
   template <typename T>
-  __device__ void load_column(const ImageView& picture, float* scratch, float (&line)[span]) const {
+  __device__ void load_column(const ImageView& image, float* scratch, float (&line)[span]) const {
     const int x = left - halo + static_cast<int>(threadIdx.x), y = top - halo;
-    if (left >= halo && left - halo + columns <= picture.width && y >= 0 && y + span <= picture.height) {
-      const T* pixel = row_of<T>(picture, y) + x;
+    if (left >= halo && left - halo + columns <= image.width && y >= 0 && y + span <= image.height) {
+      const T* pixel = row_of<T>(image, y) + x;
 #pragma unroll
-      for (int k = 0; k < span; ++k, pixel = below(pixel, picture.row_bytes))
+      for (int k = 0; k < span; ++k, pixel = below(pixel, image.row_bytes))
         line[k] = static_cast<float>(*pixel);
       return;
     }
-    const ContinuedColumn<T> column(picture, x, {y, y + span});
+    const ContinuedColumn<T> column(image, x, {y, y + span});
     // A loop that is not unrolled cannot write to registers.
 #pragma unroll
     for (int first = 0; first < span; first += tile_height) {
@@ -148,9 +148,9 @@ struct Tile {
     for (int k = 0; k < span; ++k) line[k] = values[row() * stride + first_of_part() + k];
   }
 
-  /// How many columns of the tile lie before this one of the picture.
+  /// How many columns of the tile lie before this one of the image.
   __device__ unsigned columns_before(int right) const { return max(0, min(tile_width, right - left)); }
-  /// Rows of the tile that are among these of the picture.
+  /// Rows of the tile that are among these of the image.
   __device__ RowRange rows_of(const RowRange& rows) const {
     return {max(0, rows.first - top), min(tile_height, rows.last - top)};
   }
@@ -158,7 +158,7 @@ struct Tile {
 
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
-    spline_coefficients(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+    spline_coefficients(const __grid_constant__ ImageView image, const __grid_constant__ RowRange rows,
                         int first_tile, CoefficientPair* out, int stride) {
   using Tile = Tile<kDegree>;
   constexpr int margin = PlaneLayout::margin;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
                   (first_tile + static_cast<int>(blockIdx.y)) * tile_height - margin};
   float line[Tile::span];
   if (tile.has_column()) {
-    tile.template load_column<T>(picture, values, line);
+    tile.template load_column<T>(image, values, line);
     filter_line<kDegree>(line);
 #pragma unroll
     for (int k = 0; k < tile_height; ++k) values[k * Tile::stride + threadIdx.x] = line[Tile::halo + k];
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
       values[tile.row() * Tile::stride + tile.first_of_part() + k] = line[Tile::halo + k];
   }
   __syncthreads();
-  if (tile.columns_before(picture.width + margin) <= threadIdx.x) return;
+  if (tile.columns_before(image.width + margin) <= threadIdx.x) return;
   const RowRange own = tile.rows_of({rows.first - margin, rows.last + margin});
   CoefficientPair* at =
       out + static_cast<std::ptrdiff_t>(tile.top + own.first) * stride + tile.left + threadIdx.x;
@@ -211,13 +211,13 @@ constexpr int range_threads = 128;
 /// A block per row.
 template <typename T>
 __global__ void __launch_bounds__(range_threads)
-    grey_range(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+    grey_range(const __grid_constant__ ImageView image, const __grid_constant__ RowRange rows,
                GreyRange* range) {
   for (int y = rows.first + static_cast<int>(blockIdx.x); y < rows.last; y += gridDim.x) {
     float largest = 0, magnitude = 0;
 #pragma unroll 8
-    for (int x = threadIdx.x; x < picture.width; x += blockDim.x) {
-      const auto grey = static_cast<float>(row_of<T>(picture, y)[x]);
+    for (int x = threadIdx.x; x < image.width; x += blockDim.x) {
+      const auto grey = static_cast<float>(row_of<T>(image, y)[x]);
       largest = fmaxf(largest, grey);
       magnitude = fmaxf(magnitude, fabsf(grey));
     }
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(range_threads)
 
 template <int kDegree, typename T>
 __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
-    reference_pixels(const __grid_constant__ ImageView picture, const __grid_constant__ RowRange rows,
+    reference_pixels(const __grid_constant__ ImageView image, const __grid_constant__ RowRange rows,
                      int first_tile, const __grid_constant__ ImageView roi, ReferencePixel* out,
                      std::uint32_t* rest, const GreyRange* range, int stride) {
   using Tile = Tile<kDegree>;
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   const float of_unit = 1 / gradient_unit(*range);
   float line[Tile::span];
   if (tile.has_column()) {
-    tile.template load_column<T>(picture, grey, line);
+    tile.template load_column<T>(image, grey, line);
 #pragma unroll
     for (int k = 0; k < tile_height; ++k) grey[k * Tile::stride + threadIdx.x] = line[Tile::halo + k];
     filter_line<kDegree>(line);
@@ -261,14 +261,14 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   }
   __syncthreads();
   const int x = static_cast<int>(threadIdx.x), i = tile.left + x;
-  if (tile.columns_before(picture.width) <= threadIdx.x) return;
+  if (tile.columns_before(image.width) <= threadIdx.x) return;
   const RowRange own = tile.rows_of(rows);
 #pragma unroll 4
   for (int y = own.first; y < own.last; ++y) {
     const int j = tile.top + y;
-    const auto value = static_cast<float>(row_of<T>(picture, j)[i]);
+    const auto value = static_cast<float>(row_of<T>(image, j)[i]);
     const bool inside = !roi.data || row_of<std::uint8_t>(roi, j)[i] != 0;
-    const bool outermost = i == 0 || j == 0 || i == picture.width - 1 || j == picture.height - 1;
+    const bool outermost = i == 0 || j == 0 || i == image.width - 1 || j == image.height - 1;
     // Extrapolated gradients would pull at the subset with more error than information.
     const float gx = outermost ? 0 : dx[y * Tile::stride + x],
                 gy = outermost ? 0 : dy[y * Tile::stride + Tile::halo + x];
@@ -306,35 +306,35 @@ struct TileGrid {
 
 }  // namespace
 
-void launch_spline_coefficients(ImageView picture, const RowRange& rows, Interpolation interpolation,
+void launch_spline_coefficients(ImageView image, const RowRange& rows, Interpolation interpolation,
                                 CoefficientPair* coefficients, StreamHandle stream) {
   if (rows.count() <= 0) return;
-  const PlaneLayout layout(picture.width, picture.height);
-  const TileGrid grid(picture.width + 2 * layout.margin, {rows.first, rows.last + 2 * layout.margin});
-  visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
+  const PlaneLayout layout(image.width, image.height);
+  const TileGrid grid(image.width + 2 * layout.margin, {rows.first, rows.last + 2 * layout.margin});
+  visit(interpolation, image.type, [&]<typename T>(auto degree, T) {
     spline_coefficients<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
-        picture, rows, grid.first, coefficients, layout.stride);
+        image, rows, grid.first, coefficients, layout.stride);
   });
   check_launch("B-spline coefficients");
 }
 
-void launch_grey_range(ImageView picture, const RowRange& rows, GreyRange* range, StreamHandle stream) {
+void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, StreamHandle stream) {
   if (rows.count() <= 0) return;
-  visit_scalar(picture.type, [&]<typename T>(T) {
-    grey_range<T><<<grid_size(rows.count(), 1), range_threads, 0, stream>>>(picture, rows, range);
+  visit_scalar(image.type, [&]<typename T>(T) {
+    grey_range<T><<<grid_size(rows.count(), 1), range_threads, 0, stream>>>(image, rows, range);
   });
   check_launch("grey values of the reference");
 }
 
-void launch_reference_pixels(ImageView picture, const RowRange& rows, ImageView roi,
+void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
                              Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
                              std::uint32_t* rest, StreamHandle stream) {
   if (rows.count() <= 0) return;
-  const PlaneLayout layout(picture.width, picture.height);
-  const TileGrid grid(picture.width, rows);
-  visit(interpolation, picture.type, [&]<typename T>(auto degree, T) {
+  const PlaneLayout layout(image.width, image.height);
+  const TileGrid grid(image.width, rows);
+  visit(interpolation, image.type, [&]<typename T>(auto degree, T) {
     reference_pixels<degree, T><<<grid.blocks, Tile<degree>::threads, 0, stream>>>(
-        picture, rows, grid.first, roi, pixels, rest, range, layout.stride);
+        image, rows, grid.first, roi, pixels, rest, range, layout.stride);
   });
   check_launch("gradients of the reference");
 }

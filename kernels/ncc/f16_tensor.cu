@@ -18,7 +18,7 @@ __device__ inline __half2 less_middle(Word elements, int middle) {
 }
 __device__ inline Word bits_of(__half2 value) { return reinterpret_cast<const Word&>(value); }
 
-/// Pictures of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
+/// Images of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
 /// middle of the range, those of the reference less a value close to their mean, so that what the f32 sums
 /// round away is small beside the covariance. All are multiples of 2^-24.
 struct HalfMethod : WithStatistics<HalfMethod> {
@@ -187,11 +187,11 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   };
 
   template <typename Body>
-  __device__ static void visit_measure(Measure, Body&& body) {
-    body.template operator()<Measure::zncc>();
+  __device__ static void visit_measure(Criterion, Body&& body) {
+    body.template operator()<Criterion::zncc>();
   }
 
-  template <Measure measure>
+  template <Criterion criterion>
   struct Reference {
     int sum_of_origins;  ///< of the window
     float products_scale, sum;
@@ -242,7 +242,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
 std::string refuses_f16_tensor(const NccJob& job) {
   if (job.bit_depth < 1 || job.bit_depth > most_bits)
-    return "cuda-f16-tensor takes pictures of at most 12 bit.";
+    return "cuda-f16-tensor takes images of at most 12 bit.";
   if (job.shifts.count() > 0 && !wide_scores_fit<HalfMethod>(job, false))
     return "cuda-f16-tensor does references up to about 181x181.";
   return {};
@@ -254,14 +254,14 @@ int f16_tensor_shared_bytes(const NccJob& job) {
 
 bool f16_tensor_scores_fit(const NccJob& job, bool peaks) { return wide_scores_fit<HalfMethod>(job, peaks); }
 
-void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_f16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
-  launch_wide_scores<HalfMethod>(job, measure, kind, scores, workspace, stream);
+  launch_wide_scores<HalfMethod>(job, criterion, kind, scores, workspace, stream);
 }
 
-void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_f16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
-  launch_wide_peaks<HalfMethod>(job, measure, peaks, workspace, stream);
+  launch_wide_peaks<HalfMethod>(job, criterion, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

@@ -4,7 +4,7 @@
 #include "ncc/scoring.cuh"
 #include "ncc/variants.hpp"
 
-// ZNCC of f32 pictures from f32 products. Reference and window are staged less their means, so that the sums
+// ZNCC of f32 images from f32 products. Reference and window are staged less their means, so that the sums
 // of products are as small as the covariance and lose no more than float rounding. Sums over the window are
 // f64.
 namespace dic::kernels {
@@ -217,7 +217,7 @@ __device__ void store_scores(const Frame& frame, const TileBlock& block, const f
     const int y = i / block.shifts_x, x = i - y * block.shifts_x;
     const std::int64_t row = block.first_pair * frame.ny + block.tile_y * tile_rows + y;
     out.scores[row * frame.nx + block.tile_x * tile_columns + x] =
-        out.kind == ScoreKind::value ? value_of(surface[i], Measure::zncc) : surface[i];
+        out.kind == ScoreKind::value ? value_of(surface[i], Criterion::zncc) : surface[i];
   }
 }
 
@@ -255,7 +255,7 @@ __global__ void __maxnreg__(96)
     });
     __syncthreads();
     if (out.scores) store_scores(frame, block, terms.scores(), Tile::columns, Tile::rows, out);
-    if (out.peaks) find_peak(frame, Measure::zncc, terms.scores(), frame.nx, out.peaks + block.first_pair);
+    if (out.peaks) find_peak(frame, Criterion::zncc, terms.scores(), frame.nx, out.peaks + block.first_pair);
   });
 }
 
@@ -266,7 +266,7 @@ Cut scored_cut(const NccJob& job) {
   constexpr int most_bytes = 96 * 1024;  // all devices but those of compute capability 7.5
   Cut cut = cut_shape<F32, Tile>(job);
   const auto too_large = [&] {
-    measure<F32, Tile>(cut);
+    criterion<F32, Tile>(cut);
     return cut.threads() > most_threads || ScoreLayout(cut).bytes() > most_bytes;
   };
   while (too_large() && (cut_finer(cut.y) || cut_finer(cut.x))) {
@@ -308,12 +308,12 @@ bool f32_scores_fit(const NccJob& job, bool peaks) {
 
 int f32_scores_shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
 
-void launch_f32_scores(const NccJob& job, Measure, ScoreKind kind, float* scores, Workspace&,
+void launch_f32_scores(const NccJob& job, Criterion, ScoreKind kind, float* scores, Workspace&,
                        StreamHandle stream) {
   launch(job, {.kind = kind, .scores = scores}, stream);
 }
 
-void launch_f32_peaks(const NccJob& job, Measure, Peak* peaks, Workspace&, StreamHandle stream) {
+void launch_f32_peaks(const NccJob& job, Criterion, Peak* peaks, Workspace&, StreamHandle stream) {
   launch(job, {.peaks = peaks}, stream);
 }
 

@@ -135,7 +135,7 @@ class FloatChunks {
   bool has_part_, exists_[4];
 };
 
-/// Pictures of floats as two half floats for each, for zncc. Elements of the window are multiplied less the
+/// Images of floats as two half floats for each, for zncc. Elements of the window are multiplied less the
 /// mean of the whole window, those of the reference less theirs, so that their sum is no more than rounding
 /// and sums of products are covariances. What a score divides by comes from integers, see box_sums.cuh.
 struct SplitMethod {
@@ -201,7 +201,7 @@ struct SplitMethod {
   }
 
   template <WideShape shape>
-  __device__ static void score(const Task& task, Measure, const LaneShifts<shape>& shifts,
+  __device__ static void score(const Task& task, Criterion, const LaneShifts<shape>& shifts,
                                const LaneValues<shape, float>& sums, LaneValues<shape, float>& scores) {
     const Scale of_reference = scale(task, &ReferenceSums::reference);
     const Scale of_window = scale(task, &ReferenceSums::window);
@@ -317,17 +317,17 @@ bool f32_tensor_scores_fit(const NccJob& job, bool peaks) {
          SplitMethod::columns_of_boxes(cut, job.reference.width) <= most_box_columns;
 }
 
-void launch_f32_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace&,
-                              StreamHandle stream) {
+void launch_f32_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                              Workspace&, StreamHandle stream) {
   if (job.outputs() == 0) return;
-  launch_wide<SplitMethod, WideResult::scores>(job, {}, {.measure = measure, .kind = kind, .scores = scores},
-                                               stream);
+  launch_wide<SplitMethod, WideResult::scores>(
+      job, {}, {.criterion = criterion, .kind = kind, .scores = scores}, stream);
 }
 
-void launch_f32_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace&,
+void launch_f32_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
                              StreamHandle stream) {
   if (job.outputs() == 0) return;
-  launch_wide<SplitMethod, WideResult::peaks>(job, {}, {.measure = measure, .peaks = peaks}, stream);
+  launch_wide<SplitMethod, WideResult::peaks>(job, {}, {.criterion = criterion, .peaks = peaks}, stream);
 }
 
 }  // namespace dic::kernels

@@ -8,7 +8,7 @@ namespace {
 
 /// What a launch writes: the scores of all shifts, or the peaks of all pairs.
 struct Output {
-  Measure measure;
+  Criterion criterion;
   ScoreKind kind = ScoreKind::score;
   float* scores = nullptr;
   Peak* peaks = nullptr;
@@ -21,7 +21,8 @@ __device__ void store_scores(const Frame& frame, const Output& out, const float*
   for (int i = threadIdx.x % warp_size; i < shifts * frame.ny; i += warp_size) {
     const int y = i / shifts, x = i % shifts;
     if (x < frame.nx)
-      surface[y * frame.nx + x] = out.kind == ScoreKind::value ? value_of(scores[i], out.measure) : scores[i];
+      surface[y * frame.nx + x] =
+          out.kind == ScoreKind::value ? value_of(scores[i], out.criterion) : scores[i];
   }
 }
 
@@ -35,9 +36,9 @@ __global__ void __launch_bounds__(warp_size, shifts <= 5 ? 20 : 12)
   for_each_task(frame.pairs, 1, 0, [&](std::int64_t task) {
     pair.take_reference(frame.reference, frame.reference_of(task), frame.reference.height,
                         frame.reference.width);
-    pair.score(frame.search, frame.window_of(task), out.measure);
+    pair.score(frame.search, frame.window_of(task), out.criterion);
     if (out.scores) store_scores<shifts>(frame, out, surface.scores, task);
-    if (out.peaks) find_peak(frame, out.measure, surface.scores, shifts, out.peaks + task);
+    if (out.peaks) find_peak(frame, out.criterion, surface.scores, shifts, out.peaks + task);
     __syncwarp();  // the next pair takes the memory
   });
 }
@@ -71,14 +72,14 @@ std::string refuses_few_shifts(const NccJob& job) {
 
 bool few_shifts_fit(const NccJob&, bool) { return true; }
 
-void launch_few_shifts_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores, Workspace&,
-                              StreamHandle stream) {
-  launch(job, {.measure = measure, .kind = kind, .scores = scores}, stream);
+void launch_few_shifts_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                              Workspace&, StreamHandle stream) {
+  launch(job, {.criterion = criterion, .kind = kind, .scores = scores}, stream);
 }
 
-void launch_few_shifts_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace&,
+void launch_few_shifts_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
                              StreamHandle stream) {
-  launch(job, {.measure = measure, .peaks = peaks}, stream);
+  launch(job, {.criterion = criterion, .peaks = peaks}, stream);
 }
 
 }  // namespace dic::kernels

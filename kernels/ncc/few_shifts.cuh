@@ -59,7 +59,7 @@ struct DefinedShifts {
   }
 };
 
-/// How matrices lie in shared memory: as in the picture, from any byte of the first chunk on. What is beyond
+/// How matrices lie in shared memory: as in the image, from any byte of the first chunk on. What is beyond
 /// them is not written, but read.
 struct StagedLayout {
   int rows, stride, chunks;
@@ -271,7 +271,7 @@ struct Surface {
 };
 
 template <int shifts>
-__device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Measure measure,
+__device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Criterion criterion,
                              const Moments<u8>& reference, Surface<shifts>& surface) {
   const int n = pair.h * pair.w;
 #pragma unroll 1
@@ -279,7 +279,7 @@ __device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Mea
     const int y = i / shifts, x = i % shifts;
     const bool exists = x < pair.nx && defined.holds(x, y);
     surface.scores[i] =
-        exists ? score<u8>(measure, n, surface.product(x, y), reference, surface.steps[y][x].moments(n))
+        exists ? score<u8>(criterion, n, surface.product(x, y), reference, surface.steps[y][x].moments(n))
                : undefined;
   }
   __syncwarp();
@@ -305,7 +305,7 @@ class PairScores {
     reference_byte_ = stage_window(references, reference, index, 0, 0, h, w, ChunkCells(layout_.cells),
                                    layout_.reference.stride, of_reference_);
   }
-  __device__ void score(const DeviceMatrices& windows, std::int64_t index, Measure measure) {
+  __device__ void score(const DeviceMatrices& windows, std::int64_t index, Criterion criterion) {
     const auto window = load_matrix<u8>(windows, index);
     const int window_byte =
         stage_window(windows, window, index, frame_.dy_min, frame_.dx_min, h_ + frame_.ny - 1,
@@ -327,7 +327,7 @@ class PairScores {
     sums.reference.add_over_warp();
     const DefinedShifts defined{window.x0 - frame_.dx_min, window.x1 - w_ - frame_.dx_min,
                                 window.y0 - frame_.dy_min, window.y1 - h_ - frame_.dy_min};
-    score_shifts(pair, defined, measure, sums.reference.moments(h_ * w_), surface_);
+    score_shifts(pair, defined, criterion, sums.reference.moments(h_ * w_), surface_);
   }
 
  private:

@@ -6,7 +6,7 @@ namespace dic::kernels {
 
 /// Stores the peak of a pair's scores, which a block has in shared memory, rows `stride` apart; what lies
 /// between them is `undefined`.
-__device__ inline void find_peak(const Frame& frame, Measure measure, const float* surface, int stride,
+__device__ inline void find_peak(const Frame& frame, Criterion criterion, const float* surface, int stride,
                                  Peak* out) {
   const auto search = [&](auto&& wanted) {
     Best best = Best::none();
@@ -18,7 +18,7 @@ __device__ inline void find_peak(const Frame& frame, Measure measure, const floa
   const Best second = search([&](int i) { return best.index >= 0 && is_far(i, best.index, stride); });
   if (threadIdx.x < warp_size)
     store_peak(
-        frame, measure, {best.score, best.index % stride, best.index / stride}, second.score, out,
+        frame, criterion, {best.score, best.index % stride, best.index / stride}, second.score, out,
         [&](int x, int y) { return surface[y * stride + x]; }, thread_of_block());
 }
 
@@ -66,7 +66,7 @@ __device__ inline int first_near(const Frame& frame, int column) {
 /// does not have are NaN, beside fewer than 5 columns of shifts, too. of_thread: every shift counts in one of
 /// a thread's columns. scale: of the scores.
 template <int count>
-__device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest (&of_thread)[count],
+__device__ void find_peak(const Frame& frame, Criterion criterion, const ColumnBest (&of_thread)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
   __syncthreads();
   float highest = undefined;
@@ -93,7 +93,7 @@ __device__ void find_peak(const Frame& frame, Measure measure, const ColumnBest 
   second = best_of_warps({max_of_warp(second), 0}).score;
   if (threadIdx.x < warp_size)
     store_peak(
-        frame, measure, {best.score * scale, peak_column, peak_row}, second * scale, out,
+        frame, criterion, {best.score * scale, peak_column, peak_row}, second * scale, out,
         [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
 }
 
@@ -132,7 +132,7 @@ struct FirstShift {
 /// Stores the peak of a pair, as find_peak does, of which one warp, alone in its block, has all shifts: lane
 /// x those of column x and, where there is a tail, some of the column after the last lane's.
 template <bool has_tail>
-__device__ void find_peak_of_warp(const Frame& frame, Measure measure, float of_column, float of_tail,
+__device__ void find_peak_of_warp(const Frame& frame, Criterion criterion, float of_column, float of_tail,
                                   const float* tile, int stride, Peak* out, float scale = 1) {
   constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x;
@@ -149,7 +149,7 @@ __device__ void find_peak_of_warp(const Frame& frame, Measure measure, float of_
   if (is_far(lane, peak.column)) second = fmaxf(second, of_column);
   if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, of_tail);
   store_peak(
-      frame, measure, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
+      frame, criterion, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
       [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(kept(lane)));
 }
 

@@ -10,11 +10,11 @@
 /// there are. A variant supplies its own loop.
 namespace dic::kernels {
 
-/// One matrix of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, cut by the picture's
+/// One matrix of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, cut by the image's
 /// border); everything else is zero.
 template <typename T>
 struct Matrix {
-  const T* origin;  ///< element (0, 0), which may lie outside the picture and is then never read
+  const T* origin;  ///< element (0, 0), which may lie outside the image and is then never read
   std::ptrdiff_t row_bytes;
   int x0, x1, y0, y1;
 
@@ -27,13 +27,12 @@ struct Matrix {
 
 template <typename T>
 __device__ Matrix<T> load_matrix(const DeviceMatrices& batch, std::int64_t index) {
-  const MatrixPosition at = batch.positions[index];
-  const DevicePicture picture = batch.pictures[at.picture];
-  const auto* data = static_cast<const char*>(picture.data) + at.y * picture.row_bytes +
+  const PatchPosition at = batch.positions[index];
+  const DeviceImage image = batch.images[at.image];
+  const auto* data = static_cast<const char*>(image.data) + at.y * image.row_bytes +
                      at.x * static_cast<std::ptrdiff_t>(sizeof(T));
-  return {
-      reinterpret_cast<const T*>(data),       picture.row_bytes, max(0, -at.x),
-      min(batch.width, picture.width - at.x), max(0, -at.y),     min(batch.height, picture.height - at.y)};
+  return {reinterpret_cast<const T*>(data),     image.row_bytes, max(0, -at.x),
+          min(batch.width, image.width - at.x), max(0, -at.y),   min(batch.height, image.height - at.y)};
 }
 
 /// A job as kernels receive it.
@@ -41,7 +40,7 @@ struct Frame {
   DeviceMatrices reference, search;
   int dx_min, dy_min, nx, ny;
   std::int64_t first_pair, pairs;
-  Form form;
+  Pairing pairing;
   std::int64_t windows_per_reference;  ///< the m of the form; pairs of one reference follow each other
 
   /// `pair` counts from first_pair.
@@ -51,16 +50,16 @@ struct Frame {
   }
   __device__ std::int64_t window_of(std::int64_t pair) const {
     const std::int64_t whole = first_pair + pair;
-    return form == Form::n_to_m ? whole % windows_per_reference : whole;
+    return pairing == Pairing::n_to_m ? whole % windows_per_reference : whole;
   }
 };
 inline Frame make_frame(const NccJob& job) {
-  const std::int64_t windows_per_reference = job.form == Form::one_to_one ? 1
-                                             : job.form == Form::n_to_mn
+  const std::int64_t windows_per_reference = job.pairing == Pairing::one_to_one ? 1
+                                             : job.pairing == Pairing::n_to_mn
                                                  ? job.search.count / job.reference.count
                                                  : job.search.count;
   return {job.reference,   job.search,     job.shifts.dx_min, job.shifts.dy_min, job.shifts.nx(),
-          job.shifts.ny(), job.first_pair, job.pairs,         job.form,          windows_per_reference};
+          job.shifts.ny(), job.first_pair, job.pairs,         job.pairing,       windows_per_reference};
 }
 
 /// Rows and columns of a reference that meet existing elements of a window at one shift.

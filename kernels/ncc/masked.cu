@@ -40,15 +40,15 @@ struct MaskedReferences {
   void* pixels;
   std::uint32_t* bits;
   void* records;  ///< MaskedReference each
-  DevicePicture* picture;
-  MatrixPosition* positions;
+  DeviceImage* image;
+  PatchPosition* positions;
   int row_elements, row_words;
 };
 
 /// A warp copies a reference.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    mask_references(const __grid_constant__ DeviceMatrices in, const DevicePicture* masks, std::int64_t first,
+    mask_references(const __grid_constant__ DeviceMatrices in, const DeviceImage* masks, std::int64_t first,
                     std::int64_t count, const __grid_constant__ MaskedReferences out) {
   const int lane = threadIdx.x % warp_size;
   for_each_task(count, warps, warp_index(), [&](std::int64_t task) {
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(threads)
         counted > 0 && counted == around.count() ? around : Rectangle{}};
     out.positions[task] = {0, 0, static_cast<int>(task) * in.height};
     if (task == 0)
-      *out.picture = {out.pixels, out.row_elements * static_cast<std::ptrdiff_t>(sizeof(T)), in.width,
-                      static_cast<int>(count) * in.height};
+      *out.image = {out.pixels, out.row_elements * static_cast<std::ptrdiff_t>(sizeof(T)), in.width,
+                    static_cast<int>(count) * in.height};
   });
 }
 
@@ -334,7 +334,7 @@ __host__ __device__ constexpr int least_blocks(int shifts) {
 template <typename T, typename Sum, int kShifts>
 __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShifts))
     masked_scores(const __grid_constant__ Frame frame, const __grid_constant__ MaskedReferences references,
-                  const __grid_constant__ MaskedCut cut, Measure measure, const Sum* products,
+                  const __grid_constant__ MaskedCut cut, Criterion criterion, const Sum* products,
                   const __grid_constant__ MaskedOutput out) {
   using Value = RunningSum<T, Sum>;
   using Under = SumsUnderMask<Value, kShifts>;
@@ -391,17 +391,17 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
       const bool inside = sx + existing.x0 >= window.x0 && sx + existing.x1 <= window.x1 &&
                           sy + existing.y0 >= window.y0 && sy + existing.y1 <= window.y1;
       const std::int64_t place = (pair * frame.ny + y + row) * frame.nx + x + column;
-      const float value = inside ? score<T>(measure, reference.count, products[place], reference.moments,
+      const float value = inside ? score<T>(criterion, reference.count, products[place], reference.moments,
                                             under.moments(k, reference.count, origin))
                                  : undefined;
       if (out.peaks)
         result.scores[shift] = value;
       else
-        out.scores[place] = out.kind == ScoreKind::value ? value_of(value, measure) : value;
+        out.scores[place] = out.kind == ScoreKind::value ? value_of(value, criterion) : value;
     }
     if (!out.peaks) return;
     __syncthreads();
-    find_peak(frame, measure, result.scores, frame.nx, out.peaks + pair);
+    find_peak(frame, criterion, result.scores, frame.nx, out.peaks + pair);
     __syncthreads();  // the scores are overwritten for the next task
   });
 }
@@ -456,8 +456,8 @@ MaskedReferences place_references(const NccJob& job, Arena& arena) {
   return {.pixels = arena.take(rows * row_bytes),
           .bits = arena.take<std::uint32_t>(rows * row_words),
           .records = arena.take(count * largest_record),
-          .picture = arena.take<DevicePicture>(1),
-          .positions = arena.take<MatrixPosition>(count),
+          .image = arena.take<DeviceImage>(1),
+          .positions = arena.take<PatchPosition>(count),
           .row_elements = static_cast<int>(row_bytes / element),
           .row_words = row_words};
 }
@@ -472,11 +472,11 @@ NccJob with_masked_references(const NccJob& job, const MaskedReferences& referen
   check_launch(describe("masking of the references", job));
   const std::int64_t m = make_frame(job).windows_per_reference;
   NccJob packed = job;
-  packed.reference.pictures = references.picture;
+  packed.reference.images = references.image;
   packed.reference.positions = references.positions;
   packed.reference.count = range.count;
   packed.first_pair -= range.first * m;
-  if (job.form == Form::n_to_m) return packed;  // whose references share the windows
+  if (job.pairing == Pairing::n_to_m) return packed;  // whose references share the windows
   packed.search.positions += range.first * m;
   packed.search.count = range.count * m;
   return packed;
@@ -526,7 +526,7 @@ bool has_all_shifts(const NccJob& job) {
   return has;
 }
 
-void launch_scoring(const NccJob& job, Measure measure, const MaskedOutput& out, Arena& arena,
+void launch_scoring(const NccJob& job, Criterion criterion, const MaskedOutput& out, Arena& arena,
                     Workspace& workspace, StreamHandle stream) {
   const MaskedReferences references = place_references(job, arena);
   void* const products = arena.take(job.outputs() * size_of(job.sums));
@@ -540,7 +540,7 @@ void launch_scoring(const NccJob& job, Measure measure, const MaskedOutput& out,
       const auto kernel =
           cut.has_few_shifts() ? masked_scores<T, Sum, 1> : masked_scores<T, Sum, most_shifts<Value>>;
       kernel<<<grid_size(tasks, 1), threads, BandMemory<Value>::bytes(cut, references.row_words), stream>>>(
-          make_frame(packed), references, cut, measure, static_cast<const Sum*>(products), out);
+          make_frame(packed), references, cut, criterion, static_cast<const Sum*>(products), out);
     }
   });
   check_launch(describe("scores of masked references", job));
@@ -573,22 +573,22 @@ void launch_masked_sums(const NccJob& job, void* out, Workspace& workspace, Stre
   launch_products(with_masked_references(job, place_references(job, arena), stream), out, workspace, stream);
 }
 
-void launch_masked_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_masked_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                           Workspace& workspace, StreamHandle stream) {
   if (job.outputs() == 0) return;
   Arena arena(workspace.memory().reserve(masked_workspace_bytes(job)));
-  launch_scoring(job, measure, {.kind = kind, .scores = scores}, arena, workspace, stream);
+  launch_scoring(job, criterion, {.kind = kind, .scores = scores}, arena, workspace, stream);
 }
 
-void launch_masked_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_masked_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                          StreamHandle stream) {
   if (job.outputs() == 0) return;
   Arena arena(workspace.memory().reserve(masked_workspace_bytes(job)));
-  if (has_all_shifts(job)) return launch_scoring(job, measure, {.peaks = peaks}, arena, workspace, stream);
+  if (has_all_shifts(job)) return launch_scoring(job, criterion, {.peaks = peaks}, arena, workspace, stream);
   auto* const scores = arena.take<float>(job.outputs());
   void* const memory = arena.take(peaks_workspace_bytes(job));
-  launch_scoring(job, measure, {.scores = scores}, arena, workspace, stream);
-  launch_peaks(job, measure, scores, peaks, memory, stream);
+  launch_scoring(job, criterion, {.scores = scores}, arena, workspace, stream);
+  launch_peaks(job, criterion, scores, peaks, memory, stream);
 }
 
 }  // namespace dic::kernels

@@ -39,13 +39,13 @@ void launch_multimat_right_triangle(const NccJob& job, void* out, StreamHandle s
 }
 
 void launch_multimat_both(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<Both, PictureTypes>(job, out, stream);
+  launch_whole_tiles<Both, ImageTypes>(job, out, stream);
 }
 void launch_multimat_both_rectangle(const NccJob& job, void* out, StreamHandle stream) {
-  launch_split_tiles<Both, PictureTypes>(RowSplit::rectangle, job, out, stream);
+  launch_split_tiles<Both, ImageTypes>(RowSplit::rectangle, job, out, stream);
 }
 void launch_multimat_both_triangle(const NccJob& job, void* out, StreamHandle stream) {
-  launch_split_tiles<Both, PictureTypes>(RowSplit::triangle, job, out, stream);
+  launch_split_tiles<Both, ImageTypes>(RowSplit::triangle, job, out, stream);
 }
 
 }  // namespace dic::kernels

@@ -23,19 +23,19 @@ struct BothMultimatBoth : ShuffleTile {
 }  // namespace
 
 void launch_multirow_right(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<Right, PictureTypes>(job, out, stream);
+  launch_whole_tiles<Right, ImageTypes>(job, out, stream);
 }
 void launch_multirow_right_multimat_right(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<RightMultimatRight, PictureTypes>(job, out, stream);
+  launch_whole_tiles<RightMultimatRight, ImageTypes>(job, out, stream);
 }
 void launch_multirow_both(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<Both, PictureTypes>(job, out, stream);
+  launch_whole_tiles<Both, ImageTypes>(job, out, stream);
 }
 void launch_multirow_both_multimat_right(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<BothMultimatRight, PictureTypes>(job, out, stream);
+  launch_whole_tiles<BothMultimatRight, ImageTypes>(job, out, stream);
 }
 void launch_multirow_both_multimat_both(const NccJob& job, void* out, StreamHandle stream) {
-  launch_whole_tiles<BothMultimatBoth, PictureTypes>(job, out, stream);
+  launch_whole_tiles<BothMultimatBoth, ImageTypes>(job, out, stream);
 }
 
 }  // namespace dic::kernels

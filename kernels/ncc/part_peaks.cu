@@ -54,14 +54,14 @@ __global__ void merge_parts(const __grid_constant__ Frame frame, const __grid_co
 
 /// A warp per pair.
 __global__ void store_peaks(const __grid_constant__ Frame frame, const __grid_constant__ PartPeaks peaks,
-                            Measure measure, Peak* out) {
+                            Criterion criterion, Peak* out) {
   for_each_task(frame.pairs, blockDim.x / warp_size, threadIdx.x / warp_size, [&](std::int64_t pair) {
     const PairPeak& peak = peaks.pairs[pair];
     const int index = max(peak.best.index, 0), x = index % frame.nx, y = index / frame.nx;
     const auto score_at = [&](int to_x, int to_y) {
       return peak.around[neighbours / 2 + 3 * (to_y - y) + to_x - x];
     };
-    store_peak(frame, measure, {score_at(x, y), x, y}, __int_as_float(ordered(peak.second)), out + pair,
+    store_peak(frame, criterion, {score_at(x, y), x, y}, __int_as_float(ordered(peak.second)), out + pair,
                score_at);
   });
 }
@@ -78,11 +78,11 @@ void launch_merged_parts(const NccJob& job, const Tasks& tasks, int columns, int
   check_launch(describe("best parts", job));
 }
 
-void launch_part_peaks(const NccJob& job, Measure measure, const PartPeaks& peaks, Peak* out,
+void launch_part_peaks(const NccJob& job, Criterion criterion, const PartPeaks& peaks, Peak* out,
                        StreamHandle stream) {
   constexpr int warps = 4;
-  store_peaks<<<grid_size(job.pairs, warps), warps * warp_size, 0, stream>>>(make_frame(job), peaks, measure,
-                                                                             out);
+  store_peaks<<<grid_size(job.pairs, warps), warps * warp_size, 0, stream>>>(make_frame(job), peaks,
+                                                                             criterion, out);
   check_launch(describe("peaks of parts", job));
 }
 

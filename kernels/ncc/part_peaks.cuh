@@ -81,7 +81,7 @@ struct PartPeaks {
 void launch_merged_parts(const NccJob& job, const Tasks& tasks, int columns, int rows, const PartPeaks& peaks,
                          StreamHandle stream);
 /// Queues the peaks, after the near parts have been looked at.
-void launch_part_peaks(const NccJob& job, Measure measure, const PartPeaks& peaks, Peak* out,
+void launch_part_peaks(const NccJob& job, Criterion criterion, const PartPeaks& peaks, Peak* out,
                        StreamHandle stream);
 
 }  // namespace dic::kernels

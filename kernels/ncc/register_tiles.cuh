@@ -134,7 +134,7 @@ RowLayout spread(int words, int tiles_x) {
 
 /// Sizes of memory and block, from the axes.
 template <typename K, typename Tile>
-void measure(Cut& cut) {
+void criterion(Cut& cut) {
   const int band_columns = round_up(std::min(cut.x.reference, cut.x.band), cut.x.unit);
   const int band_rows = std::min(cut.y.reference, cut.y.band);
   cut.window_columns = cut.x.shifts_of_block() - 1 + band_columns;
@@ -205,10 +205,10 @@ inline int choose_pairs(const Cut& cut, std::int64_t pairs) {
 template <typename K, typename Tile>
 Cut make_cut(const NccJob& job) {
   Cut cut = cut_shape<K, Tile>(job);
-  measure<K, Tile>(cut);
+  criterion<K, Tile>(cut);
   while ((!cut.fits() || job.pairs * cut.blocks_of_pair() < blocks_that_fill) &&
          (cut_finer(cut.y) || (!cut.fits() && cut_finer(cut.x))))
-    measure<K, Tile>(cut);
+    criterion<K, Tile>(cut);
   cut.pairs = choose_pairs(cut, job.pairs);
   return cut;
 }

@@ -9,8 +9,8 @@
 namespace dic::kernels {
 namespace {
 
-constexpr std::array all_forms{Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
-constexpr std::array n_to_m_only{Form::n_to_m};
+constexpr std::array all_forms{Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m};
+constexpr std::array n_to_m_only{Pairing::n_to_m};
 constexpr std::array all_types{ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32,
                                ScalarType::f64};
 
@@ -20,10 +20,11 @@ constexpr std::array f32_only{ScalarType::f32};
 constexpr std::array fft_types{ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64};
 constexpr std::array all_but_u8{ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64};
 
-constexpr std::array all_measures{Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
-constexpr std::array sums_only{Measure::sums};
-constexpr std::array scores_only{Measure::zncc, Measure::ncc, Measure::ssd};
-constexpr std::array zncc_only{Measure::zncc};
+constexpr std::array all_measures{Criterion::cross_correlation, Criterion::zncc, Criterion::ncc,
+                                  Criterion::ssd};
+constexpr std::array sums_only{Criterion::cross_correlation};
+constexpr std::array scores_only{Criterion::zncc, Criterion::ncc, Criterion::ssd};
+constexpr std::array zncc_only{Criterion::zncc};
 
 constexpr FusedScores masked_fused{[](const NccJob&, bool) { return true; }, launch_masked_scores,
                                    launch_masked_peaks};
@@ -44,13 +45,13 @@ constexpr NccVariant general(std::string_view name, std::string_view idea, bool 
 }
 
 std::string refuses_wide_sums(const NccJob& job) {
-  return PictureTypes::holds(job) ? "" : "The sums that this variant gives are u32 for u8, f32 for f32.";
+  return ImageTypes::holds(job) ? "" : "The sums that this variant gives are u32 for u8, f32 for f32.";
 }
 
-/// A variant of PictureTypes alone, for sums.
-constexpr NccVariant special(std::string_view name, std::string_view idea, std::span<const Form> forms,
+/// A variant of ImageTypes alone, for sums.
+constexpr NccVariant special(std::string_view name, std::string_view idea, std::span<const Pairing> pairings,
                              bool repeatable, void (*launch)(const NccJob&, void*, StreamHandle)) {
-  return {name, idea, forms, PictureTypes::elements, sums_only, repeatable, refuses_wide_sums, launch};
+  return {name, idea, pairings, ImageTypes::elements, sums_only, repeatable, refuses_wide_sums, launch};
 }
 
 constexpr std::array variants{
@@ -137,13 +138,13 @@ constexpr std::array variants{
         u16_tensor_shared_bytes},
     NccVariant{
         "cuda-f16-tensor",
-        "scores of pictures of up to 12 bit from half floats on tensor cores; for shifts that lie inside "
+        "scores of images of up to 12 bit from half floats on tensor cores; for shifts that lie inside "
         "the window",
         all_forms, u16_only, zncc_only, true, refuses_f16_tensor, nullptr, &f16_tensor_fused,
         f16_tensor_shared_bytes},
     NccVariant{
         "cuda-f32-tensor",
-        "scores of float pictures from two half floats for each element on tensor cores; for shifts that lie "
+        "scores of float images from two half floats for each element on tensor cores; for shifts that lie "
         "inside the window",
         all_forms, f32_only, zncc_only, true, refuses_f32_tensor, nullptr, &f32_tensor_fused,
         f32_tensor_shared_bytes},
@@ -151,34 +152,34 @@ constexpr std::array variants{
                .idea =
                    "references of which only some elements count: products by the fastest variant, sums of "
                    "the window from running sums along its rows",
-               .forms = all_forms,
+               .pairings = all_forms,
                .types = all_types,
-               .measures = all_measures,
+               .criteria = all_measures,
                .refuses = refuses_masked,
                .fused = &masked_fused,
                .launch_in = launch_masked_sums,
                .masks = true},
     NccVariant{.name = "cuda-fft-fused",
                .idea = "transforms of up to 128x128 in shared memory, from pixels to sums",
-               .forms = all_forms,
+               .pairings = all_forms,
                .types = f32_only,
-               .measures = sums_only,
+               .criteria = sums_only,
                .refuses = refuses_fft_fused,
                .error = SumError::norms,
                .launch_in = launch_fft_fused},
     NccVariant{.name = "cuda-fft-split",
                .idea = "transforms of up to 512x512 in three kernels: rows, columns with the product, rows",
-               .forms = all_forms,
+               .pairings = all_forms,
                .types = f32_only,
-               .measures = sums_only,
+               .criteria = sums_only,
                .refuses = refuses_fft_split,
                .error = SumError::norms,
                .launch_in = launch_fft_split},
     NccVariant{.name = "cuda-fft",
                .idea = "pads, transforms by cuFFT, multiplies, crops; integers exactly, through f64",
-               .forms = all_forms,
+               .pairings = all_forms,
                .types = fft_types,
-               .measures = all_measures,
+               .criteria = all_measures,
                .refuses = refuses_fft,
                .error = SumError::norms,
                .launch_in = launch_fft,
@@ -206,8 +207,8 @@ std::string describe(std::string_view kernel, const NccJob& job) {
 std::string refusal(const NccVariant& variant, const NccJob& job) {
   const std::string name(variant.name);
   if (std::ranges::find(variant.types, job.type) == variant.types.end())
-    return name + " does not take " + std::string(to_string(job.type)) + " pictures.";
-  if (std::ranges::find(variant.forms, job.form) == variant.forms.end())
+    return name + " does not take " + std::string(to_string(job.type)) + " images.";
+  if (std::ranges::find(variant.pairings, job.pairing) == variant.pairings.end())
     return name + " does not do this form.";
   if (!AllTypes::holds(job)) return name + " cannot sum " + std::string(to_string(job.type)) + " that way.";
   if (job.shifts.count() > 0x7fffffff) return name + " does at most 2^31 - 1 shifts per pair.";

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(threads)
 /// under the reference slide down with it: a row enters, a row leaves.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
-    scores(const __grid_constant__ Frame frame, std::int64_t tasks, int rows, Measure measure, ScoreKind kind,
-           const Sum* sums, const Moments<T>* references, float* out) {
+    scores(const __grid_constant__ Frame frame, std::int64_t tasks, int rows, Criterion criterion,
+           ScoreKind kind, const Sum* sums, const Moments<T>* references, float* out) {
   const int groups = (frame.ny + rows - 1) / rows;
   const int h = frame.reference.height, w = frame.reference.width;
   const std::int64_t n = std::int64_t{h} * w;
@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(threads)
       float result = undefined;
       if (inside && y >= first_inside && y <= last_inside) {
         add_row(y + h - 1);
-        result = score<T>(measure, n, sums[index], reference, under.moments(n));
+        result = score<T>(criterion, n, sums[index], reference, under.moments(n));
         for (int i = 0; i < w; ++i) under.remove(window.row(y)[x + i]);
       }
-      out[index] = kind == ScoreKind::value ? value_of(result, measure) : result;
+      out[index] = kind == ScoreKind::value ? value_of(result, criterion) : result;
     }
   });
 }
@@ -110,13 +110,14 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    peaks_of_parts(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts, Measure measure,
-                   const float* scores, const Best* first, const Best* second, Peak* out) {
+    peaks_of_parts(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts,
+                   Criterion criterion, const float* scores, const Best* first, const Best* second,
+                   Peak* out) {
   for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
     const Best best = best_of_parts(first + pair * parts.count, parts);
     const Best other = best_of_parts(second + pair * parts.count, parts);
     if (threadIdx.x < warp_size)
-      store_peak(frame, measure, scores + pair * frame.nx * frame.ny, frame.nx, best, other, out + pair);
+      store_peak(frame, criterion, scores + pair * frame.nx * frame.ny, frame.nx, best, other, out + pair);
   });
 }
 
@@ -148,8 +149,8 @@ void launch_reference_moments(const NccJob& job, void* moments, StreamHandle str
   check_launch(describe("moments of the references", job));
 }
 
-void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* sums, const void* moments,
-                   float* out, StreamHandle stream) {
+void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, const void* sums,
+                   const void* moments, float* out, StreamHandle stream) {
   if (job.outputs() == 0) return;
   const Frame frame = make_frame(job);
   // The first shift of a group costs h rows of sums, every further one 2.
@@ -157,7 +158,7 @@ void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const voi
   const std::int64_t tasks = frame.pairs * frame.nx * ((frame.ny + rows - 1) / rows);
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     scores<T, Sum><<<grid_size(tasks, threads), threads, 0, stream>>>(
-        frame, tasks, rows, measure, kind, static_cast<const Sum*>(sums),
+        frame, tasks, rows, criterion, kind, static_cast<const Sum*>(sums),
         static_cast<const Moments<T>*>(moments), out);
   });
   check_launch(describe("scores", job));
@@ -167,7 +168,7 @@ std::size_t peaks_workspace_bytes(const NccJob& job) {
   return 2 * sizeof(Best) * static_cast<std::size_t>(job.pairs) * Parts(job).count;
 }
 
-void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* out, void* workspace,
+void launch_peaks(const NccJob& job, Criterion criterion, const float* scores, Peak* out, void* workspace,
                   StreamHandle stream) {
   if (job.outputs() == 0) return;
   const Frame frame = make_frame(job);
@@ -177,7 +178,7 @@ void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak*
   auto* const second = first + tasks;
   best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, nullptr, first);
   best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, first, second);
-  peaks_of_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(frame, parts, measure, scores, first,
+  peaks_of_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(frame, parts, criterion, scores, first,
                                                                   second, out);
   check_launch(describe("peaks", job));
 }

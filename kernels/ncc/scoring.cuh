@@ -34,14 +34,14 @@ __device__ float normalized(Value covariance, Value inverse_root_of_va, Value vb
 
 /// Larger is better; `undefined` where there is no contrast (zncc) or energy (ncc).
 template <typename T, typename Sum>
-__device__ float score(Measure measure, std::int64_t n, Sum product, const Moments<T>& a,
+__device__ float score(Criterion criterion, std::int64_t n, Sum product, const Moments<T>& a,
                        const Moments<T>& b) {
-  if (measure == Measure::ssd) {
+  if (criterion == Criterion::ssd) {
     const auto ssd = static_cast<Real<T>>(static_cast<Wide<T>>(a.squares) + static_cast<Wide<T>>(b.squares) -
                                           2 * static_cast<Wide<T>>(product));
     return -static_cast<float>(max(ssd, Real<T>{0}));
   }
-  const bool zero_mean = measure == Measure::zncc;
+  const bool zero_mean = criterion == Criterion::zncc;
   const Real<T> covariance = zero_mean ? centred<T>(n, product, a.sum, b.sum) : static_cast<Real<T>>(product);
   const Real<T> va = zero_mean ? a.variation : static_cast<Real<T>>(a.squares);
   const Real<T> vb = zero_mean ? b.variation : static_cast<Real<T>>(b.squares);
@@ -50,20 +50,20 @@ __device__ float score(Measure measure, std::int64_t n, Sum product, const Momen
 
 /// Calls body.operator()<measure>().
 template <typename Body>
-__device__ void visit_measure(Measure measure, Body&& body) {
-  switch (measure) {
-    case Measure::zncc:
-      return body.template operator()<Measure::zncc>();
-    case Measure::ncc:
-      return body.template operator()<Measure::ncc>();
+__device__ void visit_measure(Criterion criterion, Body&& body) {
+  switch (criterion) {
+    case Criterion::zncc:
+      return body.template operator()<Criterion::zncc>();
+    case Criterion::ncc:
+      return body.template operator()<Criterion::ncc>();
     default:
-      return body.template operator()<Measure::ssd>();
+      return body.template operator()<Criterion::ssd>();
   }
 }
 
 /// What a surface holds for a score, which rounding may have taken beyond the range of zncc and ncc.
-__device__ inline float value_of(float score, Measure measure) {
-  const bool is_ssd = measure == Measure::ssd;
+__device__ inline float value_of(float score, Criterion criterion) {
+  const bool is_ssd = criterion == Criterion::ssd;
   const float most = is_ssd ? cuda::std::numeric_limits<float>::max() : 1.0f;
   const float value = fminf(fmaxf(is_ssd ? -score : score, -most), most);
   return !is_ssd && score == undefined ? 0.0f : value;
@@ -136,7 +136,7 @@ struct BestShift {
 /// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: `lane`
 /// stores a word.
 template <typename ScoreAt>
-__device__ void store_peak(const Frame& frame, Measure measure, const BestShift& best, float second,
+__device__ void store_peak(const Frame& frame, Criterion criterion, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at, int lane = threadIdx.x % warp_size) {
   constexpr int word = sizeof(int), words = sizeof(Peak) / word, flags = offsetof(Peak, found) / word,
                 first_neighbour = offsetof(Peak, neighbourhood) / word;
@@ -156,7 +156,7 @@ __device__ void store_peak(const Frame& frame, Measure measure, const BestShift&
   float score = exists ? score_at(x, y) : undefined;
   if (!(score > undefined)) score = best.score;
   if (lane == flags + 1) score = second;
-  int value = __float_as_int(score > undefined ? value_of(score, measure) : 0.0f);
+  int value = __float_as_int(score > undefined ? value_of(score, criterion) : 0.0f);
   if (lane == 0) value = frame.dx_min + best.x;
   if (lane == 1) value = frame.dy_min + best.y;
   if (lane == flags) value = 1 + at_border * 256;
@@ -164,9 +164,9 @@ __device__ void store_peak(const Frame& frame, Measure measure, const BestShift&
 }
 
 /// The same for a surface with rows `stride` apart; indices count in nx columns.
-__device__ inline void store_peak(const Frame& frame, Measure measure, const float* surface, int stride,
+__device__ inline void store_peak(const Frame& frame, Criterion criterion, const float* surface, int stride,
                                   const Best& best, const Best& second, Peak* out) {
-  store_peak(frame, measure, {best.score, best.index % frame.nx, best.index / frame.nx}, second.score, out,
+  store_peak(frame, criterion, {best.score, best.index % frame.nx, best.index / frame.nx}, second.score, out,
              [&](int x, int y) { return surface[std::int64_t{y} * stride + x]; });
 }
 

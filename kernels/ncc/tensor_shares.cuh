@@ -90,15 +90,15 @@ struct Share {
 template <typename Sum>
 struct TensorOutput {
   Sum* sums = nullptr;
-  Measure measure = Measure::zncc;
+  Criterion criterion = Criterion::zncc;
   ScoreKind kind = ScoreKind::score;
   float* scores = nullptr;
   Peak* peaks = nullptr;
 };
 
 /// Without what rounding takes zncc and ncc beyond their range; keeps NaN.
-__device__ inline float clamped(float value, Measure measure) {
-  if (measure == Measure::ssd) return value;
+__device__ inline float clamped(float value, Criterion criterion) {
+  if (criterion == Criterion::ssd) return value;
   asm("max.NaN.f32 %0, %0, 0fBF800000;\n\tmin.NaN.f32 %0, %0, 0f3F800000;" : "+f"(value));
   return value;
 }
@@ -250,8 +250,8 @@ __device__ void store_scores(const Frame& frame, const Share& share, const Outpu
                              const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
                              float scale = 1) {
   store_surface(frame, share, shifts, out.scores, [&](int i) {
-    const float score = fmaxf(clamped(scores[i] * scale, out.measure), undefined);
-    return out.kind == ScoreKind::value ? value_of(score, out.measure) : score;
+    const float score = fmaxf(clamped(scores[i] * scale, out.criterion), undefined);
+    return out.kind == ScoreKind::value ? value_of(score, out.criterion) : score;
   });
 }
 
@@ -272,10 +272,10 @@ __device__ void find_peak_of_share(const Frame& frame, const Share& share, const
     });
   Peak* const peak = out.peaks + share.pair;
   if constexpr (shape.alone)
-    find_peak_of_warp<shape.tail>(frame, out.measure, best[0].score, best[shape.tail].score, tile, stride,
+    find_peak_of_warp<shape.tail>(frame, out.criterion, best[0].score, best[shape.tail].score, tile, stride,
                                   peak, scale);
   else
-    find_peak(frame, out.measure, best, tile, stride, peak, scale);
+    find_peak(frame, out.criterion, best, tile, stride, peak, scale);
 }
 
 }  // namespace dic::kernels

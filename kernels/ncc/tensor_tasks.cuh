@@ -20,7 +20,7 @@ struct Tasks {
         parts_x((job.shifts.nx() + columns - 1) / columns),
         parts_y((job.shifts.ny() + rows - 1) / rows) {
     const std::int64_t count = job.search.count;
-    if (job.form != Form::n_to_m || job.first_pair % count != 0 || job.pairs % count != 0) return;
+    if (job.pairing != Pairing::n_to_m || job.first_pair % count != 0 || job.pairs % count != 0) return;
     references = job.pairs / count;
     windows = count;
   }
@@ -41,7 +41,7 @@ struct Tasks {
     return next_task;
   }
   /// Tasks of one window follow each other in a block; blocks at work at the same time have windows that are
-  /// close to each other in the picture.
+  /// close to each other in the image.
   __device__ int of_block() const {
     const std::int64_t left = groups() - std::int64_t{blockIdx.x} * next_block;
     return min(most_of_block, static_cast<int>((left + next_task - 1) / next_task * references));

@@ -42,8 +42,8 @@ struct TypeList {
 using AllTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint8_t, std::uint64_t>,
                           TypePair<std::uint16_t, std::uint64_t>, TypePair<std::int32_t, std::int64_t>,
                           TypePair<float, float>, TypePair<float, double>, TypePair<double, double>>;
-/// Of variants that are many: what pictures are made of.
-using PictureTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint16_t, std::uint64_t>,
-                              TypePair<float, float>>;
+/// Of variants that are many: what images are made of.
+using ImageTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint16_t, std::uint64_t>,
+                            TypePair<float, float>>;
 
 }  // namespace dic::kernels

@@ -37,7 +37,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     clear_reference(cut.k.rows, reference_stride, memory.operands);
   }
 
-  /// What the picture holds left of the reference becomes zero. Returns the sums of the warp.
+  /// What the image holds left of the reference becomes zero. Returns the sums of the warp.
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
@@ -108,11 +108,11 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   };
 
   template <typename Body>
-  __device__ static void visit_measure(Measure measure, Body&& body) {
-    kernels::visit_measure(measure, body);
+  __device__ static void visit_measure(Criterion criterion, Body&& body) {
+    kernels::visit_measure(criterion, body);
   }
 
-  template <Measure measure>
+  template <Criterion criterion>
   struct Reference {
     std::uint64_t n;
     ReferenceSums sums;
@@ -120,16 +120,16 @@ struct ExactMethod : WithStatistics<ExactMethod> {
 
     __device__ Reference(int elements, const ReferenceSums& of_elements, int)
         : n(elements), sums(of_elements) {
-      const float variation = measure == Measure::zncc ? centred(sums.squares(), sums.sum, sums.sum)
-                                                       : static_cast<float>(sums.squares());
-      weight = measure == Measure::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
+      const float variation = criterion == Criterion::zncc ? centred(sums.squares(), sums.sum, sums.sum)
+                                                           : static_cast<float>(sums.squares());
+      weight = criterion == Criterion::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
     }
 
     /// `weight`: that of the reference, or no_score.
     __device__ float score(std::uint64_t product, const WindowStatistics& window, float weight) const {
-      if constexpr (measure == Measure::zncc)
+      if constexpr (criterion == Criterion::zncc)
         return centred(product, sums.sum, window.sum()) * (weight * window.inverse_root());
-      if constexpr (measure == Measure::ncc)
+      if constexpr (criterion == Criterion::ncc)
         return static_cast<float>(product) * (weight * window.inverse_root());
       return -weight * static_cast<float>(sums.squares() + window.squares() - 2 * product);
     }
@@ -161,14 +161,14 @@ void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
   launch_wide<ExactMethod, WideResult::sums>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
 }
 
-void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_u16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
-  launch_wide_scores<ExactMethod>(job, measure, kind, scores, workspace, stream);
+  launch_wide_scores<ExactMethod>(job, criterion, kind, scores, workspace, stream);
 }
 
-void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_u16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
-  launch_wide_peaks<ExactMethod>(job, measure, peaks, workspace, stream);
+  launch_wide_peaks<ExactMethod>(job, criterion, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

@@ -4,7 +4,7 @@
 #include "ncc/u8_sums.cuh"
 #include "ncc/window_statistics.cuh"
 
-/// Scores of 8-bit pictures from exact sums of products.
+/// Scores of 8-bit images from exact sums of products.
 namespace dic::kernels {
 
 /// A reference of n elements as the scores of its shifts need it. Zncc is
@@ -14,7 +14,7 @@ namespace dic::kernels {
 /// where m is the mean of a, rounded. The first sum is an exact integer, and what it loses as a float is as
 /// small as the covariance or `rest` are: the score is off by at most 2^-21 + 2^-25 |rest| mean(b) /
 /// (deviation of a * deviation of b), below 5e-6 from one grey level of deviation on.
-template <Measure measure>
+template <Criterion criterion>
 struct Reference8 {
   int minus_mean = 0;
   Word squares;
@@ -22,9 +22,9 @@ struct Reference8 {
   float scale;   ///< makes scores of what score() gives; rounding may take them above 1
 
   __device__ Reference8(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
-    if constexpr (measure == Measure::ssd) return;
+    if constexpr (criterion == Criterion::ssd) return;
     auto variation = static_cast<std::int64_t>(squares);
-    if constexpr (measure == Measure::zncc) {
+    if constexpr (criterion == Criterion::zncc) {
       const auto sum = static_cast<int>(sums.sum);
       const float inverse_n = inverse(static_cast<float>(n));
       minus_mean = -__float2int_rn(static_cast<float>(sum) * inverse_n);
@@ -39,9 +39,9 @@ struct Reference8 {
   }
   /// `weight`: that of the reference, or no_score.
   __device__ float score(Word product, const WindowStatistics& window, float weight) const {
-    if constexpr (measure == Measure::ssd)
+    if constexpr (criterion == Criterion::ssd)
       return -weight * static_cast<float>(squares + static_cast<Word>(window.squares()) - 2 * product);
-    if constexpr (measure == Measure::ncc)
+    if constexpr (criterion == Criterion::ncc)
       return static_cast<float>(product) * (weight * window.inverse_root());
     const int sum = static_cast<int>(window.sum());
     const auto less_mean = static_cast<float>(static_cast<int>(product) + minus_mean * sum);

@@ -5,7 +5,7 @@
 /// Brings 8-bit matrices to shared memory. The first element of a word is its lowest byte.
 ///
 /// Rows are copied in whole chunks of 16 bytes, at whatever byte of a chunk they begin: nothing is realigned,
-/// the reader accounts for the offset. Where that would read outside of a picture, or elements that must be
+/// the reader accounts for the offset. Where that would read outside of an image, or elements that must be
 /// zero, words are put together one by one.
 namespace dic::kernels {
 
@@ -79,10 +79,10 @@ __host__ __device__ constexpr int most_chunks(int bytes) {
 /// The lowest n bytes of a word.
 __device__ inline Word low_bytes(int n) { return ~__funnelshift_lc(0, 0xffffffffu, 8 * max(n, 0)); }
 
-/// True where every row of the picture is whole chunks.
+/// True where every row of the image is whole chunks.
 __device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_t index) {
-  const DevicePicture picture = batch.pictures[batch.positions[index].picture];
-  return (reinterpret_cast<std::uintptr_t>(picture.data) | static_cast<std::uintptr_t>(picture.row_bytes)) %
+  const DeviceImage image = batch.images[batch.positions[index].image];
+  return (reinterpret_cast<std::uintptr_t>(image.data) | static_cast<std::uintptr_t>(image.row_bytes)) %
              chunk_bytes ==
          0;
 }

@@ -14,9 +14,9 @@
 #include "ncc/u8_scores.cuh"
 #include "ncc/u8_sparse.hpp"
 
-// Exact peaks of 8-bit pictures on sparse tensor cores (sparse_products.cuh says how). A warp is alone in its
+// Exact peaks of 8-bit images on sparse tensor cores (sparse_products.cuh says how). A warp is alone in its
 // block and does one pair after the other: the copy engine (TMA) brings a window and a reference to shared
-// memory, as they lie in the picture; the warp makes operands of them, and multiplies and scores these while
+// memory, as they lie in the image; the warp makes operands of them, and multiplies and scores these while
 // the next two are on their way.
 namespace dic::kernels {
 namespace {
@@ -183,7 +183,7 @@ __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word
 
 /// Turns a lane's sums into what Reference8::score gives; returns what makes scores of it. known: the first
 /// rows, of which the compiler knows that they are defined. any: some statistics.
-template <Measure measure, int known, SparseShape shape>
+template <Criterion criterion, int known, SparseShape shape>
 __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference, const PairTask& task,
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
                             const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
@@ -204,7 +204,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
     const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
     return of_column + (i < known ? i : existing.nearest(row_of(i))) * statistics_strip;
   };
-  const Reference8<measure> reference(elements, sums_of_reference);
+  const Reference8<criterion> reference(elements, sums_of_reference);
   const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
   constexpr int at_once = known > 0 ? loads_at_once<shape> : 12;  // tests take registers, too
 #pragma unroll
@@ -223,22 +223,22 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
   }
   return reference.scale;
 }
-template <Measure measure, SparseShape shape>
+template <Criterion criterion, SparseShape shape>
 __device__ float score_pair(int elements, const ReferenceSums& of_reference, const PairTask& task,
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
                             const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
   constexpr int least = least_rows<shape>(), most = shape.main_rows() - 1;
   const auto are_defined = [&](int rows) { return task.of_y.first == 0 && task.of_y.last >= rows - 1; };
   if (are_defined(most))
-    return score_rows<measure, most>(elements, of_reference, task, any, shifts, sums, scores);
+    return score_rows<criterion, most>(elements, of_reference, task, any, shifts, sums, scores);
   if (least < most && are_defined(least))
-    return score_rows<measure, least>(elements, of_reference, task, any, shifts, sums, scores);
-  return score_rows<measure, 0>(elements, of_reference, task, any, shifts, sums, scores);
+    return score_rows<criterion, least>(elements, of_reference, task, any, shifts, sums, scores);
+  return score_rows<criterion, 0>(elements, of_reference, task, any, shifts, sums, scores);
 }
 
 /// Finds the peak of a pair's scores. tile: shared memory for them.
 template <SparseShape shape>
-__device__ void find_peak_of_task(const Frame& frame, Measure measure, const SparseShifts<shape>& shifts,
+__device__ void find_peak_of_task(const Frame& frame, Criterion criterion, const SparseShifts<shape>& shifts,
                                   const SparseValues<shape, float>& scores, float scale, float* tile,
                                   Peak* out) {
   constexpr int chains = 4;  // of maxima that do not wait for each other
@@ -254,7 +254,7 @@ __device__ void find_peak_of_task(const Frame& frame, Measure measure, const Spa
     best = fmaxf(best, scores[i]);
   });
   const float best = fmaxf(fmaxf(of_column[0], of_column[1]), fmaxf(of_column[2], of_column[3]));
-  find_peak_of_warp<shape.tail>(frame, measure, best, of_tail, tile, tile_stride, out, scale);
+  find_peak_of_warp<shape.tail>(frame, criterion, best, of_tail, tile, tile_stride, out, scale);
 }
 
 /// For one warp. taken: zero at first.
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
               const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
               const __grid_constant__ Turns turns, const __grid_constant__ StatisticsTable statistics,
-              const __grid_constant__ RingMasks masks, Measure measure, Peak* peaks) {
+              const __grid_constant__ RingMasks masks, Criterion criterion, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
   constexpr SparseShape shape = shapes[choice];
@@ -334,11 +334,11 @@ __global__ void __launch_bounds__(warp_size, 16)
     const SparseShifts<shape> shifts;
     SparseValues<shape, float> scores;
     float scale = no_score;
-    visit_measure(measure, [&]<Measure known_measure> {
+    visit_measure(criterion, [&]<Criterion known_measure> {
       scale = score_pair<known_measure>(height * frame.reference.width, of_reference, task, statistics.first,
                                         shifts, sums, scores);
     });
-    find_peak_of_task(frame, measure, shifts, scores, scale, reinterpret_cast<float*>(shared),
+    find_peak_of_task(frame, criterion, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
     if (!__any_sync(0xffffffffu, more)) break;  // the vote tells the compiler that lanes stay together
     __syncwarp();                               // what the task used is free now
@@ -353,9 +353,9 @@ bool is_compiled_for_device() {
   return attributes.ptxVersion >= 90;
 }
 
-/// Describes boxes of width x height of a picture, whose columns begin with a chunk; false where the copy
+/// Describes boxes of width x height of an image, whose columns begin with a chunk; false where the copy
 /// engine cannot copy them.
-bool describe_boxes(const DevicePicture& picture, int width, int height, CUtensorMap& map) {
+bool describe_boxes(const DeviceImage& image, int width, int height, CUtensorMap& map) {
   static const auto encode = [] {
     void* address = nullptr;
     cudaDriverEntryPointQueryResult result{};
@@ -364,33 +364,33 @@ bool describe_boxes(const DevicePicture& picture, int width, int height, CUtenso
     const bool found = code == cudaSuccess && result == cudaDriverEntryPointSuccess;
     return found ? reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(address) : nullptr;
   }();
-  const auto of_first = reinterpret_cast<std::uintptr_t>(picture.data);
-  const bool whole_chunks = (of_first | static_cast<std::uintptr_t>(picture.row_bytes)) % chunk_bytes == 0;
-  const bool exists = picture.data && picture.width > 0 && picture.height > 0 && picture.row_bytes > 0;
+  const auto of_first = reinterpret_cast<std::uintptr_t>(image.data);
+  const bool whole_chunks = (of_first | static_cast<std::uintptr_t>(image.row_bytes)) % chunk_bytes == 0;
+  const bool exists = image.data && image.width > 0 && image.height > 0 && image.row_bytes > 0;
   if (!encode || !whole_chunks || !exists) return false;
-  const cuuint64_t size[]{static_cast<cuuint64_t>(picture.width), static_cast<cuuint64_t>(picture.height)};
-  const cuuint64_t row_bytes[]{static_cast<cuuint64_t>(picture.row_bytes)};
+  const cuuint64_t size[]{static_cast<cuuint64_t>(image.width), static_cast<cuuint64_t>(image.height)};
+  const cuuint64_t row_bytes[]{static_cast<cuuint64_t>(image.row_bytes)};
   const cuuint32_t box[]{static_cast<cuuint32_t>(width), static_cast<cuuint32_t>(height)};
   constexpr cuuint32_t steps[]{1, 1};
-  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(picture.data), size, row_bytes, box,
+  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(image.data), size, row_bytes, box,
                 steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 template <std::size_t choice>
 void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& layout,
-                  const StatisticsTable& statistics, Measure measure, Peak* peaks, StreamHandle stream) {
+                  const StatisticsTable& statistics, Criterion criterion, Peak* peaks, StreamHandle stream) {
   const Tasks tasks(job, shapes[choice].columns(), shapes[choice].rows());
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
       make_frame(job), layout, boxes, tasks, Turns(job.pairs, blocks), statistics,
-      RingMasks(job.reference.width), measure, peaks);
+      RingMasks(job.reference.width), criterion, peaks);
 }
 
 }  // namespace
 
-bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Measure measure,
+bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Criterion criterion,
                             Peak* peaks, StreamHandle stream) {
   const std::size_t choice = choose_shape(job);
   if (choice == std::size(shapes) || job.reference.width > sparse_period ||
@@ -402,7 +402,7 @@ bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics
       !describe_boxes(job.reference.only, reference_box, job.reference.height, boxes.reference))
     return false;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((choice == i ? launch_shape<i>(job, boxes, layout, statistics, measure, peaks, stream) : void()), ...);
+    ((choice == i ? launch_shape<i>(job, boxes, layout, statistics, criterion, peaks, stream) : void()), ...);
   }
   (std::make_index_sequence<std::size(shapes)>{});
   check_launch(describe("cuda-u8-tensor", job));

@@ -8,9 +8,9 @@ namespace dic::kernels {
 struct StatisticsTable;
 
 /// Queues the peaks of a job, by the statistics of its windows, where the current device can, the job has at
-/// most 33 x 33 shifts of references of up to 32 x 128, and its matrices are parts of one picture each, known
+/// most 33 x 33 shifts of references of up to 32 x 128, and its matrices are parts of one image each, known
 /// to the host, with rows of whole 16 bytes. Otherwise queues nothing and returns false.
-bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Measure measure,
+bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics, Criterion criterion,
                             Peak* peaks, StreamHandle stream);
 
 }  // namespace dic::kernels

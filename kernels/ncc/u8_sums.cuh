@@ -12,7 +12,7 @@ struct ReferenceSums {
   Word sum, squares;
 };
 
-/// After the copies are there: clears what the picture holds left of the reference, `offset` bytes, and where
+/// After the copies are there: clears what the image holds left of the reference, `offset` bytes, and where
 /// sums are wanted stores those of every warp's rows. `shared`: the first row's first chunk; what follows a
 /// row in its chunks is zero.
 template <bool wanted>

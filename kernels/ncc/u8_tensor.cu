@@ -358,9 +358,9 @@ __device__ void finish(const Frame& frame, const PartShare& share, const LaneShi
   LaneValues<shape, float> scores;
   float scale = no_score;
   if (shifts.owned)
-    visit_measure(scoring.measure, [&]<Measure measure> {
-      const Reference8<measure> reference(frame.reference.height * frame.reference.width,
-                                          sum_of_warps<shape.alone>(of_warps));
+    visit_measure(scoring.criterion, [&]<Criterion criterion> {
+      const Reference8<criterion> reference(frame.reference.height * frame.reference.width,
+                                            sum_of_warps<shape.alone>(of_warps));
       scale = reference.scale;
       score_shifts<shape>(reference, share, shifts, sums, scores);
     });
@@ -469,17 +469,17 @@ void launch(const NccJob& job, const StatisticsTable& statistics, const Scoring&
 }
 
 /// Peaks of pairs that several blocks have a part of each; `memory`: PartPeaks::scratch.
-void launch_peaks_of_parts(const NccJob& job, StatisticsTable statistics, Measure measure, Peak* out,
+void launch_peaks_of_parts(const NccJob& job, StatisticsTable statistics, Criterion criterion, Peak* out,
                            std::byte* memory, StreamHandle stream) {
   const Cut cut = choose_cut(job, Result::parts);
   const Tasks tasks(job, cut.columns(), cut.rows());
   const PartPeaks peaks(memory, tasks, job.pairs);
-  const Scoring scoring{{.measure = measure}, peaks};
+  const Scoring scoring{{.criterion = criterion}, peaks};
   launch<Result::parts>(job, cut, PartTasks(tasks), statistics, scoring, stream);
   launch_merged_parts(job, tasks, cut.columns(), cut.rows(), peaks, stream);
   statistics.order = nullptr;
   launch<Result::parts>(job, cut, PartTasks(tasks, peaks.near), statistics, scoring, stream);
-  launch_part_peaks(job, measure, peaks, out, stream);
+  launch_part_peaks(job, criterion, peaks, out, stream);
 }
 
 Result result_for_peaks(const NccJob& job) {
@@ -512,31 +512,32 @@ void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream) {
   launch<Result::sums>(job, {}, {{.sums = static_cast<Word*>(out)}}, stream);
 }
 
-void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_u8_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                              Workspace& workspace, StreamHandle stream) {
   with_statistics(
-      job, measure, {}, workspace, stream,
+      job, criterion, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
         float* const of_part = scores + first_pair * job.shifts.count();
-        launch<Result::scores>(part, statistics, {{.measure = measure, .kind = kind, .scores = of_part}},
+        launch<Result::scores>(part, statistics, {{.criterion = criterion, .kind = kind, .scores = of_part}},
                                stream);
       });
 }
 
-void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_u8_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                             StreamHandle stream) {
   const Cut cut = choose_cut(job, Result::parts);
   const bool in_parts = result_for_peaks(job) == Result::parts;
   const int parts = Tasks(job, cut.columns(), cut.rows()).parts();
-  with_statistics(job, measure, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
+  with_statistics(job, criterion, in_parts ? PartPeaks::scratch(parts) : Scratch{}, workspace, stream,
                   [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics,
                       std::byte* scratch) {
                     Peak* const out = peaks + first_pair;
-                    if (launch_u8_sparse_peaks(part, statistics, measure, out, stream)) return;
+                    if (launch_u8_sparse_peaks(part, statistics, criterion, out, stream)) return;
                     if (in_parts)
-                      launch_peaks_of_parts(part, statistics, measure, out, scratch, stream);
+                      launch_peaks_of_parts(part, statistics, criterion, out, scratch, stream);
                     else
-                      launch<Result::peaks>(part, statistics, {{.measure = measure, .peaks = out}}, stream);
+                      launch<Result::peaks>(part, statistics, {{.criterion = criterion, .peaks = out}},
+                                            stream);
                   });
 }
 

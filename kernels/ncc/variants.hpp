@@ -36,16 +36,16 @@ std::string refuses_masked(const NccJob& job);
 std::string refuses_f32_scores(const NccJob& job);
 bool f32_scores_fit(const NccJob& job, bool peaks);
 int f32_scores_shared_bytes(const NccJob& job);
-void launch_f32_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_f32_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                        Workspace& workspace, StreamHandle stream);
-void launch_f32_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_f32_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                       StreamHandle stream);
 
 std::string refuses_few_shifts(const NccJob& job);
 bool few_shifts_fit(const NccJob& job, bool peaks);
-void launch_few_shifts_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_few_shifts_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream);
-void launch_few_shifts_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_few_shifts_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream);
 
 std::string refuses_fft(const NccJob& job);
@@ -58,34 +58,34 @@ void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, Stream
 std::string refuses_u8_tensor(const NccJob& job);
 void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream);
 bool u8_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_u8_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_u8_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                              Workspace& workspace, StreamHandle stream);
-void launch_u8_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_u8_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                             StreamHandle stream);
 
 std::string refuses_u16_tensor(const NccJob& job);
 void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream);
 int u16_tensor_shared_bytes(const NccJob& job);
 bool u16_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_u16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_u16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream);
-void launch_u16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_u16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream);
 
 std::string refuses_f16_tensor(const NccJob& job);
 int f16_tensor_shared_bytes(const NccJob& job);
 bool f16_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_f16_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_f16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream);
-void launch_f16_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_f16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream);
 
 std::string refuses_f32_tensor(const NccJob& job);
 int f32_tensor_shared_bytes(const NccJob& job);
 bool f32_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_f32_tensor_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_f32_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream);
-void launch_f32_tensor_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_f32_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -85,7 +85,7 @@ void launch_split(RowSplit split, const NccJob& job, void* out, StreamHandle str
   const std::int64_t tasks = job.pairs * rows.count() * job.shifts.nx();
   fill(out, 0, job.outputs() * size_of(job.sums), stream);
   if (tasks == 0) return;  // no overlap anywhere
-  PictureTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+  ImageTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     warp_per_rows<T, Sum><<<grid_size(tasks, warps), warps * warp_size, 0, stream>>>(
         make_frame(job), rows, tasks, static_cast<Sum*>(out));
   });

@@ -144,7 +144,7 @@ void launch(const NccJob& job, void* out, StreamHandle stream) {
   const int shift_groups = (frame.ny + warps - 1) / warps;
   const std::int64_t tasks = groups.count() * shift_groups * frame.nx * column_groups;
   if (Variant::splits_columns) fill(out, 0, job.outputs() * size_of(job.sums), stream);
-  PictureTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+  ImageTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     warp_per_shift_shared<Variant, T><<<grid_size(tasks, 1), warps * warp_size, 0, stream>>>(
         frame, groups, tasks, column_groups, static_cast<Sum*>(out));
   });

@@ -10,7 +10,7 @@
 
 /// The kernel for elements wider than a byte, that of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A
 /// block takes one pair after the other, or as many of its shifts as a Cut covers: it copies window and
-/// reference to shared memory as they lie in the picture, multiplies on tensor cores, and turns the products
+/// reference to shared memory as they lie in the image, multiplies on tensor cores, and turns the products
 /// into scores and the peak.
 ///
 /// A Method says how elements become products and what a score is:
@@ -460,11 +460,12 @@ struct WithStatistics {
     }
   }
   template <WideShape shape, typename Product>
-  __device__ static void score(const WideTask<Method>& task, Measure measure, const LaneShifts<shape>& shifts,
-                               const LaneValues<shape, Product>& sums, LaneValues<shape, float>& scores) {
+  __device__ static void score(const WideTask<Method>& task, Criterion criterion,
+                               const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
+                               LaneValues<shape, float>& scores) {
     const int elements = task.frame.reference.height * task.frame.reference.width;
-    Method::visit_measure(measure, [&]<Measure measure> {
-      score_shifts<shape>(typename Method::template Reference<measure>(
+    Method::visit_measure(criterion, [&]<Criterion criterion> {
+      score_shifts<shape>(typename Method::template Reference<criterion>(
                               elements, sum_of_warps<shape.alone>(task.of_warps), task.origin),
                           task.share, shifts, sums, scores);
     });
@@ -478,7 +479,7 @@ __device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<sha
   LaneValues<shape, float> scores;
 #pragma unroll
   for (float& score : scores) score = no_score;
-  if (shifts.owned) Method::template score<shape>(task, out.measure, shifts, sums, scores);
+  if (shifts.owned) Method::template score<shape>(task, out.criterion, shifts, sums, scores);
   if constexpr (result == WideResult::peaks)
     find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
@@ -574,24 +575,24 @@ void launch_wide(const NccJob& job, const StatisticsTable& statistics,
 }
 
 template <typename Method>
-void launch_wide_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_wide_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                         Workspace& workspace, StreamHandle stream) {
   with_statistics(
-      job, measure, {}, workspace, stream,
+      job, criterion, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
         float* const of_part = scores + first_pair * job.shifts.count();
         launch_wide<Method, WideResult::scores>(
-            part, statistics, {.measure = measure, .kind = kind, .scores = of_part}, stream);
+            part, statistics, {.criterion = criterion, .kind = kind, .scores = of_part}, stream);
       });
 }
 template <typename Method>
-void launch_wide_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                        StreamHandle stream) {
   with_statistics(
-      job, measure, {}, workspace, stream,
+      job, criterion, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
         launch_wide<Method, WideResult::peaks>(part, statistics,
-                                               {.measure = measure, .peaks = peaks + first_pair}, stream);
+                                               {.criterion = criterion, .peaks = peaks + first_pair}, stream);
       });
 }
 

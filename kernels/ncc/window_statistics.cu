@@ -8,7 +8,7 @@ namespace {
 constexpr int most_columns = 16;  ///< of a lane
 __host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
 
-/// What pictures hold, and how squares are summed.
+/// What images hold, and how squares are summed.
 struct Bytes {
   using Type = std::uint8_t;
   using Square = std::uint32_t;
@@ -128,11 +128,12 @@ __device__ inline float root_or_nan(std::int64_t value) {
 }
 
 /// Of n elements.
-template <Measure measure>
+template <Criterion criterion>
 __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::uint64_t squares) {
-  if (measure == Measure::ssd)
+  if (criterion == Criterion::ssd)
     return {static_cast<std::uint32_t>(squares), static_cast<std::uint32_t>(squares >> 32)};
-  const std::uint64_t variation = measure == Measure::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
+  const std::uint64_t variation =
+      criterion == Criterion::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
   return {sum, __float_as_uint(root_or_nan(static_cast<std::int64_t>(variation)))};
 }
 /// Zncc from squares modulo 2^32: those of the elements less `middle` are below that, or all elements are
@@ -148,15 +149,15 @@ __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::u
 /// Where the statistics of a matrix begin: its element under that of the first one.
 template <typename T>
 __device__ Matrix<T> load_source(const Frame& frame, const StatisticsTable& table, std::int64_t index) {
-  if (!table.of_pictures) {
+  if (!table.of_images) {
     Matrix<T> window = load_matrix<T>(frame.search, table.first_matrix + index);
     window.origin = window.row(frame.dy_min) + frame.dx_min;
     window.x0 -= frame.dx_min, window.x1 -= frame.dx_min;
     window.y0 -= frame.dy_min, window.y1 -= frame.dy_min;
     return window;
   }
-  const DevicePicture picture = frame.search.pictures[index];
-  return {static_cast<const T*>(picture.data), picture.row_bytes, 0, picture.width, 0, picture.height};
+  const DeviceImage image = frame.search.images[index];
+  return {static_cast<const T*>(image.data), image.row_bytes, 0, image.width, 0, image.height};
 }
 
 /// A lane's columns of a row, as they were loaded: words, and how far the first column is into them, in bits.
@@ -213,7 +214,7 @@ class LaneColumns {
 };
 
 /// Stores the statistics of a row of a strip: of every 32nd column of `end`.
-template <Measure measure, typename Elements, int columns>
+template <Criterion criterion, typename Elements, int columns>
 __device__ void store_statistics(const PrefixSums<typename Elements::Square, columns>& prefix, int width,
                                  std::uint32_t n, std::uint32_t middle, int end, WindowStatistics* out,
                                  int strip_step) {
@@ -227,7 +228,7 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
     if constexpr (Elements::about_middle)
       of_column[i] = statistics_about(middle, n, b.sum - a.sum, b.squares - a.squares);
     else
-      of_column[i] = statistics<measure>(n, b.sum - a.sum, b.squares - a.squares);
+      of_column[i] = statistics<criterion>(n, b.sum - a.sum, b.squares - a.squares);
   };
 #pragma unroll
   for (int i = 0; i < columns - 1; ++i) find(i);
@@ -243,12 +244,12 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
 constexpr int bands = 256;
 constexpr int sorters = 32;  ///< blocks that order pairs, while the others do statistics
 
-/// The band of rows in which the window of a pair begins; pictures follow each other.
+/// The band of rows in which the window of a pair begins; images follow each other.
 __device__ int band_of(const Frame& frame, std::int64_t pair) {
-  const PictureExtent& extent = frame.search.extent;
-  const MatrixPosition at = frame.search.positions[frame.first_pair + pair];
+  const ImageExtent& extent = frame.search.extent;
+  const PatchPosition at = frame.search.positions[frame.first_pair + pair];
   const int rows = static_cast<int>((std::int64_t{extent.count} * extent.height + bands - 1) / bands);
-  return min(max((at.picture * extent.height + at.y) / rows, 0), bands - 1);
+  return min(max((at.image * extent.height + at.y) / rows, 0), bands - 1);
 }
 
 /// Calls body(pair, band) for every one of `sorters` pairs.
@@ -291,7 +292,7 @@ __device__ void order_pairs(const Frame& frame, int sorter, int* order) {
 template <typename Elements, int columns>
 __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
-                      const __grid_constant__ Strips strips, Measure measure, std::uint32_t middle) {
+                      const __grid_constant__ Strips strips, Criterion criterion, std::uint32_t middle) {
   using T = typename Elements::Type;
   if (blockIdx.x == 0 && threadIdx.x == 0) *table.taken = 0;
   if (const int sorter = static_cast<int>(blockIdx.x + sorters - gridDim.x); table.order && sorter >= 0)
@@ -342,13 +343,13 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
       if (more) entering.load(raw), leaving.load(raw_leaving);
       prefix.store(of_columns);
       __syncwarp();
-      const auto store = [&]<Measure known> {
+      const auto store = [&]<Criterion known> {
         store_statistics<known, Elements>(prefix, w, h * w, middle, end_column, out, table.strip_step);
       };
       if constexpr (Elements::about_middle)
-        store.template operator()<Measure::zncc>();
+        store.template operator()<Criterion::zncc>();
       else
-        visit_measure(measure, store);
+        visit_measure(criterion, store);
       __syncwarp();
       if (!more) return;
       raw.unpack(elements), raw_leaving.unpack(elements_leaving);
@@ -358,8 +359,8 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
 }
 
 template <typename Elements, int columns>
-void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& table, std::uint32_t middle,
-                    StreamHandle stream) {
+void launch_columns(const NccJob& job, Criterion criterion, const StatisticsTable& table,
+                    std::uint32_t middle, StreamHandle stream) {
   constexpr int warps = warps_of_block(columns);
   const auto kernel = window_statistics<Elements, columns>;
   const int ordering = table.order ? sorters : 0;
@@ -367,22 +368,22 @@ void launch_columns(const NccJob& job, Measure measure, const StatisticsTable& t
                       warps * (resident_blocks(kernel, warps * warp_size, 0) - ordering));
   const std::int64_t tasks = table.matrices * strips.per_matrix * strips.segments;
   kernel<<<grid_size(tasks, warps) + ordering, warps * warp_size, 0, stream>>>(make_frame(job), table, strips,
-                                                                               measure, middle);
+                                                                               criterion, middle);
 }
 
 /// With as many columns to a lane as it takes, or as leaves room for a strip beside a wide reference.
 template <typename Elements>
-void launch_statistics(const NccJob& job, Measure measure, const StatisticsTable& table, StreamHandle stream,
-                       std::uint32_t middle = 0) {
+void launch_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
+                       StreamHandle stream, std::uint32_t middle = 0) {
   const int w = job.reference.width, loaded = table.columns + w - 1;
   if (loaded <= 2 * warp_size)
-    launch_columns<Elements, 2>(job, measure, table, middle, stream);
+    launch_columns<Elements, 2>(job, criterion, table, middle, stream);
   else if (loaded <= 4 * warp_size)
-    launch_columns<Elements, 4>(job, measure, table, middle, stream);
+    launch_columns<Elements, 4>(job, criterion, table, middle, stream);
   else if (w <= 5 * warp_size)
-    launch_columns<Elements, 8>(job, measure, table, middle, stream);
+    launch_columns<Elements, 8>(job, criterion, table, middle, stream);
   else
-    launch_columns<Elements, most_columns>(job, measure, table, middle, stream);
+    launch_columns<Elements, most_columns>(job, criterion, table, middle, stream);
 }
 
 /// Elements of the job less the middle of their range have squares whose sum fits 32 bits, but for the sum of
@@ -398,7 +399,7 @@ bool squares_are_small(const NccJob& job) {
 std::size_t order_bytes(const NccJob& job, const StatisticsTable& table) {
   constexpr std::size_t cache_bytes = std::size_t{24} << 20;
   constexpr std::int64_t few_pairs = 4096;
-  const bool pays = table.of_pictures && job.form != Form::n_to_m && table.bytes() > cache_bytes &&
+  const bool pays = table.of_images && job.pairing != Pairing::n_to_m && table.bytes() > cache_bytes &&
                     job.pairs > few_pairs && job.pairs <= std::numeric_limits<int>::max();
   return pays ? sizeof(int) * static_cast<std::size_t>(job.pairs) : 0;
 }
@@ -407,26 +408,26 @@ bool statistics_fit(const NccJob& job) { return job.reference.width <= (most_col
 
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
   const std::int64_t count = job.search.count;
-  const bool all = job.form == Form::n_to_m;
+  const bool all = job.pairing == Pairing::n_to_m;
   const StatisticsTable of_windows(false, all ? 0 : job.first_pair, all ? count : job.pairs, job.shifts.ny(),
                                    job.shifts.nx());
-  const PictureExtent& extent = job.search.extent;
-  const StatisticsTable of_pictures(true, 0, extent.count, extent.height - job.reference.height + 1,
-                                    extent.width - job.reference.width + 1);
+  const ImageExtent& extent = job.search.extent;
+  const StatisticsTable of_images(true, 0, extent.count, extent.height - job.reference.height + 1,
+                                  extent.width - job.reference.width + 1);
   // Strips as narrow as windows cost twice as much.
-  const bool hold_references = of_pictures.rows > 0 && of_pictures.columns > 0 && extent.count > 0;
-  const bool fit = all || of_pictures.bytes() <= most_bytes;
-  return hold_references && fit && of_pictures.count() < 2 * of_windows.count() ? of_pictures : of_windows;
+  const bool hold_references = of_images.rows > 0 && of_images.columns > 0 && extent.count > 0;
+  const bool fit = all || of_images.bytes() <= most_bytes;
+  return hold_references && fit && of_images.count() < 2 * of_windows.count() ? of_images : of_windows;
 }
 
-void launch_window_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
+void launch_window_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                               StreamHandle stream) {
   if (job.type == ScalarType::u8)
-    launch_statistics<Bytes>(job, measure, table, stream);
-  else if (measure == Measure::zncc && squares_are_small(job))
-    launch_statistics<NarrowWords16>(job, measure, table, stream, 1u << (job.bit_depth - 1));
+    launch_statistics<Bytes>(job, criterion, table, stream);
+  else if (criterion == Criterion::zncc && squares_are_small(job))
+    launch_statistics<NarrowWords16>(job, criterion, table, stream, 1u << (job.bit_depth - 1));
   else
-    launch_statistics<Words16>(job, measure, table, stream);
+    launch_statistics<Words16>(job, criterion, table, stream);
   check_launch(describe("statistics of windows", job));
 }
 

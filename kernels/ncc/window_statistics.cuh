@@ -5,7 +5,7 @@
 #include "ncc/frame.cuh"
 
 /// What scores need to know of the window under the reference, for every shift, before anything is
-/// multiplied: exact sums over the reference's size, at every position of a picture, or of the shifts of
+/// multiplied: exact sums over the reference's size, at every position of an image, or of the shifts of
 /// every window. What is left for a score is one load, a covariance and a multiplication.
 namespace dic::kernels {
 
@@ -41,11 +41,11 @@ struct alignas(16) ShiftStatistics {
   }
 };
 
-/// Statistics of matrices of one size in device memory, strip by strip: those of whole pictures, which all
+/// Statistics of matrices of one size in device memory, strip by strip: those of whole images, which all
 /// windows share, or those of the shifts of a job's windows.
 struct StatisticsTable {
   WindowStatistics* first = nullptr;
-  bool of_pictures = false;
+  bool of_images = false;
   std::int64_t first_matrix = 0;  ///< windows before it have none
   std::int64_t matrices = 0;
   int rows = 0, columns = 0;  ///< of one matrix
@@ -57,9 +57,9 @@ struct StatisticsTable {
   unsigned* taken = nullptr;
 
   StatisticsTable() = default;
-  StatisticsTable(bool pictures, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
+  StatisticsTable(bool images, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
                   int matrix_columns)
-      : of_pictures(pictures),
+      : of_images(images),
         first_matrix(from_matrix),
         matrices(count),
         rows(matrix_rows),
@@ -75,12 +75,12 @@ struct StatisticsTable {
   /// Those of the shifts from (y, x) of the job's rectangle on, in window `index`.
   __device__ ShiftStatistics of_shifts(const Frame& frame, std::int64_t index, int y, int x) const {
     int matrix = static_cast<int>(index - first_matrix);
-    if (of_pictures) {
-      const MatrixPosition window = frame.search.positions[index];
-      matrix = window.picture;
+    if (of_images) {
+      const PatchPosition window = frame.search.positions[index];
+      matrix = window.image;
       y += window.y + frame.dy_min, x += window.x + frame.dx_min;
     }
-    const int strip = x >> 5;  // windows may begin left of their picture
+    const int strip = x >> 5;  // windows may begin left of their image
     static_assert(statistics_strip == 1 << 5);
     return {first + (std::int64_t{matrix} * matrix_step + y) * statistics_strip +
                 std::int64_t{strip} * strip_step,
@@ -96,7 +96,7 @@ StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes);
 /// cache, and windows may lie anywhere.
 std::size_t order_bytes(const NccJob& job, const StatisticsTable& table);
 /// Queues the statistics of u8 or u16, and the order where the table has memory for it.
-void launch_window_statistics(const NccJob& job, Measure measure, const StatisticsTable& table,
+void launch_window_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                               StreamHandle stream);
 
 /// Memory that a launch works in beside the statistics, in bytes.
@@ -111,11 +111,11 @@ struct Scratch {
 /// Calls launch(part, first_pair, table, scratch) for parts of the job whose statistics and scratch memory
 /// fit into the workspace, where they then are; first_pair counts from the job's.
 template <typename Launch>
-void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch, Workspace& workspace,
+void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scratch, Workspace& workspace,
                      StreamHandle stream, Launch&& launch) {
   NccJob part = job;
   std::size_t of_pair = scratch.of_pair;
-  if (!plan_statistics(job, workspace.most_bytes()).of_pictures && job.form != Form::n_to_m)
+  if (!plan_statistics(job, workspace.most_bytes()).of_images && job.pairing != Pairing::n_to_m)
     of_pair += StatisticsTable(false, 0, 1, job.shifts.ny(), job.shifts.nx()).bytes();
   if (of_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
   for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
@@ -129,7 +129,7 @@ void with_statistics(const NccJob& job, Measure measure, const Scratch& scratch,
     table.first = reinterpret_cast<WindowStatistics*>(memory);
     table.taken = reinterpret_cast<unsigned*>(memory + table.bytes());
     if (of_order > 0) table.order = reinterpret_cast<int*>(memory + before_order);
-    launch_window_statistics(part, measure, table, stream);
+    launch_window_statistics(part, criterion, table, stream);
     launch(part, first, table, memory + table.bytes() + of_counter);
   }
 }

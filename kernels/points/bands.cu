@@ -13,8 +13,8 @@ __device__ RowRange existing(int first, int last, int height) {
 }
 
 __global__ void __launch_bounds__(point_threads)
-    needs_of_windows(const MatrixPosition* references, const MatrixPosition* windows, std::int64_t n,
-                     int size, int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
+    needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n, int size,
+                     int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
   for_each_point(n, [&](std::int32_t k) {
     const int y = windows[k].y;
     needs[k] = {bands.band_of(existing(references[k].y, 0, bands.height).first),
@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    gather_positions(const std::int32_t* entries, std::int64_t count, const MatrixPosition* from,
-                     int first_row, MatrixPosition* to) {
+    gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
+                     int first_row, PatchPosition* to) {
   for_each_point(count, [&](std::int32_t k) {
     to[k] = from[entries[k]];
     to[k].y -= first_row;
@@ -156,7 +156,7 @@ void launch(const char* what, void (*kernel)(Parameters...), std::int64_t n, Str
 
 }  // namespace
 
-void launch_needs_of_windows(const MatrixPosition* references, const MatrixPosition* windows, std::int64_t n,
+void launch_needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
                              int size, int range, const RowBands& bands, RowNeed* needs,
                              StreamHandle stream) {
   launch("rows of windows", needs_of_windows, n, stream, references, windows, n, size, range, bands, needs);
@@ -178,8 +178,8 @@ void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRang
   launch("entries of a band", take_entries, n, stream, needs, n, band, current, PointList{entries, count});
 }
 
-void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const MatrixPosition* from,
-                             int first_row, MatrixPosition* to, StreamHandle stream) {
+void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
+                             int first_row, PatchPosition* to, StreamHandle stream) {
   launch("positions in a band", gather_positions, count, stream, entries, count, from, first_row, to);
 }
 

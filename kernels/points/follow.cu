@@ -1,6 +1,6 @@
 #include "points/points.cuh"
 
-// Points and ROI in a picture that becomes the reference.
+// Points and ROI in an image that becomes the reference.
 namespace dic::kernels {
 namespace {
 

@@ -15,15 +15,15 @@ constexpr int resident_blocks = 20;  ///< of a multiprocessor
 
 /// What a warp shares of its point.
 struct Followed {
-  MatrixPosition reference, window;
+  PatchPosition reference, window;
   int h = 0, w = 0;  ///< of the subset
   int steps = 0;     ///< that are left
   float best = -1;   ///< score so far
   Peak peak;
 
-  /// The pictures of the job, with a position from here.
-  __device__ static DeviceMatrices at(const DeviceMatrices& pictures, const MatrixPosition& position) {
-    DeviceMatrices one = pictures;
+  /// The images of the job, with a position from here.
+  __device__ static DeviceMatrices at(const DeviceMatrices& images, const PatchPosition& position) {
+    DeviceMatrices one = images;
     one.positions = &position;
     return one;
   }
@@ -44,7 +44,7 @@ struct Followed {
     window = window_around(reference, u.whole, u.rest, v.whole, v.rest, range);
   }
   /// All lanes.
-  __device__ void store(MatrixPosition* of_window, Peak* of_peak) const {
+  __device__ void store(PatchPosition* of_window, Peak* of_peak) const {
     constexpr int words = sizeof(Peak) / sizeof(int);
     static_assert(words <= warp_size);
     if (threadIdx.x < words)
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
     __syncwarp();
     pair.take_reference(Followed::at(frame.reference, followed.reference), 0, followed.h, followed.w);
     for (bool first = true;; first = false) {
-      pair.score(Followed::at(frame.search, followed.window), 0, Measure::zncc);
-      find_peak(frame, Measure::zncc, surface.scores, most_shifts, &followed.peak);
+      pair.score(Followed::at(frame.search, followed.window), 0, Criterion::zncc);
+      find_peak(frame, Criterion::zncc, surface.scores, most_shifts, &followed.peak);
       __syncwarp();
       const Peak& peak = followed.peak;
       const bool as_good = peak.found && peak.score >= followed.best;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(point_threads)
 
 std::string refuses_following(const NccJob& job) {
   if (job.type != ScalarType::u8 || job.masks || std::max(job.shifts.nx(), job.shifts.ny()) > most_shifts)
-    return "Peaks are followed in up to 5x5 shifts of 8-bit pictures.";
+    return "Peaks are followed in up to 5x5 shifts of 8-bit images.";
   if (few::Layout(job).bytes() > few::most_shared_bytes)
     return "Peaks are followed of references up to 128x128.";
   return {};

@@ -16,18 +16,19 @@ struct Island {
 };
 
 __global__ void __launch_bounds__(point_threads)
-    find_bonds(const __grid_constant__ FramePoints points, track::Bonds* bonds) {
-  for_each_point(points.grid.known, [&](std::int32_t i) { bonds[i] = track::bonds_of(points, i); });
+    find_bonds(const __grid_constant__ FramePoints points, track::NeighbourSupport* supports) {
+  for_each_point(points.grid.known,
+                 [&](std::int32_t i) { supports[i] = track::neighbour_support(points, i); });
 }
 
 __global__ void __launch_bounds__(island_threads)
-    drop_unconfirmed(const __grid_constant__ FramePoints points, const track::Bonds* bonds,
+    drop_unconfirmed(const __grid_constant__ FramePoints points, const track::NeighbourSupport* supports,
                      TrackedPoint* tracked, const __grid_constant__ PointList dropped) {
   __shared__ std::int32_t islands[track::kSmallIsland * island_threads];
   const PointRange& known = points.grid.known;
   for_each_task(known.count(), island_threads, threadIdx.x, [&](std::int64_t task) {
     const auto i = static_cast<std::int32_t>(known.first + task);
-    if (bonds[i] == 0 || !track::unconfirmed(points, bonds, i, Island{islands + threadIdx.x})) return;
+    if (supports[i] == 0 || !track::unconfirmed(points, supports, i, Island{islands + threadIdx.x})) return;
     tracked[i].result.status = Status::low_correlation;
     append(dropped, i);
   });
@@ -93,7 +94,7 @@ __device__ void hear(const LostFrame& frame, std::int32_t i, int wave, WaveCount
   count_up(&counts.reached);
   if (!points.trackable(i)) return;
   count_up(&counts.trackable);
-  if (track::left_picture(points, i, from, frame.radius, frame.width, frame.height))
+  if (track::left_image(points, i, from, frame.radius, frame.width, frame.height))
     frame.tracked[i].result.status = Status::out_of_image;
 }
 
@@ -128,14 +129,15 @@ LostState lost_state(void* workspace, std::int64_t count) {
 
 }  // namespace
 
-void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
-                             const PointList& dropped, StreamHandle stream) {
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked,
+                             track::NeighbourSupport* supports, const PointList& dropped,
+                             StreamHandle stream) {
   clear(dropped.count, stream);
   const std::int64_t n = points.known.count();
   if (n == 0) return;
   const FramePoints frame{points, tracked};
-  find_bonds<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, bonds);
-  drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, bonds, tracked,
+  find_bonds<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, supports);
+  drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, supports, tracked,
                                                                                 dropped);
   check_launch(of_points("islands", n));
 }

@@ -8,12 +8,12 @@
 namespace dic::kernels {
 
 /// The top-left pixel of a point's square.
-__device__ inline MatrixPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
+__device__ inline PatchPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
   return {0, points.x[i] - radius, points.y[i] - radius};
 }
 
 /// That of what its border or the ROI leaves.
-__device__ inline MatrixPosition first_pixel_of(const GridPoints& points, std::int32_t i) {
+__device__ inline PatchPosition first_pixel_of(const GridPoints& points, std::int32_t i) {
   const PreparedSubset& s = points.subsets[i];
   return {0, s.x + s.left, s.y + s.top};
 }
@@ -24,8 +24,8 @@ __device__ inline int rounded(std::int32_t whole, float rest) {
 }
 
 /// The window of `range` px around a subset that is displaced.
-__device__ inline MatrixPosition window_around(const MatrixPosition& reference, std::int32_t u, float rest_u,
-                                               std::int32_t v, float rest_v, int range) {
+__device__ inline PatchPosition window_around(const PatchPosition& reference, std::int32_t u, float rest_u,
+                                              std::int32_t v, float rest_v, int range) {
   return {0, reference.x + rounded(u, rest_u) - range, reference.y + rounded(v, rest_v) - range};
 }
 
@@ -33,8 +33,8 @@ struct FoundDisplacement {
   SplitDisplacement u, v;
 };
 /// Of a subset with a peak in a window.
-__device__ inline FoundDisplacement displacement_at(const MatrixPosition& reference,
-                                                    const MatrixPosition& window, const Peak& peak) {
+__device__ inline FoundDisplacement displacement_at(const PatchPosition& reference,
+                                                    const PatchPosition& window, const Peak& peak) {
   const PeakOffset offset = fitted_peak(peak.neighbourhood);
   return {SplitDisplacement(window.x - reference.x + peak.dx + offset.x),
           SplitDisplacement(window.y - reference.y + peak.dy + offset.y)};
@@ -42,7 +42,7 @@ __device__ inline FoundDisplacement displacement_at(const MatrixPosition& refere
 
 /// Makes the displacement of a peak that is no worse the start: one that was on the border of the window
 /// before is found again, with all its neighbours for the fit. Returns whether it was taken.
-__device__ inline bool take_peak(const MatrixPosition& reference, const MatrixPosition& window,
+__device__ inline bool take_peak(const PatchPosition& reference, const PatchPosition& window,
                                  const Peak& peak, PointStart& start) {
   if (!peak.found || peak.score < start.score) return false;
   const auto [u, v] = displacement_at(reference, window, peak);

@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(point_threads)
 
 __global__ void __launch_bounds__(point_threads)
     place_windows(const __grid_constant__ GridPoints points, const std::int32_t* list, std::int64_t n,
-                  int radius, int range, const PointStart* starts, MatrixPosition* references,
-                  MatrixPosition* windows) {
+                  int radius, int range, const PointStart* starts, PatchPosition* references,
+                  PatchPosition* windows) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
     const PointStart& start = starts[i];
@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
-               const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+    take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
+               const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
                const __grid_constant__ PointList again) {
   for_each_point(n, [&](std::int32_t k) {
     const std::int32_t i = list[k];
@@ -133,16 +133,16 @@ void launch_split(const GridPoints& points, const std::int32_t* list, std::int64
 }
 
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          int range, const PointStart* starts, MatrixPosition* references,
-                          MatrixPosition* windows, StreamHandle stream) {
+                          int range, const PointStart* starts, PatchPosition* references,
+                          PatchPosition* windows, StreamHandle stream) {
   if (n == 0) return;
   place_windows<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, range,
                                                                            starts, references, windows);
   check_launch(of_points("placing windows", n));
 }
 
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
-                       const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
+                       const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
                        const PointList& again, StreamHandle stream) {
   clear(again.count, stream);
   if (n == 0) return;

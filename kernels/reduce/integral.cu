@@ -1,9 +1,9 @@
 #include "common/launch.cuh"
 #include "dic/kernels/reduce.hpp"
 
-// The picture is cut into bands. First the columns of every band are summed, then these sums are added up
-// down the picture; now a block can turn any band into rows of the table, with one more row that holds the
-// sums of what lies above. The picture is read twice and the table written once.
+// The image is cut into bands. First the columns of every band are summed, then these sums are added up
+// down the image; now a block can turn any band into rows of the table, with one more row that holds the
+// sums of what lies above. The image is read twice and the table written once.
 namespace dic::kernels {
 namespace {
 
@@ -21,14 +21,14 @@ __device__ Sum raised(T value) {
 }
 
 template <typename T>
-__device__ const T* row_of(const DevicePicture& picture, int y) {
-  return reinterpret_cast<const T*>(static_cast<const char*>(picture.data) + y * picture.row_bytes);
+__device__ const T* row_of(const DeviceImage& image, int y) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(image.data) + y * image.row_bytes);
 }
 
 /// above[band, x] = sum of column x of the band.
 template <typename T, Power power>
 __global__ void __launch_bounds__(threads)
-    sum_bands(const __grid_constant__ DevicePicture in, int bands, IntegralOf<T, power>* above) {
+    sum_bands(const __grid_constant__ DeviceImage in, int bands, IntegralOf<T, power>* above) {
   using Sum = IntegralOf<T, power>;
   for_each_task(std::int64_t{bands} * in.width, threads, threadIdx.x, [&](std::int64_t task) {
     const auto x = static_cast<int>(task % in.width);
@@ -85,10 +85,10 @@ __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
 }
 
 /// A block makes the table's rows of one band, from left to right. Warp 0 has the row of what lies above, the
-/// others a row of the picture each: sums along the rows, then down the columns.
+/// others a row of the image each: sums along the rows, then down the columns.
 template <typename T, Power power>
 __global__ void __launch_bounds__(band_threads, 3)
-    integrate_bands(const __grid_constant__ DevicePicture in, int bands, const IntegralOf<T, power>* above,
+    integrate_bands(const __grid_constant__ DeviceImage in, int bands, const IntegralOf<T, power>* above,
                     IntegralOf<T, power>* table) {
   using Sum = IntegralOf<T, power>;
   __shared__ LaneColumns<Sum> along[2][band_warps][warp_size];
@@ -140,17 +140,17 @@ __global__ void __launch_bounds__(band_threads, 3)
 }
 static_assert(band_warps == columns_of_lane * (band_threads / chunk));
 
-int bands_of(const DevicePicture& in) { return (in.height + rows_of_band - 1) / rows_of_band; }
+int bands_of(const DeviceImage& in) { return (in.height + rows_of_band - 1) / rows_of_band; }
 
 }  // namespace
 
 template <typename T, Power power>
-std::size_t integral_workspace_bytes(const DevicePicture& in) {
+std::size_t integral_workspace_bytes(const DeviceImage& in) {
   return sizeof(IntegralOf<T, power>) * static_cast<std::size_t>(bands_of(in)) * in.width;
 }
 
 template <typename T, Power power>
-void launch_integral(const DevicePicture& in, IntegralOf<T, power>* table, void* workspace,
+void launch_integral(const DeviceImage& in, IntegralOf<T, power>* table, void* workspace,
                      StreamHandle stream) {
   using Sum = IntegralOf<T, power>;
   const int bands = bands_of(in);
@@ -163,12 +163,12 @@ void launch_integral(const DevicePicture& in, IntegralOf<T, power>* table, void*
       <<<grid_size(std::int64_t{bands} * in.width, threads), threads, 0, stream>>>(in, bands, above);
   add_bands<<<grid_size(in.width, threads), threads, 0, stream>>>(in.width, bands, above);
   integrate_bands<T, power><<<grid_size(bands, 1), band_threads, 0, stream>>>(in, bands, above, table);
-  check_launch("integral image (picture " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
+  check_launch("integral image (image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")");
 }
 
-#define DIC_INSTANTIATE(T, power)                                                \
-  template std::size_t integral_workspace_bytes<T, power>(const DevicePicture&); \
-  template void launch_integral<T, power>(const DevicePicture&, IntegralOf<T, power>*, void*, StreamHandle);
+#define DIC_INSTANTIATE(T, power)                                              \
+  template std::size_t integral_workspace_bytes<T, power>(const DeviceImage&); \
+  template void launch_integral<T, power>(const DeviceImage&, IntegralOf<T, power>*, void*, StreamHandle);
 DIC_INSTANTIATE(std::uint8_t, Power::one)
 DIC_INSTANTIATE(std::uint8_t, Power::two)
 DIC_INSTANTIATE(std::uint16_t, Power::one)

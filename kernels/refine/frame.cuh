@@ -67,7 +67,7 @@ template <int kOrder, typename T = float>
 struct LaneSums {
   static constexpr int terms = icgn::monomial_count(kOrder), count = 3 + 2 * terms;
   using Total = TransposedSum<count>;
-  /// e, e e, f e (f as it is in the picture), then dx e i^a j^b, then dy e i^a j^b; gradients in their unit.
+  /// e, e e, f e (f as it is in the image), then dx e i^a j^b, then dy e i^a j^b; gradients in their unit.
   T values[count] = {};
 
   __device__ void add(T e, float f, float2 gradient, float i, float j) {

@@ -27,7 +27,7 @@ struct Progress {
 };
 
 /// How far every pixel of a subset at its whole-pixel displacement may move without leaving the current
-/// picture, px.
+/// image, px.
 __device__ inline float room_of(const RefineFrame& frame, const PreparedSubset& s, const RefineTask& task) {
   const int x = s.x + task.u, y = s.y + task.v;
   const int left = min(x + s.left, y + s.top);
@@ -36,7 +36,7 @@ __device__ inline float room_of(const RefineFrame& frame, const PreparedSubset& 
   return static_cast<float>(min(left, right)) + static_cast<float>(icgn::border);
 }
 
-/// Do the displaced pixels stay in the current picture?
+/// Do the displaced pixels stay in the current image?
 template <typename T, int kDegree>
 __device__ bool corners_inside(const RefineFrame& frame, const BasicWarp<T, kDegree>& displacement,
                                const PreparedSubset& s, const RefineTask& task) {

@@ -34,7 +34,7 @@ struct Frame {
   __device__ float grey_scale() const { return fmaxf(reference.range->largest / 255, 1e-20f); }
 };
 
-/// The part of the subset inside the picture; status out_of_image where that is less than half of it.
+/// The part of the subset inside the image; status out_of_image where that is less than half of it.
 __device__ inline PreparedSubset place(const Frame& frame, std::int64_t task) {
   PreparedSubset s;
   s.x = frame.x[task];

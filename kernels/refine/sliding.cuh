@@ -322,7 +322,7 @@ struct Sliding {
     return loose ? 0.08f : fminf(of_sigma * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
-  /// Is there a loop of its own for subsets that picture or ROI cut to smaller rectangles? With it, the
+  /// Is there a loop of its own for subsets that image or ROI cut to smaller rectangles? With it, the
   /// quintic spline's others would be slower by 7 %: they fill the instruction cache.
   static constexpr bool has_rectangles = kDegree == 3;
   /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.

@@ -10,7 +10,7 @@ name = "dic"
 reference = [21, 31, 32, 61, 64]
 shifts = [15, 16, 31]
 n = "POINTS"
-picture = 2048
+image = 2048
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -20,7 +20,7 @@ type = ["u16", "u16:12", "f32"]
 reference = [31, 32]
 shifts = [15, 16]
 n = "POINTS"
-picture = 2048
+image = 2048
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -29,8 +29,8 @@ name = "dic outputs"
 reference = 31
 shifts = 15
 n = "POINTS"
-picture = 2048
-measure = ["sums", "zncc", "ncc", "ssd"]
+image = 2048
+criterion = ["sums", "zncc", "ncc", "ssd"]
 output = "surfaces"
 variant = ["planner", "naive"]
 
@@ -39,19 +39,19 @@ name = "dic masks"
 reference = [31, 32]
 shifts = [2, 15]
 n = "POINTS"
-picture = 2048
+image = 2048
 masks = true
 variant = ["planner", "all"]
 level = LEVELS
 
 [[group]]
 name = "dic frames"
-form = "n_to_mn"
+pairing = "n_to_mn"
 reference = 31
 shifts = 15
 n = 100
 m = [1, 4, 16]
-picture = 1024
+image = 1024
 variant = ["planner", "naive"]
 
 [[group]]
@@ -59,18 +59,18 @@ name = "from nothing"
 reference = 31
 shifts = 15
 n = "POINTS"
-picture = 2048
+image = 2048
 level = "whole"
 
 [[group]]
 name = "full"
-form = ["one_to_one", "one_to_many", "n_to_mn", "n_to_m"]
+pairing = ["one_to_one", "one_to_many", "n_to_mn", "n_to_m"]
 type = "f32"
 reference = [16, 17, 31, 32, 61, 64]
 shifts = "full"
 n = 2
 m = 2
-measure = "sums"
+criterion = "sums"
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -79,7 +79,7 @@ name = "full, large"
 type = "f32"
 reference = [127, 128]
 shifts = "full"
-measure = "sums"
+criterion = "sums"
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -88,7 +88,7 @@ name = "full, largest"
 type = "f32"
 reference = [251, 256]
 shifts = "full"
-measure = "sums"
+criterion = "sums"
 variant = ["planner", "cpu-direct", "cpu-fft"]
 level = LEVELS
 
@@ -98,7 +98,7 @@ reference = "41x21"
 window = "64x128"
 shifts = "-8:40,-20:30"
 n = 100
-measure = "sums"
+criterion = "sums"
 type = ["u8", "f32"]
 variant = ["planner", "all"]
 level = LEVELS
@@ -117,7 +117,7 @@ name = "dic"
 reference = [21, 31, 61]
 shifts = 15
 n = "POINTS"
-picture = 1024
+image = 1024
 variant = ["planner", "naive"]
 
 [[group]]
@@ -126,7 +126,7 @@ type = "u16"
 reference = 31
 shifts = 15
 n = "POINTS"
-picture = 1024
+image = 1024
 variant = ["planner", "naive"]
 )";
 

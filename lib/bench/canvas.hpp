@@ -6,7 +6,7 @@
 
 namespace dic::bench {
 
-/// White paper to draw on, in px of the finished picture.
+/// White paper to draw on, in px of the finished image.
 class Canvas {
  public:
   inline static const cv::Scalar kInk{40, 40, 40}, kGridLine{225, 225, 225};

@@ -44,9 +44,9 @@ double overlaps(int ref, int search, int first, int last) {
   return sum;
 }
 
-std::size_t bytes_of_value(ScalarType type, Measure measure) {
+std::size_t bytes_of_value(ScalarType type, Criterion criterion) {
   const bool is_wide = type == ScalarType::u16 || type == ScalarType::i32 || type == ScalarType::f64;
-  return measure == Measure::sums && is_wide ? 8 : 4;
+  return criterion == Criterion::cross_correlation && is_wide ? 8 : 4;
 }
 
 std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
@@ -67,7 +67,7 @@ std::string shifts_text(const Case& c) {
 
 }  // namespace
 
-std::int64_t Case::pairs() const { return form == Form::n_to_m ? references * windows : windows; }
+std::int64_t Case::pairs() const { return pairing == Pairing::n_to_m ? references * windows : windows; }
 
 double Case::operations() const {
   return 2.0 * (masks ? kShareThatCounts : 1.0) * static_cast<double>(pairs()) *
@@ -77,15 +77,15 @@ double Case::operations() const {
 
 double Case::bytes() const {
   const auto bytes_of_element = static_cast<double>(size_of(type));
-  // Where matrices lie in pictures they overlap, and the pictures are all there is to read.
-  const auto elements = [&](std::int64_t count, int h, int w, std::int64_t pictures) {
+  // Where matrices lie in images they overlap, and the images are all there is to read.
+  const auto elements = [&](std::int64_t count, int h, int w, std::int64_t images) {
     const double packed = static_cast<double>(count) * h * w;
-    return picture > 0 ? std::min(packed, static_cast<double>(pictures) * picture * picture) : packed;
+    return image > 0 ? std::min(packed, static_cast<double>(images) * image * image) : packed;
   };
-  const std::int64_t frames = form == Form::n_to_mn && references > 0 ? windows / references : 1;
+  const std::int64_t frames = pairing == Pairing::n_to_mn && references > 0 ? windows / references : 1;
   const auto values = static_cast<double>(pairs() * shifts.count());
   const double out = output == Output::peaks ? static_cast<double>(pairs() * sizeof(Peak))
-                                             : values * static_cast<double>(bytes_of_value(type, measure));
+                                             : values * static_cast<double>(bytes_of_value(type, criterion));
   const double of_references = elements(references, ref_h, ref_w, 1);
   return bytes_of_element * (of_references + elements(windows, search_h, search_w, frames)) +
          (masks ? of_references : 0) + out;
@@ -130,13 +130,14 @@ double floor_seconds(const Case& shape, const std::vector<Ceiling>& ceilings) {
 
 std::string describe(const Case& c) {
   std::ostringstream text;
-  text << to_string(c.form) << ' ' << to_string(c.type);
+  text << to_string(c.pairing) << ' ' << to_string(c.type);
   if (c.bit_depth > 0) text << ':' << c.bit_depth;
   text << ' ' << size_text(c.ref_h, c.ref_w) << ' ' << shifts_text(c) << ", " << c.pairs()
        << (c.pairs() == 1 ? " pair" : " pairs");
-  if (c.picture > 0) text << " in " << size_text(c.picture, c.picture);
-  text << (c.masks ? ", masked, " : ", ") << to_string(c.measure);
-  if (c.measure != Measure::sums || c.output == Output::peaks) text << ' ' << to_string(c.output);
+  if (c.image > 0) text << " in " << size_text(c.image, c.image);
+  text << (c.masks ? ", masked, " : ", ") << to_string(c.criterion);
+  if (c.criterion != Criterion::cross_correlation || c.output == Output::peaks)
+    text << ' ' << to_string(c.output);
   return text.str();
 }
 

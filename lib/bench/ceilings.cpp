@@ -192,7 +192,7 @@ std::vector<Ceiling> cpu_ceilings(const Options& options) {
 }  // namespace
 
 std::vector<Ceiling> ceilings(const Options& options) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   if (options.device == "cpu") return cpu_ceilings(options);
   return cuda_ceilings(cuda_ordinal(options.device), options.repeats);
 }

@@ -52,7 +52,7 @@ class Runner {
     Row row;
     row.task = task;
     try {
-      measure(row);
+      criterion(row);
     } catch (const Error& error) {
       fail(row, error.what());
     } catch (const std::bad_alloc&) {
@@ -67,7 +67,7 @@ class Runner {
     row.problem = problem;
   }
 
-  void measure(Row& row) {
+  void criterion(Row& row) {
     const Case& shape = row.task.shape;
     prepare(shape);
     CorrelateRequest request = inputs_->request();
@@ -205,7 +205,7 @@ bool has_failed(const Row& row) { return row.outcome == Outcome::failed; }
 
 }  // namespace
 
-std::vector<std::string> Options::problems() const {
+std::vector<std::string> Options::validate() const {
   std::vector<std::string> out;
   if (threads < 0) out.emplace_back("The number of threads must be at least 0.");
   if (!(min_seconds >= 0)) out.emplace_back("The shortest time of a repeat must be at least 0 s.");
@@ -217,7 +217,7 @@ std::vector<std::string> Options::problems() const {
 Report correlate(const std::vector<Task>& tasks, const Options& options, const std::string& command,
                  const Report& earlier, const std::function<void(const Report&)>& on_row,
                  std::stop_token stop) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   Report report{.machine = describe_machine(options, command), .ceilings = {}, .rows = earlier.rows};
   if (!earlier.rows.empty()) require_same_machine(report.machine, earlier.machine);
   std::erase_if(report.rows, has_failed);

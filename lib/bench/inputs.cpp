@@ -7,7 +7,7 @@
 namespace dic::bench {
 namespace {
 
-// By how much the content of a picture moves between reference and search: the true peak of every window that
+// By how much the content of an image moves between reference and search: the true peak of every window that
 // is centred on its reference.
 constexpr int kMoveX = 3, kMoveY = -2;
 
@@ -32,7 +32,7 @@ Image random_image(const Case& shape, int width, int height, Random& random) {
   return image;
 }
 
-/// The picture moved by (kMoveX, kMoveY); what leaves on one side comes in on the other.
+/// The image moved by (kMoveX, kMoveY); what leaves on one side comes in on the other.
 Image moved(const Image& image) {
   Image result(image.width(), image.height(), image.type(), image.bit_depth());
   visit_scalar(image.type(), [&]<typename T>(T) {
@@ -63,8 +63,8 @@ int random_begin(int side, int ref, int search, Random& random) {
   const int offset = offset_of(ref, search);
   const int first = std::max(0, -offset), last = side - std::max(ref, offset + search);
   if (last < first)
-    throw UsageError("The windows do not fit into pictures of " + std::to_string(side) +
-                     " px: use a larger picture, or packed matrices (picture = 0).");
+    throw UsageError("The windows do not fit into images of " + std::to_string(side) +
+                     " px: use a larger image, or packed matrices (image = 0).");
   return first + static_cast<int>(random.below(last - first + 1));
 }
 
@@ -88,15 +88,15 @@ Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
   reference_.height = shape.ref_h, reference_.width = shape.ref_w;
   search_.height = shape.search_h, search_.width = shape.search_w;
   Random random(seed);
-  if (shape.picture > 0) {
-    place_in_pictures(random);
+  if (shape.image > 0) {
+    place_in_images(random);
   } else {
     pack(reference_, shape.references, random);
     pack(search_, shape.windows, random);
   }
   if (shape.masks)
-    for (const Image& picture : reference_.images)
-      masks_.push_back(striped_mask(picture.width(), picture.height()));
+    for (const Image& image : reference_.images)
+      masks_.push_back(striped_mask(image.width(), image.height()));
   reference_.views.assign(reference_.images.begin(), reference_.images.end());
   search_.views.assign(search_.images.begin(), search_.images.end());
   mask_views_.assign(masks_.begin(), masks_.end());
@@ -104,37 +104,37 @@ Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
 
 void Inputs::pack(Side& side, std::int64_t count, Random& random) const {
   if (count * side.height > std::numeric_limits<int>::max())
-    throw UsageError("So many packed matrices have more rows than a picture can have: use fewer.");
+    throw UsageError("So many packed matrices have more rows than an image can have: use fewer.");
   side.images.push_back(random_image(shape_, side.width, static_cast<int>(count) * side.height, random));
   for (int k = 0; k < count; ++k) side.positions.push_back({0, 0, k * side.height});
 }
 
-void Inputs::place_in_pictures(Random& random) {
+void Inputs::place_in_images(Random& random) {
   const Case& c = shape_;
   const auto random_position = [&] {
-    const int x = random_begin(c.picture, c.ref_w, c.search_w, random);
-    return MatrixPosition{0, x, random_begin(c.picture, c.ref_h, c.search_h, random)};
+    const int x = random_begin(c.image, c.ref_w, c.search_w, random);
+    return PatchPosition{0, x, random_begin(c.image, c.ref_h, c.search_h, random)};
   };
   for (std::int64_t k = 0; k < c.references; ++k) reference_.positions.push_back(random_position());
-  const bool is_paired = c.form == Form::one_to_one || c.form == Form::n_to_mn;
+  const bool is_paired = c.pairing == Pairing::one_to_one || c.pairing == Pairing::n_to_mn;
   const auto frames = static_cast<int>(is_paired ? c.windows / c.references : 1);
   for (std::int64_t k = 0; k < c.windows; ++k) {
-    MatrixPosition at = is_paired ? reference_.positions[k / frames] : random_position();
-    at.picture = static_cast<int>(k % frames);
+    PatchPosition at = is_paired ? reference_.positions[k / frames] : random_position();
+    at.image = static_cast<int>(k % frames);
     at.x += offset_of(c.ref_w, c.search_w);
     at.y += offset_of(c.ref_h, c.search_h);
     search_.positions.push_back(at);
   }
-  reference_.images.push_back(random_image(c, c.picture, c.picture, random));
+  reference_.images.push_back(random_image(c, c.image, c.image, random));
   for (int frame = 0; frame < frames; ++frame) search_.images.push_back(moved(reference_.images[0]));
 }
 
 CorrelateRequest Inputs::request() const {
-  return {.form = shape_.form,
+  return {.pairing = shape_.pairing,
           .reference = reference_.matrices(),
           .search = search_.matrices(),
           .shifts = shape_.shifts,
-          .measure = shape_.measure,
+          .criterion = shape_.criterion,
           .reference_mask = mask_views_,
           .variant = {}};
 }

@@ -24,7 +24,7 @@ constexpr double kShareThatCounts = 0.75;
 /// The data of a case: integers over the whole range of their bits (i32: 16 bits), floats in [-1, 1).
 class Inputs {
  public:
-  /// Throws UsageError where the case makes no sense: no pair, or pictures too small for the windows.
+  /// Throws UsageError where the case makes no sense: no pair, or images too small for the windows.
   Inputs(const Case& shape, std::uint64_t seed);
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
@@ -36,18 +36,18 @@ class Inputs {
   struct Side {
     std::vector<Image> images;
     std::vector<ImageView> views;
-    std::vector<MatrixPosition> positions;
+    std::vector<PatchPosition> positions;
     int height = 0, width = 0;
 
-    Matrices matrices() const { return {views, positions, height, width}; }
+    Patches matrices() const { return {views, positions, height, width}; }
   };
 
   void pack(Side& side, std::int64_t count, Random& random) const;
-  void place_in_pictures(Random& random);
+  void place_in_images(Random& random);
 
   Case shape_;
   Side reference_, search_;
-  std::vector<Image> masks_;  ///< of the references' pictures
+  std::vector<Image> masks_;  ///< of the references' images
   std::vector<ImageView> mask_views_;
 };
 

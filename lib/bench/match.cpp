@@ -11,9 +11,9 @@
 namespace dic::bench {
 namespace {
 
-cv::Mat as_mat(ImageView picture) {
-  return {picture.height, picture.width, CV_8U, const_cast<std::uint8_t*>(picture.row<std::uint8_t>(0)),
-          static_cast<std::size_t>(picture.row_bytes)};
+cv::Mat as_mat(ImageView image) {
+  return {image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.row<std::uint8_t>(0)),
+          static_cast<std::size_t>(image.row_bytes)};
 }
 
 /// The same search by OpenCV, to whole pixels, on as many threads.
@@ -36,7 +36,7 @@ Timing time_opencv(ImageView cut, ImageView image, const Options& options, const
 }  // namespace
 
 MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
     throw UsageError("The template must have a side from 8 px to half of that of the image.");
   SynthOptions synth;

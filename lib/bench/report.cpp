@@ -10,17 +10,19 @@
 namespace dic {
 
 // Names instead of numbers: what people read in the file.
-NLOHMANN_JSON_SERIALIZE_ENUM(Form, {{Form::one_to_one, "one_to_one"},
-                                    {Form::one_to_many, "one_to_many"},
-                                    {Form::n_to_mn, "n_to_mn"},
-                                    {Form::n_to_m, "n_to_m"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Pairing, {{Pairing::one_to_one, "one_to_one"},
+                                       {Pairing::one_to_many, "one_to_many"},
+                                       {Pairing::n_to_mn, "n_to_mn"},
+                                       {Pairing::n_to_m, "n_to_m"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(ScalarType, {{ScalarType::u8, "u8"},
                                           {ScalarType::u16, "u16"},
                                           {ScalarType::i32, "i32"},
                                           {ScalarType::f32, "f32"},
                                           {ScalarType::f64, "f64"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(
-    Measure, {{Measure::sums, "sums"}, {Measure::zncc, "zncc"}, {Measure::ncc, "ncc"}, {Measure::ssd, "ssd"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Criterion, {{Criterion::cross_correlation, "sums"},
+                                         {Criterion::zncc, "zncc"},
+                                         {Criterion::ncc, "ncc"},
+                                         {Criterion::ssd, "ssd"}})
 
 namespace bench {
 
@@ -85,17 +87,17 @@ Timing timing_from(const Json& json) {
 
 Json json_of(const Case& c) {
   return {{"group", c.group},
-          {"form", c.form},
+          {"pairing", c.pairing},
           {"type", c.type},
           {"bit_depth", c.bit_depth},
-          {"measure", c.measure},
+          {"criterion", c.criterion},
           {"output", c.output},
           {"reference", {c.ref_h, c.ref_w}},
           {"window", {c.search_h, c.search_w}},
           {"shifts", {c.shifts.dx_min, c.shifts.dx_max, c.shifts.dy_min, c.shifts.dy_max}},
           {"references", c.references},
           {"windows", c.windows},
-          {"picture", c.picture},
+          {"image", c.image},
           {"masks", c.masks},
           {"pairs", c.pairs()},
           {"operations", c.operations()},
@@ -105,10 +107,10 @@ Json json_of(const Case& c) {
 Case case_from(const Json& json) {
   Case c;
   json.at("group").get_to(c.group);
-  json.at("form").get_to(c.form);
+  json.at("pairing").get_to(c.pairing);
   json.at("type").get_to(c.type);
   json.at("bit_depth").get_to(c.bit_depth);
-  json.at("measure").get_to(c.measure);
+  json.at("criterion").get_to(c.criterion);
   json.at("output").get_to(c.output);
   std::tie(c.ref_h, c.ref_w) = json.at("reference").get<std::pair<int, int>>();
   std::tie(c.search_h, c.search_w) = json.at("window").get<std::pair<int, int>>();
@@ -116,7 +118,7 @@ Case case_from(const Json& json) {
       json.at("shifts").get<std::tuple<int, int, int, int>>();
   json.at("references").get_to(c.references);
   json.at("windows").get_to(c.windows);
-  json.at("picture").get_to(c.picture);
+  json.at("image").get_to(c.image);
   c.masks = json.value("masks", false);  // reports of dic 0.1 lack it
   return c;
 }
@@ -241,19 +243,20 @@ Report from_json(const std::string& text) {
 
 std::string to_csv(const Report& report) {
   std::ostringstream out;
-  out << "group,form,type,bit_depth,measure,output,ref_h,ref_w,window_h,window_w,dx_min,dx_max,dy_min,dy_max,"
-         "references,windows,pairs,picture,masks,variant,level,ran,outcome,problem,first_s,median_s,least_s,"
+  out << "group,pairing,type,bit_depth,criterion,output,ref_h,ref_w,window_h,window_w,dx_min,dx_max,dy_min,"
+         "dy_max,"
+         "references,windows,pairs,image,masks,variant,level,ran,outcome,problem,first_s,median_s,least_s,"
          "most_s,"
          "repeats,"
          "iterations,operations,bytes,max_difference,compared\n";
   for (const Row& row : report.rows) {
     const Case& c = row.task.shape;
     const Timing& s = row.seconds;
-    out << quoted(c.group) << ',' << to_string(c.form) << ',' << to_string(c.type) << ',' << c.bit_depth
-        << ',' << to_string(c.measure) << ',' << to_string(c.output) << ',' << c.ref_h << ',' << c.ref_w
+    out << quoted(c.group) << ',' << to_string(c.pairing) << ',' << to_string(c.type) << ',' << c.bit_depth
+        << ',' << to_string(c.criterion) << ',' << to_string(c.output) << ',' << c.ref_h << ',' << c.ref_w
         << ',' << c.search_h << ',' << c.search_w << ',' << c.shifts.dx_min << ',' << c.shifts.dx_max << ','
         << c.shifts.dy_min << ',' << c.shifts.dy_max << ',' << c.references << ',' << c.windows << ','
-        << c.pairs() << ',' << c.picture << ',' << c.masks << ',' << quoted(row.task.variant) << ','
+        << c.pairs() << ',' << c.image << ',' << c.masks << ',' << quoted(row.task.variant) << ','
         << to_string(row.task.level) << ',' << row.ran << ',' << to_string(row.outcome) << ','
         << quoted(row.problem) << ',' << s.first << ',' << s.median << ',' << s.least << ',' << s.most << ','
         << s.repeats << ',' << s.iterations << ',' << c.operations() << ',' << c.bytes() << ','

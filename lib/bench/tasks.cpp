@@ -21,16 +21,16 @@ struct Key {
   const char* name;
   const char* fallback;  ///< null: the key must be there
 };
-constexpr Key kKeys[] = {{"form", "one_to_one"},
+constexpr Key kKeys[] = {{"pairing", "one_to_one"},
                          {"type", "u8"},
                          {"reference", nullptr},
                          {"shifts", nullptr},
                          {"window", "reference"},
                          {"n", "1"},
                          {"m", "1"},
-                         {"measure", "zncc"},
+                         {"criterion", "zncc"},
                          {"output", "auto"},
-                         {"picture", "0"},
+                         {"image", "0"},
                          {"masks", "false"},
                          {"level", "call"},
                          {"variant", "planner"}};
@@ -115,26 +115,28 @@ void set_shifts(Case& c, const std::string& shifts, const std::string& window) {
 void set_counts(Case& c, const std::string& n_text, const std::string& m_text) {
   const std::int64_t n = whole_number(n_text, 1, "a number of references (n)");
   const std::int64_t m = whole_number(m_text, 1, "a number of windows (m)");
-  c.references = c.form == Form::one_to_many ? 1 : n;
-  c.windows = c.form == Form::one_to_one ? n : m;
-  if (c.form == Form::n_to_mn) c.windows = n * m;
+  c.references = c.pairing == Pairing::one_to_many ? 1 : n;
+  c.windows = c.pairing == Pairing::one_to_one ? n : m;
+  if (c.pairing == Pairing::n_to_mn) c.windows = n * m;
 }
 
 Case make_case(const std::string& group, const Choice& choice) {
   Case c;
   c.group = group;
-  c.form = parse_name(choice.at("form"), {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m},
-                      "a form");
+  c.pairing =
+      parse_name(choice.at("pairing"),
+                 {Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m}, "a pairing");
   set_type(c, choice.at("type"));
   std::tie(c.ref_h, c.ref_w) = parse_size(choice.at("reference"));
   set_shifts(c, choice.at("shifts"), choice.at("window"));
   set_counts(c, choice.at("n"), choice.at("m"));
-  c.measure = parse_name(choice.at("measure"), {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd},
-                         "a measure");
+  c.criterion = parse_name(choice.at("criterion"),
+                           {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd},
+                           "a criterion");
   const std::string& output = choice.at("output");
-  c.output = c.measure == Measure::sums ? Output::surfaces : Output::peaks;
+  c.output = c.criterion == Criterion::cross_correlation ? Output::surfaces : Output::peaks;
   if (output != "auto") c.output = parse_name(output, {Output::surfaces, Output::peaks}, "an output");
-  c.picture = whole_number(choice.at("picture"), 0, "the side of a picture in px");
+  c.image = whole_number(choice.at("image"), 0, "the side of an image in px");
   c.masks = parse_flag(choice.at("masks"));
   return c;
 }
@@ -150,8 +152,8 @@ bool holds(const std::vector<T>& values, const T& value) {
 /// work.
 bool is_for(const VariantInfo& v, const Case& c, const std::string& backend) {
   const bool masks_fit = c.masks ? v.masks : !v.masks || backend == "cpu";
-  return v.backend == backend && masks_fit && holds(v.forms, c.form) && holds(v.types, c.type) &&
-         holds(v.measures, c.measure);
+  return v.backend == backend && masks_fit && holds(v.pairings, c.pairing) && holds(v.types, c.type) &&
+         holds(v.criteria, c.criterion);
 }
 
 /// The variants that `choice` stands for on a backend: "naive" is its yardstick, "all" every one that is for

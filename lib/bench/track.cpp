@@ -70,7 +70,7 @@ Roi inner_roi(const TrackCase& shape) {
 
 void check(const TrackCase& shape) {
   if (shape.size <= 2 * kMargin + 3)
-    throw UsageError("The pictures must be larger: 40 px at every border have no points.");
+    throw UsageError("The images must be larger: 40 px at every border have no points.");
 }
 
 /// Seconds of a stage.

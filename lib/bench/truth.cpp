@@ -30,18 +30,17 @@ std::vector<std::int64_t> sample_of(std::int64_t total, std::int64_t count, Rand
   return {chosen.begin(), chosen.end()};
 }
 
-/// Elements of a matrix; NaN outside its picture, and where the mask of that is zero.
-std::vector<double> elements(const Matrices& side, std::int64_t index,
-                             std::span<const ImageView> masks = {}) {
-  const MatrixPosition& at = side.positions[static_cast<std::size_t>(index)];
-  const ImageView& picture = side.pictures[static_cast<std::size_t>(at.picture)];
+/// Elements of a matrix; NaN outside its image, and where the mask of that is zero.
+std::vector<double> elements(const Patches& side, std::int64_t index, std::span<const ImageView> masks = {}) {
+  const PatchPosition& at = side.positions[static_cast<std::size_t>(index)];
+  const ImageView& image = side.images[static_cast<std::size_t>(at.image)];
   std::vector<double> result;
-  visit_scalar(picture.type, [&]<typename T>(T) {
+  visit_scalar(image.type, [&]<typename T>(T) {
     for (int y = at.y; y < at.y + side.height; ++y)
       for (int x = at.x; x < at.x + side.width; ++x) {
-        const bool inside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
-        const bool counts = inside && (masks.empty() || masks[at.picture].row<std::uint8_t>(y)[x] != 0);
-        result.push_back(counts ? static_cast<double>(picture.row<T>(y)[x])
+        const bool inside = x >= 0 && y >= 0 && x < image.width && y < image.height;
+        const bool counts = inside && (masks.empty() || masks[at.image].row<std::uint8_t>(y)[x] != 0);
+        result.push_back(counts ? static_cast<double>(image.row<T>(y)[x])
                                 : std::numeric_limits<double>::quiet_NaN());
       }
   });
@@ -60,14 +59,14 @@ double mean_square(const std::vector<double>& values) {
 std::pair<std::int64_t, std::int64_t> members(const CorrelateRequest& request, std::int64_t pair) {
   const auto references = static_cast<std::int64_t>(request.reference.positions.size());
   const auto windows = static_cast<std::int64_t>(request.search.positions.size());
-  switch (request.form) {
-    case Form::one_to_one:
+  switch (request.pairing) {
+    case Pairing::one_to_one:
       return {pair, pair};
-    case Form::one_to_many:
+    case Pairing::one_to_many:
       return {0, pair};
-    case Form::n_to_mn:
+    case Pairing::n_to_mn:
       return {pair / (windows / references), pair};
-    case Form::n_to_m:
+    case Pairing::n_to_m:
       break;
   }
   return {pair / windows, pair % windows};
@@ -76,12 +75,12 @@ std::pair<std::int64_t, std::int64_t> members(const CorrelateRequest& request, s
 std::int64_t pair_count(const CorrelateRequest& request) {
   const auto references = static_cast<std::int64_t>(request.reference.positions.size());
   const auto windows = static_cast<std::int64_t>(request.search.positions.size());
-  return request.form == Form::n_to_m ? references * windows : windows;
+  return request.pairing == Pairing::n_to_m ? references * windows : windows;
 }
 
 /// Largest difference of a right result. Integer sums are exact.
-double tolerance(Measure measure, ScalarType type) {
-  if (measure != Measure::sums) return kScoreTolerance;
+double tolerance(Criterion criterion, ScalarType type) {
+  if (criterion != Criterion::cross_correlation) return kScoreTolerance;
   if (type == ScalarType::f32) return kFloatTolerance;
   return type == ScalarType::f64 ? kDoubleTolerance : 0;
 }
@@ -130,8 +129,8 @@ class Truth::Comparison {
 };
 
 Truth::Truth(const CorrelateRequest& request, std::uint64_t seed)
-    : measure_(request.measure),
-      type_(request.reference.pictures[0].type),
+    : measure_(request.criterion),
+      type_(request.reference.images[0].type),
       ref_h_(request.reference.height),
       ref_w_(request.reference.width),
       search_h_(request.search.height),
@@ -163,8 +162,8 @@ Truth::Sample Truth::make_sample(const CorrelateRequest& request, std::int64_t p
       std::ranges::count_if(sample.ref, [](double element) { return !std::isnan(element); }));
   const double ref_square = count * mean_square(sample.ref),
                window_square = count * mean_square(sample.window);
-  if (measure_ == Measure::sums) sample.norm = std::sqrt(ref_square * window_square);
-  if (measure_ == Measure::ssd) sample.norm = ref_square + window_square;
+  if (measure_ == Criterion::cross_correlation) sample.norm = std::sqrt(ref_square * window_square);
+  if (measure_ == Criterion::ssd) sample.norm = ref_square + window_square;
   return sample;
 }
 
@@ -176,8 +175,8 @@ bool Truth::is_defined(const Sample& sample, int dy, int dx) const {
 }
 
 double Truth::value(const Sample& sample, int dy, int dx) const {
-  if (measure_ != Measure::sums && !is_defined(sample, dy, dx))
-    return measure_ == Measure::ssd ? std::numeric_limits<float>::max() : 0;
+  if (measure_ != Criterion::cross_correlation && !is_defined(sample, dy, dx))
+    return measure_ == Criterion::ssd ? std::numeric_limits<float>::max() : 0;
   double n = 0, r = 0, s = 0, rr = 0, ss = 0, rs = 0, dd = 0;
   const int i_end = std::min(ref_h_, search_h_ - dy), j_end = std::min(ref_w_, search_w_ - dx);
   for (int i = std::max(0, -dy); i < i_end; ++i)
@@ -186,9 +185,9 @@ double Truth::value(const Sample& sample, int dy, int dx) const {
       if (std::isnan(a) || std::isnan(b)) continue;
       n += 1, r += a, s += b, rr += a * a, ss += b * b, rs += a * b, dd += (a - b) * (a - b);
     }
-  if (measure_ == Measure::sums) return rs;
-  if (measure_ == Measure::ssd) return dd;
-  if (measure_ == Measure::zncc && n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
+  if (measure_ == Criterion::cross_correlation) return rs;
+  if (measure_ == Criterion::ssd) return dd;
+  if (measure_ == Criterion::zncc && n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
   return rr > 0 && ss > 0 ? rs / std::sqrt(rr * ss) : 0;
 }
 
@@ -215,7 +214,7 @@ Check Truth::check(std::span<const Peak> peaks) const {
 
 /// A peak is right where its values are those of its place, and no known value anywhere beats it.
 void Truth::compare_peak(const Sample& sample, const Peak& peak, Comparison& comparison) const {
-  const double sign = measure_ == Measure::ssd ? -1 : 1;  // of "better"
+  const double sign = measure_ == Criterion::ssd ? -1 : 1;  // of "better"
   const auto difference = [&](double got, double expected) { return std::abs(got - expected) / sample.norm; };
   if (!peak.found) {  // right where nothing has contrast
     for (std::size_t k = 0; k < sample.shifts.size(); ++k)

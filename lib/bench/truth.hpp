@@ -24,7 +24,7 @@ class Truth {
   Check check(std::span<const Peak> peaks) const;
 
  private:
-  /// One pair with the elements of both sides; NaN where a window reaches outside its picture, or an element
+  /// One pair with the elements of both sides; NaN where a window reaches outside its image, or an element
   /// of a reference does not count.
   struct Sample {
     std::int64_t pair = 0;
@@ -44,7 +44,7 @@ class Truth {
   int dx_of(std::int64_t shift) const;
   void compare_peak(const Sample& sample, const Peak& peak, Comparison& comparison) const;
 
-  Measure measure_;
+  Criterion measure_;
   ScalarType type_;
   int ref_h_, ref_w_, search_h_, search_w_;
   Shifts shifts_;

@@ -26,7 +26,7 @@ std::string_view to_string(ScalarType type) {
 
 Image::Image(int width, int height, ScalarType type, int bit_depth)
     : width_(width), height_(height), type_(type), bit_depth_(bit_depth) {
-  if (width < 0 || height < 0) throw UsageError("A picture cannot have a negative size.");
+  if (width < 0 || height < 0) throw UsageError("An image cannot have a negative size.");
   bytes_.resize(static_cast<std::size_t>(width) * height * size_of(type));
 }
 
@@ -35,11 +35,11 @@ ImageView Image::view() const {
           bit_depth_};
 }
 
-Image copy_of(ImageView picture) {
-  Image out(picture.width, picture.height, picture.type, picture.bit_depth);
-  const std::size_t bytes = picture.width * size_of(picture.type);
-  for (int y = 0; y < picture.height; ++y)
-    if (bytes > 0) std::memcpy(out.row<std::byte>(0) + y * bytes, picture.row<std::byte>(y), bytes);
+Image copy_of(ImageView image) {
+  Image out(image.width, image.height, image.type, image.bit_depth);
+  const std::size_t bytes = image.width * size_of(image.type);
+  for (int y = 0; y < image.height; ++y)
+    if (bytes > 0) std::memcpy(out.row<std::byte>(0) + y * bytes, image.row<std::byte>(y), bytes);
   return out;
 }
 

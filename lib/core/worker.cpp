@@ -13,7 +13,7 @@ Worker::~Worker() {
   thread_.join();
 }
 
-std::future<void> Worker::tell(std::function<void()> task) {
+std::future<void> Worker::submit(std::function<void()> task) {
   std::packaged_task<void()> told(std::move(task));
   std::future<void> done = told.get_future();
   {

@@ -19,7 +19,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// The future is ready when the task is done, and throws what it threw.
-  std::future<void> tell(std::function<void()> task);
+  std::future<void> submit(std::function<void()> task);
 
  private:
   void work();

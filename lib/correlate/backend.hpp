@@ -24,15 +24,15 @@ struct Pair {
 };
 
 /// A request that has been checked: one element type, sizes and counts that agree with the form, references
-/// and masks inside their pictures, shifts of moderate size. Windows may lie partly or wholly outside.
+/// and masks inside their images, shifts of moderate size. Windows may lie partly or wholly outside.
 /// Spans belong to the caller and live until the call returns.
 struct Job {
-  Form form = Form::one_to_one;
-  Matrices reference;
-  Matrices search;
+  Pairing pairing = Pairing::one_to_one;
+  Patches reference;
+  Patches search;
   Shifts shifts;  ///< may be empty (count() == 0)
-  Measure measure = Measure::zncc;
-  std::span<const ImageView> mask;  ///< empty, or one u8 picture per reference picture
+  Criterion criterion = Criterion::zncc;
+  std::span<const ImageView> mask;  ///< empty, or one u8 image per reference image
   ScalarType type = ScalarType::u8;
   int bit_depth = 0;  ///< see CorrelateShape
   std::int64_t references = 0;
@@ -88,11 +88,11 @@ std::string variant_problem(const BackendEntry& backend, std::string_view varian
 
 /// The best shift of a packed ny x nx surface of scores by the rules of `Peak`. Scores are larger-is-better
 /// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the measure's sign.
-Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure);
+Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion);
 /// What a surface holds for a score: the measure's sign, and its value for a shift that is not defined.
-inline float score_to_value(float score, Measure measure) {
+inline float score_to_value(float score, Criterion criterion) {
   const bool undefined = score == -std::numeric_limits<float>::infinity();
-  if (measure == Measure::ssd) return undefined ? std::numeric_limits<float>::max() : -score;
+  if (criterion == Criterion::ssd) return undefined ? std::numeric_limits<float>::max() : -score;
   return undefined ? 0.0F : score;
 }
 

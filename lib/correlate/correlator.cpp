@@ -9,29 +9,29 @@ using correlate::Backend;
 using correlate::BackendEntry;
 using correlate::Job;
 
-std::string_view to_string(Form form) {
-  switch (form) {
-    case Form::one_to_one:
+std::string_view to_string(Pairing pairing) {
+  switch (pairing) {
+    case Pairing::one_to_one:
       return "one_to_one";
-    case Form::one_to_many:
+    case Pairing::one_to_many:
       return "one_to_many";
-    case Form::n_to_mn:
+    case Pairing::n_to_mn:
       return "n_to_mn";
-    case Form::n_to_m:
+    case Pairing::n_to_m:
       break;
   }
   return "n_to_m";
 }
 
-std::string_view to_string(Measure measure) {
-  switch (measure) {
-    case Measure::sums:
+std::string_view to_string(Criterion criterion) {
+  switch (criterion) {
+    case Criterion::cross_correlation:
       return "sums";
-    case Measure::zncc:
+    case Criterion::zncc:
       return "zncc";
-    case Measure::ncc:
+    case Criterion::ncc:
       return "ncc";
-    case Measure::ssd:
+    case Criterion::ssd:
       break;
   }
   return "ssd";
@@ -75,7 +75,8 @@ Correlator& Correlator::operator=(Correlator&&) noexcept = default;
 
 void Correlator::surfaces(const CorrelateRequest& request, Surfaces& out) {
   const Job job = impl_->prepare(request);
-  out.type = job.measure == Measure::sums ? correlate::sum_type(job.type) : Surfaces::Type::f32;
+  out.type =
+      job.criterion == Criterion::cross_correlation ? correlate::sum_type(job.type) : Surfaces::Type::f32;
   out.pairs = job.pairs;
   out.ny = job.shifts.count() > 0 ? job.shifts.ny() : 0;
   out.nx = job.shifts.count() > 0 ? job.shifts.nx() : 0;
@@ -84,7 +85,7 @@ void Correlator::surfaces(const CorrelateRequest& request, Surfaces& out) {
 }
 
 void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) {
-  if (request.measure == Measure::sums)
+  if (request.criterion == Criterion::cross_correlation)
     throw UsageError("Peaks of raw sums mean nothing: ask for zncc, ncc or ssd.");
   const Job job = impl_->prepare(request);
   out.assign(static_cast<std::size_t>(job.pairs), Peak{});

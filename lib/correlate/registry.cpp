@@ -33,12 +33,12 @@ std::string variant_problem(const BackendEntry& backend, std::string_view varian
   const std::string name(variant);
   if (info == all.end())
     return "The " + std::string(backend.name) + " backend has no correlation variant \"" + name + "\".";
-  if (!holds(info->forms, shape.form))
-    return name + " does not do the form " + std::string(to_string(shape.form)) + ".";
+  if (!holds(info->pairings, shape.pairing))
+    return name + " does not do the form " + std::string(to_string(shape.pairing)) + ".";
   if (!holds(info->types, shape.type))
-    return name + " does not take " + std::string(to_string(shape.type)) + " pictures.";
-  if (!holds(info->measures, shape.measure))
-    return name + " does not compute " + std::string(to_string(shape.measure)) + ".";
+    return name + " does not take " + std::string(to_string(shape.type)) + " images.";
+  if (!holds(info->criteria, shape.criterion))
+    return name + " does not compute " + std::string(to_string(shape.criterion)) + ".";
   if (shape.masked && !info->masks) return name + " does not take masks.";
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {};  // nothing to do is always possible
   return backend.problem(variant, shape);

@@ -23,52 +23,52 @@ void require(bool condition, const Sentence& sentence) {
     throw UsageError(sentence);
 }
 
-std::int64_t ssize(const Matrices& matrices) { return static_cast<std::int64_t>(matrices.positions.size()); }
+std::int64_t ssize(const Patches& matrices) { return static_cast<std::int64_t>(matrices.positions.size()); }
 
-void check_pictures(const Matrices& matrices, ScalarType type, const std::string& side) {
-  for (const ImageView& picture : matrices.pictures) {
-    require(picture.type == type,
-            "All pictures of a correlation must have one element type: convert the " + side + " pictures.");
-    require(picture.empty() || picture.data, "A " + side + " picture has a size but no data.");
-    require(picture.width <= kMaxExtent && picture.height <= kMaxExtent,
-            "A " + side + " picture is larger than 16777216 px: cut it into parts.");
+void check_images(const Patches& matrices, ScalarType type, const std::string& side) {
+  for (const ImageView& image : matrices.images) {
+    require(image.type == type,
+            "All images of a correlation must have one element type: convert the " + side + " images.");
+    require(image.empty() || image.data, "A " + side + " image has a size but no data.");
+    require(image.width <= kMaxExtent && image.height <= kMaxExtent,
+            "A " + side + " image is larger than 16777216 px: cut it into parts.");
   }
-  for (const MatrixPosition& at : matrices.positions) {
-    require(at.picture >= 0 && at.picture < static_cast<std::int64_t>(matrices.pictures.size()), [&] {
-      return "A " + side + " position names picture " + std::to_string(at.picture) + ", but there are " +
-             std::to_string(matrices.pictures.size()) + ".";
+  for (const PatchPosition& at : matrices.positions) {
+    require(at.image >= 0 && at.image < static_cast<std::int64_t>(matrices.images.size()), [&] {
+      return "A " + side + " position names image " + std::to_string(at.image) + ", but there are " +
+             std::to_string(matrices.images.size()) + ".";
     });
     require(std::abs(std::int64_t{at.x}) <= kMaxExtent && std::abs(std::int64_t{at.y}) <= kMaxExtent,
             [&] { return "A " + side + " position is more than 16777216 px away from the origin."; });
   }
 }
 
-void check_size(const Matrices& matrices, const std::string& side, int largest) {
+void check_size(const Patches& matrices, const std::string& side, int largest) {
   require(matrices.height >= 1 && matrices.width >= 1,
           "The " + side + " matrices need a height and a width of at least 1.");
   require(matrices.height <= largest && matrices.width <= largest,
           "The " + side + " matrices are larger than " + std::to_string(largest) + " px.");
 }
 
-void check_references_inside(const Matrices& reference) {
-  for (const MatrixPosition& at : reference.positions) {
-    const ImageView& picture = reference.pictures[at.picture];
-    const bool inside = at.x >= 0 && at.y >= 0 && at.x + reference.width <= picture.width &&
-                        at.y + reference.height <= picture.height;
+void check_references_inside(const Patches& reference) {
+  for (const PatchPosition& at : reference.positions) {
+    const ImageView& image = reference.images[at.image];
+    const bool inside = at.x >= 0 && at.y >= 0 && at.x + reference.width <= image.width &&
+                        at.y + reference.height <= image.height;
     require(inside, [&] {
       return "The reference matrix at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
-             " does not lie inside its picture.";
+             " does not lie inside its image.";
     });
   }
 }
 
-void check_mask(std::span<const ImageView> mask, const Matrices& reference) {
+void check_mask(std::span<const ImageView> mask, const Patches& reference) {
   if (mask.empty()) return;
-  require(mask.size() == reference.pictures.size(), "Give one mask per reference picture.");
+  require(mask.size() == reference.images.size(), "Give one mask per reference image.");
   for (std::size_t i = 0; i < mask.size(); ++i)
-    require(mask[i].type == ScalarType::u8 && mask[i].width == reference.pictures[i].width &&
-                mask[i].height == reference.pictures[i].height,
-            "A mask must be u8 and have the size of its reference picture.");
+    require(mask[i].type == ScalarType::u8 && mask[i].width == reference.images[i].width &&
+                mask[i].height == reference.images[i].height,
+            "A mask must be u8 and have the size of its reference image.");
 }
 
 void check_shifts(const Shifts& shifts) {
@@ -78,29 +78,29 @@ void check_shifts(const Shifts& shifts) {
 
 std::int64_t count_pairs(const Job& job) {
   const std::int64_t n = job.references, m = job.windows;
-  switch (job.form) {
-    case Form::one_to_one:
-      require(n == m, "Form one_to_one needs as many windows as references.");
+  switch (job.pairing) {
+    case Pairing::one_to_one:
+      require(n == m, "Pairing one_to_one needs as many windows as references.");
       return n;
-    case Form::one_to_many:
-      require(n == 1 || m == 0, "Form one_to_many needs exactly one reference.");
+    case Pairing::one_to_many:
+      require(n == 1 || m == 0, "Pairing one_to_many needs exactly one reference.");
       return m;
-    case Form::n_to_mn:
-      require(n > 0 ? m % n == 0 : m == 0, "Form n_to_mn needs the same number of windows per reference.");
+    case Pairing::n_to_mn:
+      require(n > 0 ? m % n == 0 : m == 0, "Pairing n_to_mn needs the same number of windows per reference.");
       return m;
-    case Form::n_to_m:
+    case Pairing::n_to_m:
       break;
   }
   return n * m;
 }
 
-/// Significant bits of the pictures of both sides; 0 where one may use all of its type.
+/// Significant bits of the images of both sides; 0 where one may use all of its type.
 int common_bit_depth(const Job& job) {
   int depth = 0;
-  for (const std::span<const ImageView> pictures : {job.reference.pictures, job.search.pictures})
-    for (const ImageView& picture : pictures) {
-      if (picture.bit_depth == 0) return 0;
-      depth = std::max(depth, picture.bit_depth);
+  for (const std::span<const ImageView> images : {job.reference.images, job.search.images})
+    for (const ImageView& image : images) {
+      if (image.bit_depth == 0) return 0;
+      depth = std::max(depth, image.bit_depth);
     }
   return depth;
 }
@@ -124,23 +124,23 @@ Surfaces::Type sum_type(ScalarType type) {
 }
 
 Pair Job::pair(std::int64_t k) const {
-  switch (form) {
-    case Form::one_to_one:
+  switch (pairing) {
+    case Pairing::one_to_one:
       return {k, k};
-    case Form::one_to_many:
+    case Pairing::one_to_many:
       return {0, k};
-    case Form::n_to_mn:
+    case Pairing::n_to_mn:
       return {k / (windows / references), k};
-    case Form::n_to_m:
+    case Pairing::n_to_m:
       break;
   }
   return {k / windows, k % windows};
 }
 
 CorrelateShape Job::shape() const {
-  return {.form = form,
+  return {.pairing = pairing,
           .type = type,
-          .measure = measure,
+          .criterion = criterion,
           .bit_depth = bit_depth,
           .ref_h = reference.height,
           .ref_w = reference.width,
@@ -153,20 +153,20 @@ CorrelateShape Job::shape() const {
 }
 
 Job check_request(const CorrelateRequest& request) {
-  Job job{.form = request.form,
+  Job job{.pairing = request.pairing,
           .reference = request.reference,
           .search = request.search,
           .shifts = request.shifts,
-          .measure = request.measure,
+          .criterion = request.criterion,
           .mask = request.reference_mask};
-  if (!job.reference.pictures.empty())
-    job.type = job.reference.pictures[0].type;
-  else if (!job.search.pictures.empty())
-    job.type = job.search.pictures[0].type;
+  if (!job.reference.images.empty())
+    job.type = job.reference.images[0].type;
+  else if (!job.search.images.empty())
+    job.type = job.search.images[0].type;
   job.references = ssize(job.reference);
   job.windows = ssize(job.search);
-  check_pictures(job.reference, job.type, "reference");
-  check_pictures(job.search, job.type, "search");
+  check_images(job.reference, job.type, "reference");
+  check_images(job.search, job.type, "search");
   job.bit_depth = common_bit_depth(job);
   check_shifts(job.shifts);
   check_mask(job.mask, job.reference);

@@ -203,7 +203,7 @@ std::string_view to_string(StrainMeasure measure) {
   return "almansi";
 }
 
-std::vector<std::string> StrainOptions::problems() const {
+std::vector<std::string> StrainOptions::validate() const {
   if (window >= 3 && window <= strain::largest_window && window % 2 == 1) return {};
   return {"The strain window is " + std::to_string(window) + " points; use an odd number from 3 to " +
           std::to_string(strain::largest_window) + ", for example 5."};
@@ -215,7 +215,7 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 }
 
 StrainField compute_strain(const Grid& grid, const Field& field, const StrainOptions& options, int threads) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   const std::vector<double> u = fit_data(grid, field, field.u), v = fit_data(grid, field, field.v);
   StrainField result = missing_strain(u.size());
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 /// The decoders behind read_image. OpenCV decodes most formats. JPEG and TIFF go to libjpeg and libtiff
-/// themselves: OpenCV returns a damaged JPEG as a full picture with a remark on stderr, and gives wrong grey
+/// themselves: OpenCV returns a damaged JPEG as a full image with a remark on stderr, and gives wrong grey
 /// values, without a remark, for planar 16-bit RGB, grey with alpha and other TIFFs.
 namespace dic {
 
-/// Why a picture cannot be read: the end of a sentence that begins with the file's name.
+/// Why an image cannot be read: the end of a sentence that begins with the file's name.
 class Refusal : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ Refusal damaged(const std::string& format, const std::string& detail);
 
 /// OpenCV's limit, kept for every format.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
-/// Throws Refusal for empty pictures and those beyond kMaxPixels.
+/// Throws Refusal for empty images and those beyond kMaxPixels.
 void check_size(std::int64_t width, std::int64_t height);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);

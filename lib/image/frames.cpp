@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kPictureEndings = {
-    ".png", ".tif", ".tiff", ".bmp", ".dib",  ".jpg", ".jpeg", ".jpe", ".pgm",
-    ".ppm", ".pnm", ".pbm",  ".jp2", ".webp", ".exr", ".hdr",  ".ras"};
+constexpr std::array<std::string_view, 17> kImageEndings = {".png",  ".tif",  ".tiff", ".bmp", ".dib", ".jpg",
+                                                            ".jpeg", ".jpe",  ".pgm",  ".ppm", ".pnm", ".pbm",
+                                                            ".jp2",  ".webp", ".exr",  ".hdr", ".ras"};
 constexpr std::array<std::string_view, 12> kVideoEndings = {".avi",  ".mp4", ".m4v",  ".mov", ".mkv", ".mpg",
                                                             ".mpeg", ".wmv", ".webm", ".ogv", ".flv", ".mj2"};
 
@@ -41,12 +41,12 @@ void sort_naturally(std::vector<fs::path>& paths) {
   std::ranges::sort(paths, natural_less, [](const fs::path& path) { return path.string(); });
 }
 
-std::vector<fs::path> pictures_in(const fs::path& directory) {
+std::vector<fs::path> images_in(const fs::path& directory) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const bool hidden = entry->path().filename().string().starts_with('.');
-    if (!hidden && !entry->is_directory() && has_ending(entry->path(), kPictureEndings))
+    if (!hidden && !entry->is_directory() && has_ending(entry->path(), kImageEndings))
       found.push_back(entry->path());
   }
   if (error)
@@ -54,7 +54,7 @@ std::vector<fs::path> pictures_in(const fs::path& directory) {
                     "); check its permissions.");
   if (found.empty())
     throw FileError("'" + directory.string() +
-                    "' holds no pictures (.png, .tif, .bmp, .jpg, .pgm, ...); name the directory that does.");
+                    "' holds no images (.png, .tif, .bmp, .jpg, .pgm, ...); name the directory that does.");
   sort_naturally(found);
   return found;
 }
@@ -74,7 +74,7 @@ std::vector<fs::path> files_matching(const std::string& pattern) {
 std::vector<fs::path> expand(const std::string& argument) {
   std::error_code error;
   const auto type = fs::status(argument, error).type();
-  if (type == fs::file_type::directory) return pictures_in(argument);
+  if (type == fs::file_type::directory) return images_in(argument);
   if (type != fs::file_type::not_found) return {argument};
   if (argument.find_first_of("*?[") != std::string::npos) return files_matching(argument);
   throw FileError("'" + argument + "' does not exist; check the name.");

@@ -24,7 +24,7 @@ ScalarType scalar_type(int depth) {
   }
 }
 
-/// Lets OpenCV decode straight into an Image: a picture that is grey already is never copied.
+/// Lets OpenCV decode straight into an Image: an image that is grey already is never copied.
 class ImageAllocator : public cv::MatAllocator {
  public:
   mutable Image image;  // the interface is const
@@ -44,47 +44,47 @@ class ImageAllocator : public cv::MatAllocator {
   void deallocate(cv::UMatData* data) const override { delete data; }
 };
 
-void decode(std::vector<std::uint8_t> bytes, cv::Mat& picture) {
+void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
   const QuietCerr quiet;
   try {
-    cv::imdecode(bytes, cv::IMREAD_UNCHANGED, &picture);
+    cv::imdecode(bytes, cv::IMREAD_UNCHANGED, &image);
   } catch (const cv::Exception& e) {
     if (e.func == "validateInputImageSize")
       throw Refusal("is too large: at most 2^30 pixels can be read; crop or bin it.");
     throw Refusal("cannot be decoded (" + e.err + "); export it again as PNG or TIFF.");
   }
-  if (picture.empty())
-    throw Refusal("is not a picture that can be decoded, or is damaged; use PNG, TIFF, BMP, JPEG or PGM.");
+  if (image.empty())
+    throw Refusal("is not an image that can be decoded, or is damaged; use PNG, TIFF, BMP, JPEG or PGM.");
 }
 
 template <typename T>
-Image grey_from_bgr_as(const cv::Mat& picture, ScalarType type) {
-  Image grey(picture.cols, picture.rows, type);
-  const int channels = picture.channels();
-  for (int y = 0; y < picture.rows; ++y) {
-    const T* row = picture.ptr<T>(y);
-    grey_row(Channels<T>{{row + 2, row + 1, row}, channels}, picture.cols, grey.row<T>(y));
+Image grey_from_bgr_as(const cv::Mat& image, ScalarType type) {
+  Image grey(image.cols, image.rows, type);
+  const int channels = image.channels();
+  for (int y = 0; y < image.rows; ++y) {
+    const T* row = image.ptr<T>(y);
+    grey_row(Channels<T>{{row + 2, row + 1, row}, channels}, image.cols, grey.row<T>(y));
   }
   return grey;
 }
 
 }  // namespace
 
-Image grey_from_bgr(const cv::Mat& picture) {
-  const ScalarType type = scalar_type(picture.depth());
-  if (type == ScalarType::u8) return grey_from_bgr_as<std::uint8_t>(picture, type);
-  if (type == ScalarType::u16) return grey_from_bgr_as<std::uint16_t>(picture, type);
-  return grey_from_bgr_as<float>(picture, type);
+Image grey_from_bgr(const cv::Mat& image) {
+  const ScalarType type = scalar_type(image.depth());
+  if (type == ScalarType::u8) return grey_from_bgr_as<std::uint8_t>(image, type);
+  if (type == ScalarType::u16) return grey_from_bgr_as<std::uint16_t>(image, type);
+  return grey_from_bgr_as<float>(image, type);
 }
 
 Image decode_with_opencv(std::vector<std::uint8_t> bytes) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw Refusal("is too large: files of this format are read up to 2 GiB; crop or bin it.");
   ImageAllocator allocator;
-  cv::Mat picture;
-  picture.allocator = &allocator;
-  decode(std::move(bytes), picture);
-  return picture.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(picture);
+  cv::Mat image;
+  image.allocator = &allocator;
+  decode(std::move(bytes), image);
+  return image.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(image);
 }
 
 }  // namespace dic

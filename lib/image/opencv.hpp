@@ -5,7 +5,7 @@
 
 namespace dic {
 
-/// Grey of a picture with channels B, G, R and perhaps alpha. u8, u16 and f32; else throws Refusal.
-Image grey_from_bgr(const cv::Mat& picture);
+/// Grey of an image with channels B, G, R and perhaps alpha. u8, u16 and f32; else throws Refusal.
+Image grey_from_bgr(const cv::Mat& image);
 
 }  // namespace dic

@@ -29,7 +29,7 @@ std::size_t keep_pixel_chunks(std::span<std::uint8_t> bytes) {
     if (bytes.size() - read < kFrame) throw damaged("PNG", "it ends before its last chunk");
     std::uint8_t* chunk = bytes.data() + read;
     const std::uint32_t length = big_endian(chunk);
-    if (length > bytes.size() - read - kFrame) throw damaged("PNG", "it ends inside its picture data");
+    if (length > bytes.size() - read - kFrame) throw damaged("PNG", "it ends inside its image data");
     const std::string_view type(reinterpret_cast<const char*>(chunk) + 4, 4);
     if (crc32(0, chunk + 4, length + 4) != big_endian(chunk + 8 + length))
       throw damaged("PNG", "a checksum is wrong");

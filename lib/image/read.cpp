@@ -48,9 +48,9 @@ std::ifstream open_file(const fs::path& path, std::uintmax_t& size) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) throw Refusal("does not exist; check the name.");
-  if (fs::is_directory(status)) throw Refusal("is a directory; name a picture inside it.");
+  if (fs::is_directory(status)) throw Refusal("is a directory; name an image inside it.");
   if (error) throw Refusal("cannot be read (" + error.message() + "); check the path and its permissions.");
-  if (!fs::is_regular_file(status)) throw Refusal("is not a regular file; name a picture file.");
+  if (!fs::is_regular_file(status)) throw Refusal("is not a regular file; name an image file.");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw unreadable();
   size = fs::file_size(path);

@@ -86,7 +86,7 @@ void check_layout(const Layout& layout) {
 }
 
 void check_read(tmsize_t got, tmsize_t wanted) {
-  if (got < wanted) throw damaged("TIFF", "its picture data are incomplete");
+  if (got < wanted) throw damaged("TIFF", "its image data are incomplete");
 }
 
 /// Samples of `bits` bits, first bit highest, without gaps.
@@ -202,7 +202,7 @@ void read_blocks(TIFF* tiff, const Layout& layout, Image& image) {
     }
 }
 
-/// T: element type in the file, Out: of the picture.
+/// T: element type in the file, Out: of the image.
 template <typename T, typename Out>
 Image read_as(TIFF* tiff, const Layout& layout, ScalarType type) {
   Image image(static_cast<int>(layout.width), static_cast<int>(layout.height), type);

@@ -30,7 +30,7 @@ int cv_depth(ScalarType type) {
     case ScalarType::f32:
       return CV_32F;
     default:
-      throw UsageError("A picture of type " + std::string(to_string(type)) +
+      throw UsageError("An image of type " + std::string(to_string(type)) +
                        " cannot be written; convert it to u8, u16 or f32.");
   }
 }
@@ -43,7 +43,7 @@ std::string checked_ending(const fs::path& path, int depth, int channels) {
   if (depth == CV_8U) fits |= ending == ".bmp";
   if (!fits)
     throw UsageError("'" + path.string() +
-                     "' cannot hold this picture: write 8 bit to .png, .tif, .bmp or (grey) " +
+                     "' cannot hold this image: write 8 bit to .png, .tif, .bmp or (grey) " +
                      ".pgm, 16 bit to .png, .tif or .pgm, float to .tif.");
   return ending;
 }
@@ -70,14 +70,13 @@ void write_bytes(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
   }
 }
 
-void encode_and_write(const fs::path& path, const cv::Mat& picture) {
-  const std::string ending = checked_ending(path, picture.depth(), picture.channels());
-  if (picture.empty())
-    throw UsageError("'" + path.string() + "' cannot be written: the picture has no pixels.");
+void encode_and_write(const fs::path& path, const cv::Mat& image) {
+  const std::string ending = checked_ending(path, image.depth(), image.channels());
+  if (image.empty()) throw UsageError("'" + path.string() + "' cannot be written: the image has no pixels.");
   std::vector<std::uint8_t> bytes;
   try {
     const QuietCerr quiet;
-    cv::imencode(ending, picture, bytes);
+    cv::imencode(ending, image, bytes);
   } catch (const cv::Exception& e) {
     throw FileError("'" + path.string() + "' cannot be encoded (" + e.err + "); choose another format.");
   }
@@ -86,14 +85,13 @@ void encode_and_write(const fs::path& path, const cv::Mat& picture) {
 
 }  // namespace
 
-void write_image(const fs::path& path, ImageView picture) {
-  encode_and_write(
-      path, cv::Mat(picture.height, picture.width, cv_depth(picture.type), const_cast<void*>(picture.data),
-                    static_cast<std::size_t>(picture.row_bytes)));
+void write_image(const fs::path& path, ImageView image) {
+  encode_and_write(path, cv::Mat(image.height, image.width, cv_depth(image.type),
+                                 const_cast<void*>(image.data), static_cast<std::size_t>(image.row_bytes)));
 }
 
-void write_image(const fs::path& path, RgbView picture) {
-  const cv::Mat rgb(picture.height, picture.width, CV_8UC3, const_cast<std::uint8_t*>(picture.data));
+void write_image(const fs::path& path, RgbView image) {
+  const cv::Mat rgb(image.height, image.width, CV_8UC3, const_cast<std::uint8_t*>(image.data));
   cv::Mat bgr;
   if (!rgb.empty()) cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
   encode_and_write(path, rgb.empty() ? rgb : bgr);

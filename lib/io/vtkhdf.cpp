@@ -33,7 +33,7 @@ struct Array {
 
 constexpr std::array kDisplacements = {
     Array{"u", Kind::length, &Field::u, "displacement along x (right)"},
-    Array{"v", Kind::length, &Field::v, "displacement along y (down, as in the picture)"},
+    Array{"v", Kind::length, &Field::v, "displacement along y (down, as in the image)"},
 };
 constexpr std::array kQualities = {
     Array{"zncc", Kind::plain, &Field::zncc, "zero-normalized cross-correlation of the matched subset"},
@@ -81,9 +81,9 @@ struct VtkHdfWriter::Impl {
     write_about(info);
   }
 
-  /// VTK's y points up, the picture's down. The rows stay in picture order, a negative spacing turns the
-  /// world upright, and the origin puts the picture's bottom left pixel at (0, 0), where VTK puts that of a
-  /// picture it opens. (The Direction matrix would say the same, but the reader of VTK 9.3 drops it.)
+  /// VTK's y points up, the image's down. The rows stay in image order, a negative spacing turns the
+  /// world upright, and the origin puts the image's bottom left pixel at (0, 0), where VTK puts that of a
+  /// image it opens. (The Direction matrix would say the same, but the reader of VTK 9.3 drops it.)
   void write_geometry(const ResultInfo& info) {
     const double step = grid.step * length_factor;
     file.create_group(kRoot);

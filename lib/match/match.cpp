@@ -33,13 +33,13 @@ Correlator make_correlator(const std::string& device, int threads) {
   }
 }
 
-void check_contrast(const Template& made, std::size_t index, Measure method) {
+void check_contrast(const Template& made, std::size_t index, Criterion method) {
   const std::string name = "Template " + std::to_string(index + 1);
-  if (method == Measure::zncc && made.min == made.max)
+  if (method == Criterion::zncc && made.min == made.max)
     throw UsageError(name +
                      " has the same grey level everywhere, and zncc needs contrast; take a patch with" +
                      " detail, or method ssd.");
-  if (method == Measure::ncc && made.min == 0 && made.max == 0)
+  if (method == Criterion::ncc && made.min == 0 && made.max == 0)
     throw UsageError(name +
                      " is zero everywhere, and ncc needs grey levels; take another patch, or method ssd.");
 }
@@ -50,14 +50,14 @@ std::string depth_text(ScalarType type, int bit_depth) {
   return std::to_string(bit_depth > 0 ? bit_depth : static_cast<int>(8 * size_of(type))) + " bit";
 }
 
-void check_types(const Template& made, ImageView image, Measure method) {
+void check_types(const Template& made, ImageView image, Criterion method) {
   const std::string ours = depth_text(made.type, made.bit_depth);
   const std::string theirs = depth_text(image.type, image.bit_depth);
-  if (method == Measure::ssd && ours != theirs)
+  if (method == Criterion::ssd && ours != theirs)
     throw UsageError("ssd compares grey levels as they are, but the template is " + ours + " and the image " +
                      theirs + "; use zncc or ncc, or convert one of them.");
   const bool is_unsigned = image.type == ScalarType::u8 || image.type == ScalarType::u16;
-  if (method == Measure::ncc && made.min < 0 && is_unsigned)
+  if (method == Criterion::ncc && made.min < 0 && is_unsigned)
     throw UsageError(
         "ncc cannot compare a template that has values below zero with an image that has none; use"
         " zncc.");
@@ -88,9 +88,9 @@ double energy(const Pattern& pattern) { return energy_under(pattern, pattern.val
 
 }  // namespace
 
-std::vector<std::string> MatchOptions::problems() const {
+std::vector<std::string> MatchOptions::validate() const {
   std::vector<std::string> found;
-  if (method == Measure::sums) found.push_back("The method must be zncc, ncc or ssd.");
+  if (method == Criterion::cross_correlation) found.push_back("The method must be zncc, ncc or ssd.");
   if (max_matches < 1) found.push_back("The number of matches must be at least 1.");
   if (!(threshold >= -1 && threshold <= 1)) found.push_back("The threshold must be between -1 and 1.");
   if (!(max_overlap >= 0 && max_overlap <= 1)) found.push_back("The overlap must be between 0 and 1.");
@@ -123,7 +123,7 @@ struct Matcher::Impl {
 
 Matcher::Matcher(std::span<const ImageView> templates, const MatchOptions& options,
                  std::span<const ImageView> masks) {
-  if (const auto problems = options.problems(); !problems.empty()) throw UsageError(problems.front());
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   if (!masks.empty() && masks.size() != templates.size())
     throw UsageError("There are " + std::to_string(masks.size()) + " masks for " +
                      std::to_string(templates.size()) + " templates; give one mask per template, or none.");
@@ -176,7 +176,7 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
 
 /// The best places of a pattern that do not overlap. `pose` names template, rotation and scale.
 MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
-  const bool is_ssd = options.method == Measure::ssd;
+  const bool is_ssd = options.method == Criterion::ssd;
   const double pattern_energy = energy(pattern);
   const auto estimated_score = [&](const Candidate& at) {
     return is_ssd ? 1 + at.estimate / (pattern_energy + energy_under(pattern, image, at)) : at.estimate;
@@ -212,15 +212,15 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
 std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   const Image elements = to_elements(pattern, image.type, options.method);
   const ImageView reference = elements, mask = pattern.mask;
-  const MatrixPosition corner;
+  const PatchPosition corner;
   CorrelateRequest request;
   request.reference = {{&reference, 1}, {&corner, 1}, reference.height, reference.width};
   request.search = {{&image, 1}, {&corner, 1}, image.height, image.width};
   request.shifts = Shifts::valid(reference.height, reference.width, image.height, image.width);
-  request.measure = options.method;
+  request.criterion = options.method;
   request.variant = options.variant;
   if (pattern.is_masked()) request.reference_mask = {&mask, 1};
-  const bool is_ssd = options.method == Measure::ssd;
+  const bool is_ssd = options.method == Criterion::ssd;
   if (options.max_matches == 1) {
     correlator.peaks(request, peaks);
     return {candidate_at(peaks.front(), is_ssd)};

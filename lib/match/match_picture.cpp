@@ -39,48 +39,48 @@ cv::Point fixed_point(const std::array<double, 2>& corner, int fraction_bits) {
   return {cvRound(corner[0] * one), cvRound(corner[1] * one)};
 }
 
-/// Lines and letters grow with the picture, which is shown smaller the larger it is.
-int line_width(const cv::Mat& picture) { return std::max(2, std::min(picture.cols, picture.rows) / 400); }
+/// Lines and letters grow with the image, which is shown smaller the larger it is.
+int line_width(const cv::Mat& image) { return std::max(2, std::min(image.cols, image.rows) / 400); }
 
-void draw_box(cv::Mat& picture, const Match& match) {
+void draw_box(cv::Mat& image, const Match& match) {
   constexpr int kFractionBits = 4;
   const auto corners = box_corners(match);
   for (std::size_t k = corners.size(); k-- > 0;)  // the top edge last: it shows which way is up
-    cv::line(picture, fixed_point(corners[k], kFractionBits),
+    cv::line(image, fixed_point(corners[k], kFractionBits),
              fixed_point(corners[(k + 1) % corners.size()], kFractionBits), k == 0 ? kTopEdge : kBox,
-             line_width(picture), cv::LINE_AA, kFractionBits);
+             line_width(image), cv::LINE_AA, kFractionBits);
 }
 
-/// The score above the box, or wherever the picture has room for it.
-void draw_label(cv::Mat& picture, const Match& match) {
+/// The score above the box, or wherever the image has room for it.
+void draw_label(cv::Mat& image, const Match& match) {
   char text[16];
   std::snprintf(text, sizeof text, "%.3f", match.score);
-  const int line = line_width(picture), pen = line / 2;
+  const int line = line_width(image), pen = line / 2;
   const double size = 0.25 * line;
   int baseline = 0;
   const cv::Size extent = cv::getTextSize(text, kFont, size, pen, &baseline);
   const cv::Size paper(extent.width + 2 * line, extent.height + baseline + line);
 
-  double left = picture.cols, top = picture.rows;
+  double left = image.cols, top = image.rows;
   for (const auto& corner : box_corners(match)) {
     left = std::min(left, corner[0]);
     top = std::min(top, corner[1]);
   }
   const cv::Point place(
-      std::clamp(cvRound(left), 0, std::max(0, picture.cols - paper.width)),
-      std::clamp(cvRound(top) - paper.height - line, 0, std::max(0, picture.rows - paper.height)));
-  cv::rectangle(picture, cv::Rect(place, paper), kPaper, cv::FILLED);
-  cv::putText(picture, text, place + cv::Point(line, line + extent.height), kFont, size, kInk, pen,
+      std::clamp(cvRound(left), 0, std::max(0, image.cols - paper.width)),
+      std::clamp(cvRound(top) - paper.height - line, 0, std::max(0, image.rows - paper.height)));
+  cv::rectangle(image, cv::Rect(place, paper), kPaper, cv::FILLED);
+  cv::putText(image, text, place + cv::Point(line, line + extent.height), kFont, size, kInk, pen,
               cv::LINE_AA);
 }
 
 }  // namespace
 
 void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches) {
-  cv::Mat picture = to_rgb(image);
-  for (const Match& match : matches) draw_box(picture, match);
-  for (const Match& match : matches) draw_label(picture, match);
-  write_image(path, RgbView{picture.data, picture.cols, picture.rows});
+  cv::Mat drawing = to_rgb(image);
+  for (const Match& match : matches) draw_box(drawing, match);
+  for (const Match& match : matches) draw_label(drawing, match);
+  write_image(path, RgbView{drawing.data, drawing.cols, drawing.rows});
 }
 
 }  // namespace dic

@@ -32,10 +32,10 @@ Range counted_range(const Image& values, const Image& mask) {
 
 /// Calls function(x, y, value as double) for every pixel.
 template <typename Function>
-void for_each_pixel(ImageView picture, Function&& function) {
-  visit_scalar(picture.type, [&]<typename T>(T) {
-    for (int y = 0; y < picture.height; ++y)
-      for (int x = 0; x < picture.width; ++x) function(x, y, static_cast<double>(picture.row<T>(y)[x]));
+void for_each_pixel(ImageView image, Function&& function) {
+  visit_scalar(image.type, [&]<typename T>(T) {
+    for (int y = 0; y < image.height; ++y)
+      for (int x = 0; x < image.width; ++x) function(x, y, static_cast<double>(image.row<T>(y)[x]));
   });
 }
 
@@ -43,7 +43,7 @@ bool is_identity(double rotation_deg, double scale) {
   return scale == 1 && std::remainder(rotation_deg, 360.0) == 0;
 }
 
-/// The template as a picture at a smaller scale would show it: a pixel there covers 1/scale px here, so a
+/// The template as an image at a smaller scale would show it: a pixel there covers 1/scale px here, so a
 /// Gaussian widens the pixel's box (variance 1/12) to the same variance. Without it fine detail would alias.
 Image reduced_detail(const Image& values, double scale) {
   Image blurred = values;
@@ -92,13 +92,13 @@ double stretched_top() {
 
 /// Gain and offset that bring the pattern into an integer type T.
 template <typename T>
-std::array<double, 2> gain_and_offset(const Pattern& pattern, Measure method) {
+std::array<double, 2> gain_and_offset(const Pattern& pattern, Criterion method) {
   const Range range = counted_range(pattern.values, pattern.mask);
   bool fits = range.min >= std::numeric_limits<T>::min() && range.max <= std::numeric_limits<T>::max();
   for_each_pixel(pattern.values, [&](int, int, double value) { fits = fits && value == std::round(value); });
-  if (fits || method == Measure::ssd) return {1, 0};
+  if (fits || method == Criterion::ssd) return {1, 0};
   const double top = stretched_top<T>();
-  if (method == Measure::ncc) return {top / std::max(std::abs(range.min), std::abs(range.max)), 0};
+  if (method == Criterion::ncc) return {top / std::max(std::abs(range.min), std::abs(range.max)), 0};
   const double gain = range.max > range.min ? top / (range.max - range.min) : 1;
   return {gain, -gain * range.min};
 }
@@ -106,7 +106,7 @@ std::array<double, 2> gain_and_offset(const Pattern& pattern, Measure method) {
 }  // namespace
 
 Template make_template(ImageView values, ImageView mask) {
-  if (values.empty()) throw UsageError("A template has no pixels; give a picture of at least 1 by 1 px.");
+  if (values.empty()) throw UsageError("A template has no pixels; give an image of at least 1 by 1 px.");
   if (!mask.empty() && (mask.width != values.width || mask.height != values.height))
     throw UsageError("The mask has " + std::to_string(mask.width) + " x " + std::to_string(mask.height) +
                      " px but its template " + std::to_string(values.width) + " x " +
@@ -175,7 +175,7 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
   return pattern;
 }
 
-Image to_elements(const Pattern& pattern, ScalarType type, Measure method) {
+Image to_elements(const Pattern& pattern, ScalarType type, Criterion method) {
   Image elements(pattern.values.width(), pattern.values.height(), type);
   visit_scalar(type, [&]<typename T>(T) {
     const auto [gain, offset] =

@@ -13,7 +13,7 @@ namespace dic {
 struct Template {
   Image values;     ///< f64
   Image mask;       ///< u8, 1 = counts
-  ScalarType type;  ///< of the picture it came from
+  ScalarType type;  ///< of the image it came from
   int bit_depth;    ///< likewise
   double min, max;  ///< over the pixels that count
 };
@@ -52,6 +52,6 @@ class TemplateWarp {
 /// The pattern in the element type of the image that it is compared with. Grey levels that the type cannot
 /// hold are stretched to its range for zncc (gain and offset) and ncc (gain), which do not see it, and
 /// rounded for ssd.
-Image to_elements(const Pattern& pattern, ScalarType type, Measure method);
+Image to_elements(const Pattern& pattern, ScalarType type, Criterion method);
 
 }  // namespace dic

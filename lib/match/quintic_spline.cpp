@@ -49,12 +49,12 @@ double dot(const T* samples, std::ptrdiff_t stride, const std::array<double, kTa
 
 }  // namespace
 
-QuinticSpline::QuinticSpline(ImageView picture, ThreadPool& pool) {
-  Image relative(picture.width, picture.height, ScalarType::f32);
-  visit_scalar(picture.type, [&]<typename T>(T) {
-    offset_ = static_cast<double>(picture.row<T>(0)[0]);
-    for (int y = 0; y < picture.height; ++y)
-      std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, relative.row<float>(y),
+QuinticSpline::QuinticSpline(ImageView image, ThreadPool& pool) {
+  Image relative(image.width, image.height, ScalarType::f32);
+  visit_scalar(image.type, [&]<typename T>(T) {
+    offset_ = static_cast<double>(image.row<T>(0)[0]);
+    for (int y = 0; y < image.height; ++y)
+      std::transform(image.row<T>(y), image.row<T>(y) + image.width, relative.row<float>(y),
                      [&](T value) { return static_cast<float>(static_cast<double>(value) - offset_); });
   });
   spline_coefficients(relative, Interpolation::quintic, coefficients_, pool);

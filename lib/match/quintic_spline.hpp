@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 
 namespace dic {
 
-/// A picture as a prefiltered quintic B-spline: passes through the pixels, smooth in between.
+/// An image as a prefiltered quintic B-spline: passes through the pixels, smooth in between.
 class QuinticSpline {
  public:
-  QuinticSpline(ImageView picture, ThreadPool& pool);
+  QuinticSpline(ImageView image, ThreadPool& pool);
 
   /// Value at (x, y), from 1 px outside the outermost pixel centres inwards.
   double at(double x, double y) const;
@@ -23,8 +23,8 @@ class QuinticSpline {
   void block(double x, double y, int width, int height, Block& out) const;
 
  private:
-  double offset_;  ///< grey level of one pixel; without it floats lose the detail of bright pictures
-  PaddedPicture coefficients_;  ///< of the picture minus the offset
+  double offset_;             ///< grey level of one pixel; without it floats lose the detail of bright images
+  PaddedImage coefficients_;  ///< of the image minus the offset
 };
 
 }  // namespace dic

@@ -75,9 +75,9 @@ Means means(const Comparison& comparison) {
   return {sums.pattern / n, sums.image / n};
 }
 
-double score(const Comparison& comparison, Measure method) {
+double score(const Comparison& comparison, Criterion method) {
   const Means mean = means(comparison);
-  const Means origin = method == Measure::zncc ? mean : Means{};
+  const Means origin = method == Criterion::zncc ? mean : Means{};
   double ff = 0, gg = 0, fg = 0, difference = 0, rounding = 0;
   comparison.for_each([&](double f, double g, double, double) {
     f -= origin.pattern;
@@ -88,7 +88,7 @@ double score(const Comparison& comparison, Measure method) {
     difference += (f - g) * (f - g);
     rounding += kNoContrast * kNoContrast * mean.image * mean.image;
   });
-  if (method == Measure::ssd) return ff + gg > 0 ? 1 - difference / (ff + gg) : difference == 0;
+  if (method == Criterion::ssd) return ff + gg > 0 ? 1 - difference / (ff + gg) : difference == 0;
   return ff > 0 && gg > rounding ? std::clamp(fg / std::sqrt(ff * gg), -1.0, 1.0) : 0;
 }
 
@@ -126,8 +126,8 @@ std::optional<Eigen::Vector2d> best_offset(Comparison& comparison) {
 
 }  // namespace
 
-SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate, Measure method,
-                         ThreadPool& pool) {
+SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
+                         Criterion method, ThreadPool& pool) {
   Comparison comparison(pattern, image, candidate, pool);
   const auto offset =
       best_offset(comparison).value_or(Eigen::Vector2d(candidate.offset_x, candidate.offset_y));

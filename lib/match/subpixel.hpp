@@ -16,7 +16,7 @@ struct SubpixelFit {
 };
 
 /// Refines a candidate to a fraction of a pixel.
-SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate, Measure method,
-                         ThreadPool& pool);
+SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
+                         Criterion method, ThreadPool& pool);
 
 }  // namespace dic

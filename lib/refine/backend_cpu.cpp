@@ -11,7 +11,7 @@
 #include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "refine/backend.hpp"
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 #include "refine/subset_kernels.hpp"
 
 namespace dic::refine {
@@ -158,37 +158,37 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
 
 /// Gradients of the outermost pixels are extrapolated: they would pull at the subset with more error than
 /// information.
-void clear_outermost(PaddedPicture& gradient) {
+void clear_outermost(PaddedImage& gradient) {
   const int w = gradient.width(), h = gradient.height();
   for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
   for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
 }
 
-float largest(const PaddedPicture& picture) {
+float largest(const PaddedImage& image) {
   float value = 0;
-  for (int row = 0; row < picture.height(); ++row)
-    value = std::max(value, *std::max_element(picture.at(0, row), picture.at(0, row) + picture.width()));
+  for (int row = 0; row < image.height(); ++row)
+    value = std::max(value, *std::max_element(image.at(0, row), image.at(0, row) + image.width()));
   return value;
 }
 
-/// 1 where the picture is not 0.
-void binarize(PaddedPicture& picture) {
-  for (int row = 0; row < picture.height(); ++row)
-    for (int i = 0; i < picture.width(); ++i) *picture.at(i, row) = *picture.at(i, row) != 0 ? 1.0f : 0.0f;
+/// 1 where the image is not 0.
+void binarize(PaddedImage& image) {
+  for (int row = 0; row < image.height(); ++row)
+    for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
 }
 
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const RefineOptions& o, int threads) : options(o), pool(threads) {}
 
-  void set_reference(ImageView picture, std::span<const int> x, std::span<const int> y,
+  void set_reference(ImageView image, std::span<const int> x, std::span<const int> y,
                      ImageView roi) override {
-    reference = to_float(picture, pool);
+    reference = to_float(image, pool);
     reference.reflect_margin();
     spline_gradient(reference, options.interpolation, dx, dy, pool);
     clear_outermost(dx);
     clear_outermost(dy);
-    weight = roi.empty() ? PaddedPicture() : to_float(roi, pool);
+    weight = roi.empty() ? PaddedImage() : to_float(roi, pool);
     binarize(weight);
     grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
     points.assign(x.size(), {});
@@ -205,8 +205,8 @@ class CpuBackend final : public Backend {
                       });
   }
 
-  void set_current(ImageView picture) override {
-    spline_coefficients(picture, options.interpolation, current, pool);
+  void set_current(ImageView image) override {
+    spline_coefficients(image, options.interpolation, current, pool);
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
@@ -240,7 +240,7 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  /// The part of the subset inside the picture; status out_of_image where that is less than half of it.
+  /// The part of the subset inside the image; status out_of_image where that is less than half of it.
   void place(PreparedPoint& p) const {
     const int r = radius();
     p.rect = {-std::min(r, p.x), std::min(r, reference.width() - 1 - p.x), -std::min(r, p.y),
@@ -419,7 +419,7 @@ class CpuBackend final : public Backend {
 
   RefineOptions options;
   ThreadPool pool;
-  PaddedPicture reference, dx, dy, weight, current;
+  PaddedImage reference, dx, dy, weight, current;
   double grey_scale = 1;  // largest grey value of the reference over 255
   std::vector<PreparedPoint> points;
   std::vector<float> values;

@@ -6,9 +6,7 @@ std::string_view to_string(Interpolation interpolation) {
   return interpolation == Interpolation::cubic ? "cubic" : "quintic";
 }
 
-std::string_view to_string(Criterion criterion) { return criterion == Criterion::znssd ? "znssd" : "zncc"; }
-
-std::vector<std::string> RefineOptions::problems() const {
+std::vector<std::string> RefineOptions::validate() const {
   std::vector<std::string> out;
   if (subset < 7 || subset > 255 || subset % 2 == 0)
     out.push_back("The subset is " + std::to_string(subset) +

@@ -34,7 +34,7 @@ struct Refiner::Impl {
 
 Refiner::Refiner(const RefineOptions& options, int threads, const std::string& device)
     : impl_(std::make_unique<Impl>()) {
-  const auto problems = options.problems();
+  const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   impl_->options = options;
   impl_->backend = refine::open(options, threads, device);
@@ -45,10 +45,10 @@ Refiner& Refiner::operator=(Refiner&&) noexcept = default;
 
 void Refiner::set_reference(ImageView reference, std::span<const int> x, std::span<const int> y,
                             ImageView roi) {
-  if (reference.empty()) throw UsageError("The reference picture is empty.");
+  if (reference.empty()) throw UsageError("The reference image is empty.");
   if (x.size() != y.size()) throw UsageError("The points need as many x as y coordinates.");
   if (!roi.empty() && (roi.width != reference.width || roi.height != reference.height))
-    throw UsageError("The ROI mask must have the size of the reference picture.");
+    throw UsageError("The ROI mask must have the size of the reference image.");
   impl_->backend->set_reference(reference, x, y, roi);
   impl_->width = reference.width;
   impl_->height = reference.height;
@@ -57,7 +57,7 @@ void Refiner::set_reference(ImageView reference, std::span<const int> x, std::sp
 
 void Refiner::set_current(ImageView current) {
   if (current.width != impl_->width || current.height != impl_->height)
-    throw UsageError("The current picture must have the size of the reference picture.");
+    throw UsageError("The current image must have the size of the reference image.");
   impl_->backend->set_current(current);
 }
 

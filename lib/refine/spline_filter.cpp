@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/simd_targets.hpp"
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "refine/spline_filter.cpp"
@@ -147,7 +147,7 @@ class Scratch {
 
 /// row(y, buffer) returns line y as floats, converted into `buffer` where it has to be.
 template <typename RowOf>
-void along_rows(int width, int height, const RowOf& row, PaddedPicture& out, Interpolation interpolation,
+void along_rows(int width, int height, const RowOf& row, PaddedImage& out, Interpolation interpolation,
                 bool derivative, ThreadPool& pool) {
   Scratch scratch(pool, width);
   std::vector<std::vector<float>> converted(pool.size(),
@@ -166,7 +166,7 @@ void along_rows(int width, int height, const RowOf& row, PaddedPicture& out, Int
   });
 }
 
-void along_columns(const PaddedPicture& in, PaddedPicture& out, Interpolation interpolation, bool derivative,
+void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
                    ThreadPool& pool) {
   Scratch scratch(pool, in.height());
   pool.parallel_for(in.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
@@ -177,34 +177,33 @@ void along_columns(const PaddedPicture& in, PaddedPicture& out, Interpolation in
   });
 }
 
-void fit(PaddedPicture& picture, int width, int height) {
-  if (picture.width() != width || picture.height() != height) picture = PaddedPicture(width, height);
+void fit(PaddedImage& image, int width, int height) {
+  if (image.width() != width || image.height() != height) image = PaddedImage(width, height);
 }
 
 }  // namespace
 
-void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedPicture& out,
-                         ThreadPool& pool) {
-  fit(out, picture.width, picture.height);
-  visit_scalar(picture.type, [&](auto element) {
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool) {
+  fit(out, image.width, image.height);
+  visit_scalar(image.type, [&](auto element) {
     const auto row = [&](int y, float* buffer) -> const float* {
-      const auto* values = picture.row<decltype(element)>(y);
-      std::transform(values, values + picture.width, buffer, [](auto v) { return static_cast<float>(v); });
+      const auto* values = image.row<decltype(element)>(y);
+      std::transform(values, values + image.width, buffer, [](auto v) { return static_cast<float>(v); });
       return buffer;
     };
-    along_rows(picture.width, picture.height, row, out, interpolation, false, pool);
+    along_rows(image.width, image.height, row, out, interpolation, false, pool);
   });
   along_columns(out, out, interpolation, false, pool);
   out.reflect_margin();
 }
 
-void spline_gradient(const PaddedPicture& picture, Interpolation interpolation, PaddedPicture& dx,
-                     PaddedPicture& dy, ThreadPool& pool) {
-  fit(dx, picture.width(), picture.height());
-  fit(dy, picture.width(), picture.height());
-  const auto row = [&](int y, float*) { return picture.at(0, y); };
-  along_rows(picture.width(), picture.height(), row, dx, interpolation, true, pool);
-  along_columns(picture, dy, interpolation, true, pool);
+void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
+                     ThreadPool& pool) {
+  fit(dx, image.width(), image.height());
+  fit(dy, image.width(), image.height());
+  const auto row = [&](int y, float*) { return image.at(0, y); };
+  along_rows(image.width(), image.height(), row, dx, interpolation, true, pool);
+  along_columns(image, dy, interpolation, true, pool);
 }
 
 }  // namespace dic

@@ -310,7 +310,7 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                  const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
-  // Lanes past the subset's last column stay on it: their own positions may lie outside the picture's memory.
+  // Lanes past the subset's last column stay on it: their own positions may lie outside the image's memory.
   const auto column = hn::Min(i, hn::Set(d, last));
   const auto lane = hn::Sub(column, hn::Set(d, first));
   return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),

@@ -13,7 +13,7 @@ struct SubsetRect {
   int left = 0, right = 0, top = 0, bottom = 0;
 };
 
-/// Rows of padded pictures; the pointers are at the subset's centre, strides in floats.
+/// Rows of padded images; the pointers are at the subset's centre, strides in floats.
 struct ReferencePatch {
   const float* grey = nullptr;
   const float* dx = nullptr;  ///< gradient, grey levels per px
@@ -40,7 +40,7 @@ struct GreyFit {
   double level = 0, contrast = 1;
 };
 
-/// Where a subset lies in the current picture: integer centre plus small shape parameters.
+/// Where a subset lies in the current image: integer centre plus small shape parameters.
 struct CurrentPatch {
   const float* coefficients = nullptr;  ///< at the integer centre: reference centre + rounded displacement
   std::ptrdiff_t stride = 0;
@@ -55,9 +55,9 @@ struct CurrentSums {
   double reference_rest = 0;       ///< sum (f - mean) e
   double dx[6] = {}, dy[6] = {};   ///< sum dx e i^a j^b, a + b <= order
 };
-/// Of pixels' values and sums; pictures are floats.
+/// Of pixels' values and sums; images are floats.
 enum class Arithmetic : std::uint8_t { floats, doubles };
-/// The warped subset must lie within half a pixel of the current picture.
+/// The warped subset must lie within half a pixel of the current image.
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
                   Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out);
 

@@ -28,7 +28,7 @@ void add_motion_problems(const SynthOptions& o, std::vector<std::string>& proble
   const Motion& m = o.motion;
   if (!finite(m)) problems.push_back("Every number of the motion must be finite.");
   if (m.kind == MotionKind::star && !(m.period_min > 0 && m.period_max >= m.period_min && m.width >= 2))
-    problems.push_back("The star needs 0 < period_min <= period_max and the picture's width (2 px or more).");
+    problems.push_back("The star needs 0 < period_min <= period_max and the image's width (2 px or more).");
   const bool all_finite = std::ranges::all_of(o.amounts, [](double a) { return std::isfinite(a); });
   if (o.amounts.empty() || o.amounts[0] != 0 || !all_finite) {
     problems.push_back("The amounts of motion must be finite and begin with 0, the reference.");
@@ -59,14 +59,14 @@ std::string_view to_string(MotionKind kind) {
   return "crack";
 }
 
-std::vector<std::string> SynthOptions::problems() const {
+std::vector<std::string> SynthOptions::validate() const {
   std::vector<std::string> list;
   const auto require = [&list](bool good, const char* problem) {
     if (!good) list.push_back(problem);
   };
   require(width >= 8 && height >= 8 && width <= 32768 && height <= 32768,
           "Width and height must be between 8 and 32768 px.");
-  require(bits == 8 || bits == 16, "Pictures have 8 or 16 bits.");
+  require(bits == 8 || bits == 16, "Images have 8 or 16 bits.");
   require(blob_sigma >= 0.3 && blob_sigma <= 100, "The blobs' sigma must be between 0.3 and 100 px.");
   require(density == 0 || (density >= 1e-6 && density <= 10),
           "The density must be between 1e-6 and 10 blobs per px^2.");

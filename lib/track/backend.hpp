@@ -12,11 +12,11 @@
 
 #include "track/points.hpp"
 
-/// What a backend (CPU, CUDA) of tracking offers. `Sequence` decides which picture a frame is compared with,
-/// and leaves pictures and points to the backend, wherever they lie.
+/// What a backend (CPU, CUDA) of tracking offers. `Sequence` decides which image a frame is compared with,
+/// and leaves images and points to the backend, wherever they lie.
 namespace dic::track {
 
-/// A picture where the backend needs it.
+/// An image where the backend needs it.
 class Frame {
  public:
   virtual ~Frame() = default;
@@ -25,12 +25,12 @@ class Frame {
 /// A field that was measured, with strain and outliers.
 struct Measured {
   Field field{0};
-  double noise = 0;      ///< of the pictures, grey levels
+  double noise = 0;      ///< of the images, grey levels
   StageSeconds seconds;  ///< that its stages took
   std::vector<StageSpan> spans;
 };
 
-/// Where the points lie in a picture that was measured.
+/// Where the points lie in an image that was measured.
 class Places {
  public:
   virtual ~Places() = default;
@@ -40,7 +40,7 @@ class Places {
 class Result {
  public:
   virtual ~Result() = default;
-  /// Of the picture that was measured. To be asked before `fetch`.
+  /// Of the image that was measured. To be asked before `fetch`.
   virtual std::shared_ptr<const Places> places() = 0;
   /// How many points have values; waits for it. To be asked before `fetch`.
   virtual std::int64_t measured_points() = 0;
@@ -62,7 +62,7 @@ class Result {
 /// The frame that is measured next, if it is there already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
-/// A picture that frames are compared with: the reference, or a later one that took its place.
+/// An image that frames are compared with: the reference, or a later one that took its place.
 class Anchor {
  public:
   virtual ~Anchor() = default;
@@ -77,15 +77,15 @@ class Anchor {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// Takes the pixels of a picture of the sequence's size and type. May be called while another thread
+  /// Takes the pixels of an image of the sequence's size and type. May be called while another thread
   /// measures.
-  virtual std::shared_ptr<const Frame> take(ImageView picture) = 0;
+  virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
   /// The original reference; to be called once, first. roi: 0 or 255, the reference's size; empty =
   /// everywhere.
   virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) = 0;
-  /// A later picture in its place. `before`: the anchor before, if the points are likely to go on moving as
+  /// A later image in its place. `before`: the anchor before, if the points are likely to go on moving as
   /// they did last from there.
-  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> image, const Places& places,
                                          const Anchor* before) = 0;
   /// What ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
@@ -96,9 +96,9 @@ class Backend {
 };
 
 std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points);
-/// On the GPUs of these numbers, all where there is none. picture: of the sequence's size and type. Defined
+/// On the GPUs of these numbers, all where there is none. image: of the sequence's size and type. Defined
 /// by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& picture,
-                                   const Points& points, std::span<const int> ordinals);
+std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
+                                   std::span<const int> ordinals);
 
 }  // namespace dic::track

@@ -14,18 +14,18 @@
 namespace dic::track {
 namespace {
 
-constexpr int kRadius = 10;        // of a subset in reduced pictures, px
+constexpr int kRadius = 10;        // of a subset in reduced images, px
 constexpr int kSpacing = 12;       // of lattice nodes, px
-constexpr int kMaxTopNodes = 100;  // of them where each searches a whole picture
-constexpr int kSmallestSide = 96;  // of the most reduced picture, px
-constexpr int kSmallestRoi = 40;   // of the ROI's box in the most reduced picture, px
+constexpr int kMaxTopNodes = 100;  // of them where each searches a whole image
+constexpr int kSmallestSide = 96;  // of the most reduced image, px
+constexpr int kSmallestRoi = 40;   // of the ROI's box in the most reduced image, px
 constexpr int kFinerRange = 3;     // px that a finer level may correct in one step
 constexpr int kFinerSteps = 3;
 constexpr float kRecognized = 0.4f;          // zncc of a subset that was found
 constexpr double kConfident = 0.5;           // share of nodes that makes a level trustworthy
-constexpr double kMinCoverage = 0.25;        // of a subset by ROI and picture
+constexpr double kMinCoverage = 0.25;        // of a subset by ROI and image
 constexpr int kMinTopNodes = 16;             // fewer do not tell a field
-constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the pictures that they search
+constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the images that they search
 
 /// 0 or 255.
 Image binary(ImageView mask) {
@@ -172,7 +172,7 @@ CoarseSearch::CoarseSearch(int width, int height, ImageView roi)
   while (std::min(width, height) >> levels_ >= kSmallestSide &&
          std::min(box_.width, box_.height) >> levels_ >= kSmallestRoi)
     ++levels_;
-  // Masks of whole pictures take longer than the search.
+  // Masks of whole images take longer than the search.
   if (!roi.empty() && !fills(roi, box_)) roi_ = pyramid(binary(roi), levels_);
   whole_.resize(levels_);
   finer_.resize(levels_);
@@ -244,7 +244,7 @@ CoarseField CoarseSearch::search_finer(PyramidSearch& search, int level, const C
   return field;
 }
 
-/// The field of the most reduced picture. A pattern may have lost its contrast at this reduction: larger ones
+/// The field of the most reduced image. A pattern may have lost its contrast at this reduction: larger ones
 /// are tried while they can be searched whole.
 CoarseField CoarseSearch::find_top(PyramidSearch& search) {
   CoarseField field = search_whole(search, levels_ - 1);

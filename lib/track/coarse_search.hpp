@@ -12,16 +12,16 @@
 
 namespace dic::track {
 
-/// Displacements on a lattice of a reduced picture, every node filled.
+/// Displacements on a lattice of a reduced image, every node filled.
 class CoarseField : public FieldLattice {
  public:
   /// False where nothing was recognized: `at` is then zero everywhere.
   bool valid() const { return confidence > 0; }
-  /// Displacement at a pixel of the full picture, bilinear between nodes, constant beyond the lattice.
+  /// Displacement at a pixel of the full image, bilinear between nodes, constant beyond the lattice.
   CoarseShift at(double x, double y) const;
 
   double confidence = 0;    ///< share of nodes that were recognized and agree with their neighbours
-  std::vector<float> u, v;  ///< [ny x nx], px of the reduced picture
+  std::vector<float> u, v;  ///< [ny x nx], px of the reduced image
 };
 
 /// Where the search looks for subsets in one level of the pyramid: a lattice of nodes.
@@ -30,11 +30,11 @@ struct CoarseLattice {
   CoarseField field;  ///< of zeros
   std::vector<int> x, y;
   SubsetShapes shapes;
-  std::vector<std::int64_t> searched;  ///< nodes of which enough is inside picture and ROI
+  std::vector<std::int64_t> searched;  ///< nodes of which enough is inside image and ROI
 };
 
-/// Finds subsets of one level of the reference's pyramid in that of the current picture: what the CPU and the
-/// GPU do each in their way. Pyramids are 8 bit, the picture stretched to its own range: ZNCC does not mind,
+/// Finds subsets of one level of the reference's pyramid in that of the current image: what the CPU and the
+/// GPU do each in their way. Pyramids are 8 bit, the image stretched to its own range: ZNCC does not mind,
 /// and it is fast for every type.
 class PyramidSearch {
  public:
@@ -46,7 +46,7 @@ class PyramidSearch {
   virtual std::vector<FoundShift> everywhere(const CoarseLattice& lattice) = 0;
 };
 
-/// Coarse-to-fine search for motions of any size: all of the most reduced picture is searched, then every
+/// Coarse-to-fine search for motions of any size: all of the most reduced image is searched, then every
 /// finer level corrects by a few px (the pyramid scheme of Bouguet 2001, with ZNCC instead of gradients).
 class CoarseSearch {
  public:
@@ -60,7 +60,7 @@ class CoarseSearch {
   /// False where level 0 is never looked at: it is left to the points' own search.
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
 
-  /// Displacement field from the reference to the current picture.
+  /// Displacement field from the reference to the current image.
   CoarseField run(PyramidSearch& search);
 
  private:

@@ -21,9 +21,9 @@ DeviceChoice choose_device(const std::string& wanted, std::int64_t points) {
   return {devices.front().name, "Automatic: " + std::to_string(points) + " points are worth a GPU."};
 }
 
-std::future<void> start_device(const std::string& wanted, std::uintmax_t picture_bytes, int step) {
+std::future<void> start_device(const std::string& wanted, std::uintmax_t image_bytes, int step) {
   constexpr std::uintmax_t channels = 3;  // colour that is not compressed; else the pixels are more
-  const std::uintmax_t points = picture_bytes / channels / step / step;
+  const std::uintmax_t points = image_bytes / channels / step / step;
   const bool automatic = wanted == "auto";
   if (wanted == "cpu" || (automatic && points < kPointsForGpu)) return {};
   return std::async(std::launch::async,

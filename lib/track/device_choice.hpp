@@ -17,7 +17,7 @@ struct DeviceChoice {
 DeviceChoice choose_device(const std::string& wanted, std::int64_t points);
 
 /// Starts the GPU that will be chosen, while other work goes on; nothing where the choice is not sure.
-/// picture_bytes: of a picture's file; 0 = unknown. Failures are left to who uses the GPU.
-std::future<void> start_device(const std::string& wanted, std::uintmax_t picture_bytes, int step);
+/// image_bytes: of an image's file; 0 = unknown. Failures are left to who uses the GPU.
+std::future<void> start_device(const std::string& wanted, std::uintmax_t image_bytes, int step);
 
 }  // namespace dic::track

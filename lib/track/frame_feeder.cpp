@@ -9,9 +9,9 @@
 namespace dic {
 namespace {
 
-std::string describe(ImageView picture) {
-  return std::to_string(picture.width) + "x" + std::to_string(picture.height) + " px of type " +
-         std::string(to_string(picture.type));
+std::string describe(ImageView image) {
+  return std::to_string(image.width) + "x" + std::to_string(image.height) + " px of type " +
+         std::string(to_string(image.type));
 }
 
 // Why the frame cannot be compared with the reference; empty where it can.
@@ -27,8 +27,8 @@ std::string mismatch(const Frame& frame, ImageView reference) {
 
 }  // namespace
 
-FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_pictures, ImageView reference, TrackStream& stream)
-    : keeps_pictures_(keeps_pictures),
+FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream)
+    : keeps_images_(keeps_images),
       reference_(reference),
       stream_(stream),
       reader_(reader),
@@ -81,7 +81,7 @@ bool FrameFeeder::feed_next(const std::stop_token& stop) {
   if (!frame) return false;
   frame->error = mismatch(*frame, reference_);
   if (frame->error.empty()) stream_.push(frame->image);
-  if (!keeps_pictures_) frame->image = {};
+  if (!keeps_images_) frame->image = {};
   if (stop.stop_requested()) stream_.cancel();
   lock.lock();
   waited_seconds_ += waited;

@@ -22,9 +22,9 @@ class FrameFeeder {
   static constexpr int kAhead = 3;                    ///< frames that were pushed and not asked for
   static constexpr int kStreamCapacity = kAhead + 2;  ///< one comes, one is waited for: no push ever waits
 
-  /// What is passed must outlive this object. keeps_pictures: frames still have their pixels when they are
+  /// What is passed must outlive this object. keeps_images: frames still have their pixels when they are
   /// asked for.
-  FrameFeeder(ReadAhead& reader, bool keeps_pictures, ImageView reference, TrackStream& stream);
+  FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream);
 
   /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
   /// what ended the reading, after the frames before it.
@@ -39,7 +39,7 @@ class FrameFeeder {
   bool wait_for_room(const std::stop_token& stop);
   bool feed_next(const std::stop_token& stop);
 
-  bool keeps_pictures_;
+  bool keeps_images_;
   ImageView reference_;
   TrackStream& stream_;
   ReadAhead& reader_;

@@ -7,10 +7,10 @@ namespace dic::track {
 namespace {
 
 template <typename T>
-Stretch stretch_of(ImageView picture) {
-  T low = picture.row<T>(0)[0], high = low;
-  for (int y = 0; y < picture.height; ++y)
-    for (const T* at = picture.row<T>(y); at < picture.row<T>(y) + picture.width; ++at) {
+Stretch stretch_of(ImageView image) {
+  T low = image.row<T>(0)[0], high = low;
+  for (int y = 0; y < image.height; ++y)
+    for (const T* at = image.row<T>(y); at < image.row<T>(y) + image.width; ++at) {
       low = std::min(low, *at);
       high = std::max(high, *at);
     }
@@ -30,12 +30,12 @@ Image halved(const Image& in) {
 
 }  // namespace
 
-Image stretched(ImageView picture) {
-  Image out(picture.width, picture.height, ScalarType::u8);
-  visit_scalar(picture.type, [&]<typename T>(T) {
-    const Stretch stretch = stretch_of<T>(picture);
-    for (int y = 0; y < picture.height; ++y)
-      std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, out.row<std::uint8_t>(y), stretch);
+Image stretched(ImageView image) {
+  Image out(image.width, image.height, ScalarType::u8);
+  visit_scalar(image.type, [&]<typename T>(T) {
+    const Stretch stretch = stretch_of<T>(image);
+    for (int y = 0; y < image.height; ++y)
+      std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), stretch);
   });
   return out;
 }

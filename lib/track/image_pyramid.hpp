@@ -5,10 +5,10 @@
 
 namespace dic::track {
 
-/// The picture as 8 bit, its range stretched to 0..255.
-Image stretched(ImageView picture);
+/// The image as 8 bit, its range stretched to 0..255.
+Image stretched(ImageView image);
 
-/// An 8-bit picture and its reductions: each has half the size of the one before, in means of 2x2 px; an odd
+/// An 8-bit image and its reductions: each has half the size of the one before, in means of 2x2 px; an odd
 /// last row or column is dropped.
 std::vector<Image> pyramid(Image full_size, int levels);
 

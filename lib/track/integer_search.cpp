@@ -16,12 +16,12 @@ FoundShift found_shift(const Peak& peak, int u, int v) {
   return out;
 }
 
-CorrelateRequest IntegerSearch::request(const SubsetShape& shape, std::span<const MatrixPosition> positions,
+CorrelateRequest IntegerSearch::request(const SubsetShape& shape, std::span<const PatchPosition> positions,
                                         std::span<const ImageView> current) const {
   CorrelateRequest out;
-  out.measure = Measure::zncc;
+  out.criterion = Criterion::zncc;
   out.reference = {std::span(&reference_, 1), positions, shape.height, shape.width};
-  out.search.pictures = current;
+  out.search.images = current;
   if (shape.masked) out.reference_mask = std::span(&roi_, 1);
   return out;
 }
@@ -30,18 +30,18 @@ std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView 
                                               std::span<const std::int64_t> which,
                                               std::span<const Prediction> predictions, int range) const {
   std::vector<FoundShift> out(which.size());
-  std::vector<MatrixPosition> references, windows;
+  std::vector<PatchPosition> references, windows;
   std::vector<Peak> peaks;
   shapes_.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
     references.clear();
     windows.clear();
     for (const std::size_t k : members) {
-      const MatrixPosition at = shapes_.position(which[k]);
+      const PatchPosition at = shapes_.position(which[k]);
       references.push_back(at);
       windows.push_back({0, at.x + predictions[k].u - range, at.y + predictions[k].v - range});
     }
     CorrelateRequest job = request(shape, references, std::span(&current, 1));
-    job.form = Form::one_to_one;
+    job.pairing = Pairing::one_to_one;
     job.search.positions = windows;
     job.search.width = shape.width + 2 * range;
     job.search.height = shape.height + 2 * range;
@@ -58,14 +58,14 @@ std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView 
 std::vector<FoundShift> IntegerSearch::everywhere(Correlator& correlator, ImageView current,
                                                   std::span<const std::int64_t> which) const {
   std::vector<FoundShift> out(which.size());
-  const MatrixPosition whole{};
-  std::vector<MatrixPosition> references;
+  const PatchPosition whole{};
+  std::vector<PatchPosition> references;
   std::vector<Peak> peaks;
   shapes_.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
     references.clear();
     for (const std::size_t k : members) references.push_back(shapes_.position(which[k]));
     CorrelateRequest job = request(shape, references, std::span(&current, 1));
-    job.form = Form::n_to_m;
+    job.pairing = Pairing::n_to_m;
     job.search.positions = std::span(&whole, 1);
     job.search.width = current.width;
     job.search.height = current.height;

@@ -33,7 +33,7 @@ inline Prediction rounded(double u, double v) {
 /// go into one request of the `correlate` room.
 class IntegerSearch {
  public:
-  /// roi: u8, may be empty. Pictures and shapes must outlive the object.
+  /// roi: u8, may be empty. Images and shapes must outlive the object.
   IntegerSearch(ImageView reference, ImageView roi, const SubsetShapes& shapes)
       : reference_(reference), roi_(roi), shapes_(shapes) {}
 
@@ -41,12 +41,12 @@ class IntegerSearch {
   std::vector<FoundShift> around(Correlator& correlator, ImageView current,
                                  std::span<const std::int64_t> which, std::span<const Prediction> predictions,
                                  int range) const;
-  /// Searches the whole current picture for the points `which`, results in that order.
+  /// Searches the whole current image for the points `which`, results in that order.
   std::vector<FoundShift> everywhere(Correlator& correlator, ImageView current,
                                      std::span<const std::int64_t> which) const;
 
  private:
-  CorrelateRequest request(const SubsetShape& shape, std::span<const MatrixPosition> positions,
+  CorrelateRequest request(const SubsetShape& shape, std::span<const PatchPosition> positions,
                            std::span<const ImageView> current) const;
 
   ImageView reference_, roi_;

@@ -15,7 +15,7 @@ struct Frame {
   std::int64_t index = 0;
   std::string name;
   Image image;
-  std::string error;  ///< one sentence; empty where there is a picture
+  std::string error;  ///< one sentence; empty where there is an image
   StageSpan decode;
 };
 
@@ -40,7 +40,7 @@ class ReadAhead {
 };
 
 /// Frames to read ahead on this machine. A quarter of its cores decodes, or nearly all of them where they
-/// have nothing else to do; at most 8, or 32, pictures wait.
+/// have nothing else to do; at most 8, or 32, images wait.
 int frames_ahead(const FrameSource& source, bool cores_are_free);
 
 }  // namespace dic

@@ -100,13 +100,13 @@ void intersect(Image& mask, Keep&& keep) {
   }
 }
 
-void intersect_picture(Image& mask, const Image& picture) {
-  if (picture.width() != mask.width() || picture.height() != mask.height())
-    throw UsageError("The ROI mask is " + size_text(picture.width(), picture.height()) + ", the reference " +
+void intersect_image(Image& mask, const Image& image) {
+  if (image.width() != mask.width() || image.height() != mask.height())
+    throw UsageError("The ROI mask is " + size_text(image.width(), image.height()) + ", the reference " +
                      size_text(mask.width(), mask.height()) + ": make a mask of the reference's size.");
-  visit_scalar(picture.type(), [&](auto element) {
+  visit_scalar(image.type(), [&](auto element) {
     using Element = decltype(element);
-    intersect(mask, [&](int x, int y) { return picture.row<Element>(y)[x] != 0; });
+    intersect(mask, [&](int x, int y) { return image.row<Element>(y)[x] != 0; });
   });
 }
 
@@ -116,7 +116,7 @@ void check_rect(const Roi::Rect& rect, int width, int height) {
       rect.height > height - rect.y)
     throw UsageError("The ROI rectangle " + std::to_string(rect.x) + "," + std::to_string(rect.y) + "," +
                      std::to_string(rect.width) + "," + std::to_string(rect.height) +
-                     " does not lie inside the picture of " + size_text(width, height) +
+                     " does not lie inside the image of " + size_text(width, height) +
                      ": give x,y,width,height within it.");
 }
 
@@ -131,7 +131,7 @@ bool is_empty(const Image& mask) {
 Image rasterize(const Roi& roi, int width, int height) {
   if (roi.rect) check_rect(*roi.rect, width, height);
   Image mask = filled(roi.rect.value_or(Roi::Rect{0, 0, width, height}), width, height);
-  if (!roi.mask.empty()) intersect_picture(mask, roi.mask);
+  if (!roi.mask.empty()) intersect_image(mask, roi.mask);
   if (!roi.polygons.empty()) {
     const Image inside = filled(roi.polygons, width, height);
     intersect(mask, [&](int x, int y) { return inside.row<std::uint8_t>(y)[x] != 0; });

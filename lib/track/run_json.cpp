@@ -37,7 +37,7 @@ Json settings(const TrackJob& job) {
   json["step"] = options.step;
   json["order"] = options.refine.order;
   json["search"] = options.search < 0 ? Json("auto") : Json(options.search);
-  json["criterion"] = to_string(options.criterion);
+  json["criterion"] = "znssd";
   json["interpolation"] = to_string(options.refine.interpolation);
   json["max_iterations"] = options.refine.max_iterations;
   json["tolerance"] = options.refine.tolerance;

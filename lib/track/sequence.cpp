@@ -28,12 +28,12 @@ std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& opt
 
 /// The ROI of a measurement that can be made.
 Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& roi) {
-  const auto problems = options.problems();
+  const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
-  if (reference.empty()) throw UsageError("The reference picture is empty.");
+  if (reference.empty()) throw UsageError("The reference image is empty.");
   if (options.refine.subset > std::min(reference.width, reference.height))
     throw UsageError("The subset of " + std::to_string(options.refine.subset) +
-                     " px is larger than the picture (" + std::to_string(reference.width) + "x" +
+                     " px is larger than the image (" + std::to_string(reference.width) + "x" +
                      std::to_string(reference.height) + " px); choose a smaller --subset.");
   return rasterize(roi, reference.width, reference.height);
 }
@@ -59,7 +59,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
   if (current.width != reference_.width || current.height != reference_.height ||
       current.type != reference_.type)
-    throw UsageError("The current picture must have the size and depth of the reference.");
+    throw UsageError("The current image must have the size and depth of the reference.");
   return backend_->take(current);
 }
 

@@ -10,7 +10,7 @@
 
 namespace dic::track {
 
-/// One sequence of frames, and which picture each of them is compared with (ReferenceStrategy).
+/// One sequence of frames, and which image each of them is compared with (ReferenceStrategy).
 class Sequence {
  public:
   /// Throws UsageError, DeviceError.

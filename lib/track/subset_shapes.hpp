@@ -22,22 +22,22 @@ struct SubsetShape {
   auto operator<=>(const SubsetShape&) const = default;
 };
 
-/// What the picture's border and the ROI leave of the subsets of one reference. Subsets cut by the border or
+/// What the image's border and the ROI leave of the subsets of one reference. Subsets cut by the border or
 /// by a straight ROI edge along it use the rectangle inside; others cut by the ROI are masked.
 class SubsetShapes {
  public:
-  /// x, y: subset centres inside the picture of width x height px. roi: u8, may be empty.
+  /// x, y: subset centres inside the image of width x height px. roi: u8, may be empty.
   SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
                ImageView roi);
-  /// The same with a ROI that is a rectangle inside the picture.
+  /// The same with a ROI that is a rectangle inside the image.
   SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius);
 
   std::int64_t size() const { return std::ssize(points_); }
-  /// Share of the subset's pixels inside picture and ROI, 0..1.
+  /// Share of the subset's pixels inside image and ROI, 0..1.
   double coverage(std::int64_t point) const { return points_[point].coverage; }
   const SubsetShape& shape(std::int64_t point) const { return shapes_[points_[point].shape]; }
   /// Where the rectangle begins in the reference.
-  MatrixPosition position(std::int64_t point) const {
+  PatchPosition position(std::int64_t point) const {
     return {0, points_[point].x + shape(point).left, points_[point].y + shape(point).top};
   }
 

@@ -111,8 +111,8 @@ class Run {
   std::future<void> start_likely_device() const {
     std::error_code unknown;  // frames may be named by a folder
     const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);
-    const bool one_picture = !unknown && source_->reads_in_parallel();
-    return track::start_device(job_.options.device, one_picture ? bytes : 0, job_.options.step);
+    const bool one_image = !unknown && source_->reads_in_parallel();
+    return track::start_device(job_.options.device, one_image ? bytes : 0, job_.options.step);
   }
 
   void begin_reading() { reader_.emplace(*source_, first_current_, frames_ahead(*source_, false)); }
@@ -229,17 +229,16 @@ class Run {
 
 }  // namespace
 
-std::vector<std::string> TrackJob::problems() const {
-  std::vector<std::string> found = options.problems();
-  if (frames.empty())
-    found.push_back("No frames were given: name at least two pictures, a folder or a video.");
+std::vector<std::string> TrackJob::validate() const {
+  std::vector<std::string> found = options.validate();
+  if (frames.empty()) found.push_back("No frames were given: name at least two images, a folder or a video.");
   if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
     found.push_back("The scale must be a positive number of mm per px (0 = no scale).");
   return found;
 }
 
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop) {
-  for (const std::string& problem : job.problems()) throw UsageError(problem);
+  for (const std::string& problem : job.validate()) throw UsageError(problem);
   return Run(job, progress, std::move(stop)).execute();
 }
 

@@ -139,7 +139,7 @@ struct TrackStream::Impl {
 
   bool has_room() const { return inside < capacity || failure; }
 
-  std::int64_t take(Lock& lock, ImageView picture) {
+  std::int64_t take(Lock& lock, ImageView image) {
     rethrow_failure();
     const track::Sequence& target = known_sequence();
     ++inside;
@@ -148,7 +148,7 @@ struct TrackStream::Impl {
     const std::int64_t index = passing.result.index;
     if (advance(lock, passing, [&](Passing& p) {
           const track::Stopwatch copying;
-          p.frame = target.take(picture);
+          p.frame = target.take(image);
           p.result.spans.push_back(copying.span("copy"));
         }))
       waiting.push_back(std::move(passing));
@@ -157,18 +157,18 @@ struct TrackStream::Impl {
     return index;
   }
 
-  std::int64_t push(ImageView picture) {
+  std::int64_t push(ImageView image) {
     const std::lock_guard one_at_a_time(pushing);
     Lock lock(mutex);
     changed.wait(lock, [&] { return has_room(); });
-    return take(lock, picture);
+    return take(lock, image);
   }
 
-  std::optional<std::int64_t> try_push(ImageView picture) {
+  std::optional<std::int64_t> try_push(ImageView image) {
     const std::lock_guard one_at_a_time(pushing);
     Lock lock(mutex);
     if (!has_room()) return std::nullopt;
-    return take(lock, picture);
+    return take(lock, image);
   }
 
   // ---- through ----

@@ -18,15 +18,15 @@ std::string_view to_string(ReferenceStrategy strategy) {
   return "auto";
 }
 
-std::vector<std::string> TrackOptions::problems() const {
-  std::vector<std::string> out = refine.problems();
+std::vector<std::string> TrackOptions::validate() const {
+  std::vector<std::string> out = refine.validate();
   if (step < 1) out.push_back("The step between points must be at least 1 px.");
   if (search < -1 || search > 4096) out.push_back("The search range must be auto or from 0 to 4096 px.");
   if (!(noise >= 0) && noise != -1)
     out.push_back("The noise must be 0 grey levels or more, or -1 to estimate it.");
   if (threads < 0) out.push_back("The number of threads must be 0 (one per core) or more.");
-  if (gpu_memory < 0) out.push_back("The memory of pictures on a GPU must be 0 (all) or more MB.");
-  const auto strain_problems = strain.problems();
+  if (gpu_memory < 0) out.push_back("The memory of images on a GPU must be 0 (all) or more MB.");
+  const auto strain_problems = strain.validate();
   out.insert(out.end(), strain_problems.begin(), strain_problems.end());
   return out;
 }

@@ -1,4 +1,4 @@
-// The accuracy that the project promises (docs/accuracy.md), through the public library: pictures of exactly
+// The accuracy that the project promises (docs/accuracy.md), through the public library: images of exactly
 // known motion -> Tracker -> errors. Grids are coarser than in measure_accuracy.py where that costs no
 // certainty.
 
@@ -59,7 +59,7 @@ TrackOptions track_options(int subset = 33, int order = 1, int step = 5) {
   return options;
 }
 
-/// A picture and its grid: what says where a point of a field is.
+/// An image and its grid: what says where a point of a field is.
 struct Scene {
   Grid grid;
   int width, height;
@@ -98,7 +98,7 @@ Errors interior_errors(const Scene& scene, const Field& field, const Truth& trut
   return out;
 }
 
-/// Tracks one current picture.
+/// Tracks one current image.
 struct Measured {
   Scene scene;
   Field field;
@@ -109,7 +109,7 @@ Measured track_pair(const TrackOptions& options, const Image& reference, const I
   return {{tracker.grid(), reference.width(), reference.height()}, std::move(field)};
 }
 
-// ---- synthetic pictures ----
+// ---- synthetic images ----
 
 SynthOptions synth_1024() {
   SynthOptions options;
@@ -168,7 +168,7 @@ TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
     each_node(scene, outermost, [&](int, int, std::int64_t n) {
       if (field.status[n] == Status::ok) error.add(field.u[n] - synth.amounts[frame]);
     });
-    // A spline that mirrors the picture at its edges has -0.012 and 0.010 px at 0.25 px.
+    // A spline that mirrors the image at its edges has -0.012 and 0.010 px at 0.25 px.
     EXPECT_GT(error.n, 250);
     EXPECT_NEAR(error.mean(), 0, 0.0025) << synth.amounts[frame];
     EXPECT_LE(error.sd(), 0.005) << synth.amounts[frame];
@@ -176,21 +176,21 @@ TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
 }
 
 TEST(Uncertainty, PredictsTheScatterOfNoiseWithin10Percent) {
-  // Two draws: the points of one picture overlap, so that a single draw leaves a few percent to chance.
+  // Two draws: the points of one image overlap, so that a single draw leaves a few percent to chance.
   for (int order : {0, 1, 2})
     for (int subset : {15, 21, 33, 51}) {
       Moments ratio;
       for (std::uint64_t seed : {1, 2}) {
-        static std::map<std::uint64_t, std::pair<Image, Image>> pictures;
-        if (!pictures.contains(seed)) {
+        static std::map<std::uint64_t, std::pair<Image, Image>> images;
+        if (!images.contains(seed)) {
           SynthOptions synth = synth_1024();
           synth.noise = 2;
           synth.motion.u = 0.3;
           synth.motion.v = 0.2;
           synth.seed = seed;
-          pictures.emplace(seed, std::pair(synth_frame(synth, 0), synth_frame(synth, 1)));
+          images.emplace(seed, std::pair(synth_frame(synth, 0), synth_frame(synth, 1)));
         }
-        const auto& [reference, current] = pictures.at(seed);
+        const auto& [reference, current] = images.at(seed);
         const Measured m = track_pair(track_options(subset, order, 12), reference, current);
         const Errors e = interior_errors(m.scene, m.field, [](double, double) {
           return Displacement{0.3, 0.2};
@@ -295,13 +295,13 @@ TEST(LargeMotions, FollowedPeaksAreAsGoodStartsAsThoseOfAWideSearch) {
   EXPECT_NEAR(iterations_after_a_step(-1), iterations_after_a_step(6), 0.05);
 }
 
-// ---- real pictures ----
+// ---- real images ----
 
-class RealPictures : public testing::Test {
+class RealImages : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("DIC_REAL_DATA");
-    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real pictures";
+    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
     folder_ = folder;
   }
   Image read(const std::string& name) const { return read_image(folder_ / name); }
@@ -322,7 +322,7 @@ std::vector<double> truth_of_challenge14(const std::filesystem::path& path, int 
   return u;
 }
 
-TEST_F(RealPictures, Challenge14LosesNoPointAndReachesTheRmse) {
+TEST_F(RealImages, Challenge14LosesNoPointAndReachesTheRmse) {
   const Image reference = read("challenge14/reference.tif");
   Tracker tracker(track_options(), reference);
   const Scene scene{tracker.grid(), reference.width(), reference.height()};
@@ -344,7 +344,7 @@ TEST_F(RealPictures, Challenge14LosesNoPointAndReachesTheRmse) {
   }
 }
 
-TEST_F(RealPictures, Challenge14ColumnMeansOfOrder2) {
+TEST_F(RealImages, Challenge14ColumnMeansOfOrder2) {
   const auto truth = truth_of_challenge14(folder_ / "challenge14/truth.csv", 5);
   const Measured m =
       track_pair(track_options(51, 2), read("challenge14/reference.tif"), read("challenge14/L5.tif"));
@@ -361,7 +361,7 @@ TEST_F(RealPictures, Challenge14ColumnMeansOfOrder2) {
   EXPECT_LE(means.rms(), 0.0040);
 }
 
-TEST_F(RealPictures, Challenge5SurvivesTheChangeOfLighting) {
+TEST_F(RealImages, Challenge5SurvivesTheChangeOfLighting) {
   const Image reference = read("challenge5/reference.tif");
   for (auto interpolation : {Interpolation::cubic, Interpolation::quintic}) {
     TrackOptions options = track_options();
@@ -383,7 +383,7 @@ TEST_F(RealPictures, Challenge5SurvivesTheChangeOfLighting) {
   }
 }
 
-TEST_F(RealPictures, PatternsShowTheirTranslationTensionAndShear) {
+TEST_F(RealImages, PatternsShowTheirTranslationTensionAndShear) {
   const struct {
     std::string name;
     Truth truth;
@@ -438,7 +438,7 @@ std::int64_t count_ok(const Field& field) {
   return std::count(field.status.begin(), field.status.end(), Status::ok);
 }
 
-TEST_F(RealPictures, ARotationBy170DegreesEndsAsStatusNotAsWrongNumbers) {
+TEST_F(RealImages, ARotationBy170DegreesEndsAsStatusNotAsWrongNumbers) {
   const Image reference = read("rotation/rotation_000.tif");
   const Measured m = track_pair(track_options(), reference, read("rotation/rotation_170.tif"));
   const double cosine = std::cos(170 * std::numbers::pi / 180), sine = std::sin(170 * std::numbers::pi / 180);
@@ -454,7 +454,7 @@ TEST_F(RealPictures, ARotationBy170DegreesEndsAsStatusNotAsWrongNumbers) {
 
 /// A bar that is stretched from 0 to 30 or 40 % in one step; Poisson's ratio 0.3 (recovered by us, agrees to
 /// 0.01 px).
-TEST_F(RealPictures, LargeStretchesInOneStep) {
+TEST_F(RealImages, LargeStretchesInOneStep) {
   const Image reference = read("utn/utn_00.bmp");
   for (double strain : {0.3, 0.4}) {
     const Measured m = track_pair(track_options(33, 1, 10), reference,
@@ -485,7 +485,7 @@ double step_quantile(const Measured& m, double quantile) {
   return *at;
 }
 
-TEST_F(RealPictures, OpenHoleCompositeIsSmoothAndFindsTheStretch) {
+TEST_F(RealImages, OpenHoleCompositeIsSmoothAndFindsTheStretch) {
   const Measured m = track_pair(track_options(), read("oht/oht_cfrp_0.bmp"), read("oht/oht_cfrp_4.bmp"));
   EXPECT_GE(count_ok(m.field), m.scene.grid.points() * 95 / 100);
   EXPECT_LE(step_quantile(m, 0.95), 0.1);
@@ -498,7 +498,7 @@ TEST_F(RealPictures, OpenHoleCompositeIsSmoothAndFindsTheStretch) {
   EXPECT_NEAR(eyy.mean(), 0.0025, 0.001);
 }
 
-TEST_F(RealPictures, OpenHoleSequenceKeepsItsPointsToTheEnd) {
+TEST_F(RealImages, OpenHoleSequenceKeepsItsPointsToTheEnd) {
   const Image reference = read("oht_sequence/oht_cfrp_00.tiff");
   Tracker tracker(track_options(33, 1, 8), reference);
   for (int frame : {3, 6, 9, 11}) {
@@ -510,7 +510,7 @@ TEST_F(RealPictures, OpenHoleSequenceKeepsItsPointsToTheEnd) {
   }
 }
 
-TEST_F(RealPictures, FractureTestOf16BitIsSmoothOnTheSpecimen) {
+TEST_F(RealImages, FractureTestOf16BitIsSmoothOnTheSpecimen) {
   TrackOptions options = track_options(33, 1, 8);
   const Image reference = read("frac16/img_0000 .png");
   ASSERT_EQ(reference.type(), ScalarType::u16);

@@ -1,4 +1,4 @@
-"""Runs other open DIC programs on the pictures that `dic` is measured on, and prints the table of docs/accuracy.md.
+"""Runs other open DIC programs on the images that `dic` is measured on, and prints the table of docs/accuracy.md.
 
     python -m venv peers && peers/bin/pip install -r tests/accuracy/peers.txt
     DIC_REAL_DATA=FOLDER peers/bin/python tests/accuracy/compare_peers.py PROGRAM
@@ -69,14 +69,14 @@ def run_al_dic(_, frames, rectangle, order, folder, **options):
 
     numba.set_num_threads(THREADS)
     x, y, width, height = rectangle
-    pictures = [pixels(frame) / 255 for frame in frames]
-    masks = [np.ones_like(pictures[0])] * len(pictures)
+    images = [pixels(frame) / 255 for frame in frames]
+    masks = [np.ones_like(images[0])] * len(images)
     # winsize counts from edge pixel to edge pixel; the step must be a power of two.
     settings = dicpara_default(winsize=SUBSET - 1, winstepsize=8, reference_mode="accumulative",
                                gridxy_roi_range=GridxyROIRange(gridx=(x, x + width - 1), gridy=(y, y + height - 1)),
                                **options)
     begin = time.perf_counter()
-    result = run_aldic(settings, pictures, masks, compute_strain=False)
+    result = run_aldic(settings, images, masks, compute_strain=False)
     seconds = time.perf_counter() - begin
     nodes = result.dic_mesh.coordinates_fem.T
     return [np.vstack([nodes, frame.U_accum[0::2], frame.U_accum[1::2]]) for frame in result.result_disp], seconds

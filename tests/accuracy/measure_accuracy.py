@@ -2,8 +2,8 @@
 
     measure_accuracy.py PROGRAM [--only SECTION ...] [--keep FOLDER]
 
-PROGRAM is the built `dic`. Synthetic pictures are made by `dic synth` in a temporary folder (--keep: in FOLDER,
-with all results and pictures). Real pictures are read from the folder that the environment variable
+PROGRAM is the built `dic`. Synthetic images are made by `dic synth` in a temporary folder (--keep: in FOLDER,
+with all results and images). Real images are read from the folder that the environment variable
 DIC_REAL_DATA names; without it their sections are skipped, and say so.
 """
 
@@ -98,7 +98,7 @@ def rms(values):
     return math.sqrt(np.mean(np.square(values)))
 
 
-# ---- synthetic pictures ----
+# ---- synthetic images ----
 
 
 def translation(session):
@@ -119,7 +119,7 @@ def translation(session):
 
 
 def border(session):
-    """Points whose subset the picture's border cuts: translations by 0.25 and 0.5 px, no noise"""
+    """Points whose subset the image's border cuts: translations by 0.25 and 0.5 px, no noise"""
     frames = session.synth("shift_1.7", width=1024, height=1024, sigma=1.7, frames=21, u=1)
     rows = []
     for interpolation in ("cubic", "quintic"):
@@ -138,7 +138,7 @@ def border(session):
 
 def noise(session):
     """Predicted and observed scatter: noise of 2 grey levels in both frames, translation (0.3, 0.2) px, 4 draws"""
-    # Points of one picture overlap: several pictures on a coarser grid say more than one on a fine grid.
+    # Points of one image overlap: several images on a coarser grid say more than one on a fine grid.
     draws = [session.synth(f"noise_{seed}", width=1024, height=1024, u=0.3, v=0.2, noise=2, seed=seed)
              for seed in (1, 2, 3, 4)]
     rows = []
@@ -168,7 +168,7 @@ def affine(session):
                 "vy": math.cos(angle) - 1}
     frames = session.synth("affine", width=1024, height=1024, motion="affine", **gradient)
     result = session.track(frames)
-    # A point at the border may leave the current picture; its window of points then has fewer of them.
+    # A point at the border may leave the current image; its window of points then has fewer of them.
     good = result.ok[0] & result.interior
     dx, dy = result.x - 511.5, result.y - 511.5
     error_u = (result.u[0] - gradient["ux"] * dx - gradient["uy"] * dy)[good]
@@ -214,7 +214,7 @@ def star(session):
     print("Figures: measured amplitude on the middle line, as a share of the true one.\n")
 
 
-# ---- real pictures ----
+# ---- real images ----
 
 
 def real_data():
@@ -297,7 +297,7 @@ def rotation(session):
 
 def large_strain(session):
     """utn: 30 and 40 % strain in one step, and as a sequence with the reference moving along"""
-    # The true field, recovered from the pictures: u = e x, v = -0.3 e (y - 250).
+    # The true field, recovered from the images: u = e x, v = -0.3 e (y - 250).
     folder = real_data() / "utn"
     rows = []
     for strategy in ("first", "previous"):
@@ -354,7 +354,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("--only", nargs="+", choices=[*SYNTHETIC, *REAL], default=[*SYNTHETIC, *REAL])
-    parser.add_argument("--keep", type=Path, help="folder for pictures and results, instead of a temporary one")
+    parser.add_argument("--keep", type=Path, help="folder for images and results, instead of a temporary one")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()

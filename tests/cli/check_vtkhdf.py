@@ -6,7 +6,7 @@ step, the nodes are where docs/file-formats.md says, status and missing values a
 
 EXPECTED.json, every key optional:
     shape         [frames, ny, nx]
-    x, y          [first, step]: node positions in the picture, in the file's length unit
+    x, y          [first, step]: node positions in the image, in the file's length unit
     times         values of the time axis
     frames        names of the frames
     unit          "px" or "mm"
@@ -65,7 +65,7 @@ def check_vtk(path, file, shape):
     times = reader.GetOutputInformation(0).Get(vtk.vtkStreamingDemandDrivenPipeline.TIME_STEPS())
     assert np.array_equal(times, file["VTKHDF/Steps/Values"][:]), times
 
-    # Right side up over the picture: the bottom left pixel at (0, 0).
+    # Right side up over the image: the bottom left pixel at (0, 0).
     factor = about.attrs["scale_mm_per_px"] or 1.0
     top = (about.attrs["image_height"] - 1) * factor
     expected = np.array([(x, top - y, 0) for y in about["y"][:] for x in about["x"][:]])

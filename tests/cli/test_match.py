@@ -136,7 +136,7 @@ class MatchTest(unittest.TestCase):
         small = cv2.resize(self.image, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
         (match,) = self.matches(self.template_file, self.save("small.png", small), "--scales", "0.3:0.7:0.1")
         self.assertAlmostEqual(match["scale"], 0.5)
-        # Pixel q of the small picture covers 2q and 2q + 1.
+        # Pixel q of the small image covers 2q and 2q + 1.
         self.assert_place(match, (120 - 0.5) / 2, (90 - 0.5) / 2, within=0.03)
         self.assertGreater(match["score"], 0.99)
 
@@ -153,13 +153,13 @@ class MatchTest(unittest.TestCase):
     def test_drawing(self):
         drawing = self.folder / "out.png"
         self.matches(self.template_file, self.image_file, "--draw", str(drawing))
-        picture = np.asarray(Image.open(drawing)).astype(int)
-        self.assertEqual(picture.shape, (240, 320, 3))
-        top, left, right, bottom = picture[89:91, 150], picture[110, 119:121], picture[110, 179:181], picture[130:132, 150]
+        image = np.asarray(Image.open(drawing)).astype(int)
+        self.assertEqual(image.shape, (240, 320, 3))
+        top, left, right, bottom = image[89:91, 150], image[110, 119:121], image[110, 179:181], image[130:132, 150]
         self.assertTrue((top[:, 1] > top[:, 0] + 50).any())  # green: which way is up
         for edge in (left, right, bottom):
             self.assertTrue((edge[:, 0] > edge[:, 2] + 50).any())
-        colourless = np.ptp(picture, axis=2) == 0
+        colourless = np.ptp(image, axis=2) == 0
         self.assertTrue(colourless[:60].all() and colourless[150:].all())
 
     def test_drawings_of_several_images_are_numbered(self):

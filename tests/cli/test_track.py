@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
-from dic_program import ProgramTest, main, speckle, write_picture
+from dic_program import ProgramTest, main, speckle, write_image
 
 QUICK = ("--subset", "21", "--step", "10", "--no-pictures")
 SHIFTS = [(0, 0), (0.3, -0.2), (1.6, 0.8), (2.5, 1.4)]
@@ -24,8 +24,8 @@ class TrackTest(ProgramTest):
         self.assert_moved(fields, 0, *SHIFTS[1], edge=4)
         self.assert_moved(fields, 1, *SHIFTS[2], edge=4)
         names = {str(path.relative_to(self.folder / "dic_out")) for path in (self.folder / "dic_out").rglob("*.*")}
-        pictures = {f"pictures/frame_{i}_{name}.png" for i in (1, 2) for name in ("u", "v", "exx", "eyy", "exy")}
-        self.assertEqual(names, pictures | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
+        images = {f"pictures/frame_{i}_{name}.png" for i in (1, 2) for name in ("u", "v", "exx", "eyy", "exy")}
+        self.assertEqual(names, images | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
                                             ".dic-files"})
         self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_1_u.png")).shape[1], 140)
 
@@ -90,7 +90,7 @@ class TrackTest(ProgramTest):
     def test_frames_of_a_folder_are_sorted_naturally(self):
         (self.folder / "a folder").mkdir()
         for number, (u, v) in zip((1, 2, 10), SHIFTS):
-            write_picture(self.folder / f"a folder/img_{number}.png", speckle(120, 140, u, v))
+            write_image(self.folder / f"a folder/img_{number}.png", speckle(120, 140, u, v))
         for argument in ("a folder", "a folder/*.png"):
             self.succeed("track", argument, *QUICK, "--force")
             self.assertEqual([frame["file"] for frame in self.run_json()["frames"]], ["img_2.png", "img_10.png"])
@@ -113,11 +113,11 @@ class TrackTest(ProgramTest):
         counts = self.run_json()["frames"][0]["counts"]
         self.assertEqual((counts["ok"], counts["masked"]), (nodes - 12, 12))
 
-    def test_mask_picture(self):
+    def test_mask_image(self):
         frames = self.sequence(SHIFTS[:2])
         mask = np.zeros((120, 140))
         mask[30:91, 40:81] = 255
-        write_picture(self.folder / "mask.png", mask)
+        write_image(self.folder / "mask.png", mask)
         self.succeed("track", *frames, *QUICK, "--roi", "mask.png")
         self.assertEqual(self.run_json()["points"], 7 * 5)
 
@@ -138,9 +138,9 @@ class TrackTest(ProgramTest):
     def test_colliding_stems_are_numbered(self):
         for name in ("a", "b"):
             (self.folder / name).mkdir()
-        write_picture(self.folder / "r.png", speckle(120, 140))
+        write_image(self.folder / "r.png", speckle(120, 140))
         for name in ("a/x.png", "b/x.png"):
-            write_picture(self.folder / name, speckle(120, 140, 1))
+            write_image(self.folder / name, speckle(120, 140, 1))
         self.succeed("track", "r.png", "a/x.png", "b/x.png", *QUICK, "--csv")
         self.assertEqual(sorted(path.name for path in (self.folder / "dic_out/csv").iterdir()), ["x.csv", "x_2.csv"])
 

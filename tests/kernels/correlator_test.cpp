@@ -21,19 +21,19 @@ constexpr ScalarType scalar_type = std::is_same_v<T, std::uint8_t>    ? ScalarTy
 template <typename T>
 std::vector<ImageView> views(const Side& side, const std::vector<T>& values, int bit_depth) {
   std::vector<ImageView> all;
-  for (int p = 0; p < side.pictures; ++p)
-    all.push_back({values.data() + static_cast<std::size_t>(p) * side.picture_h * side.picture_w,
-                   scalar_type<T>, side.picture_w, side.picture_h,
-                   static_cast<std::ptrdiff_t>(side.picture_w * sizeof(T)), bit_depth});
+  for (int p = 0; p < side.images; ++p)
+    all.push_back({values.data() + static_cast<std::size_t>(p) * side.image_h * side.image_w, scalar_type<T>,
+                   side.image_w, side.image_h, static_cast<std::ptrdiff_t>(side.image_w * sizeof(T)),
+                   bit_depth});
   return all;
 }
 
-/// A case with its pictures, and the request that asks for it.
+/// A case with its images, and the request that asks for it.
 template <typename T>
 struct Problem {
   Case c;
   std::vector<T> reference, search;
-  std::vector<std::uint8_t> mask;  ///< of the reference's pictures; empty: every element counts
+  std::vector<std::uint8_t> mask;  ///< of the reference's images; empty: every element counts
   std::vector<ImageView> reference_views, search_views, mask_views;
 
   explicit Problem(Case the_case) : c(std::move(the_case)) {
@@ -44,15 +44,15 @@ struct Problem {
   int bit_depth = 0;
   double slack = 0;  ///< what a score may be off beyond float rounding
 
-  CorrelateRequest request(Measure measure) {
+  CorrelateRequest request(Criterion criterion) {
     reference_views = views(c.reference, reference, bit_depth);
     search_views = views(c.search, search, bit_depth);
     CorrelateRequest request;
-    request.form = c.form;
+    request.pairing = c.pairing;
     request.reference = {reference_views, c.reference.positions, c.reference.h, c.reference.w};
     request.search = {search_views, c.search.positions, c.search.h, c.search.w};
     request.shifts = c.shifts;
-    request.measure = measure;
+    request.criterion = criterion;
     request.variant = variant;
     mask_views = mask.empty() ? std::vector<ImageView>{} : views(c.reference, mask, 0);
     request.reference_mask = mask_views;
@@ -60,7 +60,7 @@ struct Problem {
   }
 
   /// Score of one shift, larger is better; NaN where it is not defined.
-  double score(Measure measure, std::int64_t k, int dy, int dx) const {
+  double score(Criterion criterion, std::int64_t k, int dy, int dx) const {
     const Pixels<T> a{c.reference, reference}, b{c.search, search};
     const auto [r, s] = pair_at(c, k);
     const int h = c.reference.h, w = c.reference.w;
@@ -71,7 +71,7 @@ struct Problem {
     for (int y = 0; y < h; ++y)
       for (int x = 0; x < w; ++x)
         if (counts(y, x)) ++n, mean_a += a.at(r, y, x), mean_b += b.at(s, y + dy, x + dx);
-    const bool zero_mean = measure == Measure::zncc;
+    const bool zero_mean = criterion == Criterion::zncc;
     mean_a = zero_mean ? mean_a / n : 0, mean_b = zero_mean ? mean_b / n : 0;
     for (int y = 0; y < h; ++y) {
       for (int x = 0; x < w; ++x) {
@@ -81,56 +81,56 @@ struct Problem {
         ssd += (p - q) * (p - q);
       }
     }
-    if (measure == Measure::ssd) return static_cast<double>(-ssd);
+    if (criterion == Criterion::ssd) return static_cast<double>(-ssd);
     const long double power = aa * bb;
     return power > 0 ? static_cast<double>(ab / std::sqrt(power)) : std::nan("");
   }
-  std::vector<double> scores(Measure measure, std::int64_t k) const {
+  std::vector<double> scores(Criterion criterion, std::int64_t k) const {
     std::vector<double> all;
     for (int dy = c.shifts.dy_min; dy <= c.shifts.dy_max; ++dy)
-      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx) all.push_back(score(measure, k, dy, dx));
+      for (int dx = c.shifts.dx_min; dx <= c.shifts.dx_max; ++dx) all.push_back(score(criterion, k, dy, dx));
     return all;
   }
 };
 
-double tolerance(Measure measure, double want, double slack) {
-  return slack + (measure == Measure::ssd ? 1e-6 * std::abs(want) : 2e-6);
+double tolerance(Criterion criterion, double want, double slack) {
+  return slack + (criterion == Criterion::ssd ? 1e-6 * std::abs(want) : 2e-6);
 }
 
-double value_of(double score, Measure measure) {
-  if (std::isnan(score)) return measure == Measure::ssd ? std::numeric_limits<float>::max() : 0.0;
-  return measure == Measure::ssd ? -score : score;
+double value_of(double score, Criterion criterion) {
+  if (std::isnan(score)) return criterion == Criterion::ssd ? std::numeric_limits<float>::max() : 0.0;
+  return criterion == Criterion::ssd ? -score : score;
 }
 
 template <typename T>
-void check_surfaces(Correlator& correlator, Problem<T>& problem, Measure measure) {
-  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(measure)) + " " +
+void check_surfaces(Correlator& correlator, Problem<T>& problem, Criterion criterion) {
+  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(criterion)) + " " +
                std::string(to_string(scalar_type<T>)));
   Surfaces got;
   got.bytes.assign(17, std::byte{0xa5});
-  correlator.surfaces(problem.request(measure), got);
+  correlator.surfaces(problem.request(criterion), got);
   ASSERT_EQ(got.pairs, problem.c.pairs);
   for (std::int64_t k = 0; k < got.pairs; ++k) {
-    const std::vector<double> want = problem.scores(measure, k);
+    const std::vector<double> want = problem.scores(criterion, k);
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const double value = value_of(want[i], measure);
-      ASSERT_NEAR(got.surface<float>(k)[i], value, tolerance(measure, value, problem.slack))
+      const double value = value_of(want[i], criterion);
+      ASSERT_NEAR(got.surface<float>(k)[i], value, tolerance(criterion, value, problem.slack))
           << "pair " << k << " shift " << i;
     }
   }
 }
 
 template <typename T>
-void check_peaks(Correlator& correlator, Problem<T>& problem, Measure measure) {
-  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(measure)) + " " +
+void check_peaks(Correlator& correlator, Problem<T>& problem, Criterion criterion) {
+  SCOPED_TRACE(problem.c.name + " " + std::string(to_string(criterion)) + " " +
                std::string(to_string(scalar_type<T>)));
   std::vector<Peak> got(3, Peak{.dx = 77, .found = true});
-  correlator.peaks(problem.request(measure), got);
+  correlator.peaks(problem.request(criterion), got);
   ASSERT_EQ(std::ssize(got), problem.c.pairs);
   const Shifts shifts = problem.c.shifts;
   for (std::int64_t k = 0; k < problem.c.pairs; ++k) {
     SCOPED_TRACE("pair " + std::to_string(k));
-    const std::vector<double> want = problem.scores(measure, k);
+    const std::vector<double> want = problem.scores(criterion, k);
     const auto at = [&](int dx, int dy) {
       const bool inside =
           dx >= shifts.dx_min && dx <= shifts.dx_max && dy >= shifts.dy_min && dy <= shifts.dy_max;
@@ -149,29 +149,29 @@ void check_peaks(Correlator& correlator, Problem<T>& problem, Measure measure) {
       ASSERT_EQ(peak.score, 0.0f);
       continue;
     }
-    const double value = value_of(best, measure), slack = tolerance(measure, value, problem.slack);
+    const double value = value_of(best, criterion), slack = tolerance(criterion, value, problem.slack);
     ASSERT_NEAR(peak.score, value, slack);
     ASSERT_NEAR(at(peak.dx, peak.dy), best, 2 * slack) << "not the best shift";
-    ASSERT_NEAR(peak.second, std::isnan(second) ? 0.0 : value_of(second, measure),
-                tolerance(measure, value_of(second, measure), problem.slack));
+    ASSERT_NEAR(peak.second, std::isnan(second) ? 0.0 : value_of(second, criterion),
+                tolerance(criterion, value_of(second, criterion), problem.slack));
     ASSERT_EQ(peak.at_border, peak.dx == shifts.dx_min || peak.dx == shifts.dx_max ||
                                   peak.dy == shifts.dy_min || peak.dy == shifts.dy_max);
     for (int i = 0; i < 9; ++i) {
       const double neighbour = at(peak.dx + i % 3 - 1, peak.dy + i / 3 - 1);
-      const double shown = std::isnan(neighbour) ? peak.score : value_of(neighbour, measure);
-      ASSERT_NEAR(peak.neighbourhood[i], shown, tolerance(measure, shown, problem.slack))
+      const double shown = std::isnan(neighbour) ? peak.score : value_of(neighbour, criterion);
+      ASSERT_NEAR(peak.neighbourhood[i], shown, tolerance(criterion, shown, problem.slack))
           << "neighbour " << i;
     }
   }
 }
 
-constexpr Measure scored[] = {Measure::zncc, Measure::ncc, Measure::ssd};
+constexpr Criterion scored[] = {Criterion::zncc, Criterion::ncc, Criterion::ssd};
 
 /// False where a variant that was asked for by name refuses the job.
 template <typename T>
-bool can_do(Problem<T>& problem, Measure measure) {
+bool can_do(Problem<T>& problem, Criterion criterion) {
   if (problem.variant.empty()) return true;
-  const CorrelateShape shape = correlate::check_request(problem.request(measure)).shape();
+  const CorrelateShape shape = correlate::check_request(problem.request(criterion)).shape();
   return correlate::variant_problem(correlate::backend_named("cuda"), problem.variant, shape).empty();
 }
 
@@ -181,10 +181,10 @@ void check_all_measures(Correlator& correlator, const std::string& variant = "")
     if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
     Problem<T> problem(c);
     problem.variant = variant;
-    for (const Measure measure : scored) {
-      if (!can_do(problem, measure)) continue;
-      check_surfaces(correlator, problem, measure);
-      check_peaks(correlator, problem, measure);
+    for (const Criterion criterion : scored) {
+      if (!can_do(problem, criterion)) continue;
+      check_surfaces(correlator, problem, criterion);
+      check_peaks(correlator, problem, criterion);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -224,8 +224,8 @@ double split_bound(const Side& reference, double offset, double reach, double de
 
 void check_f32_scores(Correlator& correlator, Problem<float>& problem) {
   problem.variant = "cuda-f32-scores";
-  check_surfaces(correlator, problem, Measure::zncc);
-  check_peaks(correlator, problem, Measure::zncc);
+  check_surfaces(correlator, problem, Criterion::zncc);
+  check_peaks(correlator, problem, Criterion::zncc);
 }
 TEST_F(CudaCorrelator, f32_scores) {
   Correlator correlator("cuda");
@@ -239,16 +239,17 @@ TEST_F(CudaCorrelator, f32_scores) {
 TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
   Correlator correlator("cuda");
   for (const Case& c :
-       {make_case("64, 32", Form::one_to_one, 3, 3, 64, 64, 128, 128, Shifts::valid(64, 64, 128, 128), 9),
-        make_case("wide", Form::one_to_many, 1, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
+       {make_case("64, 32", Pairing::one_to_one, 3, 3, 64, 64, 128, 128, Shifts::valid(64, 64, 128, 128), 9),
+        make_case("wide", Pairing::one_to_many, 1, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211),
+                  20)}) {
     Problem<float> problem(c);
     check_f32_scores(correlator, problem);
   }
 }
-TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_pictures) {
+TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_images) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("31, 15", Form::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+      make_case("31, 15", Pairing::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
   // Far from zero beside their contrast, and brighter from pixel to pixel.
   for (auto* pixels : {&problem.reference, &problem.search})
     for (std::size_t i = 0; i < pixels->size(); ++i)
@@ -256,25 +257,25 @@ TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_pictures) {
   check_f32_scores(correlator, problem);
   std::fill(problem.search.begin(), problem.search.end(), 0.1f);
   std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::zncc), peaks);
+  correlator.peaks(problem.request(Criterion::zncc), peaks);
   for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
 }
-TEST_F(CudaCorrelator, black_areas_of_float_pictures) {
+TEST_F(CudaCorrelator, black_areas_of_float_images) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("black", Form::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid(11, 9, 61, 47)));
-  // Sums that slide out of the picture's content into nothing must end at nothing.
-  const int width = problem.c.search.picture_w;
+      make_case("black", Pairing::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid(11, 9, 61, 47)));
+  // Sums that slide out of the image's content into nothing must end at nothing.
+  const int width = problem.c.search.image_w;
   for (std::size_t i = 0; i < problem.search.size(); ++i)
     if (i / width % 30 > 12 || i % width < 20) problem.search[i] = 0;
   for (const char* variant : {"cuda-basic", "cuda-f32-scores", "cuda-f32-tensor"}) {
     problem.variant = variant;
     problem.slack = problem.variant == "cuda-f32-tensor" ? split_bound(problem.c.reference, 1, 10, 1) : 0;
-    check_surfaces(correlator, problem, Measure::zncc);
+    check_surfaces(correlator, problem, Criterion::zncc);
   }
   problem.variant = "cuda-basic";
   problem.slack = 0;
-  check_surfaces(correlator, problem, Measure::ncc);
+  check_surfaces(correlator, problem, Criterion::ncc);
 }
 TEST_F(CudaCorrelator, f64) {
   Correlator c("cuda");
@@ -296,9 +297,9 @@ enum class MaskKind { half_plane, holes, speckle, corner };
 std::vector<std::uint8_t> make_mask(const Side& side, MaskKind kind) {
   std::mt19937 random(5);
   std::vector<std::uint8_t> mask;
-  for (int y = 0; y < side.picture_h * side.pictures; ++y)
-    for (int x = 0; x < side.picture_w; ++x) {
-      const bool counts = kind == MaskKind::half_plane ? 2 * x + y % side.picture_h < side.picture_w + 5
+  for (int y = 0; y < side.image_h * side.images; ++y)
+    for (int x = 0; x < side.image_w; ++x) {
+      const bool counts = kind == MaskKind::half_plane ? 2 * x + y % side.image_h < side.image_w + 5
                           : kind == MaskKind::holes    ? std::hypot(x % 13 - 6, y % 11 - 5) > 3
                           : kind == MaskKind::speckle  ? random() % 3 == 0
                                                        : x < 6 && y < 5;
@@ -314,10 +315,10 @@ void check_masked(Correlator& correlator) {
     Problem<T> problem(c);
     for (const MaskKind kind : {MaskKind::half_plane, MaskKind::holes, MaskKind::speckle, MaskKind::corner}) {
       problem.mask = make_mask(c.reference, kind);
-      for (const Measure measure : scored) {
+      for (const Criterion criterion : scored) {
         SCOPED_TRACE("mask " + std::to_string(static_cast<int>(kind)));
-        check_surfaces(correlator, problem, measure);
-        check_peaks(correlator, problem, measure);
+        check_surfaces(correlator, problem, criterion);
+        check_peaks(correlator, problem, criterion);
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -349,24 +350,24 @@ TEST_F(CudaCorrelator, masked_f64) {
 TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
   Correlator correlator("cuda");
   for (const Case& c :
-       {make_case("bands", Form::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)),
-        make_case("wide", Form::n_to_m, 2, 2, 2, 2000, 7, 2005, Shifts::valid(2, 2000, 7, 2005)),
-        make_case("tiles", Form::n_to_m, 2, 1, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
+       {make_case("bands", Pairing::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)),
+        make_case("wide", Pairing::n_to_m, 2, 2, 2, 2000, 7, 2005, Shifts::valid(2, 2000, 7, 2005)),
+        make_case("tiles", Pairing::n_to_m, 2, 1, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
     Problem<std::uint8_t> bytes(c);
     Problem<float> floats(c);
     bytes.mask = floats.mask = make_mask(c.reference, MaskKind::holes);
-    check_surfaces(correlator, bytes, Measure::zncc);
-    check_surfaces(correlator, floats, Measure::zncc);
-    check_peaks(correlator, bytes, Measure::ssd);
+    check_surfaces(correlator, bytes, Criterion::zncc);
+    check_surfaces(correlator, floats, Criterion::zncc);
+    check_peaks(correlator, bytes, Criterion::ssd);
   }
 }
 TEST_F(CudaCorrelator, masked_sums_leave_out_what_does_not_count) {
   Correlator correlator("cuda");
   Problem<std::uint16_t> problem(
-      make_case("sums", Form::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full(15, 17, 31, 30), 9));
+      make_case("sums", Pairing::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full(15, 17, 31, 30), 9));
   problem.mask = make_mask(problem.c.reference, MaskKind::holes);
   Surfaces sums;
-  correlator.surfaces(problem.request(Measure::sums), sums);
+  correlator.surfaces(problem.request(Criterion::cross_correlation), sums);
   std::vector<std::uint16_t> counted = problem.reference;
   for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = problem.mask[i] ? counted[i] : 0;
   const Pixels<std::uint16_t> a{problem.c.reference, counted}, b{problem.c.search, problem.search};
@@ -393,14 +394,14 @@ TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
       problem.variant = "cuda-f16-tensor";
       problem.bit_depth = bits;
       problem.slack = half_bound(c.reference, 1, 1);
-      check_surfaces(correlator, problem, Measure::zncc);
-      check_peaks(correlator, problem, Measure::zncc);
+      check_surfaces(correlator, problem, Criterion::zncc);
+      check_peaks(correlator, problem, Criterion::zncc);
       if (HasFatalFailure()) return;
     }
   }
 }
 
-/// check(problem) with pictures of `bits` for what tensor cores do of 16 bit: one warp and several for a
+/// check(problem) with images of `bits` for what tensor cores do of 16 bit: one warp and several for a
 /// pair; tails under references that are and are not whole steps of 16, few rows of them, and those that
 /// warps share.
 template <typename Check>
@@ -423,9 +424,9 @@ void check_shapes_of_16_bit(int bits, Check&& check) {
                                      {32, 32, 17, 17}}) {
     for (const int outside : {0, 9}) {
       const int pairs = only_small_tests() ? 2 : 5;
-      Problem<std::uint16_t> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one,
-                                               pairs, pairs, h, w, h + ny - 1, w + nx - 1,
-                                               Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
+      Problem<std::uint16_t> problem(
+          make_case(std::to_string(h) + "x" + std::to_string(w), Pairing::one_to_one, pairs, pairs, h, w,
+                    h + ny - 1, w + nx - 1, Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
       for (auto* pixels : {&problem.reference, &problem.search})
         for (std::uint16_t& p : *pixels) p >>= 16 - bits;
       problem.bit_depth = bits;
@@ -440,8 +441,8 @@ TEST_F(CudaCorrelator, halves_of_all_shapes) {
   check_shapes_of_16_bit(12, [&](Problem<std::uint16_t>& problem) {
     problem.variant = "cuda-f16-tensor";
     problem.slack = half_bound(problem.c.reference, 1, 1);
-    check_surfaces(correlator, problem, Measure::zncc);
-    check_peaks(correlator, problem, Measure::zncc);
+    check_surfaces(correlator, problem, Criterion::zncc);
+    check_peaks(correlator, problem, Criterion::zncc);
   });
 }
 
@@ -449,22 +450,22 @@ TEST_F(CudaCorrelator, u16_of_all_shapes) {
   Correlator correlator("cuda");
   check_shapes_of_16_bit(16, [&](Problem<std::uint16_t>& problem) {
     problem.variant = "cuda-u16-tensor";
-    for (const Measure measure : scored) {
-      check_surfaces(correlator, problem, measure);
-      check_peaks(correlator, problem, measure);
+    for (const Criterion criterion : scored) {
+      check_surfaces(correlator, problem, criterion);
+      check_peaks(correlator, problem, criterion);
     }
   });
 }
 
-TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
+TEST_F(CudaCorrelator, halves_of_dark_and_bright_images) {
   Correlator correlator("cuda");
   struct Content {
     int base, contrast;
   };
   for (const Content& content : {Content{0, 40}, Content{150, 60}, Content{4055, 40}, Content{0, 4095}}) {
     for (const int h : {31, 64, 129}) {
-      Problem<std::uint16_t> problem(make_case("base " + std::to_string(content.base), Form::one_to_one, 4, 4,
-                                               h, h, h + 6, h + 9, Shifts::valid(h, h, h + 6, h + 9)));
+      Problem<std::uint16_t> problem(make_case("base " + std::to_string(content.base), Pairing::one_to_one, 4,
+                                               4, h, h, h + 6, h + 9, Shifts::valid(h, h, h + 6, h + 9)));
       problem.variant = "cuda-f16-tensor";
       problem.bit_depth = 12;
       for (auto* pixels : {&problem.reference, &problem.search})
@@ -474,16 +475,16 @@ TEST_F(CudaCorrelator, halves_of_dark_and_bright_pictures) {
       problem.reference[problem.reference.size() / 2] = content.base < 2048 ? 4095 : 0;
       const double mean = content.base + content.contrast / 2.0;
       problem.slack = 2 * half_bound(problem.c.reference, mean - 2048, content.contrast / std::sqrt(12.0));
-      check_surfaces(correlator, problem, Measure::zncc);
-      check_peaks(correlator, problem, Measure::zncc);
+      check_surfaces(correlator, problem, Criterion::zncc);
+      check_peaks(correlator, problem, Criterion::zncc);
     }
   }
 }
 
 void check_split(Correlator& correlator, Problem<float>& problem) {
   problem.variant = "cuda-f32-tensor";
-  check_surfaces(correlator, problem, Measure::zncc);
-  check_peaks(correlator, problem, Measure::zncc);
+  check_surfaces(correlator, problem, Criterion::zncc);
+  check_peaks(correlator, problem, Criterion::zncc);
 }
 TEST_F(CudaCorrelator, split_floats) {
   Correlator correlator("cuda");
@@ -492,7 +493,7 @@ TEST_F(CudaCorrelator, split_floats) {
     if (c.reference.h * c.reference.w < 30) continue;  // deviations of a few elements may be anything
     Problem<float> problem(c);
     problem.variant = "cuda-f32-tensor";
-    if (!can_do(problem, Measure::zncc)) continue;
+    if (!can_do(problem, Criterion::zncc)) continue;
     check_split(correlator, problem);
     if (HasFatalFailure()) return;
   }
@@ -516,8 +517,8 @@ TEST_F(CudaCorrelator, split_floats_of_all_shapes) {
                                      {15, 17, 41, 90}}) {
     for (const int outside : {0, 9}) {
       const int pairs = only_small_tests() ? 1 : 3;
-      Problem<float> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Form::one_to_one, pairs,
-                                       pairs, h, w, h + ny - 1, w + nx - 1,
+      Problem<float> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Pairing::one_to_one,
+                                       pairs, pairs, h, w, h + ny - 1, w + nx - 1,
                                        Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
       check_split(correlator, problem);
       if (HasFatalFailure()) return;
@@ -533,8 +534,8 @@ TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
   for (const Content& content :
        {Content{1e6, 10, 0}, Content{-1e6, 1, 0}, Content{1000, 30, 2}, Content{0, 1e-25, 0},
         Content{3e-25, 1e-27, 0}, Content{0, 1e25, 0}, Content{-1e27, 1e25, 1e24}}) {
-    Problem<float> problem(make_case("base " + std::to_string(content.base), Form::one_to_one, 6, 6, 31, 31,
-                                     61, 61, Shifts::valid(31, 31, 61, 61), 9));
+    Problem<float> problem(make_case("base " + std::to_string(content.base), Pairing::one_to_one, 6, 6, 31,
+                                     31, 61, 61, Shifts::valid(31, 31, 61, 61), 9));
     for (auto* pixels : {&problem.reference, &problem.search})
       for (std::size_t i = 0; i < pixels->size(); ++i)
         (*pixels)[i] = static_cast<float>(content.base + content.contrast * (*pixels)[i] +
@@ -548,12 +549,12 @@ TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
 TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_number) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("flat", Form::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+      make_case("flat", Pairing::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
   problem.variant = "cuda-f32-tensor";
   const std::vector<float> contents = problem.search;
   std::vector<Peak> peaks;
   const auto expect_none = [&] {
-    correlator.peaks(problem.request(Measure::zncc), peaks);
+    correlator.peaks(problem.request(Criterion::zncc), peaks);
     for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
   };
   for (const float value : {0.0f, 0.1f, 1e6f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
@@ -568,14 +569,14 @@ TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_n
 TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
   Correlator correlator("cuda");
   for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
-    Case c = make_case("beside", Form::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17));
+    Case c = make_case("beside", Pairing::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17));
     for (int k = 0; k < 8; ++k) c.search.positions[k] = {0, 10 + k % 4, 3};
     Problem<float> problem(c);
     // A frame of it around all windows that begin in one column.
-    for (int y = 0; y < c.search.picture_h; ++y)
-      problem.search[static_cast<std::size_t>(y) * c.search.picture_w + 9] = value;
-    for (int y = 0; y < c.search.picture_h; ++y)
-      problem.search[static_cast<std::size_t>(y) * c.search.picture_w + 30] = value;
+    for (int y = 0; y < c.search.image_h; ++y)
+      problem.search[static_cast<std::size_t>(y) * c.search.image_w + 9] = value;
+    for (int y = 0; y < c.search.image_h; ++y)
+      problem.search[static_cast<std::size_t>(y) * c.search.image_w + 30] = value;
     check_split(correlator, problem);
   }
 }
@@ -586,13 +587,13 @@ TEST_F(CudaCorrelator, halves_find_flat_windows) {
   // zeros.
   for (const int size : {9, 32})
     for (const int level : {0, 2048, 4095}) {
-      Problem<std::uint16_t> problem(make_case("flat", Form::one_to_one, 3, 3, size, size, size + 8, size + 8,
-                                               Shifts::valid(size, size, size + 8, size + 8)));
+      Problem<std::uint16_t> problem(make_case("flat", Pairing::one_to_one, 3, 3, size, size, size + 8,
+                                               size + 8, Shifts::valid(size, size, size + 8, size + 8)));
       problem.bit_depth = 12;
       for (std::uint16_t& p : problem.reference) p >>= 4;
       std::fill(problem.search.begin(), problem.search.end(), level);
       std::vector<Peak> peaks;
-      correlator.peaks(problem.request(Measure::zncc), peaks);
+      correlator.peaks(problem.request(Criterion::zncc), peaks);
       EXPECT_EQ(correlator.last_plan().variant, "cuda-f16-tensor");
       for (const Peak& peak : peaks) EXPECT_FALSE(peak.found) << size << " of " << level;
     }
@@ -602,16 +603,16 @@ TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
   Correlator correlator("cuda");
   for (const int h : {31, 181}) {
     Problem<std::uint16_t> problem(
-        make_case("65535", Form::one_to_one, 2, 2, h, h, h + 5, h + 3, Shifts::valid(h, h, h + 5, h + 3)));
+        make_case("65535", Pairing::one_to_one, 2, 2, h, h, h + 5, h + 3, Shifts::valid(h, h, h + 5, h + 3)));
     problem.variant = "cuda-u16-tensor";
     for (auto* pixels : {&problem.reference, &problem.search})
       for (std::uint16_t& p : *pixels) p = p % 97 == 0 ? 65534 : 65535;
-    for (const Measure measure : scored) check_surfaces(correlator, problem, measure);
+    for (const Criterion criterion : scored) check_surfaces(correlator, problem, criterion);
     std::fill(problem.search.begin(), problem.search.end(), 65535);
-    for (const Measure measure : scored) check_peaks(correlator, problem, measure);
+    for (const Criterion criterion : scored) check_peaks(correlator, problem, criterion);
     std::fill(problem.reference.begin(), problem.reference.end(), 65535);
     Surfaces sums;
-    correlator.surfaces(problem.request(Measure::sums), sums);
+    correlator.surfaces(problem.request(Criterion::cross_correlation), sums);
     for (std::int64_t i = 0; i < sums.pairs * sums.nx * sums.ny; ++i)
       ASSERT_EQ(sums.surface<std::uint64_t>(0)[i], std::uint64_t{65535} * 65535 * h * h);
   }
@@ -620,25 +621,25 @@ TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
 struct SizeAndShifts {
   int h, w, ny, nx;
 };
-/// Scattered pairs, with windows inside and windows that leave the picture, against the definition: pairs of
-/// several pictures, and those of just one.
+/// Scattered pairs, with windows inside and windows that leave the image, against the definition: pairs of
+/// several images, and those of just one.
 void check_scattered(Correlator& correlator, const std::string& variant, int pairs,
                      std::span<const SizeAndShifts> sizes) {
   for (const auto& [h, w, ny, nx] : sizes) {
-    for (const auto& [one_picture, outside] : {std::pair{false, 0}, {false, 12}, {true, 0}, {true, 12}}) {
-      Case c = make_case(std::to_string(h) + "x" + std::to_string(w) + (one_picture ? " of one picture" : ""),
-                         Form::one_to_one, pairs, pairs, h, w, h + ny - 1, w + nx - 1,
+    for (const auto& [one_image, outside] : {std::pair{false, 0}, {false, 12}, {true, 0}, {true, 12}}) {
+      Case c = make_case(std::to_string(h) + "x" + std::to_string(w) + (one_image ? " of one image" : ""),
+                         Pairing::one_to_one, pairs, pairs, h, w, h + ny - 1, w + nx - 1,
                          Shifts::valid(h, w, h + ny - 1, w + nx - 1));
       for (Side* side : {&c.reference, &c.search}) {
-        side->picture_h += 40, side->picture_w += 40;
-        if (one_picture) side->pictures = 1;
+        side->image_h += 40, side->image_w += 40;
+        if (one_image) side->images = 1;
         side->positions = scattered(pairs, *side, side == &c.search ? outside : 0, 19);
       }
       Problem<std::uint8_t> problem(c);
       problem.variant = variant;
-      for (const Measure measure : scored) {
-        check_surfaces(correlator, problem, measure);
-        check_peaks(correlator, problem, measure);
+      for (const Criterion criterion : scored) {
+        check_surfaces(correlator, problem, criterion);
+        check_peaks(correlator, problem, criterion);
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -667,15 +668,15 @@ TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
 TEST_F(CudaCorrelator, sparse_products_of_more_pairs_than_are_dealt) {
   Correlator correlator("cuda");
   for (const int pairs : only_small_tests() ? std::vector{3000} : std::vector{2113, 5001, 20003}) {
-    Case c = make_case(std::to_string(pairs), Form::one_to_one, pairs, pairs, 5, 7, 15, 18,
+    Case c = make_case(std::to_string(pairs), Pairing::one_to_one, pairs, pairs, 5, 7, 15, 18,
                        Shifts::valid(5, 7, 15, 18));
     for (Side* side : {&c.reference, &c.search}) {
-      side->pictures = 1, side->picture_h = 300, side->picture_w = 416;
+      side->images = 1, side->image_h = 300, side->image_w = 416;
       side->positions = scattered(pairs, *side, side == &c.search ? 9 : 0, 23);
     }
     Problem<std::uint8_t> problem(std::move(c));
     problem.variant = "cuda-u8-tensor";
-    check_peaks(correlator, problem, Measure::zncc);
+    check_peaks(correlator, problem, Criterion::zncc);
   }
 }
 
@@ -716,17 +717,17 @@ void expect_same_of_three_runs(Correlator& correlator, Compute&& compute) {
   correlator.repeat_kernels(1);
 }
 template <typename T>
-void check_three_runs(Correlator& correlator, Problem<T>& problem, Measure measure) {
-  SCOPED_TRACE(problem.variant + ", " + problem.c.name + " " + std::string(to_string(measure)) + " " +
+void check_three_runs(Correlator& correlator, Problem<T>& problem, Criterion criterion) {
+  SCOPED_TRACE(problem.variant + ", " + problem.c.name + " " + std::string(to_string(criterion)) + " " +
                std::string(to_string(scalar_type<T>)));
-  if (!can_do(problem, measure)) return;
-  const CorrelateRequest request = problem.request(measure);
+  if (!can_do(problem, criterion)) return;
+  const CorrelateRequest request = problem.request(criterion);
   expect_same_of_three_runs(correlator, [&] {
     Surfaces found;
     correlator.surfaces(request, found);
     return found;
   });
-  if (measure == Measure::sums) return;
+  if (criterion == Criterion::cross_correlation) return;
   expect_same_of_three_runs(correlator, [&] {
     std::vector<Peak> found;
     correlator.peaks(request, found);
@@ -736,16 +737,17 @@ void check_three_runs(Correlator& correlator, Problem<T>& problem, Measure measu
 template <typename T>
 void check_three_runs(Correlator& correlator, const VariantInfo& variant, int bit_depth = 0) {
   for (const Case& c :
-       {make_case("a block", Form::one_to_one, 5, 5, 9, 8, 17, 16, Shifts::valid(9, 8, 17, 16)),
-        make_case("all overlaps", Form::n_to_mn, 2, 6, 32, 32, 32, 32, Shifts::full(32, 32, 32, 32)),
-        make_case("blocks", Form::one_to_one, 2, 2, 13, 10, 93, 121, Shifts::valid(13, 10, 93, 121), 20)}) {
+       {make_case("a block", Pairing::one_to_one, 5, 5, 9, 8, 17, 16, Shifts::valid(9, 8, 17, 16)),
+        make_case("all overlaps", Pairing::n_to_mn, 2, 6, 32, 32, 32, 32, Shifts::full(32, 32, 32, 32)),
+        make_case("blocks", Pairing::one_to_one, 2, 2, 13, 10, 93, 121, Shifts::valid(13, 10, 93, 121),
+                  20)}) {
     Problem<T> problem(c);
     problem.variant = variant.name;
     problem.bit_depth = bit_depth;
     if (bit_depth > 0)
       for (auto* pixels : {&problem.reference, &problem.search})
         for (T& p : *pixels) p = static_cast<T>(static_cast<int>(p) >> (16 - bit_depth));
-    for (const Measure measure : variant.measures) check_three_runs(correlator, problem, measure);
+    for (const Criterion criterion : variant.criteria) check_three_runs(correlator, problem, criterion);
   }
 }
 TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
@@ -761,9 +763,9 @@ TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
 TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
   const int windows = only_small_tests() ? 4 : 4000;  // whose surfaces take 1.3 GB
   Problem<std::uint8_t> problem(
-      make_case("parts", Form::one_to_many, 1, windows, 3, 2, 200, 203, Shifts::valid(3, 2, 200, 203)));
+      make_case("parts", Pairing::one_to_many, 1, windows, 3, 2, 200, 203, Shifts::valid(3, 2, 200, 203)));
   problem.variant = "cuda-basic";
-  const CorrelateRequest request = problem.request(Measure::zncc);
+  const CorrelateRequest request = problem.request(Criterion::zncc);
   for (const std::string devices : {"cuda", "cuda:0,0"}) {
     Correlator correlator(devices);
     expect_same_of_three_runs(correlator, [&] {
@@ -778,12 +780,12 @@ TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
   Correlator correlator("cuda");
   const int pairs = only_small_tests() ? 20 : 2000;
   Problem<std::uint8_t> problem(
-      make_case("seconds", Form::one_to_one, pairs, pairs, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+      make_case("seconds", Pairing::one_to_one, pairs, pairs, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
   problem.variant = "cuda-basic";
   std::vector<Peak> peaks;
   const auto seconds_of = [&](int runs) {
     correlator.repeat_kernels(runs);
-    correlator.peaks(problem.request(Measure::zncc), peaks);
+    correlator.peaks(problem.request(Criterion::zncc), peaks);
     return correlator.device_seconds().kernels;
   };
   seconds_of(1);  // allocates
@@ -795,9 +797,9 @@ TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
 TEST_F(CudaCorrelator, finds_planted_peaks) {
   Correlator correlator("cuda:0");
   Problem<std::uint8_t> problem(
-      make_case("planted", Form::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+      make_case("planted", Pairing::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
   Case& c = problem.c;
-  // One picture, and the same one moved by (+4, -6): every window shows its reference at a shift that is
+  // One image, and the same one moved by (+4, -6): every window shows its reference at a shift that is
   // known.
   c.reference = {31, 31, 200, 220, 1, scattered(50, {31, 31, 160, 180, 1, {}}, 0, 5)};
   problem.reference = random_pixels<std::uint8_t>(c.reference, 6);
@@ -805,12 +807,12 @@ TEST_F(CudaCorrelator, finds_planted_peaks) {
   problem.search.assign(problem.reference.size(), 128);
   for (int y = 6; y < 200; ++y)
     for (int x = 0; x < 216; ++x) problem.search[(y - 6) * 220 + x + 4] = problem.reference[y * 220 + x];
-  for (MatrixPosition& p : c.search.positions) p.x -= 15, p.y -= 15;
+  for (PatchPosition& p : c.search.positions) p.x -= 15, p.y -= 15;
   std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::zncc), peaks);
+  correlator.peaks(problem.request(Criterion::zncc), peaks);
   int planted = 0;
   for (std::size_t k = 0; k < peaks.size(); ++k) {
-    if (c.reference.positions[k].y < 6) continue;  // moved out of the picture
+    if (c.reference.positions[k].y < 6) continue;  // moved out of the image
     ++planted;
     EXPECT_TRUE(peaks[k].found);
     EXPECT_EQ(peaks[k].dx, 15 + 4);
@@ -821,38 +823,38 @@ TEST_F(CudaCorrelator, finds_planted_peaks) {
   EXPECT_GT(planted, 40);
 }
 
-TEST_F(CudaCorrelator, flat_pictures_have_no_peak) {
+TEST_F(CudaCorrelator, flat_images_have_no_peak) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("flat", Form::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+      make_case("flat", Pairing::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
   std::fill(problem.search.begin(), problem.search.end(), 0.1f);
   std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::zncc), peaks);
+  correlator.peaks(problem.request(Criterion::zncc), peaks);
   for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
   Surfaces surfaces;
-  correlator.surfaces(problem.request(Measure::zncc), surfaces);
+  correlator.surfaces(problem.request(Criterion::zncc), surfaces);
   for (std::int64_t i = 0; i < surfaces.pairs * 81; ++i) EXPECT_EQ(surfaces.surface<float>(0)[i], 0.0f);
 }
 
 TEST_F(CudaCorrelator, large_references_do_not_wrap) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("large", Form::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)));
+      make_case("large", Pairing::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)));
   for (std::uint8_t& p : problem.reference) p = 200 + p % 56;
   for (std::uint8_t& p : problem.search) p = 200 + p % 56;
-  check_surfaces(correlator, problem, Measure::zncc);
-  check_peaks(correlator, problem, Measure::ssd);
+  check_surfaces(correlator, problem, Criterion::zncc);
+  check_peaks(correlator, problem, Criterion::ssd);
 }
 
 template <typename T>
 void check_many_shifts(Correlator& correlator, const char* variant) {
   Problem<T> problem(
-      make_case("wide", Form::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
+      make_case("wide", Pairing::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
   problem.variant = variant;
-  for (const Measure measure : scored) {
-    if (!can_do(problem, measure)) continue;
-    check_surfaces(correlator, problem, measure);
-    check_peaks(correlator, problem, measure);
+  for (const Criterion criterion : scored) {
+    if (!can_do(problem, criterion)) continue;
+    check_surfaces(correlator, problem, criterion);
+    check_peaks(correlator, problem, criterion);
   }
 }
 TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
@@ -865,13 +867,13 @@ TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
 
 template <typename T>
 void check_many_windows(Correlator& correlator) {
-  Case c = make_case("many", Form::one_to_one, 5000, 5000, 9, 8, 13, 12, Shifts::valid(9, 8, 13, 12));
+  Case c = make_case("many", Pairing::one_to_one, 5000, 5000, 9, 8, 13, 12, Shifts::valid(9, 8, 13, 12));
   c.search = {13, 12, 1900, 2100, 1, {}};
   c.search.positions = scattered(5000, c.search, 9, 21);
   Problem<T> problem(std::move(c));
-  check_peaks(correlator, problem, Measure::zncc);
+  check_peaks(correlator, problem, Criterion::zncc);
 }
-TEST_F(CudaCorrelator, many_windows_of_a_large_picture_go_by_their_rows) {
+TEST_F(CudaCorrelator, many_windows_of_a_large_image_go_by_their_rows) {
   Correlator correlator("cuda");
   check_many_windows<std::uint8_t>(correlator);
   check_many_windows<std::uint16_t>(correlator);
@@ -881,44 +883,44 @@ TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
   Correlator correlator("cuda");
   for (const auto& [ny, nx] : {std::pair{65, 65}, {66, 66}, {34, 65}, {66, 33}, {33, 34}}) {
     const int h = 32 + ny - 1, w = 31 + nx - 1;
-    Problem<std::uint8_t> problem(make_case(std::to_string(ny) + "x" + std::to_string(nx), Form::one_to_one,
-                                            3, 3, 32, 31, h, w, Shifts::valid(32, 31, h, w), 9));
+    Problem<std::uint8_t> problem(make_case(std::to_string(ny) + "x" + std::to_string(nx),
+                                            Pairing::one_to_one, 3, 3, 32, 31, h, w,
+                                            Shifts::valid(32, 31, h, w), 9));
     problem.variant = "cuda-u8-tensor";
-    for (const Measure measure : scored) {
-      check_surfaces(correlator, problem, measure);
-      check_peaks(correlator, problem, measure);
+    for (const Criterion criterion : scored) {
+      check_surfaces(correlator, problem, criterion);
+      check_peaks(correlator, problem, criterion);
     }
   }
   Problem<std::uint8_t> large(
-      make_case("large", Form::one_to_one, 1, 1, 100, 99, 164, 163, Shifts::valid(100, 99, 164, 163)));
-  check_peaks(correlator, large, Measure::zncc);  // four blocks
+      make_case("large", Pairing::one_to_one, 1, 1, 100, 99, 164, 163, Shifts::valid(100, 99, 164, 163)));
+  check_peaks(correlator, large, Criterion::zncc);  // four blocks
 }
 
-/// A picture without fine detail: neighbours of a peak are the next best shifts.
+/// An image without fine detail: neighbours of a peak are the next best shifts.
 void make_smooth(const Side& side, std::vector<std::uint8_t>& pixels) {
-  for (int y = 0; y < side.picture_h * side.pictures; ++y)
-    for (int x = 0; x < side.picture_w; ++x)
-      pixels[y * side.picture_w + x] = static_cast<std::uint8_t>(
-          128 + 60 * std::sin(0.21 * x + 0.002 * x * y) + 60 * std::cos(0.17 * y - 0.0007 * x * x));
+  for (int y = 0; y < side.image_h * side.images; ++y)
+    for (int x = 0; x < side.image_w; ++x)
+      pixels[y * side.image_w + x] = static_cast<std::uint8_t>(128 + 60 * std::sin(0.21 * x + 0.002 * x * y) +
+                                                               60 * std::cos(0.17 * y - 0.0007 * x * x));
 }
 /// Copies what lies under each pair's shift (dx, dy)[k] to its reference.
 void plant(Problem<std::uint8_t>& problem, const std::vector<std::pair<int, int>>& shifts) {
   const Case& c = problem.c;
   for (std::size_t k = 0; k < shifts.size(); ++k) {
-    const MatrixPosition from = c.search.positions[k], to = c.reference.positions[k];
+    const PatchPosition from = c.search.positions[k], to = c.reference.positions[k];
     const auto [dx, dy] = shifts[k];
     for (int y = 0; y < c.reference.h; ++y)
       for (int x = 0; x < c.reference.w; ++x)
-        problem
-            .reference[(to.picture * c.reference.picture_h + to.y + y) * c.reference.picture_w + to.x + x] =
-            problem.search[(from.picture * c.search.picture_h + from.y + dy + y) * c.search.picture_w +
-                           from.x + dx + x];
+        problem.reference[(to.image * c.reference.image_h + to.y + y) * c.reference.image_w + to.x + x] =
+            problem.search[(from.image * c.search.image_h + from.y + dy + y) * c.search.image_w + from.x +
+                           dx + x];
   }
 }
 /// One-to-one, references of 8x8 that do not share elements.
 Problem<std::uint8_t> many_shifts(int pairs, int ny, int nx) {
   const int h = 8 + ny - 1, w = 8 + nx - 1;
-  Case c = make_case("parts", Form::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid(8, 8, h, w));
+  Case c = make_case("parts", Pairing::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid(8, 8, h, w));
   c.reference = {8, 8, 8, 8 * pairs, 1, {}};
   for (int k = 0; k < pairs; ++k) c.reference.positions.push_back({0, 8 * k, 0});
   return Problem<std::uint8_t>(std::move(c));
@@ -935,7 +937,8 @@ TEST_F(CudaCorrelator, peaks_between_parts_of_the_shifts) {
     make_smooth(problem.c.search, problem.search);
     for (auto& [dx, dy] : shifts) dx = std::min(dx, nx - 1), dy = std::min(dy, ny - 1);
     plant(problem, shifts);
-    for (const Measure measure : {Measure::zncc, Measure::ssd}) check_peaks(correlator, problem, measure);
+    for (const Criterion criterion : {Criterion::zncc, Criterion::ssd})
+      check_peaks(correlator, problem, criterion);
   }
 }
 
@@ -943,14 +946,14 @@ TEST_F(CudaCorrelator, ties_between_parts_go_to_the_first_shift) {
   Correlator correlator("cuda");
   const std::vector<std::pair<int, int>> first{{3, 7}, {39, 39}, {0, 39}};
   Problem<std::uint8_t> problem = many_shifts(3, 130, 140);
-  const int width = problem.c.search.picture_w, period = 40;
-  for (int y = 0; y < problem.c.search.picture_h * problem.c.search.pictures; ++y)
+  const int width = problem.c.search.image_w, period = 40;
+  for (int y = 0; y < problem.c.search.image_h * problem.c.search.images; ++y)
     for (int x = 0; x < width; ++x)
       problem.search[y * width + x] = problem.search[y % period * width + x % period];
   plant(problem, first);
   std::vector<Peak> peaks;
-  for (const Measure measure : scored) {
-    correlator.peaks(problem.request(measure), peaks);
+  for (const Criterion criterion : scored) {
+    correlator.peaks(problem.request(criterion), peaks);
     for (std::size_t k = 0; k < first.size(); ++k) {
       EXPECT_EQ(peaks[k].dx, first[k].first);
       EXPECT_EQ(peaks[k].dy, first[k].second);
@@ -964,38 +967,38 @@ TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
   Problem<std::uint8_t> problem = many_shifts(2, 130, 140);
   std::ranges::fill(problem.search, 7);
   std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::zncc), peaks);
+  correlator.peaks(problem.request(Criterion::zncc), peaks);
   for (const Peak& peak : peaks) {
     EXPECT_FALSE(peak.found);
     EXPECT_EQ(peak.score, 0.0f);
     EXPECT_EQ(peak.second, 0.0f);
   }
-  check_peaks(correlator, problem, Measure::ssd);
+  check_peaks(correlator, problem, Criterion::ssd);
 }
 
 TEST_F(CudaCorrelator, templates_share_the_windows_they_are_searched_in) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("templates", Form::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid(9, 12, 120, 150), 15));
-  for (const Measure measure : scored) check_peaks(correlator, problem, measure);
+      make_case("templates", Pairing::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid(9, 12, 120, 150), 15));
+  for (const Criterion criterion : scored) check_peaks(correlator, problem, criterion);
 }
 
 TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
   Problem<float> problem(
-      make_case("peaks", Form::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid(15, 17, 31, 40)));
+      make_case("peaks", Pairing::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid(15, 17, 31, 40)));
   int checked = 0;
   for (const VariantInfo& variant : correlate_variants()) {
     const auto has = [](const auto& values, auto value) {
       return std::find(values.begin(), values.end(), value) != values.end();
     };
     if (variant.backend != "cuda" || !has(variant.types, ScalarType::f32) ||
-        !has(variant.measures, Measure::zncc) ||
+        !has(variant.criteria, Criterion::zncc) ||
         (variant.name == "cuda-fft" && !kernels::cufft_problem().empty()))
       continue;
     SCOPED_TRACE(variant.name);
     Correlator fresh("cuda");  // nothing is allocated yet
     problem.variant = variant.name;
-    check_peaks(fresh, problem, Measure::zncc);
+    check_peaks(fresh, problem, Criterion::zncc);
     ++checked;
   }
   EXPECT_GE(checked, 5);
@@ -1004,20 +1007,20 @@ TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
 TEST_F(CudaCorrelator, largest_subsets) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("255", Form::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid(255, 255, 269, 262)));
+      make_case("255", Pairing::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid(255, 255, 269, 262)));
   problem.variant = "cuda-u8-tensor";
-  check_surfaces(correlator, problem, Measure::zncc);
-  check_peaks(correlator, problem, Measure::ncc);
+  check_surfaces(correlator, problem, Criterion::zncc);
+  check_peaks(correlator, problem, Criterion::ncc);
 }
 
 TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("ties", Form::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid(4, 4, 20, 20)));
+      make_case("ties", Pairing::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid(4, 4, 20, 20)));
   for (std::size_t i = 0; i < problem.search.size(); ++i) problem.search[i] = 0;
   std::fill(problem.reference.begin(), problem.reference.end(), 0);
   std::vector<Peak> peaks;
-  correlator.peaks(problem.request(Measure::ssd), peaks);
+  correlator.peaks(problem.request(Criterion::ssd), peaks);
   EXPECT_TRUE(peaks[0].found);
   EXPECT_EQ(peaks[0].dx, 0);
   EXPECT_EQ(peaks[0].dy, 0);
@@ -1028,7 +1031,7 @@ void expect_same_on(const std::string& devices, Case c, bool masked = false) {
   SCOPED_TRACE(c.name + " on " + devices);
   Problem<T> problem(std::move(c));
   if (masked) problem.mask = make_mask(problem.c.reference, MaskKind::holes);
-  const CorrelateRequest request = problem.request(Measure::zncc);
+  const CorrelateRequest request = problem.request(Criterion::zncc);
   Correlator one("cuda:0"), several(devices);
   Surfaces want, got;
   one.surfaces(request, want);
@@ -1045,19 +1048,20 @@ TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
   // One GPU stands for several where there is only one; five share three pairs.
   for (const std::string devices : {"cuda:all", "cuda:0,0", "cuda:0,0,0,0,0"}) {
     const Shifts valid = Shifts::valid(15, 17, 31, 40);
-    expect_same_on<std::uint8_t>(devices, make_case("u8", Form::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));
-    expect_same_on<float>(devices, make_case("f32", Form::n_to_m, 3, 7, 15, 17, 31, 40, valid));
-    expect_same_on<std::uint16_t>(devices, make_case("u16", Form::one_to_many, 1, 3, 15, 17, 31, 40, valid));
-    for (const Form form : {Form::n_to_mn, Form::n_to_m})
-      expect_same_on<float>(devices, make_case("masked", form, 5, 10, 15, 17, 31, 40, valid, 9), true);
+    expect_same_on<std::uint8_t>(devices, make_case("u8", Pairing::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));
+    expect_same_on<float>(devices, make_case("f32", Pairing::n_to_m, 3, 7, 15, 17, 31, 40, valid));
+    expect_same_on<std::uint16_t>(devices,
+                                  make_case("u16", Pairing::one_to_many, 1, 3, 15, 17, 31, 40, valid));
+    for (const Pairing pairing : {Pairing::n_to_mn, Pairing::n_to_m})
+      expect_same_on<float>(devices, make_case("masked", pairing, 5, 10, 15, 17, 31, 40, valid, 9), true);
   }
 }
 
 TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("c", Form::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid(4, 4, 8, 8)));
-  CorrelateRequest request = problem.request(Measure::zncc);
+      make_case("c", Pairing::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid(4, 4, 8, 8)));
+  CorrelateRequest request = problem.request(Criterion::zncc);
   request.variant = "cuda-no-such-thing";
   std::vector<Peak> peaks;
   EXPECT_THROW(correlator.peaks(request, peaks), UsageError);
@@ -1096,22 +1100,22 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
 }
 
 TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
-  const auto variant = [](CorrelateShape shape, int bit_depth, Measure measure, int compute_capability) {
+  const auto variant = [](CorrelateShape shape, int bit_depth, Criterion criterion, int compute_capability) {
     shape.bit_depth = bit_depth;
-    shape.measure = measure;
+    shape.criterion = criterion;
     return plan_correlation(shape, {.backend = "cuda", .compute_capability = compute_capability}).variant;
   };
   const CorrelateShape usual = shape_of(ScalarType::u16, 10000, 31, 15);
-  EXPECT_EQ(variant(usual, 12, Measure::zncc, 90), "cuda-f16-tensor");
-  EXPECT_EQ(variant(usual, 10, Measure::zncc, 80), "cuda-f16-tensor");
-  EXPECT_EQ(variant(usual, 13, Measure::zncc, 90), "cuda-u16-tensor");
-  EXPECT_EQ(variant(usual, 0, Measure::zncc, 90), "cuda-u16-tensor") << "nothing said: all 16 bits";
-  EXPECT_EQ(variant(usual, 12, Measure::sums, 90), "cuda-u16-tensor") << "sums are exact";
-  EXPECT_EQ(variant(usual, 12, Measure::ssd, 90), "cuda-u16-tensor") << "ssd cancels";
+  EXPECT_EQ(variant(usual, 12, Criterion::zncc, 90), "cuda-f16-tensor");
+  EXPECT_EQ(variant(usual, 10, Criterion::zncc, 80), "cuda-f16-tensor");
+  EXPECT_EQ(variant(usual, 13, Criterion::zncc, 90), "cuda-u16-tensor");
+  EXPECT_EQ(variant(usual, 0, Criterion::zncc, 90), "cuda-u16-tensor") << "nothing said: all 16 bits";
+  EXPECT_EQ(variant(usual, 12, Criterion::cross_correlation, 90), "cuda-u16-tensor") << "sums are exact";
+  EXPECT_EQ(variant(usual, 12, Criterion::ssd, 90), "cuda-u16-tensor") << "ssd cancels";
   const CorrelateShape large = shape_of(ScalarType::u16, 10000, 129, 15);
-  EXPECT_EQ(variant(large, 0, Measure::zncc, 90), "cuda-u16-tensor");
-  EXPECT_EQ(variant(large, 0, Measure::zncc, 89), "cuda-registers") << "99 KB of shared memory";
-  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 190, 5), 0, Measure::zncc, 90), "cuda-registers")
+  EXPECT_EQ(variant(large, 0, Criterion::zncc, 90), "cuda-u16-tensor");
+  EXPECT_EQ(variant(large, 0, Criterion::zncc, 89), "cuda-registers") << "99 KB of shared memory";
+  EXPECT_EQ(variant(shape_of(ScalarType::u16, 10000, 190, 5), 0, Criterion::zncc, 90), "cuda-registers")
       << "sums need more than 32 bits";
 }
 
@@ -1134,7 +1138,7 @@ TEST(CudaPlanner, takes_tensor_cores_for_scores_of_floats_while_shared_memory_la
 TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   const auto full = [](ScalarType type, int size, int pairs, bool cufft) {
     const CorrelateShape shape{.type = type,
-                               .measure = Measure::sums,
+                               .criterion = Criterion::cross_correlation,
                                .ref_h = size,
                                .ref_w = size,
                                .search_h = size,

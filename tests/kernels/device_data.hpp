@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 #include <random>
 #include <vector>
 
-/// Pictures and arrays in device memory as the tests of the supporting kernels need them: poisoned,
+/// Images and arrays in device memory as the tests of the supporting kernels need them: poisoned,
 /// unaligned, with memory around them that must not change.
 namespace dic::test {
 
@@ -48,7 +48,7 @@ class DeviceRows {
 
   T* data() const { return static_cast<T*>(memory_.data()) + 1; }
   std::ptrdiff_t pitch() const { return pitch_; }
-  kernels::DevicePicture picture() const { return {data(), row_bytes(), w_, h_}; }
+  kernels::DeviceImage image() const { return {data(), row_bytes(), w_, h_}; }
   kernels::DevicePlane<T> plane() const { return {data(), row_bytes()}; }
 
   /// The elements; what lies around them must still be poison.

@@ -45,7 +45,7 @@ TEST_F(Device, an_event_holds_another_stream) {
   Event event;
   queue_work(memory, busy);
   event.record(busy);
-  event.hold(waiting);
+  waiting.wait(event);
   kernels::download(copy.reserve(1), static_cast<std::byte*>(memory.data()) + much - 1, 1, waiting);
   waiting.synchronize("downloading");
   EXPECT_EQ(*static_cast<std::uint8_t*>(copy.data()), last_value);

@@ -25,7 +25,7 @@ constexpr ScalarType type_of = std::is_same_v<T, std::uint8_t>    ? ScalarType::
                                : std::is_same_v<T, std::uint16_t> ? ScalarType::u16
                                                                   : ScalarType::f32;
 
-/// The picture, continued as the border has it, step by step from the definition.
+/// The image, continued as the border has it, step by step from the definition.
 template <typename T>
 struct Plane {
   Size size;
@@ -91,7 +91,7 @@ void check_convolution(Size size, Border border, int nx, int ny) {
   const DeviceRows<T> in(size.w, size.h, values, stream);
   const DeviceRows<float> out(size.w, size.h, stream, 5), again(size.w, size.h, stream, 0);
   for (const auto* target : {&out, &again})
-    kernels::launch_convolution(in.picture(), type_of<T>, tx, ty, border, target->plane(), stream.handle());
+    kernels::launch_convolution(in.image(), type_of<T>, tx, ty, border, target->plane(), stream.handle());
   const std::vector<float> got = out.values(stream);
   expect_close(got, convolved(Plane<T>{size, values, border}, tx, ty), nx + ny);
   EXPECT_EQ(got, again.values(stream)) << "not repeatable";
@@ -116,9 +116,9 @@ TEST_F(Convolution, f32) { check_convolutions<float>(); }
 TEST_F(Convolution, of_nothing_writes_nothing) {
   const Stream stream;
   const DeviceRows<float> in(0, 7, stream), out(4, 4, stream);
-  kernels::launch_convolution(in.picture(), ScalarType::f32, {{1.0F}}, {{1.0F}}, Border::mirror, out.plane(),
+  kernels::launch_convolution(in.image(), ScalarType::f32, {{1.0F}}, {{1.0F}}, Border::mirror, out.plane(),
                               stream.handle());
-  kernels::launch_gradient(in.picture(), ScalarType::f32, GradientOf::picture, out.plane(), out.plane(),
+  kernels::launch_gradient(in.image(), ScalarType::f32, GradientOf::image, out.plane(), out.plane(),
                            stream.handle());
   std::uint32_t poison = 0xa5a5a5a5;
   for (const float value : out.values(stream)) EXPECT_EQ(std::memcmp(&value, &poison, 4), 0);
@@ -154,10 +154,10 @@ struct Gradient {
 template <typename T>
 Gradient gradient(const Plane<T>& in, GradientOf of) {
   const int degree = of == GradientOf::quintic_spline ? 5 : 3;
-  const double scale = of == GradientOf::picture ? 1 : of == GradientOf::cubic_spline ? 36 : 14400;
-  const auto value = [&](int k) { return of == GradientOf::picture ? double(k == 0) : b_spline(degree, -k); };
+  const double scale = of == GradientOf::image ? 1 : of == GradientOf::cubic_spline ? 36 : 14400;
+  const auto value = [&](int k) { return of == GradientOf::image ? double(k == 0) : b_spline(degree, -k); };
   const auto slope = [&](int k) {
-    return of == GradientOf::picture ? 0.5 * k * (std::abs(k) <= 1) : b_spline_slope(degree, -k);
+    return of == GradientOf::image ? 0.5 * k * (std::abs(k) <= 1) : b_spline_slope(degree, -k);
   };
   Gradient out;
   for (int y = 0; y < in.size.h; ++y) {
@@ -185,7 +185,7 @@ void check_gradient(GradientOf of) {
     const auto values = random_values<T>(static_cast<std::size_t>(size.w) * size.h, 4);
     const DeviceRows<T> in(size.w, size.h, values, stream);
     const DeviceRows<float> dx(size.w, size.h, stream), dy(size.w, size.h, stream, 0);
-    kernels::launch_gradient(in.picture(), type_of<T>, of, dx.plane(), dy.plane(), stream.handle());
+    kernels::launch_gradient(in.image(), type_of<T>, of, dx.plane(), dy.plane(), stream.handle());
     const Gradient want = gradient(Plane<T>{size, values, Border::point_reflection}, of);
     expect_close(dx.values(stream), want.dx, 25);
     expect_close(dy.values(stream), want.dy, 25);
@@ -194,10 +194,10 @@ void check_gradient(GradientOf of) {
 
 using GradientTest = GpuTest;
 
-TEST_F(GradientTest, of_pictures) {
-  check_gradient<std::uint8_t>(GradientOf::picture);
-  check_gradient<std::uint16_t>(GradientOf::picture);
-  check_gradient<float>(GradientOf::picture);
+TEST_F(GradientTest, of_images) {
+  check_gradient<std::uint8_t>(GradientOf::image);
+  check_gradient<std::uint16_t>(GradientOf::image);
+  check_gradient<float>(GradientOf::image);
 }
 TEST_F(GradientTest, of_splines) {
   check_gradient<float>(GradientOf::cubic_spline);

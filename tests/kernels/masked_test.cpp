@@ -5,7 +5,7 @@
 #include "kernels/gpu.hpp"
 #include "kernels/ncc_cases.hpp"
 
-// References that hang over the border of their picture, which Correlator does not let through: the device
+// References that hang over the border of their image, which Correlator does not let through: the device
 // pipeline's subsets that the border cuts. Scores against float64 straight from the definition.
 namespace dic::test {
 namespace {
@@ -15,49 +15,49 @@ using kernels::NccJob;
 using kernels::ScoreKind;
 using kernels::Stream;
 
-constexpr int picture_w = 90, picture_h = 70;
+constexpr int image_w = 90, image_h = 70;
 
 enum class Mask { none, rectangle, speckle };
 
-/// A picture with its masks (one picture, used as reference and current picture) on the device.
+/// An image with its masks (one image, used as reference and current image) on the device.
 template <typename T>
 struct Scene {
-  std::vector<T> pixels = random_values<T>(picture_w * picture_h, 3);
+  std::vector<T> pixels = random_values<T>(image_w * image_h, 3);
   std::vector<std::uint8_t> mask;  ///< empty: all elements count
-  std::vector<MatrixPosition> references, windows;
+  std::vector<PatchPosition> references, windows;
   int size, range;
 
   Scene(int subset, int search, Mask kind) : size(subset), range(search) {
     if (kind == Mask::speckle) mask = random_values<std::uint8_t>(pixels.size(), 5, 3);
     if (kind == Mask::rectangle)
-      for (int i = 0; i < picture_w * picture_h; ++i) {
-        const int x = i % picture_w, y = i / picture_w;
+      for (int i = 0; i < image_w * image_h; ++i) {
+        const int x = i % image_w, y = i / image_w;
         mask.push_back(x >= 30 && x < 60 && y >= 20 && y < 50 ? 255 : 0);
       }
-    for (int y = -size; y <= picture_h; y += 7)
-      for (int x = -size; x <= picture_w; x += 11) {
+    for (int y = -size; y <= image_h; y += 7)
+      for (int x = -size; x <= image_w; x += 11) {
         references.push_back({0, x, y});
         windows.push_back({0, x - range + x % 3, y - range + y % 2});
       }
   }
 
   bool counts(int x, int y) const {
-    const bool exists = x >= 0 && y >= 0 && x < picture_w && y < picture_h;
-    return exists && (mask.empty() || mask[y * picture_w + x] != 0);
+    const bool exists = x >= 0 && y >= 0 && x < image_w && y < image_h;
+    return exists && (mask.empty() || mask[y * image_w + x] != 0);
   }
   /// zncc of pair k with the reference displaced to (x, y); NaN where it is not defined: where the part of
-  /// the reference that lies in the picture does not lie in picture and window there.
+  /// the reference that lies in the image does not lie in image and window there.
   double zncc(std::size_t k, int dx, int dy) const {
-    const MatrixPosition& r = references[k];
+    const PatchPosition& r = references[k];
     const int u = windows[k].x + dx - r.x, v = windows[k].y + dy - r.y;  // how far it moves
-    const int left = std::max(r.x, 0), right = std::min(r.x + size, picture_w);
-    const int top = std::max(r.y, 0), bottom = std::min(r.y + size, picture_h);
+    const int left = std::max(r.x, 0), right = std::min(r.x + size, image_w);
+    const int top = std::max(r.y, 0), bottom = std::min(r.y + size, image_h);
     const bool inside = left + u >= std::max(windows[k].x, 0) && top + v >= std::max(windows[k].y, 0) &&
-                        right + u <= std::min(windows[k].x + size + 2 * range, picture_w) &&
-                        bottom + v <= std::min(windows[k].y + size + 2 * range, picture_h);
+                        right + u <= std::min(windows[k].x + size + 2 * range, image_w) &&
+                        bottom + v <= std::min(windows[k].y + size + 2 * range, image_h);
     if (!inside) return std::nan("");
     double n = 0, a_sum = 0, b_sum = 0, ab = 0, aa = 0, bb = 0;
-    const auto at = [&](int x, int y) { return static_cast<double>(pixels[y * picture_w + x]); };
+    const auto at = [&](int x, int y) { return static_cast<double>(pixels[y * image_w + x]); };
     const auto for_each = [&](auto&& visit) {
       for (int y = top; y < bottom; ++y)
         for (int x = left; x < right; ++x)
@@ -75,32 +75,32 @@ struct Scene {
 template <typename T>
 std::vector<float> scores_of(const Scene<T>& scene, ScalarType type) {
   const Stream stream;
-  const DeviceRows<T> picture(picture_w, picture_h, scene.pixels, stream);
-  const DeviceRows<std::uint8_t> mask(picture_w, picture_h, scene.mask, stream);
-  const std::vector<kernels::DevicePicture> descriptions{picture.picture(), mask.picture()};
+  const DeviceRows<T> image(image_w, image_h, scene.pixels, stream);
+  const DeviceRows<std::uint8_t> mask(image_w, image_h, scene.mask, stream);
+  const std::vector<kernels::DeviceImage> descriptions{image.image(), mask.image()};
   DeviceBuffer tables;
   const std::size_t table = descriptions.size() * sizeof descriptions[0];
-  const std::size_t list = scene.references.size() * sizeof(MatrixPosition);
-  auto* const pictures = static_cast<kernels::DevicePicture*>(tables.reserve(table + 2 * list));
-  auto* const references = reinterpret_cast<MatrixPosition*>(pictures + descriptions.size());
-  MatrixPosition* const windows = references + scene.references.size();
-  kernels::upload(pictures, descriptions.data(), table, stream);
+  const std::size_t list = scene.references.size() * sizeof(PatchPosition);
+  auto* const images = static_cast<kernels::DeviceImage*>(tables.reserve(table + 2 * list));
+  auto* const references = reinterpret_cast<PatchPosition*>(images + descriptions.size());
+  PatchPosition* const windows = references + scene.references.size();
+  kernels::upload(images, descriptions.data(), table, stream);
   kernels::upload(references, scene.references.data(), list, stream);
   kernels::upload(windows, scene.windows.data(), list, stream);
 
   const auto count = static_cast<std::int64_t>(scene.references.size());
   const int window = scene.size + 2 * scene.range;
-  const NccJob job{.form = Form::one_to_one,
+  const NccJob job{.pairing = Pairing::one_to_one,
                    .type = type,
                    .sums = kernels::sums_for_scores(type, scene.size, scene.size),
-                   .reference = {pictures, references, count, scene.size, scene.size},
-                   .search = {pictures, windows, count, window, window},
-                   .masks = scene.mask.empty() ? nullptr : pictures + 1,
+                   .reference = {images, references, count, scene.size, scene.size},
+                   .search = {images, windows, count, window, window},
+                   .masks = scene.mask.empty() ? nullptr : images + 1,
                    .shifts = {0, 2 * scene.range, 0, 2 * scene.range},
                    .pairs = count};
   const DeviceRows<float> scores(static_cast<int>(job.outputs()), 1, stream);
   kernels::Workspace workspace;
-  kernels::launch_masked_scores(job, Measure::zncc, ScoreKind::score, scores.data(), workspace,
+  kernels::launch_masked_scores(job, Criterion::zncc, ScoreKind::score, scores.data(), workspace,
                                 stream.handle());
   return scores.values(stream);
 }

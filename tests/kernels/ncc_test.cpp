@@ -24,22 +24,22 @@ constexpr int poison = 0xa5;
 template <typename T>
 struct DeviceSide {
   static constexpr int pad = 3;
-  DeviceBuffer pixels, pictures, positions;
+  DeviceBuffer pixels, images, positions;
 
   kernels::DeviceMatrices upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
-    const std::size_t row = side.picture_w * sizeof(T), pitch = row + pad * sizeof(T);
-    const std::size_t rows = static_cast<std::size_t>(side.picture_h) * side.pictures;
+    const std::size_t row = side.image_w * sizeof(T), pitch = row + pad * sizeof(T);
+    const std::size_t rows = static_cast<std::size_t>(side.image_h) * side.images;
     // One element further on, so that the first row is not aligned either; 4 bytes that may be read follow.
     const std::size_t bytes = rows * pitch + sizeof(T) + 4;
     auto* first = static_cast<T*>(pixels.reserve(bytes)) + 1;
     kernels::fill(pixels.data(), poison, bytes, stream.handle());
     kernels::upload(first, pitch, values.data(), row, row, rows, stream);
-    std::vector<kernels::DevicePicture> descriptions;
-    for (int p = 0; p < side.pictures; ++p)
-      descriptions.push_back({reinterpret_cast<char*>(first) + pitch * side.picture_h * p,
-                              static_cast<std::ptrdiff_t>(pitch), side.picture_w, side.picture_h});
-    return {upload_table<kernels::DevicePicture>(pictures, descriptions, stream),
-            upload_table<MatrixPosition>(positions, side.positions, stream),
+    std::vector<kernels::DeviceImage> descriptions;
+    for (int p = 0; p < side.images; ++p)
+      descriptions.push_back({reinterpret_cast<char*>(first) + pitch * side.image_h * p,
+                              static_cast<std::ptrdiff_t>(pitch), side.image_w, side.image_h});
+    return {upload_table<kernels::DeviceImage>(images, descriptions, stream),
+            upload_table<PatchPosition>(positions, side.positions, stream),
             static_cast<std::int64_t>(side.positions.size()), side.h, side.w};
   }
 
@@ -61,7 +61,7 @@ std::vector<Sum> run(const NccVariant& variant, const Case& c, Surfaces::Type su
   const Stream stream;
   DeviceSide<T> reference_side, search_side;
   NccJob job;
-  job.form = c.form;
+  job.pairing = c.pairing;
   job.type = std::is_same_v<T, std::uint8_t>    ? ScalarType::u8
              : std::is_same_v<T, std::uint16_t> ? ScalarType::u16
              : std::is_same_v<T, std::int32_t>  ? ScalarType::i32
@@ -150,7 +150,7 @@ void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
 
 NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
   NccJob job;
-  job.form = c.form;
+  job.pairing = c.pairing;
   job.type = type;
   job.sums = sums;
   job.reference = {
@@ -261,11 +261,12 @@ class Fft : public GpuTest {
 
 TEST_F(Fft, takes_odd_and_prime_sizes) {
   Workspace workspace;
-  const auto primes = make_case("primes", Form::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full(23, 37, 31, 41));
+  const auto primes =
+      make_case("primes", Pairing::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full(23, 37, 31, 41));
   check_in<float, float>(workspace, primes, Surfaces::Type::f32);
   check_in<std::uint16_t, std::uint64_t>(workspace, primes, Surfaces::Type::u64);
   check_in<double, double>(workspace,
-                           make_case("row", Form::one_to_one, 5, 5, 1, 131, 1, 257, {-9, 90, 0, 0}),
+                           make_case("row", Pairing::one_to_one, 5, 5, 1, 131, 1, 257, {-9, 90, 0, 0}),
                            Surfaces::Type::f64);
 }
 
@@ -273,18 +274,19 @@ TEST_F(Fft, fused_takes_every_length) {
   Workspace workspace;
   for (const int h : {11, 16, 24, 33, 48, 64}) {
     const auto n = std::to_string(h);
+    check_in<float, float>(
+        workspace, make_case("full_" + n, Pairing::n_to_mn, 2, 4, h, h, h, h, Shifts::full(h, h, h, h)),
+        Surfaces::Type::f32, "cuda-fft-fused");
     check_in<float, float>(workspace,
-                           make_case("full_" + n, Form::n_to_mn, 2, 4, h, h, h, h, Shifts::full(h, h, h, h)),
-                           Surfaces::Type::f32, "cuda-fft-fused");
-    check_in<float, float>(workspace,
-                           make_case("valid_" + n, Form::one_to_one, 2, 2, h, h, 2 * h, 2 * h,
+                           make_case("valid_" + n, Pairing::one_to_one, 2, 2, h, h, 2 * h, 2 * h,
                                      Shifts::valid(h, h, 2 * h, 2 * h)),
                            Surfaces::Type::f32, "cuda-fft-fused");
   }
   for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than get a block of their own
     const int h = n - 6;
-    for (const Case& c : {make_case("own", Form::n_to_mn, 3, 132, h, h, n, n, Shifts::valid(h, h, n, n)),
-                          make_case("shared", Form::n_to_m, 13, 10, h, h, n, n, Shifts::valid(h, h, n, n))})
+    for (const Case& c :
+         {make_case("own", Pairing::n_to_mn, 3, 132, h, h, n, n, Shifts::valid(h, h, n, n)),
+          make_case("shared", Pairing::n_to_m, 13, 10, h, h, n, n, Shifts::valid(h, h, n, n))})
       check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-fused");
   }
 }
@@ -294,9 +296,9 @@ TEST_F(Fft, split_takes_every_length) {
   for (const int n : {131, 180, 200, 250, 300, 370, 400, 511}) {
     const int h = n / 2 + 1, near = n - 2;
     for (const Case& c :
-         {make_case("wide", Form::n_to_mn, 2, 4, 3, h, 2, n - h + 1, Shifts::full(3, h, 2, n - h + 1)),
-          make_case("tall", Form::one_to_one, 3, 3, h, 2, n - h + 1, 3, Shifts::full(h, 2, n - h + 1, 3)),
-          make_case("near", Form::n_to_m, 2, 2, near, 40, n, 90, {-3, 2, -1, 2}, 30)})
+         {make_case("wide", Pairing::n_to_mn, 2, 4, 3, h, 2, n - h + 1, Shifts::full(3, h, 2, n - h + 1)),
+          make_case("tall", Pairing::one_to_one, 3, 3, h, 2, n - h + 1, 3, Shifts::full(h, 2, n - h + 1, 3)),
+          make_case("near", Pairing::n_to_m, 2, 2, near, 40, n, 90, {-3, 2, -1, 2}, 30)})
       check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-split");
   }
 }
@@ -304,22 +306,22 @@ TEST_F(Fft, split_takes_every_length) {
 TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
   Workspace workspace(40000);
   for (const Case& c :
-       {make_case("own", Form::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)),
-        make_case("pairs", Form::one_to_one, 50, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("many", Form::one_to_many, 1, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("shared", Form::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("wide", Form::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("one", Form::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid(60, 60, 90, 90))})
+       {make_case("own", Pairing::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)),
+        make_case("pairs", Pairing::one_to_one, 50, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("many", Pairing::one_to_many, 1, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("shared", Pairing::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("wide", Pairing::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
+        make_case("one", Pairing::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid(60, 60, 90, 90))})
     check_in<std::uint8_t, std::uint32_t>(workspace, c, Surfaces::Type::u32);
   Workspace larger(1 << 20);  // six spectra of 192x192
-  for (const Form form : {Form::one_to_one, Form::n_to_m})
-    check_in<float, float>(larger, make_case("split", form, 5, 5, 31, 31, 150, 150, {-30, -20, 0, 9}),
+  for (const Pairing pairing : {Pairing::one_to_one, Pairing::n_to_m})
+    check_in<float, float>(larger, make_case("split", pairing, 5, 5, 31, 31, 150, 150, {-30, -20, 0, 9}),
                            Surfaces::Type::f32, "cuda-fft-split");
 }
 
 TEST_F(Fft, keeps_its_memory) {
   Workspace workspace;
-  const auto c = make_case("c", Form::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17));
+  const auto c = make_case("c", Pairing::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17));
   check_in<float, float>(workspace, c, Surfaces::Type::f32);
   const void* const memory = workspace.memory().data();
   const std::size_t size = workspace.memory().size();
@@ -335,16 +337,16 @@ TEST_F(Fft, serves_many_shapes_in_many_threads) {
       Workspace workspace;
       for (int round = 0; round < 2; ++round)
         for (int h = 3 + t; h < 20; ++h)  // more plans than are kept
-          check_in<float, float>(workspace,
-                                 make_case("c", Form::one_to_one, h, h, h, h, h, h, Shifts::full(h, h, h, h)),
-                                 Surfaces::Type::f32);
+          check_in<float, float>(
+              workspace, make_case("c", Pairing::one_to_one, h, h, h, h, h, h, Shifts::full(h, h, h, h)),
+              Surfaces::Type::f32);
     });
 }
 
 TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
-  NccJob job =
-      shape_of(make_case("c", Form::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid(300, 300, 400, 400)),
-               ScalarType::u16, Surfaces::Type::u64);
+  NccJob job = shape_of(
+      make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid(300, 300, 400, 400)),
+      ScalarType::u16, Surfaces::Type::u64);
   EXPECT_NE(kernels::refusal(variant("cuda-fft"), job), "");
   job.type = ScalarType::u8;
   EXPECT_EQ(kernels::refusal(variant("cuda-fft"), job), "");

@@ -226,15 +226,15 @@ TEST_F(Points, windows_lie_around_their_starts) {
     const int n = static_cast<int>(some.size()), range = 7;
     const DeviceArray<std::int32_t> list(some, stream);
     const DeviceArray<PointStart> starts(s.starts, stream);
-    const DeviceArray<MatrixPosition> references(n, stream), windows(n, stream);
+    const DeviceArray<PatchPosition> references(n, stream), windows(n, stream);
     kernels::launch_place_windows(device.points, list.data(), n, PointsState::radius, range, starts.data(),
                                   references.data(), windows.data(), stream.handle());
     const auto reference = references.values(stream), window = windows.values(stream);
     for (int k = 0; k < n; ++k) {
       const int i = some[k];
       const PointStart& start = s.starts[i];
-      ASSERT_EQ(reference[k].picture, 0);
-      ASSERT_EQ(window[k].picture, 0);
+      ASSERT_EQ(reference[k].image, 0);
+      ASSERT_EQ(window[k].image, 0);
       ASSERT_EQ(reference[k].x, s.x[i] - PointsState::radius);
       ASSERT_EQ(reference[k].y, s.y[i] - PointsState::radius);
       ASSERT_EQ(window[k].x - reference[k].x, naive_rounded(start.u, start.shape.u[0]) - range);
@@ -262,7 +262,7 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     List some;
     std::vector<Peak> peaks;
-    std::vector<MatrixPosition> subsets, placed;
+    std::vector<PatchPosition> subsets, placed;
     std::vector<std::array<double, 2>> offsets;
     for (int i = 0; i < s.count(); i += 1 + s.integer(0, 1)) {
       some.push_back(i);
@@ -275,7 +275,7 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
     }
     const int n = static_cast<int>(some.size());
     const DeviceArray<std::int32_t> list(some, stream);
-    const DeviceArray<MatrixPosition> references(subsets, stream), windows(placed, stream);
+    const DeviceArray<PatchPosition> references(subsets, stream), windows(placed, stream);
     const DeviceArray<Peak> device_peaks(peaks, stream);
     for (const bool follow : {false, true}) {
       const DeviceArray<PointStart> starts(s.starts, stream);
@@ -303,7 +303,7 @@ TEST_F(Points, take_better_peaks_and_follow_them) {
   });
 }
 
-/// Two pictures of smooth noise, one moved by (6, -5).
+/// Two images of smooth noise, one moved by (6, -5).
 struct MovedNoise {
   static constexpr int u = 6, v = -5;
   int width, height;
@@ -326,7 +326,7 @@ struct MovedNoise {
         current[y * w + x] = grey(x - u - 0.25, y - v + 0.25);
       }
   }
-  /// NaN where the displaced subset leaves the picture.
+  /// NaN where the displaced subset leaves the image.
   double zncc(int x0, int y0, int w, int h, int du, int dv) const {
     if (x0 + du < 0 || y0 + dv < 0 || x0 + du + w > width || y0 + dv + h > height) return NAN;
     double f = 0, g = 0, ff = 0, gg = 0, fg = 0;
@@ -359,7 +359,7 @@ std::array<double, 2> naive_fit(const double (&n)[3][3]) {
 }
 
 /// A point's search, step by step.
-FollowedTo naive_follow(const MovedNoise& pictures, const kernels::PreparedSubset& s, FollowedTo start,
+FollowedTo naive_follow(const MovedNoise& images, const kernels::PreparedSubset& s, FollowedTo start,
                         int steps) {
   const int w = s.right - s.left + 1, h = s.bottom - s.top + 1;
   for (int step = 0; step <= steps; ++step) {
@@ -370,7 +370,7 @@ FollowedTo naive_follow(const MovedNoise& pictures, const kernels::PreparedSubse
     const auto score = [&](int i, int j) {
       return std::max(std::abs(i), std::abs(j)) > 2
                  ? NAN
-                 : pictures.zncc(s.x + s.left, s.y + s.top, w, h, u + i, v + j);
+                 : images.zncc(s.x + s.left, s.y + s.top, w, h, u + i, v + j);
     };
     int at_x = 0, at_y = 0;
     double best = -2;
@@ -396,7 +396,7 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
   const Stream stream;
   PointsState s({31, 33}, 5);
   const DevicePoints device(s, stream);
-  const MovedNoise pictures(s.width, s.height);
+  const MovedNoise images(s.width, s.height);
   List some;
   for (int i = 0; i < s.count(); ++i) {
     if (s.subsets[i].weighted || s.subsets[i].status != Status::ok) continue;
@@ -406,23 +406,23 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
   }
   const auto n = static_cast<std::int64_t>(some.size());
   const DeviceArray<std::int32_t> list(some, stream);
-  const DeviceArray<MatrixPosition> windows(n, stream);
+  const DeviceArray<PatchPosition> windows(n, stream);
   const DeviceArray<Peak> peaks(n, stream);
   for (const int pitch : {s.width + 5, 256})  // unaligned rows, aligned rows
     for (const int steps : {0, 2, 8}) {
       SCOPED_TRACE(testing::Message() << "pitch " << pitch << ", " << steps << " steps");
       kernels::DeviceBuffer pixels[2], table;
-      kernels::DevicePicture described[2];
+      kernels::DeviceImage described[2];
       for (int k = 0; k < 2; ++k) {
         described[k] = {pixels[k].reserve(pitch * s.height + 256), pitch, s.width, s.height};
-        kernels::upload(pixels[k].data(), pitch, (k == 0 ? pictures.reference : pictures.current).data(),
-                        s.width, s.width, s.height, stream);
+        kernels::upload(pixels[k].data(), pitch, (k == 0 ? images.reference : images.current).data(), s.width,
+                        s.width, s.height, stream);
       }
       kernels::upload(table.reserve(sizeof(described)), described, sizeof(described), stream);
-      const auto* pair = static_cast<const kernels::DevicePicture*>(table.data());
+      const auto* pair = static_cast<const kernels::DeviceImage*>(table.data());
       kernels::NccJob job{
-          .reference = {.pictures = pair, .count = n, .height = size, .width = size},
-          .search = {.pictures = pair + 1, .count = n, .height = size + 2 * range, .width = size + 2 * range},
+          .reference = {.images = pair, .count = n, .height = size, .width = size},
+          .search = {.images = pair + 1, .count = n, .height = size + 2 * range, .width = size + 2 * range},
           .shifts = {0, 2 * range, 0, 2 * range},
           .pairs = n};
       ASSERT_EQ(kernels::refuses_following(job), "");
@@ -435,7 +435,7 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
       for (const int i : some) {
         const PointStart& before = s.starts[i];
         const auto want = naive_follow(
-            pictures, s.subsets[i],
+            images, s.subsets[i],
             {before.u + double{before.shape.u[0]}, before.v + double{before.shape.v[0]}, -1}, steps);
         ASSERT_NEAR(got[i].u + double{got[i].shape.u[0]}, want.u, 2e-3) << i;
         ASSERT_NEAR(got[i].v + double{got[i].shape.v[0]}, want.v, 2e-3) << i;
@@ -659,9 +659,9 @@ TEST_F(Points, small_islands_are_dropped) {
       ++dropped_in_all;
     }
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
-    const DeviceArray<track::Bonds> bonds(s.count(), stream);
+    const DeviceArray<track::NeighbourSupport> supports(s.count(), stream);
     const DeviceList dropped(s.count(), stream);
-    kernels::launch_drop_unconfirmed(device.points, tracked.data(), bonds.data(), dropped.list(),
+    kernels::launch_drop_unconfirmed(device.points, tracked.data(), supports.data(), dropped.list(),
                                      stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
     kernels::launch_restore(dropped.list(), tracked.data(), stream.handle());
@@ -750,12 +750,12 @@ TEST_F(Points, of_a_share_are_treated_as_among_all) {
 TEST_F(Points, islands_of_a_share_are_dropped_as_among_all) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const MiddleShare share(s, device.points);
-    const DeviceArray<track::Bonds> bonds(s.count(), stream);
+    const DeviceArray<track::NeighbourSupport> supports(s.count(), stream);
     const DeviceArray<TrackedPoint> all(s.tracked, stream), some(share.state.tracked, stream);
     const DeviceList dropped(s.count(), stream);
-    kernels::launch_drop_unconfirmed(device.points, all.data(), bonds.data(), dropped.list(),
+    kernels::launch_drop_unconfirmed(device.points, all.data(), supports.data(), dropped.list(),
                                      stream.handle());
-    kernels::launch_drop_unconfirmed(share.points, some.data(), bonds.data(), dropped.list(),
+    kernels::launch_drop_unconfirmed(share.points, some.data(), supports.data(), dropped.list(),
                                      stream.handle());
     const auto want = all.values(stream), got = some.values(stream);
     const auto row_of = [&](std::int64_t i) { return s.node_of[i] / s.nx; };
@@ -817,7 +817,7 @@ void check_explained(PointsState& s, const DevicePoints& device, const Stream& s
   EXPECT_TRUE(same_bytes(tracked.values(stream), want));
 }
 
-TEST_F(Points, those_that_left_the_picture_are_told_apart) {
+TEST_F(Points, those_that_left_the_image_are_told_apart) {
   int left = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     check_explained(s, device, stream, left);
@@ -974,7 +974,7 @@ TEST_F(Points, become_a_field) {
 
 // ---- a later reference ----
 
-/// A field that was measured in a picture as large as the grid: some points left it, some are outliers.
+/// A field that was measured in an image as large as the grid: some points left it, some are outliers.
 struct FieldState {
   std::vector<double> u, v;
   std::vector<float> sigma_u, sigma_v;

@@ -37,7 +37,7 @@ TEST_F(Pyramid, halves) {
     const Stream stream;
     const Bytes values = random_values<std::uint8_t>(static_cast<std::size_t>(size.w) * size.h, 1);
     const DeviceRows<std::uint8_t> in(size.w, size.h, values, stream), out(size.w / 2, size.h / 2, stream);
-    kernels::launch_halved(in.picture(), out.plane(), stream.handle());
+    kernels::launch_halved(in.image(), out.plane(), stream.handle());
     EXPECT_EQ(out.values(stream), halved(size, values));
   }
 }
@@ -55,16 +55,16 @@ void expect_stretched(const Bytes& got, const std::vector<T>& values) {
 }
 
 /// From row `first` on.
-kernels::DevicePicture rows_from(kernels::DevicePicture picture, int first) {
-  picture.data = static_cast<const std::byte*>(picture.data) + first * picture.row_bytes;
-  return picture;
+kernels::DeviceImage rows_from(kernels::DeviceImage image, int first) {
+  image.data = static_cast<const std::byte*>(image.data) + first * image.row_bytes;
+  return image;
 }
 kernels::DevicePlane<std::uint8_t> rows_from(kernels::DevicePlane<std::uint8_t> plane, int first) {
   if (plane.data) plane.data += first * plane.row_bytes;
   return plane;
 }
 
-void stretch_in_bands(const kernels::DevicePicture& in, ScalarType type,
+void stretch_in_bands(const kernels::DeviceImage& in, ScalarType type,
                       const kernels::DevicePlane<std::uint8_t>& full,
                       const kernels::DevicePlane<std::uint8_t>& half, int rows, const Stream& stream) {
   DeviceBuffer memory;
@@ -72,17 +72,17 @@ void stretch_in_bands(const kernels::DevicePicture& in, ScalarType type,
   kernels::fill(extrema, device_poison, memory.size(), stream.handle());
   const auto each_band = [&](const auto& body) {
     for (int first = 0; first < in.height; first += rows) {
-      kernels::DevicePicture band = rows_from(in, first);
+      kernels::DeviceImage band = rows_from(in, first);
       band.height = std::min(rows, in.height - first);
       body(band, first);
     }
   };
   int count = 0;
-  each_band([&](const kernels::DevicePicture& band, int) {
+  each_band([&](const kernels::DeviceImage& band, int) {
     kernels::launch_extrema(band, type, extrema + count, stream.handle());
     count += kernels::extrema_of_rows(band.height);
   });
-  each_band([&](const kernels::DevicePicture& band, int first) {
+  each_band([&](const kernels::DeviceImage& band, int first) {
     kernels::launch_stretched(band, type, extrema, count, rows_from(full, first), rows_from(half, first / 2),
                               stream.handle());
   });
@@ -96,14 +96,14 @@ void check_stretching(ScalarType type, Size size, const std::vector<T>& values) 
   const DeviceRows<T> in(size.w, size.h, values, stream);
   const DeviceRows<std::uint8_t> full(size.w, size.h, stream), half(size.w / 2, size.h / 2, stream),
       half_alone(size.w / 2, size.h / 2, stream, 0);
-  stretch_in_bands(in.picture(), type, full.plane(), half.plane(), size.h, stream);
-  stretch_in_bands(in.picture(), type, {}, half_alone.plane(), size.h, stream);
+  stretch_in_bands(in.image(), type, full.plane(), half.plane(), size.h, stream);
+  stretch_in_bands(in.image(), type, {}, half_alone.plane(), size.h, stream);
   const Bytes got = full.values(stream);
   expect_stretched(got, values);
   EXPECT_EQ(half.values(stream), halved(size, got));
   EXPECT_EQ(half_alone.values(stream), halved(size, got));
   const DeviceRows<std::uint8_t> banded(size.w, size.h, stream), half_banded(size.w / 2, size.h / 2, stream);
-  stretch_in_bands(in.picture(), type, banded.plane(), half_banded.plane(), 6, stream);
+  stretch_in_bands(in.image(), type, banded.plane(), half_banded.plane(), 6, stream);
   EXPECT_EQ(banded.values(stream), got);
   EXPECT_EQ(half_banded.values(stream), halved(size, got));
 }
@@ -139,8 +139,8 @@ TEST_F(Pyramid, finds_extremes_anywhere) {
 TEST_F(Pyramid, of_nothing_writes_nothing) {
   const Stream stream;
   const DeviceRows<std::uint8_t> in(0, 7, stream), line(9, 1, stream), out(4, 4, stream);
-  stretch_in_bands(in.picture(), ScalarType::u8, out.plane(), out.plane(), 7, stream);
-  kernels::launch_halved(line.picture(), out.plane(), stream.handle());
+  stretch_in_bands(in.image(), ScalarType::u8, out.plane(), out.plane(), 7, stream);
+  kernels::launch_halved(line.image(), out.plane(), stream.handle());
   for (const std::uint8_t value : out.values(stream)) EXPECT_EQ(value, device_poison);
 }
 

@@ -197,9 +197,9 @@ void check_integral(int w, int h) {
   const DeviceRows<T> in(w, h, values, stream);
   const std::size_t entries = (w + std::size_t{1}) * (h + 1);
   const auto got =
-      run_twice<Sum>(entries, kernels::integral_workspace_bytes<T, power>(in.picture()), stream,
+      run_twice<Sum>(entries, kernels::integral_workspace_bytes<T, power>(in.image()), stream,
                      [&](Sum* out, void* workspace) {
-                       kernels::launch_integral<T, power>(in.picture(), out, workspace, stream.handle());
+                       kernels::launch_integral<T, power>(in.image(), out, workspace, stream.handle());
                      });
   std::vector<Sum> columns(w + 1, Sum{0});
   double magnitude = 0;
@@ -255,8 +255,8 @@ TEST_F(Integral, sums_of_rectangles_survive_the_wrap) {
   DeviceBuffer table, workspace;
   const std::size_t entries = (w + std::size_t{1}) * (h + 1);
   auto* out = static_cast<std::uint32_t*>(table.reserve(entries * 4));
-  workspace.reserve(kernels::integral_workspace_bytes<std::uint8_t, Power::one>(in.picture()));
-  kernels::launch_integral<std::uint8_t, Power::one>(in.picture(), out, workspace.data(), stream.handle());
+  workspace.reserve(kernels::integral_workspace_bytes<std::uint8_t, Power::one>(in.image()));
+  kernels::launch_integral<std::uint8_t, Power::one>(in.image(), out, workspace.data(), stream.handle());
   std::vector<std::uint32_t> got(entries);
   kernels::download(got.data(), out, entries * 4, stream);
   stream.synchronize("integral image");

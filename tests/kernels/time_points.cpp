@@ -52,9 +52,9 @@ struct Frame {
   DeviceArray<RefineTask> tasks{state.tracked.size(), stream};
   DeviceArray<RefineResult> results{std::vector<RefineResult>(count), stream};
   DeviceArray<Peak> peaks{peaks_to_take(count), stream};
-  DeviceArray<MatrixPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
+  DeviceArray<PatchPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> fresh{std::vector<std::uint8_t>(count, 1), stream};
-  DeviceArray<track::Bonds> bonds{state.tracked.size(), stream};
+  DeviceArray<track::NeighbourSupport> supports{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> workspace{kernels::explain_lost_workspace_bytes(count), stream};
   DeviceArray<double> noise{1, stream}, u{state.point_at.size(), stream}, v{state.point_at.size(), stream};
   DeviceArray<float> floats{3 * state.point_at.size(), stream};
@@ -128,7 +128,7 @@ void time_verdicts(const Frame& f) {
   const kernels::GridPoints& points = f.device.points;
   constexpr int radius = PointsState::radius;
   report(f.stream, "drop unconfirmed", [&] {
-    kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.bonds.data(), f.first.list(), handle);
+    kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.supports.data(), f.first.list(), handle);
   });
   report(f.stream, "explain lost", [&] {
     kernels::launch_explain_lost(points, f.tracked.data(), radius, f.state.width, f.state.height,
@@ -142,7 +142,7 @@ void time_verdicts(const Frame& f) {
   });
 }
 
-/// As most frames are: none lost; points are certain, or those of noisy pictures.
+/// As most frames are: none lost; points are certain, or those of noisy images.
 PointsState sane(PointsState state, float zncc) {
   for (int i = 0; i < state.count(); ++i) {
     state.tracked[i].result.zncc = zncc;

@@ -12,7 +12,7 @@
 
 #include "kernels/device_timing.hpp"
 
-// Times the supporting kernels on pictures of 4096 x 4096, and on fields with a node per 5 x 5 of their
+// Times the supporting kernels on images of 4096 x 4096, and on fields with a node per 5 x 5 of their
 // pixels, in device memory: medians over repeats, warm; the floor is what must be read and written, at 3.0
 // TB/s.
 //
@@ -38,12 +38,12 @@ void report(const Stream& stream, const std::string& name, double bytes, Launch&
   std::fflush(stdout);
 }
 
-/// A random picture and memory for the results.
+/// A random image and memory for the results.
 template <typename T>
 struct Setup {
   Stream stream;
   DeviceBuffer memory, table, other, workspace;
-  kernels::DevicePicture picture;
+  kernels::DeviceImage image;
   std::string type;
 
   explicit Setup(std::string name) : type(std::move(name)) {
@@ -53,7 +53,7 @@ struct Setup {
     kernels::upload(memory.reserve(values.size() * sizeof(T)), values.data(), values.size() * sizeof(T),
                     stream);
     stream.synchronize("upload");
-    picture = {memory.data(), size * sizeof(T), size, size};
+    image = {memory.data(), size * sizeof(T), size, size};
     table.reserve(static_cast<std::size_t>(8 * (size + 1.0) * (size + 1)));
     other.reserve(static_cast<std::size_t>(4 * pixels));
     workspace.reserve(64 << 20);
@@ -69,16 +69,16 @@ void time_filters(const Setup<T>& s, ScalarType type) {
     const std::vector<float> weights(taps, 1.0F / static_cast<float>(taps));
     report(s.stream, s.type + " convolution " + std::to_string(taps) + " x " + std::to_string(taps),
            pixels * (sizeof(T) + 4), [&] {
-             kernels::launch_convolution(s.picture, type, weights, weights, Border::mirror, s.plane(s.table),
+             kernels::launch_convolution(s.image, type, weights, weights, Border::mirror, s.plane(s.table),
                                          s.stream.handle());
            });
   }
   const auto gradient = [&](GradientOf of, const char* name) {
     report(s.stream, s.type + " gradient of " + name, pixels * (sizeof(T) + 8), [&] {
-      kernels::launch_gradient(s.picture, type, of, s.plane(s.table), s.plane(s.other), s.stream.handle());
+      kernels::launch_gradient(s.image, type, of, s.plane(s.table), s.plane(s.other), s.stream.handle());
     });
   };
-  gradient(GradientOf::picture, "a picture");
+  gradient(GradientOf::image, "an image");
   if constexpr (std::is_same_v<T, float>) {
     gradient(GradientOf::cubic_spline, "a cubic spline");
     gradient(GradientOf::quintic_spline, "a quintic spline");
@@ -89,7 +89,7 @@ template <typename T, Power power>
 void time_integral(const Setup<T>& s, const char* name) {
   using Sum = kernels::IntegralOf<T, power>;
   report(s.stream, s.type + " integral image of " + name, pixels * (sizeof(T) + sizeof(Sum)), [&] {
-    kernels::launch_integral<T, power>(s.picture, static_cast<Sum*>(s.table.data()), s.workspace.data(),
+    kernels::launch_integral<T, power>(s.image, static_cast<Sum*>(s.table.data()), s.workspace.data(),
                                        s.stream.handle());
   });
 }
@@ -118,8 +118,8 @@ void time_pyramid(const Setup<T>& s, ScalarType type) {
   };
   const auto stretch = [&](const kernels::DevicePlane<std::uint8_t>& full) {
     auto* extrema = static_cast<kernels::Extrema*>(s.workspace.data());
-    kernels::launch_extrema(s.picture, type, extrema, s.stream.handle());
-    kernels::launch_stretched(s.picture, type, extrema, kernels::extrema_of_rows(s.picture.height), full,
+    kernels::launch_extrema(s.image, type, extrema, s.stream.handle());
+    kernels::launch_stretched(s.image, type, extrema, kernels::extrema_of_rows(s.image.height), full,
                               plane(s.other, size / 2), s.stream.handle());
   };
   report(s.stream, s.type + " stretched, full and half size", pixels * (2 * sizeof(T) + 1.25),
@@ -127,7 +127,7 @@ void time_pyramid(const Setup<T>& s, ScalarType type) {
   report(s.stream, s.type + " stretched, half size", pixels * (2 * sizeof(T) + 0.25), [&] { stretch({}); });
   if constexpr (std::is_same_v<T, std::uint8_t>)
     report(s.stream, s.type + " halved", pixels * 1.25,
-           [&] { kernels::launch_halved(s.picture, plane(s.other, size / 2), s.stream.handle()); });
+           [&] { kernels::launch_halved(s.image, plane(s.other, size / 2), s.stream.handle()); });
 }
 
 void time_largest(const Setup<float>& s) {
@@ -204,7 +204,7 @@ void time_fields(double lost) {
 template <typename T>
 void time_masked(const Setup<T>& s, ScalarType type, int range) {
   constexpr int count = 10'000, subset = 33, per_row = 100;
-  std::vector<MatrixPosition> references, windows;
+  std::vector<PatchPosition> references, windows;
   for (int k = 0; k < count; ++k) {
     references.push_back({0, 50 + k % per_row * 39, 50 + k / per_row * 39});
     windows.push_back({0, references.back().x - range + 3, references.back().y - range - 2});
@@ -212,21 +212,21 @@ void time_masked(const Setup<T>& s, ScalarType type, int range) {
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(pixels));
   for (std::size_t i = 0; i < mask.size(); ++i)
     mask[i] = (i % size + i / size / 3) % 39 < 30;  // slanted stripes
-  DeviceBuffer mask_memory, pictures, positions, peaks;
+  DeviceBuffer mask_memory, images, positions, peaks;
   kernels::upload(mask_memory.reserve(mask.size()), mask.data(), mask.size(), s.stream);
-  const kernels::DevicePicture both[] = {s.picture, {mask_memory.data(), size, size, size}};
-  auto* const of_pictures = static_cast<kernels::DevicePicture*>(pictures.reserve(sizeof both));
+  const kernels::DeviceImage both[] = {s.image, {mask_memory.data(), size, size, size}};
+  auto* const of_images = static_cast<kernels::DeviceImage*>(images.reserve(sizeof both));
   auto* const of_references =
-      static_cast<MatrixPosition*>(positions.reserve(2 * count * sizeof(MatrixPosition)));
-  kernels::upload(of_pictures, both, sizeof both, s.stream);
-  kernels::upload(of_references, references.data(), count * sizeof(MatrixPosition), s.stream);
-  kernels::upload(of_references + count, windows.data(), count * sizeof(MatrixPosition), s.stream);
+      static_cast<PatchPosition*>(positions.reserve(2 * count * sizeof(PatchPosition)));
+  kernels::upload(of_images, both, sizeof both, s.stream);
+  kernels::upload(of_references, references.data(), count * sizeof(PatchPosition), s.stream);
+  kernels::upload(of_references + count, windows.data(), count * sizeof(PatchPosition), s.stream);
   const kernels::NccJob job{
-      .form = Form::one_to_one,
+      .pairing = Pairing::one_to_one,
       .type = type,
       .sums = kernels::sums_for_scores(type, subset, subset),
-      .reference = {of_pictures, of_references, count, subset, subset},
-      .search = {of_pictures, of_references + count, count, subset + 2 * range, subset + 2 * range},
+      .reference = {of_images, of_references, count, subset, subset},
+      .search = {of_images, of_references + count, count, subset + 2 * range, subset + 2 * range},
       .shifts = {0, 2 * range, 0, 2 * range},
       .pairs = count};
   auto* const found = static_cast<Peak*>(peaks.reserve(count * sizeof(Peak)));
@@ -234,7 +234,7 @@ void time_masked(const Setup<T>& s, ScalarType type, int range) {
   s.stream.synchronize("upload");
   const double bytes = static_cast<double>(job.outputs()) * 2 * kernels::size_of(job.sums);  // out and back
   report(s.stream, s.type + " masked peaks, +-" + std::to_string(range) + " px", bytes,
-         [&] { kernels::launch_masked_peaks(job, Measure::zncc, found, workspace, s.stream.handle()); });
+         [&] { kernels::launch_masked_peaks(job, Criterion::zncc, found, workspace, s.stream.handle()); });
 }
 
 }  // namespace

@@ -22,11 +22,11 @@ using kernels::NccJob;
 using kernels::Stream;
 using test::median_seconds;
 
-constexpr int picture_size = 4096;
+constexpr int image_size = 4096;
 
 struct Shape {
   std::string name;
-  Form form;
+  Pairing pairing;
   ScalarType type;
   int bit_depth;
   int references, windows;
@@ -38,7 +38,7 @@ struct Shape {
 Shape valid(int points, int h, int r, ScalarType type = ScalarType::u8, int bit_depth = 0) {
   return {"valid " + (bit_depth > 0 ? std::to_string(bit_depth) + " bit" : std::string(to_string(type))) +
               " " + std::to_string(h) + "," + std::to_string(r) + " x " + std::to_string(points),
-          Form::one_to_one,
+          Pairing::one_to_one,
           type,
           bit_depth,
           points,
@@ -53,28 +53,28 @@ Shape on_grid(Shape shape, int step) {
   shape.step = step;
   return shape;
 }
-/// `count` references of h x h in one picture.
+/// `count` references of h x h in one image.
 Shape templates(int count, int h) {
   return {"valid u8 " + std::to_string(h) + " in 4096 x " + std::to_string(count),
-          Form::n_to_m,
+          Pairing::n_to_m,
           ScalarType::u8,
           0,
           count,
           1,
           h,
-          picture_size,
-          Shifts::valid(h, h, picture_size, picture_size)};
+          image_size,
+          Shifts::valid(h, h, image_size, image_size)};
 }
 
 struct Batch {
-  Form form;
+  Pairing pairing;
   int references, windows;
 };
 
 Shape full(int h, const Batch& batch, ScalarType type = ScalarType::f32) {
   return {"full " + std::string(to_string(type)) + " " + std::to_string(h) + " " +
               std::to_string(batch.references) + "x" + std::to_string(batch.windows),
-          batch.form,
+          batch.pairing,
           type,
           0,
           batch.references,
@@ -111,11 +111,11 @@ std::vector<Shape> shapes() {
     all.push_back(valid(points, h, r, ScalarType::f32));
   for (const int count : {1, 100}) all.push_back(templates(count, 64));
   all.push_back(valid(1, 64, 2016, ScalarType::f32));
-  constexpr Batch batches[] = {{Form::one_to_one, 1, 1},
-                               {Form::one_to_many, 1, 64},
-                               {Form::one_to_many, 1, 1024},
-                               {Form::n_to_mn, 100, 1000},
-                               {Form::n_to_m, 50, 50}};
+  constexpr Batch batches[] = {{Pairing::one_to_one, 1, 1},
+                               {Pairing::one_to_many, 1, 64},
+                               {Pairing::one_to_many, 1, 1024},
+                               {Pairing::n_to_mn, 100, 1000},
+                               {Pairing::n_to_m, 50, 50}};
   for (const int h : {16, 24, 32, 48, 64, 128, 256})
     for (const Batch& batch : batches) all.push_back(full(h, batch));
   for (const int h : {16, 32, 64})
@@ -123,10 +123,10 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-/// A random picture in device memory.
-class Picture {
+/// A random image in device memory.
+class TestImage {
  public:
-  explicit Picture(const Stream& stream, ScalarType type, int bit_depth = 0) {
+  explicit TestImage(const Stream& stream, ScalarType type, int bit_depth = 0) {
     std::mt19937 random(1);
     const int unused_bits = bit_depth == 0 ? 0 : 16 - bit_depth;
     if (type == ScalarType::u8)
@@ -137,46 +137,46 @@ class Picture {
     else
       upload<float>(stream, [&] { return static_cast<float>(random() % 1000) / 1000.0F; });
   }
-  const kernels::DevicePicture* description() const {
-    return static_cast<const kernels::DevicePicture*>(description_.data());
+  const kernels::DeviceImage* description() const {
+    return static_cast<const kernels::DeviceImage*>(description_.data());
   }
-  const kernels::DevicePicture& on_host() const { return on_host_; }
+  const kernels::DeviceImage& on_host() const { return on_host_; }
 
  private:
   template <typename T, typename Random>
   void upload(const Stream& stream, Random&& random) {
-    std::vector<T> pixels(std::size_t{picture_size} * picture_size);
+    std::vector<T> pixels(std::size_t{image_size} * image_size);
     std::ranges::generate(pixels, random);
-    const std::size_t row = picture_size * sizeof(T);
-    kernels::upload(pixels_.reserve(row * picture_size), pixels.data(), row * picture_size, stream);
-    on_host_ = {pixels_.data(), static_cast<std::ptrdiff_t>(row), picture_size, picture_size};
+    const std::size_t row = image_size * sizeof(T);
+    kernels::upload(pixels_.reserve(row * image_size), pixels.data(), row * image_size, stream);
+    on_host_ = {pixels_.data(), static_cast<std::ptrdiff_t>(row), image_size, image_size};
     kernels::upload(description_.reserve(sizeof(on_host_)), &on_host_, sizeof(on_host_), stream);
     stream.synchronize("upload");
   }
 
   DeviceBuffer pixels_, description_;
-  kernels::DevicePicture on_host_;
+  kernels::DeviceImage on_host_;
 };
 
 /// One of every kind of element.
-struct Pictures {
-  Picture bytes, words, of_12_bit, floats;
+struct Images {
+  TestImage bytes, words, of_12_bit, floats;
 
-  explicit Pictures(const Stream& stream)
+  explicit Images(const Stream& stream)
       : bytes(stream, ScalarType::u8),
         words(stream, ScalarType::u16),
         of_12_bit(stream, ScalarType::u16, 12),
         floats(stream, ScalarType::f32) {}
-  const Picture& of(const Shape& shape) const {
+  const TestImage& of(const Shape& shape) const {
     if (shape.type == ScalarType::f32) return floats;
     return shape.type == ScalarType::u8 ? bytes : shape.bit_depth == 0 ? words : of_12_bit;
   }
 };
 
-std::vector<MatrixPosition> random_positions(int count, int size, unsigned seed) {
+std::vector<PatchPosition> random_positions(int count, int size, unsigned seed) {
   std::mt19937 random(seed);
-  std::uniform_int_distribution<int> place(0, picture_size - size);
-  std::vector<MatrixPosition> positions;
+  std::uniform_int_distribution<int> place(0, image_size - size);
+  std::vector<PatchPosition> positions;
   for (int k = 0; k < count; ++k) {
     const int x = place(random);
     positions.push_back({0, x, place(random)});
@@ -184,43 +184,43 @@ std::vector<MatrixPosition> random_positions(int count, int size, unsigned seed)
   return positions;
 }
 /// Row by row, `margin` pixels from the border.
-std::vector<MatrixPosition> grid_positions(int count, int step, int margin, int size) {
-  const int columns = (picture_size - size - 2 * margin) / step + 1;
-  std::vector<MatrixPosition> positions;
+std::vector<PatchPosition> grid_positions(int count, int step, int margin, int size) {
+  const int columns = (image_size - size - 2 * margin) / step + 1;
+  std::vector<PatchPosition> positions;
   for (int k = 0; k < count; ++k)
     positions.push_back({0, margin + k % columns * step, margin + k / columns * step});
   return positions;
 }
 
-/// Positions in a picture.
+/// Positions in an image.
 class Side {
  public:
-  Side(const Picture& picture, const std::vector<MatrixPosition>& positions, int size, const Stream& stream)
-      : picture_(picture), count_(static_cast<int>(positions.size())), size_(size) {
-    const std::size_t bytes_of_positions = positions.size() * sizeof(MatrixPosition);
+  Side(const TestImage& image, const std::vector<PatchPosition>& positions, int size, const Stream& stream)
+      : image_(image), count_(static_cast<int>(positions.size())), size_(size) {
+    const std::size_t bytes_of_positions = positions.size() * sizeof(PatchPosition);
     kernels::upload(positions_.reserve(bytes_of_positions), positions.data(), bytes_of_positions, stream);
     stream.synchronize("upload");
   }
   kernels::DeviceMatrices matrices() const {
-    return {picture_.description(),
-            static_cast<const MatrixPosition*>(positions_.data()),
+    return {image_.description(),
+            static_cast<const PatchPosition*>(positions_.data()),
             count_,
             size_,
             size_,
-            {1, picture_size, picture_size},
-            picture_.on_host()};
+            {1, image_size, image_size},
+            image_.on_host()};
   }
 
  private:
-  const Picture& picture_;
+  const TestImage& image_;
   int count_, size_;
   DeviceBuffer positions_;
 };
 
-void time_shape(const Shape& shape, const Picture& picture, std::span<char*> wanted) {
+void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wanted) {
   const Stream stream;
   NccJob job;
-  job.form = shape.form;
+  job.pairing = shape.pairing;
   job.type = shape.type;
   job.bit_depth = shape.bit_depth;
   job.sums = shape.type == ScalarType::f32
@@ -231,12 +231,13 @@ void time_shape(const Shape& shape, const Picture& picture, std::span<char*> wan
     return shape.step > 0 ? grid_positions(count, shape.step, margin, size)
                           : random_positions(count, size, seed);
   };
-  const Side reference(picture, positions(shape.references, shape.ref_size, 1), shape.ref_size, stream);
-  const Side search(picture, positions(shape.windows, shape.window_size, 2), shape.window_size, stream);
+  const Side reference(image, positions(shape.references, shape.ref_size, 1), shape.ref_size, stream);
+  const Side search(image, positions(shape.windows, shape.window_size, 2), shape.window_size, stream);
   job.reference = reference.matrices();
   job.search = search.matrices();
   job.shifts = shape.shifts;
-  job.pairs = shape.form == Form::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
+  job.pairs =
+      shape.pairing == Pairing::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
 
   const auto report = [&](std::string_view name, auto&& launch) {
     const std::string row = shape.name + "  " + std::string(name);
@@ -262,22 +263,22 @@ void time_shape(const Shape& shape, const Picture& picture, std::span<char*> wan
   report("moments of the references",
          [&] { kernels::launch_reference_moments(job, moments.data(), stream.handle()); });
   report("scores from sums", [&] {
-    kernels::launch_scores(job, Measure::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
+    kernels::launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
                            surfaces, stream.handle());
   });
   report("peaks from scores", [&] {
-    kernels::launch_peaks(job, Measure::zncc, surfaces, found, workspace.data(), stream.handle());
+    kernels::launch_peaks(job, Criterion::zncc, surfaces, found, workspace.data(), stream.handle());
   });
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
     if (!variant.fused || !kernels::refusal(variant, job).empty()) continue;
     if (variant.fused->fits(job, false))
       report(std::string(variant.name) + ", fused scores", [&] {
-        variant.fused->launch_scores(job, Measure::zncc, kernels::ScoreKind::score, surfaces, kept,
+        variant.fused->launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, surfaces, kept,
                                      stream.handle());
       });
     if (variant.fused->fits(job, true))
       report(std::string(variant.name) + ", fused peaks",
-             [&] { variant.fused->launch_peaks(job, Measure::zncc, found, kept, stream.handle()); });
+             [&] { variant.fused->launch_peaks(job, Criterion::zncc, found, kept, stream.handle()); });
   }
 }
 
@@ -288,8 +289,8 @@ int main(int argc, char** argv) {
     const kernels::Device device = kernels::find_device(0);
     std::printf("%s\n", device.model.c_str());
     const Stream stream;
-    const Pictures pictures(stream);
-    for (const Shape& shape : shapes()) time_shape(shape, pictures.of(shape), {argv + 1, argv + argc});
+    const Images images(stream);
+    for (const Shape& shape : shapes()) time_shape(shape, images.of(shape), {argv + 1, argv + argc});
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

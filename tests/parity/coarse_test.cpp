@@ -38,19 +38,19 @@ Pair make_pair(ScalarType type) {
     return test::grey_of(speckle(x + u, y + v));
   };
   const auto still = [&](int x, int y) { return test::grey_of(speckle(x, y)); };
-  const auto as = [&](Image picture, unsigned seed) {
-    picture = test::noisy(picture, 3, seed);
-    if (type == ScalarType::u8) return test::converted<std::uint8_t>(picture, type);
-    if (type == ScalarType::u16) return test::converted<std::uint16_t>(picture, type, 200);
-    return picture;
+  const auto as = [&](Image image, unsigned seed) {
+    image = test::noisy(image, 3, seed);
+    if (type == ScalarType::u8) return test::converted<std::uint8_t>(image, type);
+    if (type == ScalarType::u16) return test::converted<std::uint16_t>(image, type, 200);
+    return image;
   };
-  return {as(test::picture_of(width, height, moved), 1), as(test::picture_of(width, height, still), 2)};
+  return {as(test::image_of(width, height, moved), 1), as(test::image_of(width, height, still), 2)};
 }
 
 class OnDevice {
  public:
-  explicit OnDevice(const Image& picture) {
-    const ImageView view = picture;
+  explicit OnDevice(const Image& image) {
+    const ImageView view = image;
     kernels::upload(memory_.reserve(view.row_bytes * view.height), view.data, view.row_bytes * view.height,
                     stream_);
     stream_.synchronize("upload");
@@ -121,7 +121,7 @@ TEST_F(CoarseOnGpu, finds_what_the_cpu_finds) {
 template <typename Inside>
 Image mask_of(const Inside& inside) {
   return test::converted<std::uint8_t>(
-      test::picture_of(width, height, [&](int x, int y) { return inside(x, y) ? 255.0 : 0.0; }),
+      test::image_of(width, height, [&](int x, int y) { return inside(x, y) ? 255.0 : 0.0; }),
       ScalarType::u8);
 }
 TEST_F(CoarseOnGpu, finds_what_the_cpu_finds_in_a_rectangle) {

@@ -33,7 +33,7 @@ std::vector<Image> frames(int count) {
   std::vector<Image> out;
   for (int k = 0; k < count; ++k)
     out.push_back(test::converted<std::uint8_t>(
-        test::picture_of(size, size, [&](int x, int y) { return test::grey_of(speckle(x - 0.2 * k, y)); }),
+        test::image_of(size, size, [&](int x, int y) { return test::grey_of(speckle(x - 0.2 * k, y)); }),
         ScalarType::u8));
   return out;
 }
@@ -46,11 +46,11 @@ TrackOptions options() {
   return out;
 }
 
-/// Pictures 1, 2, ... against the first.
-std::vector<Field> tracked_one_by_one(const std::vector<Image>& pictures) {
-  Tracker tracker(options(), pictures[0]);
+/// Images 1, 2, ... against the first.
+std::vector<Field> tracked_one_by_one(const std::vector<Image>& images) {
+  Tracker tracker(options(), images[0]);
   std::vector<Field> fields;
-  for (std::size_t k = 1; k < pictures.size(); ++k) fields.push_back(tracker.track(pictures[k]));
+  for (std::size_t k = 1; k < images.size(); ++k) fields.push_back(tracker.track(images[k]));
   return fields;
 }
 
@@ -68,9 +68,9 @@ void expect_same(std::span<const double> u, const std::vector<double>& status, c
 void lose_device() {
   const kernels::Stream queue;
   kernels::DeviceBuffer pixels;
-  const ImageView picture{pixels.reserve(size * size), ScalarType::u8, size, size, size};
+  const ImageView image{pixels.reserve(size * size), ScalarType::u8, size, size, size};
   auto* const nowhere = reinterpret_cast<kernels::CoefficientPair*>(std::uintptr_t{1} << 52);
-  kernels::launch_spline_coefficients(picture, Interpolation::cubic, nowhere, queue.handle());
+  kernels::launch_spline_coefficients(image, Interpolation::cubic, nowhere, queue.handle());
   EXPECT_THROW(queue.synchronize("A kernel that goes astray"), DeviceError);
 }
 
@@ -102,14 +102,14 @@ void in_a_process_of_its_own(const std::function<void()>& test) {
 }
 
 void stream_that_loses_its_device() {
-  const std::vector<Image> pictures = frames(8);
-  const std::vector<Field> expected = tracked_one_by_one(pictures);
-  TrackStream stream(options(), pictures[0], {}, {}, 8);
-  for (int k = 1; k < 4; ++k) stream.push(pictures[k]);
+  const std::vector<Image> images = frames(8);
+  const std::vector<Field> expected = tracked_one_by_one(images);
+  TrackStream stream(options(), images[0], {}, {}, 8);
+  for (int k = 1; k < 4; ++k) stream.push(images[k]);
   stream.finish();
   lose_device();
   try {
-    for (int k = 4; k < 8; ++k) stream.push(pictures[k]);
+    for (int k = 4; k < 8; ++k) stream.push(images[k]);
     stream.finish();
     ADD_FAILURE() << "nothing was thrown";
   } catch (const DeviceError& error) {
@@ -123,18 +123,18 @@ void stream_that_loses_its_device() {
     expect_same(result->field.u, numbers, expected[k]);
   }
   EXPECT_THROW(stream.wait(), DeviceError);
-  EXPECT_THROW(stream.push(pictures[1]), DeviceError);
-  EXPECT_THROW(stream.reset(pictures[0]), DeviceError);
+  EXPECT_THROW(stream.push(images[1]), DeviceError);
+  EXPECT_THROW(stream.reset(images[0]), DeviceError);
 }
 
 void tracker_that_loses_its_device() {
-  const std::vector<Image> pictures = frames(2);
+  const std::vector<Image> images = frames(2);
   TrackOptions previous = options();
   previous.reference_strategy = ReferenceStrategy::previous;
-  Tracker tracker(previous, pictures[0]);
-  tracker.track(pictures[1]);
+  Tracker tracker(previous, images[0]);
+  tracker.track(images[1]);
   lose_device();
-  EXPECT_THROW(tracker.track(pictures[1]), DeviceError);
+  EXPECT_THROW(tracker.track(images[1]), DeviceError);
 }
 
 /// The frames of a dataset [frame, y, x] in result.vtkhdf.
@@ -169,17 +169,17 @@ void expect_whole_result(const fs::path& folder, const std::vector<Field>& expec
 }
 
 void run_that_loses_its_device() {
-  const std::vector<Image> pictures = frames(40);
-  const std::vector<Field> expected = tracked_one_by_one(pictures);
+  const std::vector<Image> images = frames(40);
+  const std::vector<Field> expected = tracked_one_by_one(images);
   const fs::path folder = fs::temp_directory_path() / ("dic_lost_device_" + std::to_string(getpid()));
   fs::create_directory(folder);
   TrackJob job;
   job.options = options();
   job.output = folder / "out";
   job.pictures = false;
-  for (std::size_t k = 0; k < pictures.size(); ++k) {
+  for (std::size_t k = 0; k < images.size(); ++k) {
     job.frames.push_back(folder / ("frame_" + std::to_string(100 + k) + ".png"));
-    write_image(job.frames.back(), pictures[k]);
+    write_image(job.frames.back(), images[k]);
   }
   constexpr int at_frame = 5;
   const auto lose = [&](const Progress& progress) {

@@ -5,16 +5,16 @@
 #include "kernels/gpu.hpp"
 #include "support/speckle.hpp"
 
-// Template matching on the GPU: what the CPU finds, and what is known of the pictures.
+// Template matching on the GPU: what the CPU finds, and what is known of the images.
 namespace dic {
 namespace {
 
 constexpr int image_side = 300, side = 61, at_x = 120, at_y = 93;
 
-Image speckle_picture(int width, int height, unsigned seed) {
+Image speckle_image(int width, int height, unsigned seed) {
   const test::Speckle speckle(width, height, 2, seed, 40);
   return test::converted<std::uint8_t>(
-      test::picture_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x, y)); }),
+      test::image_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x, y)); }),
       ScalarType::u8);
 }
 
@@ -29,7 +29,7 @@ Image disc_mask() {
 
 /// A disc of the image; around it something else, which must not count.
 Image disc_of(const Image& image) {
-  Image out = speckle_picture(side, side, 77);
+  Image out = speckle_image(side, side, 77);
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x)
       if (inside_disc(x, y)) out.row<std::uint8_t>(y)[x] = image.row<std::uint8_t>(at_y + y)[at_x + x];
@@ -55,10 +55,10 @@ void expect_same_matches(const MatchResult& gpu, const MatchResult& cpu) {
   EXPECT_NEAR(gpu.best_score, cpu.best_score, 1e-5);
 }
 
-class MaskedMatchOnGpu : public test::GpuTest, public testing::WithParamInterface<Measure> {};
+class MaskedMatchOnGpu : public test::GpuTest, public testing::WithParamInterface<Criterion> {};
 
 TEST_P(MaskedMatchOnGpu, FindsADiscAmongOtherThings) {
-  const Image image = speckle_picture(image_side, image_side - 40, 5);
+  const Image image = speckle_image(image_side, image_side - 40, 5);
   const Image wanted = disc_of(image);
   MatchOptions options;
   options.method = GetParam();
@@ -71,13 +71,13 @@ TEST_P(MaskedMatchOnGpu, FindsADiscAmongOtherThings) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, MaskedMatchOnGpu,
-                         testing::Values(Measure::zncc, Measure::ncc, Measure::ssd),
+                         testing::Values(Criterion::zncc, Criterion::ncc, Criterion::ssd),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
 using MatchOnGpu = test::GpuTest;
 
 TEST_F(MatchOnGpu, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
-  const Image image = speckle_picture(image_side, image_side - 40, 5);
+  const Image image = speckle_image(image_side, image_side - 40, 5);
   MatchOptions options;
   options.max_matches = 8;
   options.threshold = 0.2;

@@ -11,7 +11,7 @@
 
 #include "kernels/gpu.hpp"
 
-// The refinement on the GPU against that on the CPU, on the real pictures of the folder that DIC_REAL_DATA
+// The refinement on the GPU against that on the CPU, on the real images of the folder that DIC_REAL_DATA
 // names. Both start from what the CPU has tracked.
 namespace dic {
 namespace {
@@ -21,11 +21,11 @@ struct PairOfFiles {
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
-class RealPictures : public test::GpuTest, public testing::WithParamInterface<PairOfFiles> {
+class RealImages : public test::GpuTest, public testing::WithParamInterface<PairOfFiles> {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("DIC_REAL_DATA");
-    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real pictures";
+    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
     GpuTest::SetUp();
     if (IsSkipped()) return;
     reference_ = read_image(std::filesystem::path(folder) / GetParam().reference);
@@ -77,7 +77,7 @@ std::vector<RefinedPoint> refine_on(const std::string& device, const RefineOptio
   return out;
 }
 
-TEST_P(RealPictures, AgreeWithTheCpu) {
+TEST_P(RealImages, AgreeWithTheCpu) {
   TrackOptions options;
   options.device = "cpu";
   options.step = 12;
@@ -116,7 +116,7 @@ TEST_P(RealPictures, AgreeWithTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Files, RealPictures,
+    Files, RealImages,
     testing::Values(PairOfFiles{"challenge14/reference.tif", "challenge14/L1.tif"},
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L3.tif"},
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif"},

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/gpu.hpp"
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 #include "support/speckle.hpp"
 
 // The refinement on the GPU against that on the CPU, which the unit tests hold against truth.
@@ -20,21 +20,21 @@ namespace {
 using test::converted;
 using test::GpuTest;
 using test::grey_of;
+using test::image_of;
 using test::noisy;
-using test::picture_of;
-using test::random_picture;
+using test::random_image;
 using test::Speckle;
 
 constexpr double most_difference = 1e-4;  // px, between CPU and GPU
 
 // ---- splines ----
 
-/// A picture in device memory and a plane to be filled, with its margin.
+/// An image in device memory and a plane to be filled, with its margin.
 class DeviceSpline {
  public:
-  DeviceSpline(const Image& picture, Interpolation interpolation)
-      : layout_(picture.width(), picture.height()), interpolation_(interpolation) {
-    const ImageView view = picture;
+  DeviceSpline(const Image& image, Interpolation interpolation)
+      : layout_(image.width(), image.height()), interpolation_(interpolation) {
+    const ImageView view = image;
     const std::size_t bytes = view.row_bytes * view.height;
     kernels::upload(pixels_.reserve(bytes), view.data, bytes, stream_);
     device_view_ = view;
@@ -63,7 +63,7 @@ class DeviceSpline {
     return {fetched(pixels, layout_.elements()), fetched(rest, layout_.elements()), fetched(range, 1)[0]};
   }
 
-  /// The same of some rows only, of a picture that has no others than those that are read.
+  /// The same of some rows only, of an image that has no others than those that are read.
   Coefficients coefficients(const kernels::RowRange& rows) {
     forget_rows_beyond(kernels::rows_for_spline(rows, device_view_.height));
     auto* plane = poisoned<kernels::CoefficientPair>(plane_, layout_.elements());
@@ -127,11 +127,11 @@ class SplineOnGpu : public GpuTest, public testing::WithParamInterface<SplineCas
 
 TEST_P(SplineOnGpu, CoefficientsAreThoseOfTheCpu) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 7);
+  const Image image = random_image(width, height, 7);
   ThreadPool pool(1);
-  PaddedPicture expected;
-  spline_coefficients(picture, interpolation, expected, pool);
-  DeviceSpline spline(picture, interpolation);
+  PaddedImage expected;
+  spline_coefficients(image, interpolation, expected, pool);
+  DeviceSpline spline(image, interpolation);
   const DeviceSpline::Coefficients found = spline.coefficients();
   constexpr int margin = kernels::PlaneLayout::margin;
   double error = 0, largest = 0;
@@ -160,11 +160,11 @@ std::pair<double, double> gradient(const DeviceSpline::Reference& reference, std
 
 TEST_P(SplineOnGpu, GradientsAreThoseOfTheCpu) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 9);
+  const Image image = random_image(width, height, 9);
   ThreadPool pool(1);
-  PaddedPicture dx, dy;
-  spline_gradient(to_float(picture, pool), interpolation, dx, dy, pool);
-  DeviceSpline spline(picture, interpolation);
+  PaddedImage dx, dy;
+  spline_gradient(to_float(image, pool), interpolation, dx, dy, pool);
+  DeviceSpline spline(image, interpolation);
   const DeviceSpline::Reference found = spline.reference();
   double error = 0;
   float largest = 0;
@@ -172,12 +172,12 @@ TEST_P(SplineOnGpu, GradientsAreThoseOfTheCpu) {
     for (int x = 0; x < width; ++x) {
       const std::size_t at = spline.index(x, y);
       const bool outermost = x == 0 || y == 0 || x == width - 1 || y == height - 1;
-      ASSERT_EQ(found.pixels[at].grey, picture.row<float>(y)[x]);
+      ASSERT_EQ(found.pixels[at].grey, image.row<float>(y)[x]);
       const auto [found_x, found_y] = gradient(found, at);
       ASSERT_FALSE(std::isnan(found_x + found_y)) << x << ", " << y;
       error = std::max(error, std::abs(found_x - (outermost ? 0 : *dx.at(x, y))));
       error = std::max(error, std::abs(found_y - (outermost ? 0 : *dy.at(x, y))));
-      largest = std::max(largest, picture.row<float>(y)[x]);
+      largest = std::max(largest, image.row<float>(y)[x]);
     }
   EXPECT_LT(error, 5e-4);
   EXPECT_EQ(found.range.largest, largest);
@@ -188,8 +188,8 @@ bool same_bits(const auto& a, const auto& b) { return std::memcmp(&a, &b, sizeof
 
 TEST_P(SplineOnGpu, SomeRowsHaveTheBitsOfAll) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 8);
-  DeviceSpline whole(picture, interpolation);
+  const Image image = random_image(width, height, 8);
+  DeviceSpline whole(image, interpolation);
   const auto all = whole.coefficients();
   const auto reference = whole.reference();
   constexpr int margin = kernels::PlaneLayout::margin;
@@ -197,8 +197,8 @@ TEST_P(SplineOnGpu, SomeRowsHaveTheBitsOfAll) {
        {kernels::RowRange{0, height / 3}, {height / 3, height / 2 + 1}, {height / 2, height}}) {
     if (rows.count() == 0) continue;
     SCOPED_TRACE(testing::Message() << "rows " << rows.first << " to " << rows.last);
-    const auto some = DeviceSpline(picture, interpolation).coefficients(rows);
-    const auto some_reference = DeviceSpline(picture, interpolation).reference(rows);
+    const auto some = DeviceSpline(image, interpolation).coefficients(rows);
+    const auto some_reference = DeviceSpline(image, interpolation).reference(rows);
     EXPECT_TRUE(same_bits(some_reference.range, reference.range));
     for (int y = -margin; y < height + margin; ++y)
       for (int x = 0; x < width; ++x) {
@@ -240,16 +240,16 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SplineOnGpu, testing::ValuesIn(spline_cases()),
                          testing::PrintToStringParamName());
 
 TEST_F(GpuTest, SplinesReadEveryType) {
-  const Image picture = random_picture(70, 41, 3);
-  const auto expected = DeviceSpline(picture, Interpolation::cubic).coefficients();
-  for (const Image& image :
-       {converted<std::uint8_t>(picture, ScalarType::u8), converted<std::uint16_t>(picture, ScalarType::u16),
-        converted<std::int32_t>(picture, ScalarType::i32), converted<double>(picture, ScalarType::f64)}) {
-    const auto found = DeviceSpline(image, Interpolation::cubic).coefficients();
+  const Image image = random_image(70, 41, 3);
+  const auto expected = DeviceSpline(image, Interpolation::cubic).coefficients();
+  for (const Image& typed :
+       {converted<std::uint8_t>(image, ScalarType::u8), converted<std::uint16_t>(image, ScalarType::u16),
+        converted<std::int32_t>(image, ScalarType::i32), converted<double>(image, ScalarType::f64)}) {
+    const auto found = DeviceSpline(typed, Interpolation::cubic).coefficients();
     for (int y = 0; y < 41; ++y)
       for (int x = 0; x < 70; ++x) {
         const std::size_t at = DeviceSpline(image, Interpolation::cubic).index(x, y);
-        ASSERT_EQ(found[at].upper, expected[at].upper) << to_string(image.type());
+        ASSERT_EQ(found[at].upper, expected[at].upper) << to_string(typed.type());
       }
   }
 }
@@ -269,8 +269,8 @@ Pair speckle_pair(int width, int height, unsigned seed, double noise, const Disp
     return grey_of(speckle(x + u, y + v));
   };
   const auto still = [&](int x, int y) { return grey_of(speckle(x, y)); };
-  return {noisy(picture_of(width, height, moved), noise, seed + 1),
-          noisy(picture_of(width, height, still), noise, seed + 2)};
+  return {noisy(image_of(width, height, moved), noise, seed + 1),
+          noisy(image_of(width, height, still), noise, seed + 2)};
 }
 
 /// Strain, rotation and a whole-pixel part about the middle.
@@ -379,7 +379,7 @@ void PrintTo(const RefineCase& c, std::ostream* out) {
   *out << "subset" << c.subset << "_order" << c.order << "_" << to_string(c.interpolation);
 }
 
-constexpr int picture_size = 180;
+constexpr int image_size = 180;
 
 class RefineOnGpu : public GpuTest, public testing::WithParamInterface<RefineCase> {
  protected:
@@ -394,9 +394,9 @@ class RefineOnGpu : public GpuTest, public testing::WithParamInterface<RefineCas
 };
 
 TEST_P(RefineOnGpu, AgreesAtSmallStrain) {
-  const auto field = affine_field(picture_size, 0.003, 0.1);
-  const Pair pair = speckle_pair(picture_size, picture_size, 1, 2, field);
-  const Points points = grid_of(picture_size, picture_size, 7);  // subsets cut by every border
+  const auto field = affine_field(image_size, 0.003, 0.1);
+  const Pair pair = speckle_pair(image_size, image_size, 1, 2, field);
+  const Points points = grid_of(image_size, image_size, 7);  // subsets cut by every border
   expect_agreement(make(), pair, points, starts_of(points, field), 0.6);
 }
 
@@ -404,9 +404,9 @@ TEST_P(RefineOnGpu, AgreesAtSmallStrain) {
 class RefineSlopesOnGpu : public RefineOnGpu {};
 
 TEST_P(RefineSlopesOnGpu, AgreesAtLargeStrain) {
-  const auto field = affine_field(picture_size, 0.03, 2);
-  const Pair pair = speckle_pair(picture_size, picture_size, 2, 2, field);
-  const Points points = grid_of(picture_size, picture_size, 7);
+  const auto field = affine_field(image_size, 0.03, 2);
+  const Pair pair = speckle_pair(image_size, image_size, 2, 2, field);
+  const Points points = grid_of(image_size, image_size, 7);
   expect_agreement(make(), pair, points, starts_of(points, field), 0.5);
 }
 
@@ -426,9 +426,9 @@ INSTANTIATE_TEST_SUITE_P(Subsets, RefineSlopesOnGpu, testing::ValuesIn(refine_ca
 class RefineParity : public GpuTest {
  protected:
   RefineParity()
-      : field_(affine_field(picture_size, 0.004, -0.2)),
-        pair_(speckle_pair(picture_size, picture_size, 3, 1.5, field_)),
-        points_(grid_of(picture_size, picture_size, 6)) {
+      : field_(affine_field(image_size, 0.004, -0.2)),
+        pair_(speckle_pair(image_size, image_size, 3, 1.5, field_)),
+        points_(grid_of(image_size, image_size, 6)) {
     case_.options.subset = 31;
   }
 
@@ -439,7 +439,7 @@ class RefineParity : public GpuTest {
 };
 
 TEST_F(RefineParity, AgreesUnderAMask) {
-  case_.roi = picture_of(picture_size, picture_size, [](int x, int y) {
+  case_.roi = image_of(image_size, image_size, [](int x, int y) {
     return std::hypot(x - 60, y - 70) < 22 || std::hypot(x - 130, y - 120) < 9 ? 0.0 : 255.0;
   });
   case_.roi = converted<std::uint8_t>(case_.roi, ScalarType::u8);
@@ -451,8 +451,8 @@ TEST_F(RefineParity, AgreesUnderAMask) {
 
 /// Which the fast variant takes, column by column; those of 51 px are wider than a warp.
 TEST_F(RefineParity, AgreesWhereTheRoiCutsRectangles) {
-  case_.roi = picture_of(picture_size, picture_size,
-                         [](int x, int y) { return x >= 20 && x < 151 && y >= 31 && y < 149 ? 255.0 : 0.0; });
+  case_.roi = image_of(image_size, image_size,
+                       [](int x, int y) { return x >= 20 && x < 151 && y >= 31 && y < 149 ? 255.0 : 0.0; });
   case_.roi = converted<std::uint8_t>(case_.roi, ScalarType::u8);
   for (const auto& [subset, order, interpolation] : refine_cases({0, 1, 2})) {
     case_.options.subset = subset;
@@ -464,8 +464,8 @@ TEST_F(RefineParity, AgreesWhereTheRoiCutsRectangles) {
 
 TEST_F(RefineParity, AgreesWhereThereIsNoContrast) {
   for (Image* image : {&pair_.reference, &pair_.current})
-    for (int y = 0; y < picture_size; ++y)
-      for (int x = 0; x < picture_size; ++x) {
+    for (int y = 0; y < image_size; ++y)
+      for (int x = 0; x < image_size; ++x) {
         if (x < 70 && y < 70) image->row<float>(y)[x] = 128;
         if (x > 100 && y > 100) image->row<float>(y)[x] = x % 8 < 4 ? 50 : 200;  // stripes
       }
@@ -512,8 +512,8 @@ TEST_F(RefineParity, AgreesWhereTheIterationsRunOut) {
   expect_agreement(case_, pair_, points_, starts_of(points_, field_), 0);
 }
 
-TEST_F(RefineParity, AgreesOnForeignPictures) {
-  pair_.current = speckle_pair(picture_size, picture_size, 77, 2, field_).current;
+TEST_F(RefineParity, AgreesOnForeignImages) {
+  pair_.current = speckle_pair(image_size, image_size, 77, 2, field_).current;
   const Results cpu = refine_on("cpu", case_, pair_, points_, starts_of(points_, field_));
   const Results gpu = refine_on("cuda", case_, pair_, points_, starts_of(points_, field_));
   for (std::size_t k = 0; k < gpu.size(); ++k)
@@ -525,7 +525,7 @@ TEST_F(RefineParity, AgreesInOtherTypesAndUnderOtherLight) {
                    {converted<std::uint8_t>(pair_.reference, ScalarType::u8),
                     converted<std::uint8_t>(pair_.current, ScalarType::u8)},
                    points_, starts_of(points_, field_), 0.6);
-  // 12 bits in 16, and a current picture of half the contrast.
+  // 12 bits in 16, and a current image of half the contrast.
   expect_agreement(case_,
                    {converted<std::uint16_t>(pair_.reference, ScalarType::u16, 16),
                     converted<std::uint16_t>(pair_.current, ScalarType::u16, 8)},
@@ -548,7 +548,7 @@ TEST_F(RefineParity, AgreesInAnyRangeOfGreyValues) {
 
 /// So many points that warps have several at once.
 TEST_F(RefineParity, AgreesAtEveryPixel) {
-  const Points points = grid_of(picture_size, picture_size, 1);
+  const Points points = grid_of(image_size, image_size, 1);
   for (int order : {1, 2}) {
     case_.options.order = order;
     expect_agreement(case_, pair_, points, starts_of(points, field_), 0.6);
@@ -557,7 +557,7 @@ TEST_F(RefineParity, AgreesAtEveryPixel) {
 
 TEST_F(RefineParity, AgreesAtScatteredPoints) {
   std::mt19937 random(9);
-  std::uniform_int_distribution<int> anywhere(0, picture_size - 1);
+  std::uniform_int_distribution<int> anywhere(0, image_size - 1);
   Points scattered;
   for (int k = 0; k < 500; ++k) {
     scattered.x.push_back(anywhere(random));

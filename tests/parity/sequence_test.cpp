@@ -329,7 +329,7 @@ void expect_same_status(const Field& whole, const Field& banded, const Grid& gri
 
 class BandedSequence : public test::GpuTest, public testing::WithParamInterface<Sequence> {};
 
-TEST_P(BandedSequence, GivesTheResultOfWholePictures) {
+TEST_P(BandedSequence, GivesTheResultOfWholeImages) {
   auto frames = frames_of(GetParam().synth);
   frames.push_back(Image(frames[0].width(), frames[0].height(), frames[0].type()));  // all is lost
   frames.push_back(frames[1]);
@@ -393,7 +393,7 @@ class RealPair : public test::GpuTest, public testing::WithParamInterface<PairOf
 
 TEST_P(RealPair, AgreesWithTheCpu) {
   const char* folder = std::getenv("DIC_REAL_DATA");
-  if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real pictures";
+  if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
   std::vector<Image> frames;
   for (const char* file : {GetParam().reference, GetParam().current})
     frames.push_back(read_image(std::filesystem::path(folder) / file));

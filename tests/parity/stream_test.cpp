@@ -21,8 +21,7 @@ std::vector<Image> frames(int count, unsigned seed, int w = width, int h = heigh
   std::vector<Image> out;
   for (int k = 0; k < count; ++k)
     out.push_back(test::converted<std::uint8_t>(
-        test::picture_of(w, h,
-                         [&](int x, int y) { return test::grey_of(speckle(x - 0.3 * k, y + 0.2 * k)); }),
+        test::image_of(w, h, [&](int x, int y) { return test::grey_of(speckle(x - 0.3 * k, y + 0.2 * k)); }),
         ScalarType::u8));
   return out;
 }
@@ -35,10 +34,10 @@ TrackOptions options(ReferenceStrategy strategy = ReferenceStrategy::first) {
   return out;
 }
 
-std::vector<Field> tracked_one_by_one(const std::vector<Image>& pictures, ReferenceStrategy strategy) {
-  Tracker tracker(options(strategy), pictures[0]);
+std::vector<Field> tracked_one_by_one(const std::vector<Image>& images, ReferenceStrategy strategy) {
+  Tracker tracker(options(strategy), images[0]);
   std::vector<Field> fields;
-  for (const Image& picture : pictures) fields.push_back(tracker.track(picture));
+  for (const Image& image : images) fields.push_back(tracker.track(image));
   return fields;
 }
 
@@ -58,20 +57,20 @@ void expect_same(const Field& a, const Field& b) {
 }
 
 void check_stream(unsigned seed, ReferenceStrategy strategy) {
-  const std::vector<Image> pictures = frames(12, seed);
-  const std::vector<Field> expected = tracked_one_by_one(pictures, strategy);
+  const std::vector<Image> images = frames(12, seed);
+  const std::vector<Field> expected = tracked_one_by_one(images, strategy);
   std::size_t next = 0;
-  TrackStream stream(options(strategy), pictures[0], {}, [&](StreamResult result) {
+  TrackStream stream(options(strategy), images[0], {}, [&](StreamResult result) {
     ASSERT_EQ(result.index, static_cast<std::int64_t>(next));
     EXPECT_EQ(result.error, "");
     expect_same(result.field, expected.at(next++));
   });
   for (int repeat = 0; repeat < 2; ++repeat) {
-    for (const Image& picture : pictures) stream.push(picture);
+    for (const Image& image : images) stream.push(image);
     stream.finish();
-    EXPECT_EQ(next, pictures.size());
+    EXPECT_EQ(next, images.size());
     next = 0;
-    stream.reset(pictures[0]);
+    stream.reset(images[0]);
   }
 }
 
@@ -84,16 +83,16 @@ TEST_F(StreamOnGpu, measures_what_a_tracker_measures) {
 }
 
 TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
-  const std::vector<Image> pictures = frames(12, 5);
-  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
+  const std::vector<Image> images = frames(12, 5);
+  const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   std::vector<Field> kept;
   {
-    TrackStream stream(options(ReferenceStrategy::first), pictures[0], {},
+    TrackStream stream(options(ReferenceStrategy::first), images[0], {},
                        [&](StreamResult result) { kept.push_back(std::move(result.field)); });
-    for (const Image& picture : pictures) stream.push(picture);
+    for (const Image& image : images) stream.push(image);
     stream.finish();
   }
-  ASSERT_EQ(kept.size(), pictures.size());
+  ASSERT_EQ(kept.size(), images.size());
   for (std::size_t k = 0; k < kept.size(); ++k) expect_same(kept[k], expected[k]);
 }
 
@@ -113,14 +112,14 @@ TEST_F(StreamOnGpu, two_at_once_do_not_disturb_each_other) {
 }
 
 TEST_F(StreamOnGpu, takes_frames_in_gpu_memory) {
-  const std::vector<Image> pictures = frames(5, 4);
-  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
+  const std::vector<Image> images = frames(5, 4);
+  const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   const kernels::Stream queue;
   kernels::DeviceBuffer buffer;  // one for all frames
   constexpr int pitch = width + 19;
-  TrackStream stream(options(), pictures[0]);
-  for (std::size_t k = 0; k < pictures.size(); ++k) {
-    kernels::upload(buffer.reserve(pitch * height), pitch, pictures[k].row<std::uint8_t>(0), width, width,
+  TrackStream stream(options(), images[0]);
+  for (std::size_t k = 0; k < images.size(); ++k) {
+    kernels::upload(buffer.reserve(pitch * height), pitch, images[k].row<std::uint8_t>(0), width, width,
                     height, queue);
     queue.synchronize("upload");
     stream.push({buffer.data(), ScalarType::u8, width, height, pitch});
@@ -142,12 +141,12 @@ double resident_bytes() {
 }
 
 TEST_F(StreamOnGpu, memory_stays_flat) {
-  const std::vector<Image> pictures = frames(8, 6, 128, 96);
+  const std::vector<Image> images = frames(8, 6, 128, 96);
   std::int64_t measured = 0;
-  TrackStream stream(options(ReferenceStrategy::automatic), pictures[0], {},
+  TrackStream stream(options(ReferenceStrategy::automatic), images[0], {},
                      [&](const StreamResult& result) { measured += result.error.empty(); });
   const auto push_many = [&](int count) {
-    for (int k = 0; k < count; ++k) stream.push(pictures[k % 8]);
+    for (int k = 0; k < count; ++k) stream.push(images[k % 8]);
     stream.finish();
   };
   push_many(100);
@@ -159,15 +158,15 @@ TEST_F(StreamOnGpu, memory_stays_flat) {
 }
 
 TEST_F(StreamOnGpu, goes_on_after_cancelling_and_bad_frames) {
-  const std::vector<Image> pictures = frames(6, 5);
-  const std::vector<Field> expected = tracked_one_by_one(pictures, ReferenceStrategy::first);
-  TrackStream stream(options(), pictures[0], {}, {}, 6);
-  for (const Image& picture : pictures) stream.push(picture);
+  const std::vector<Image> images = frames(6, 5);
+  const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
+  TrackStream stream(options(), images[0], {}, {}, 6);
+  for (const Image& image : images) stream.push(image);
   stream.cancel();
   while (stream.wait()) {
   }
   stream.push(Image(width, height + 1, ScalarType::u8));
-  stream.push(pictures[1]);
+  stream.push(images[1]);
   EXPECT_NE(stream.wait()->error, "");
   const auto result = stream.wait();
   ASSERT_TRUE(result);

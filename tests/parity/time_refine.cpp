@@ -18,7 +18,7 @@
 // Iterations begin at whole pixels, and where the search would begin them: at the fit of the correlation
 // peak, with no slopes yet.
 //
-//     refine_time [SIZE [STRAIN [TOLERANCE]]]      picture px, 4096; strain, 0.003; px, 1e-3
+//     refine_time [SIZE [STRAIN [TOLERANCE]]]      image px, 4096; strain, 0.003; px, 1e-3
 namespace {
 
 using namespace dic;
@@ -47,8 +47,8 @@ class Scene {
     return -2.6 - 0.5 * strain_ * (x - size_ / 2) + 0.7 * strain_ * (y - size_ / 2);
   }
 
-  /// 8-bit picture with noise, at rest (the current one) or displaced.
-  Image picture(bool displaced, ThreadPool& pool) const {
+  /// 8-bit image with noise, at rest (the current one) or displaced.
+  Image image(bool displaced, ThreadPool& pool) const {
     Image out(size_, size_, ScalarType::u8);
     pool.parallel_for(size_, 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (auto y = static_cast<int>(begin); y < end; ++y) draw_row(out, y, displaced);
@@ -215,8 +215,8 @@ class Stages {
   static T* reserve(DeviceBuffer& buffer, std::int64_t count) {
     return static_cast<T*>(buffer.reserve(count * sizeof(T)));
   }
-  ImageView uploaded(DeviceBuffer& buffer, const Image& picture) {
-    ImageView view = picture;
+  ImageView uploaded(DeviceBuffer& buffer, const Image& image) {
+    ImageView view = image;
     const std::size_t bytes = view.row_bytes * view.height;
     kernels::upload(buffer.reserve(bytes), view.data, bytes, stream_);
     view.data = buffer.data();
@@ -308,7 +308,7 @@ int main(int argc, char** argv) {
                  tolerance = argc > 3 ? std::atof(argv[3]) : 1e-3;
     ThreadPool pool;
     const Scene scene(size, strain);
-    const Image reference = scene.picture(true, pool), current = scene.picture(false, pool);
+    const Image reference = scene.image(true, pool), current = scene.image(false, pool);
     const Points points(size);
     const Starts whole = whole_pixels(scene, points);
     std::printf("%s: %dx%d, %zu points, strain %g, tolerance %g\n", kernels::find_device(0).model.c_str(),

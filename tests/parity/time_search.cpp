@@ -9,9 +9,9 @@
 #include "track/cpu/coarse.hpp"
 #include "track/cuda/coarse.hpp"
 
-// Times the coarse-to-fine search of a pair of pictures on the GPU and on the CPU.
+// Times the coarse-to-fine search of a pair of images on the GPU and on the CPU.
 //
-//     search_time [SIZE]      picture px, 4096
+//     search_time [SIZE]      image px, 4096
 namespace {
 
 using namespace dic;
@@ -29,8 +29,8 @@ double median_seconds(const Run& run) {
   return seconds[3];
 }
 
-/// Blobs of 24 px: contrast that reduced pictures keep. Shifted by (61, -38) in the current picture.
-Image picture(int size, bool moved) {
+/// Blobs of 24 px: contrast that reduced images keep. Shifted by (61, -38) in the current image.
+Image image(int size, bool moved) {
   constexpr int cell = 12;
   std::mt19937 random(1);
   const int cells = size / cell + 20;
@@ -99,7 +99,7 @@ void time_cpu(const Image& reference, const Image& current) {
 
 int main(int argc, char** argv) {
   const int size = argc > 1 ? std::atoi(argv[1]) : 4096;
-  const Image reference = picture(size, false), current = picture(size, true);
+  const Image reference = image(size, false), current = image(size, true);
   try {
     time_cpu(reference, current);
     std::printf("%s\n", kernels::find_device(0).model.c_str());

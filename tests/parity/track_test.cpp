@@ -29,8 +29,8 @@ struct Pair {
       }
       return grey(from_x, from_y);
     };
-    reference = test::converted<std::uint8_t>(test::picture_of(width, height, grey), ScalarType::u8);
-    current = test::converted<std::uint8_t>(test::picture_of(width, height, moved), ScalarType::u8);
+    reference = test::converted<std::uint8_t>(test::image_of(width, height, grey), ScalarType::u8);
+    current = test::converted<std::uint8_t>(test::image_of(width, height, moved), ScalarType::u8);
   }
 };
 

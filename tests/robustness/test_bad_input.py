@@ -8,7 +8,7 @@ import numpy as np
 import tifffile
 
 import dic_program
-from dic_program import ProgramTest, main, speckle, write_picture
+from dic_program import ProgramTest, main, speckle, write_image
 
 SHIFTS = [(0, 0), (0.3, -0.2), (1.6, 0.8), (2.5, 1.4)]
 QUICK = ("--subset", "21", "--step", "10", "--no-pictures")
@@ -24,21 +24,21 @@ class ReferenceTest(ProgramTest):
     """What is wrong with the first frame ends the run."""
 
     def refuse_reference(self, name, words, code=1):
-        write_picture(self.folder / "good.png", speckle(120, 140))
+        write_image(self.folder / "good.png", speckle(120, 140))
         self.refuse(code, words, "track", name, "good.png", *QUICK)
         self.assertFalse((self.folder / "dic_out").exists())
 
     def test_missing(self):
         self.refuse_reference("no such.png", ["no such.png"])
 
-    def test_not_a_picture(self):
-        (self.folder / "a.png").write_text("not a picture")
+    def test_not_a_image(self):
+        (self.folder / "a.png").write_text("not an image")
         self.refuse_reference("a.png", ["a.png"])
 
     def test_truncated(self):
         for ending in ("png", "tif", "jpg"):
             with self.subTest(ending):
-                write_picture(self.folder / f"a.{ending}", speckle(120, 140))
+                write_image(self.folder / f"a.{ending}", speckle(120, 140))
                 data = (self.folder / f"a.{ending}").read_bytes()
                 (self.folder / f"a.{ending}").write_bytes(data[: len(data) * 2 // 3])
                 self.refuse_reference(f"a.{ending}", [f"a.{ending}"])
@@ -51,8 +51,8 @@ class ReferenceTest(ProgramTest):
 
     def test_no_rights(self):
         self.folder.chmod(0o777)
-        write_picture(self.folder / "a.png", speckle(120, 140))
-        write_picture(self.folder / "b.png", speckle(120, 140))
+        write_image(self.folder / "a.png", speckle(120, 140))
+        write_image(self.folder / "b.png", speckle(120, 140))
         (self.folder / "a.png").chmod(0)
         self.refuse(1, ["a.png"], "track", "a.png", "b.png", **as_other_user(self))
 
@@ -77,19 +77,19 @@ class OptionsTest(ProgramTest):
         self.refuse_options(["ubset"], "--subset", "5")
         self.refuse_options(["ubset"], "--subset", "257")
 
-    def test_subset_larger_than_the_picture(self):
+    def test_subset_larger_than_the_image(self):
         self.refuse_options(["ubset", "61", "40"], "--subset", "61", size=(40, 50))
 
     def test_empty_roi(self):
         self.refuse_options(["region of interest", "empty"], "--roi-polygon", "500,500 600,500 600,600")
-        write_picture(self.folder / "mask.png", np.zeros((120, 140)))
+        write_image(self.folder / "mask.png", np.zeros((120, 140)))
         self.refuse_options(["region of interest", "empty"], "--roi", "mask.png")
 
-    def test_roi_outside_the_picture(self):
+    def test_roi_outside_the_image(self):
         self.refuse_options(["100,100,100,100", "140x120"], "--roi-rect", "100,100,100,100")
 
     def test_mask_of_another_size(self):
-        write_picture(self.folder / "mask.png", np.full((50, 50), 255))
+        write_image(self.folder / "mask.png", np.full((50, 50), 255))
         self.refuse_options(["50x50", "140x120"], "--roi", "mask.png")
 
     def test_bad_step_scale_and_window(self):
@@ -108,8 +108,8 @@ class OptionsTest(ProgramTest):
             self.assertIn(options[0], done.stderr)
 
     def test_template_larger_than_the_image(self):
-        write_picture(self.folder / "large.png", speckle(120, 140))
-        write_picture(self.folder / "small.png", speckle(60, 140))
+        write_image(self.folder / "large.png", speckle(120, 140))
+        write_image(self.folder / "small.png", speckle(60, 140))
         self.refuse(2, ["does not fit"], "match", "large.png", "small.png")
 
     def test_missing_gpu_says_why(self):
@@ -140,18 +140,18 @@ class FramesTest(ProgramTest):
     def test_damaged(self):
         for ending in ("png", "tif", "jpg"):
             with self.subTest(ending):
-                write_picture(self.folder / f"bad.{ending}", speckle(120, 140))
+                write_image(self.folder / f"bad.{ending}", speckle(120, 140))
                 data = (self.folder / f"bad.{ending}").read_bytes()
                 (self.folder / f"bad.{ending}").write_bytes(data[: len(data) * 2 // 3])
                 self.lose_one_frame(f"bad.{ending}", [f"bad.{ending}"])
                 (self.folder / "dic_out").rename(self.folder / f"out_{ending}")
 
     def test_other_size(self):
-        write_picture(self.folder / "bad.png", speckle(120, 150))
+        write_image(self.folder / "bad.png", speckle(120, 150))
         self.lose_one_frame("bad.png", ["bad.png", "150x120", "140x120"])
 
     def test_other_depth(self):
-        write_picture(self.folder / "bad.png", speckle(120, 140), np.uint16)
+        write_image(self.folder / "bad.png", speckle(120, 140), np.uint16)
         self.lose_one_frame("bad.png", ["bad.png", "u16", "u8"])
 
     def test_nan(self):
@@ -167,13 +167,13 @@ class FramesTest(ProgramTest):
     def test_other_number_of_channels_is_fine(self):
         frames = self.sequence(SHIFTS[:2])
         grey = np.round(speckle(120, 140, *SHIFTS[1])).astype(np.uint8)
-        write_picture(self.folder / frames[1], np.repeat(grey[:, :, None], 3, axis=2))
+        write_image(self.folder / frames[1], np.repeat(grey[:, :, None], 3, axis=2))
         self.succeed("track", *frames, *QUICK)
         self.assert_moved(self.fields(), 0, *SHIFTS[1])
 
-    def test_constant_pictures(self):
+    def test_constant_images(self):
         for name in ("a.png", "b.png"):
-            write_picture(self.folder / name, np.full((120, 140), 90))
+            write_image(self.folder / name, np.full((120, 140), 90))
         done = self.succeed("track", "a.png", "b.png", *QUICK)
         self.assertIn("warning", done.stderr)
         counts = self.run_json()["frames"][0]["counts"]
@@ -181,18 +181,18 @@ class FramesTest(ProgramTest):
         self.assertIsNone(self.run_json()["frames"][0]["mean_u"])
         self.assertTrue(np.isnan(self.fields()["u"]).all())
 
-    def test_constant_current_picture(self):
-        write_picture(self.folder / "a.png", speckle(120, 140))
-        write_picture(self.folder / "b.png", np.full((120, 140), 90))
+    def test_constant_current_image(self):
+        write_image(self.folder / "a.png", speckle(120, 140))
+        write_image(self.folder / "b.png", np.full((120, 140), 90))
         done = self.succeed("track", "a.png", "b.png", *QUICK)
         self.assertIn("warning", done.stderr)
         self.assertEqual(self.run_json()["frames"][0]["counts"]["ok"], 0)
 
-    def test_saturated_pictures_give_no_wrong_numbers(self):
+    def test_saturated_images_give_no_wrong_numbers(self):
         for name, (u, v) in zip(("a.png", "b.png"), SHIFTS):
             grey = np.clip(3 * (speckle(120, 140, u, v) - 60), 0, 255)  # about half of the pixels at 255
             grey[:, 70:] = 255
-            write_picture(self.folder / name, grey)
+            write_image(self.folder / name, grey)
         self.succeed("track", "a.png", "b.png", *QUICK)
         fields = self.fields()
         ok = fields["status"][0] == 0
@@ -245,13 +245,13 @@ class OutputTest(ProgramTest):
         self.refuse(1, ["other/result.vtkhdf", "not written by dic"], "track", *self.frames, "-o", "other", "--force")
         self.assertEqual((self.folder / "other/result.vtkhdf").read_text(), "mine")
         (self.out / "csv/x.csv").write_text("mine")
-        write_picture(self.folder / "x.png", speckle(120, 140, 1))
+        write_image(self.folder / "x.png", speckle(120, 140, 1))
         self.before = snapshot(self.out)
         self.refuse(1, ["csv/x.csv", "not written by dic"], "track", self.frames[0], "x.png", *QUICK, "--csv", "--force")
         self.assert_untouched()
 
     def test_failure_with_force_keeps_the_earlier_result(self):
-        (self.folder / "bad.png").write_text("not a picture")
+        (self.folder / "bad.png").write_text("not an image")
         self.refuse(1, ["bad.png"], "track", "bad.png", *self.frames, *QUICK, "--force")
         self.refuse(2, ["odd"], "track", *self.frames, "--subset", "10", "--force")
         self.assert_untouched()

@@ -9,7 +9,7 @@ import time
 import h5py
 
 import dic_program
-from dic_program import ProgramTest, main, speckle, write_picture
+from dic_program import ProgramTest, main, speckle, write_image
 
 FRAMES = 60
 
@@ -17,8 +17,8 @@ FRAMES = 60
 class InterruptionTest(ProgramTest):
     def setUp(self):
         super().setUp()
-        write_picture(self.folder / "frame_0.png", speckle(300, 300))
-        write_picture(self.folder / "moved.png", speckle(300, 300, 0.4, 0.2))
+        write_image(self.folder / "frame_0.png", speckle(300, 300))
+        write_image(self.folder / "moved.png", speckle(300, 300, 0.4, 0.2))
         self.frames = ["frame_0.png"] + [f"frame_{i}.png" for i in range(1, FRAMES + 1)]
         for name in self.frames[1:]:
             os.link(self.folder / "moved.png", self.folder / name)
@@ -114,8 +114,8 @@ class MemoryTest(ProgramTest):
     def test_a_pair_of_one_megapixel(self):
         if "asan" in dic_program.PROGRAM:
             self.skipTest("sanitizers take memory of their own")
-        write_picture(self.folder / "a.png", speckle(1024, 1024))
-        write_picture(self.folder / "b.png", speckle(1024, 1024, 0.3, 0.2))
+        write_image(self.folder / "a.png", speckle(1024, 1024))
+        write_image(self.folder / "b.png", speckle(1024, 1024, 0.3, 0.2))
         self.assertLess(self.peak_megabytes("a.png", "b.png"), 150)
 
     def test_long_sequences_take_no_more(self):

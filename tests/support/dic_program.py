@@ -30,7 +30,7 @@ def speckle(height, width, u=0.0, v=0.0, seed=1):
     return np.clip(127 + 7 * total, 0, 255)
 
 
-def write_picture(path, grey, dtype=np.uint8):
+def write_image(path, grey, dtype=np.uint8):
     """Rounds to 8 bit, or to 16 bit with grey levels times 257."""
     factor = 257 if dtype == np.uint16 else 1
     encoded, data = cv2.imencode(Path(path).suffix, np.round(grey * factor).astype(dtype))
@@ -69,7 +69,7 @@ class ProgramTest(unittest.TestCase):
         """Writes a frame per (u, v) and returns their names."""
         names = [pattern.format(i) for i in range(len(shifts))]
         for name, (u, v) in zip(names, shifts):
-            write_picture(self.folder / name, speckle(*size, u, v), dtype)
+            write_image(self.folder / name, speckle(*size, u, v), dtype)
         return names
 
     def run_json(self, output="dic_out"):

@@ -63,9 +63,9 @@ class Speckle {
 /// Grey levels of a value of the speckle: within 20..240 for all but 1 pixel in 2000.
 inline double grey_of(double value) { return 130 + 31 * value; }
 
-/// f32 picture of function(x, y).
+/// f32 image of function(x, y).
 template <typename Function>
-Image picture_of(int width, int height, const Function& function) {
+Image image_of(int width, int height, const Function& function) {
   Image out(width, height, ScalarType::f32);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) out.row<float>(y)[x] = static_cast<float>(function(x, y));
@@ -73,19 +73,19 @@ Image picture_of(int width, int height, const Function& function) {
 }
 
 /// Grey levels 0 .. 255 without any relation between neighbours.
-inline Image random_picture(int width, int height, unsigned seed) {
+inline Image random_image(int width, int height, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> grey(0, 255);
-  return picture_of(width, height, [&](int, int) { return std::round(grey(random)); });
+  return image_of(width, height, [&](int, int) { return std::round(grey(random)); });
 }
 
-/// The f32 picture as `type`: values times `factor`, rounded and clamped for integers.
+/// The f32 image as `type`: values times `factor`, rounded and clamped for integers.
 template <typename T>
-Image converted(const Image& picture, ScalarType type, double factor = 1) {
-  Image out(picture.width(), picture.height(), type);
-  for (int y = 0; y < picture.height(); ++y)
-    for (int x = 0; x < picture.width(); ++x) {
-      double value = factor * picture.row<float>(y)[x];
+Image converted(const Image& image, ScalarType type, double factor = 1) {
+  Image out(image.width(), image.height(), type);
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x) {
+      double value = factor * image.row<float>(y)[x];
       if constexpr (std::is_integral_v<T>)
         value = std::clamp(std::round(value), 0.0, static_cast<double>(std::numeric_limits<T>::max()));
       out.row<T>(y)[x] = static_cast<T>(value);
@@ -93,12 +93,12 @@ Image converted(const Image& picture, ScalarType type, double factor = 1) {
   return out;
 }
 
-/// The f32 picture with normally distributed noise.
-inline Image noisy(const Image& picture, double sd, unsigned seed) {
+/// The f32 image with normally distributed noise.
+inline Image noisy(const Image& image, double sd, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(0, sd);
-  return picture_of(picture.width(), picture.height(),
-                    [&](int x, int y) { return picture.row<float>(y)[x] + noise(random); });
+  return image_of(image.width(), image.height(),
+                  [&](int x, int y) { return image.row<float>(y)[x] + noise(random); });
 }
 
 }  // namespace dic::test

@@ -32,14 +32,14 @@ std::string message_of(const std::string& text) {
   return "no error";
 }
 
-Case small_case(Form form, ScalarType type, Measure measure, Output output) {
+Case small_case(Pairing pairing, ScalarType type, Criterion criterion, Output output) {
   Case c;
   c.group = "test";
-  c.form = form, c.type = type, c.measure = measure, c.output = output;
+  c.pairing = pairing, c.type = type, c.criterion = criterion, c.output = output;
   c.ref_h = 5, c.ref_w = 7, c.search_h = 11, c.search_w = 15;
   c.shifts = Shifts::valid(5, 7, 11, 15);
-  c.references = form == Form::one_to_many ? 1 : 3;
-  c.windows = form == Form::n_to_mn ? 6 : 3;
+  c.references = pairing == Pairing::one_to_many ? 1 : 3;
+  c.windows = pairing == Pairing::n_to_mn ? 6 : 3;
   return c;
 }
 
@@ -58,7 +58,7 @@ TEST(BenchGroups, ListsExpandToProducts) {
 
 TEST(BenchGroups, CountsFollowTheForm) {
   const auto tasks = parse(
-      "form = [\"one_to_one\", \"one_to_many\", \"n_to_mn\", \"n_to_m\"]\nreference = 7\nshifts = 2\nn = "
+      "pairing = [\"one_to_one\", \"one_to_many\", \"n_to_mn\", \"n_to_m\"]\nreference = 7\nshifts = 2\nn = "
       "3\nm = [4, 5]\n");
   std::vector<std::int64_t> pairs;
   for (const Task& task : tasks) pairs.push_back(task.shape.pairs());
@@ -150,37 +150,36 @@ TEST(BenchCase, OperationsCountRealOverlaps) {
 TEST(BenchCase, BytesCountInputsAndOutputsOnce) {
   const Case sums = parse("reference = 4\nshifts = 1\nn = 2\ntype = \"u16\"\nmeasure = \"sums\"\n")[0].shape;
   EXPECT_EQ(sums.bytes(), 2 * (2 * 16 + 2 * 36) + 8 * 2 * 9);
-  const Case peaks = parse("reference = 4\nshifts = 1\nn = 1000\npicture = 32\n")[0].shape;
+  const Case peaks = parse("reference = 4\nshifts = 1\nn = 1000\nimage = 32\n")[0].shape;
   EXPECT_EQ(peaks.bytes(), 2 * 32 * 32 + 1000 * sizeof(Peak));
 }
 
 // --- inputs ---
 
 TEST(BenchInputs, TheSameFromTheSameSeed) {
-  const Case c = small_case(Form::one_to_one, ScalarType::u16, Measure::zncc, Output::peaks);
+  const Case c = small_case(Pairing::one_to_one, ScalarType::u16, Criterion::zncc, Output::peaks);
   const auto first_row = [&](std::uint64_t seed) {
     const Inputs inputs(c, seed);
-    const ImageView picture = inputs.request().search.pictures[0];
-    return std::vector<std::uint16_t>(picture.row<std::uint16_t>(0),
-                                      picture.row<std::uint16_t>(0) + picture.width);
+    const ImageView image = inputs.request().search.images[0];
+    return std::vector<std::uint16_t>(image.row<std::uint16_t>(0), image.row<std::uint16_t>(0) + image.width);
   };
   EXPECT_EQ(first_row(7), first_row(7));
   EXPECT_NE(first_row(7), first_row(8));
 }
 
 TEST(BenchInputs, BitsAreKept) {
-  Case c = small_case(Form::one_to_one, ScalarType::u16, Measure::sums, Output::surfaces);
+  Case c = small_case(Pairing::one_to_one, ScalarType::u16, Criterion::cross_correlation, Output::surfaces);
   c.bit_depth = 10;
   const Inputs inputs(c, 1);
-  const ImageView picture = inputs.request().reference.pictures[0];
-  EXPECT_EQ(picture.bit_depth, 10);
-  const auto* row = picture.row<std::uint16_t>(0);
-  EXPECT_LT(*std::max_element(row, row + picture.width), 1024);
+  const ImageView image = inputs.request().reference.images[0];
+  EXPECT_EQ(image.bit_depth, 10);
+  const auto* row = image.row<std::uint16_t>(0);
+  EXPECT_LT(*std::max_element(row, row + image.width), 1024);
 }
 
-TEST(BenchInputs, WindowsOfPicturesHoldTheirReference) {
-  Case c = small_case(Form::n_to_mn, ScalarType::u8, Measure::zncc, Output::peaks);
-  c.picture = 40;
+TEST(BenchInputs, WindowsOfImagesHoldTheirReference) {
+  Case c = small_case(Pairing::n_to_mn, ScalarType::u8, Criterion::zncc, Output::peaks);
+  c.image = 40;
   const Inputs inputs(c, 3);
   Correlator correlator("cpu", 1);
   std::vector<Peak> peaks;
@@ -191,17 +190,17 @@ TEST(BenchInputs, WindowsOfPicturesHoldTheirReference) {
     EXPECT_EQ(peak.dx, 4 + 3);
     EXPECT_EQ(peak.dy, 3 - 2);
   }
-  c.picture = 12;
+  c.image = 12;
   EXPECT_THROW(Inputs(c, 3), UsageError);
 }
 
 // --- the check ---
 
-class BenchTruth : public testing::TestWithParam<std::tuple<Form, ScalarType, Measure, bool>> {
+class BenchTruth : public testing::TestWithParam<std::tuple<Pairing, ScalarType, Criterion, bool>> {
  protected:
   static Case case_with(Output output) {
-    const auto [form, type, measure, masks] = GetParam();
-    Case c = small_case(form, type, measure, output);
+    const auto [pairing, type, criterion, masks] = GetParam();
+    Case c = small_case(pairing, type, criterion, output);
     c.masks = masks;
     return c;
   }
@@ -230,7 +229,7 @@ TEST_P(BenchTruth, AcceptsWhatIsRightAndNothingElse) {
 }
 
 TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
-  if (std::get<Measure>(GetParam()) == Measure::sums) return;
+  if (std::get<Criterion>(GetParam()) == Criterion::cross_correlation) return;
   const Inputs inputs(case_with(Output::peaks), 5);
   const Truth truth(inputs.request(), 5);
   Correlator correlator("cpu", 1);
@@ -252,17 +251,18 @@ TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
 
 const auto all_types =
     testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64);
-const auto all_measures = testing::Values(Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd);
+const auto all_measures =
+    testing::Values(Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd);
 INSTANTIATE_TEST_SUITE_P(All, BenchTruth,
-                         testing::Combine(testing::Values(Form::one_to_one, Form::one_to_many, Form::n_to_mn,
-                                                          Form::n_to_m),
+                         testing::Combine(testing::Values(Pairing::one_to_one, Pairing::one_to_many,
+                                                          Pairing::n_to_mn, Pairing::n_to_m),
                                           all_types, all_measures, testing::Values(false)));
 INSTANTIATE_TEST_SUITE_P(Masked, BenchTruth,
-                         testing::Combine(testing::Values(Form::n_to_mn), all_types, all_measures,
+                         testing::Combine(testing::Values(Pairing::n_to_mn), all_types, all_measures,
                                           testing::Values(true)));
 
 TEST(BenchTruthOfMasks, OtherElementsCount) {
-  Case c = small_case(Form::one_to_one, ScalarType::u8, Measure::zncc, Output::surfaces);
+  Case c = small_case(Pairing::one_to_one, ScalarType::u8, Criterion::zncc, Output::surfaces);
   c.masks = true;
   const Inputs inputs(c, 5);
   CorrelateRequest request = inputs.request();
@@ -275,7 +275,7 @@ TEST(BenchTruthOfMasks, OtherElementsCount) {
 }
 
 TEST(BenchTruthOfPeaks, ALocalMaximumIsNotThePeak) {
-  Case c = small_case(Form::one_to_one, ScalarType::u8, Measure::zncc, Output::peaks);
+  Case c = small_case(Pairing::one_to_one, ScalarType::u8, Criterion::zncc, Output::peaks);
   const Inputs inputs(c, 9);
   const Truth truth(inputs.request(), 9);
   // A consistent answer, but for a rectangle of shifts that leaves the true peak out.

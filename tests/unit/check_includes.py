@@ -1,7 +1,7 @@
 """Checks who includes whom: python check_includes.py SOURCE_FOLDER
 
 Rooms include downward only (docs/architecture.md); public headers name no third-party library; the program uses
-public headers; only the CUDA files of a room see kernels/; only lib/image decodes pictures.
+public headers; only the CUDA files of a room see kernels/; only lib/image decodes images.
 """
 
 import re

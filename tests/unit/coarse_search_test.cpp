@@ -118,7 +118,7 @@ TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
 
 // ---- judgement ----
 
-/// Finds what the test says, in px of the full picture.
+/// Finds what the test says, in px of the full image.
 class Oracle : public PyramidSearch {
  public:
   double u = 40, v = -24;
@@ -141,7 +141,7 @@ class Oracle : public PyramidSearch {
     return out;
   }
   std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override {
-    const double error = 4;  // px of the reduced picture: more than a finer level may correct in one step
+    const double error = 4;  // px of the reduced image: more than a finer level may correct in one step
     return std::vector<FoundShift>(lattice.searched.size(), {(u / lattice.field.reduction) + error,
                                                              v / lattice.field.reduction, 0.9f, false});
   }
@@ -188,23 +188,23 @@ TEST(CoarseSearch, FillsNodesThatContradictTheirNeighbours) {
   for (const float u : field.u) EXPECT_NEAR(u, 20, 1e-4);
 }
 
-// ---- pictures ----
+// ---- images ----
 
 void expect_found(int width, int height, ScalarType type, double u, double v, const Image& roi) {
   const test::Speckle speckle(width, height, 4, 3, 90);
   const auto moved = [&](double du, double dv, unsigned seed) {
-    Image picture =
-        test::picture_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x - du, y - dv)); });
-    picture = test::noisy(picture, 3, seed);
-    if (type == ScalarType::u8) return test::converted<std::uint8_t>(picture, type);
-    if (type == ScalarType::u16) return test::converted<std::uint16_t>(picture, type, 13);
-    return picture;
+    Image image =
+        test::image_of(width, height, [&](int x, int y) { return test::grey_of(speckle(x - du, y - dv)); });
+    image = test::noisy(image, 3, seed);
+    if (type == ScalarType::u8) return test::converted<std::uint8_t>(image, type);
+    if (type == ScalarType::u16) return test::converted<std::uint16_t>(image, type, 13);
+    return image;
   };
   Correlator correlator("cpu", 1);
   CpuCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view());
   for (const double part : {0.0, 1.0}) {  // the second search uses what the first has kept
     const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));
-    EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the picture
+    EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the image
     EXPECT_NEAR(field.at(width / 2, height / 2).u, part * u, 1);
     EXPECT_NEAR(field.at(width / 2, height / 2).v, part * v, 1);
   }

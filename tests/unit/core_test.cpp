@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/crew.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
+#include "core/thread_team.hpp"
 #include "core/uncached_copy.hpp"
 #include "core/worker.hpp"
 
@@ -72,42 +72,42 @@ TEST(Worker, DoesOneThingAfterTheOther) {
   std::vector<int> done;
   {
     Worker worker;
-    for (int k = 0; k < 100; ++k) worker.tell([&done, k] { done.push_back(k); });
-    EXPECT_THROW(worker.tell([] { throw UsageError("it failed"); }).get(), UsageError);
+    for (int k = 0; k < 100; ++k) worker.submit([&done, k] { done.push_back(k); });
+    EXPECT_THROW(worker.submit([] { throw UsageError("it failed"); }).get(), UsageError);
     EXPECT_EQ(std::ssize(done), 100);
-    for (int k = 100; k < 200; ++k) worker.tell([&done, k] { done.push_back(k); });
+    for (int k = 100; k < 200; ++k) worker.submit([&done, k] { done.push_back(k); });
   }
   EXPECT_EQ(std::ssize(done), 200) << "what was told is finished";
   EXPECT_TRUE(std::ranges::is_sorted(done));
 }
 
 /// What ranks tell of themselves is summed at every meeting, however late they come.
-TEST(Crew, AddsUpWhatTheRanksBring) {
-  Crew crew(4);
+TEST(ThreadTeam, AddsUpWhatTheRanksBring) {
+  ThreadTeam team(4);
   for (int run = 0; run < 3; ++run) {
     std::array<std::int64_t, 4> wrong{};
-    crew.run([&](int rank) {
+    team.run([&](int rank) {
       for (int meeting = 0; meeting < 200; ++meeting) {
         if ((meeting + rank) % 50 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
-        wrong[rank] += crew.sum(meeting * (rank + 1)) != 10 * meeting;
+        wrong[rank] += team.sum(meeting * (rank + 1)) != 10 * meeting;
       }
     });
     EXPECT_EQ(wrong, (std::array<std::int64_t, 4>{}));
   }
 }
 
-TEST(Crew, StopsWhereOneFailsAndGoesOnAfterwards) {
-  Crew crew(3);
+TEST(ThreadTeam, StopsWhereOneFailsAndGoesOnAfterwards) {
+  ThreadTeam team(3);
   for (const int failing : {0, 1, 2}) {
     const auto fail = [&](int rank) {
-      crew.meet();
+      team.barrier();
       if (rank == failing) throw UsageError("it failed");
-      for (int k = 0; k < 3; ++k) crew.meet();
+      for (int k = 0; k < 3; ++k) team.barrier();
     };
-    EXPECT_THROW(crew.run(fail), UsageError);
+    EXPECT_THROW(team.run(fail), UsageError);
     std::atomic<int> done = 0;
-    crew.run([&](int) {
-      crew.meet();
+    team.run([&](int) {
+      team.barrier();
       ++done;
     });
     EXPECT_EQ(done, 3);

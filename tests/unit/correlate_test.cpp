@@ -15,23 +15,23 @@ namespace {
 
 using dic::CorrelateRequest;
 using dic::Correlator;
-using dic::Form;
+using dic::Criterion;
 using dic::ImageView;
-using dic::MatrixPosition;
-using dic::Measure;
+using dic::Pairing;
+using dic::PatchPosition;
 using dic::Peak;
 using dic::ScalarType;
 using dic::Shifts;
 using dic::Surfaces;
 
-// ---- Pictures with padded, unaligned rows
+// ---- Images with padded, unaligned rows
 // -------------------------------------------------------------------
 
-struct Picture {
+struct TestImage {
   ImageView view;
   std::vector<std::byte> bytes;
 
-  Picture(int width, int height, ScalarType type, int padding = 5) {
+  TestImage(int width, int height, ScalarType type, int padding = 5) {
     const auto size = static_cast<std::ptrdiff_t>(dic::size_of(type));
     const std::ptrdiff_t row = (width + padding) * size;
     bytes.resize(static_cast<std::size_t>(row * height + size));
@@ -54,43 +54,43 @@ struct Picture {
   }
 };
 
-Picture noise(int width, int height, ScalarType type, unsigned seed, int padding = 5) {
-  Picture picture(width, height, type, padding);
+TestImage noise(int width, int height, ScalarType type, unsigned seed, int padding = 5) {
+  TestImage image(width, height, type, padding);
   std::mt19937 random(seed);
   const bool wide = type == ScalarType::u16;
   const bool real = type == ScalarType::f32 || type == ScalarType::f64;
   std::uniform_real_distribution<double> value(type == ScalarType::i32 ? -500000 : (real ? -100 : 0),
                                                type == ScalarType::i32 ? 500000 : (wide ? 65535.99 : 255.99));
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) picture.set(y, x, real ? value(random) : std::floor(value(random)));
-  return picture;
+    for (int x = 0; x < width; ++x) image.set(y, x, real ? value(random) : std::floor(value(random)));
+  return image;
 }
 
 // ---- The definition, written down once more: float64, one element after the other
 // -------------------------------
 
 struct Case {
-  Form form = Form::one_to_one;
+  Pairing pairing = Pairing::one_to_one;
   int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
   Shifts shifts = {};
-  std::vector<MatrixPosition> references = {}, windows = {};
+  std::vector<PatchPosition> references = {}, windows = {};
 };
 
 struct Truth {
-  const Picture& reference;
-  const Picture& search;
-  const Picture* mask;
+  const TestImage& reference;
+  const TestImage& search;
+  const TestImage* mask;
   const Case& c;
   std::int64_t r, w;  // which reference, which window
 
   bool inside(int y, int x) const {  // window coordinates
-    const MatrixPosition& at = c.windows[w];
+    const PatchPosition& at = c.windows[w];
     const int py = at.y + y, px = at.x + x;
     return y >= 0 && y < c.search_h && x >= 0 && x < c.search_w && py >= 0 && px >= 0 &&
            py < search.view.height && px < search.view.width;
   }
   bool counts(int i, int j) const {
-    const MatrixPosition& at = c.references[r];
+    const PatchPosition& at = c.references[r];
     return !mask || mask->get(at.y + i, at.x + j) != 0;
   }
   double ref(int i, int j) const { return reference.get(c.references[r].y + i, c.references[r].x + j); }
@@ -106,15 +106,15 @@ struct Truth {
     return total;
   }
   bool defined(int dy, int dx) const { return inside(dy, dx) && inside(dy + c.ref_h - 1, dx + c.ref_w - 1); }
-  double measure(Measure m, int dy, int dx) const {
-    if (m == Measure::sums) return sum(dy, dx);
-    if (!defined(dy, dx)) return m == Measure::ssd ? std::numeric_limits<float>::max() : 0;
+  double criterion(Criterion m, int dy, int dx) const {
+    if (m == Criterion::cross_correlation) return sum(dy, dx);
+    if (!defined(dy, dx)) return m == Criterion::ssd ? std::numeric_limits<float>::max() : 0;
     double n = 0, mean_r = 0, mean_s = 0;
     for (int i = 0; i < c.ref_h; ++i)
       for (int j = 0; j < c.ref_w; ++j)
         if (counts(i, j)) n += 1, mean_r += ref(i, j), mean_s += win(i + dy, j + dx);
-    mean_r = m == Measure::zncc ? mean_r / n : 0;
-    mean_s = m == Measure::zncc ? mean_s / n : 0;
+    mean_r = m == Criterion::zncc ? mean_r / n : 0;
+    mean_s = m == Criterion::zncc ? mean_s / n : 0;
     double rs = 0, rr = 0, ss = 0, difference = 0;
     for (int i = 0; i < c.ref_h; ++i)
       for (int j = 0; j < c.ref_w; ++j) {
@@ -122,7 +122,7 @@ struct Truth {
         const double a = ref(i, j) - mean_r, b = win(i + dy, j + dx) - mean_s;
         rs += a * b, rr += a * a, ss += b * b, difference += (a - b) * (a - b);
       }
-    if (m == Measure::ssd) return difference;
+    if (m == Criterion::ssd) return difference;
     return rr > 1e-9 && ss > 1e-9 ? rs / std::sqrt(rr * ss) : 0;
   }
 };
@@ -130,27 +130,27 @@ struct Truth {
 std::pair<std::int64_t, std::int64_t> pair_of(const Case& c, std::int64_t k) {
   const auto n = static_cast<std::int64_t>(c.references.size());
   const auto m = static_cast<std::int64_t>(c.windows.size());
-  switch (c.form) {
-    case Form::one_to_one:
+  switch (c.pairing) {
+    case Pairing::one_to_one:
       return {k, k};
-    case Form::one_to_many:
+    case Pairing::one_to_many:
       return {0, k};
-    case Form::n_to_mn:
+    case Pairing::n_to_mn:
       return {k * n / m, k};
-    case Form::n_to_m:
+    case Pairing::n_to_m:
       break;
   }
   return {k / m, k % m};
 }
 
 CorrelateRequest request_of(const Case& c, const ImageView& reference, const ImageView& search,
-                            Measure measure, const std::string& variant) {
+                            Criterion criterion, const std::string& variant) {
   CorrelateRequest request;
-  request.form = c.form;
+  request.pairing = c.pairing;
   request.reference = {{&reference, 1}, c.references, c.ref_h, c.ref_w};
   request.search = {{&search, 1}, c.windows, c.search_h, c.search_w};
   request.shifts = c.shifts;
-  request.measure = measure;
+  request.criterion = criterion;
   request.variant = variant;
   return request;
 }
@@ -172,18 +172,19 @@ double value_at(const Surfaces& s, std::int64_t pair, int y, int x) {
   return s.surface<double>(pair)[i];
 }
 
-double tolerance(Measure measure, ScalarType type, double expected) {
+double tolerance(Criterion criterion, ScalarType type, double expected) {
   const bool real = type == ScalarType::f32 || type == ScalarType::f64;
-  if (measure == Measure::sums) {
+  if (criterion == Criterion::cross_correlation) {
     if (!real) return 0;
     return type == ScalarType::f64 ? 1e-12 * std::abs(expected) + 1e-7 : 1e-6 * std::abs(expected) + 1e-2;
   }
-  return measure == Measure::ssd ? 3e-6 * std::abs(expected) + 1e-6 : 3e-6;
+  return criterion == Criterion::ssd ? 3e-6 * std::abs(expected) + 1e-6 : 3e-6;
 }
 
-void expect_definition(Correlator& correlator, const Case& c, const Picture& reference, const Picture& search,
-                       Measure measure, const std::string& variant, const Picture* mask = nullptr) {
-  CorrelateRequest request = request_of(c, reference.view, search.view, measure, variant);
+void expect_definition(Correlator& correlator, const Case& c, const TestImage& reference,
+                       const TestImage& search, Criterion criterion, const std::string& variant,
+                       const TestImage* mask = nullptr) {
+  CorrelateRequest request = request_of(c, reference.view, search.view, criterion, variant);
   if (mask) request.reference_mask = {&mask->view, 1};
   Surfaces s;
   correlator.surfaces(request, s);
@@ -195,9 +196,9 @@ void expect_definition(Correlator& correlator, const Case& c, const Picture& ref
     for (int y = 0; y < s.ny; ++y)
       for (int x = 0; x < s.nx; ++x) {
         const int dy = c.shifts.dy_min + y, dx = c.shifts.dx_min + x;
-        const double expected = truth.measure(measure, dy, dx);
-        ASSERT_NEAR(value_at(s, k, y, x), expected, tolerance(measure, reference.view.type, expected))
-            << variant << " " << to_string(measure) << " pair " << k << " dy " << dy << " dx " << dx;
+        const double expected = truth.criterion(criterion, dy, dx);
+        ASSERT_NEAR(value_at(s, k, y, x), expected, tolerance(criterion, reference.view.type, expected))
+            << variant << " " << to_string(criterion) << " pair " << k << " dy " << dy << " dx " << dx;
       }
   }
 }
@@ -212,11 +213,11 @@ struct VariantCase {
 
 void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.info.name << " " << to_string(c.type); }
 
-/// Variants that only score may round more, and ask more of pictures: they have tests of their own.
+/// Variants that only score may round more, and ask more of images: they have tests of their own.
 std::vector<VariantCase> variant_cases() {
   std::vector<VariantCase> cases;
   for (const auto& info : dic::correlate_variants())
-    if (std::count(info.measures.begin(), info.measures.end(), Measure::sums) > 0)
+    if (std::count(info.criteria.begin(), info.criteria.end(), Criterion::cross_correlation) > 0)
       for (ScalarType type : info.types) cases.push_back({info, type});
   return cases;
 }
@@ -233,15 +234,18 @@ class EveryVariant : public ::testing::TestWithParam<VariantCase> {
   ScalarType type() const { return GetParam().type; }
   const std::string& name() const { return GetParam().info.name; }
 
-  bool can(Form form, Measure measure) const {
+  bool can(Pairing pairing, Criterion criterion) const {
     const auto& info = GetParam().info;
-    return std::count(info.forms.begin(), info.forms.end(), form) > 0 &&
-           std::count(info.measures.begin(), info.measures.end(), measure) > 0;
+    return std::count(info.pairings.begin(), info.pairings.end(), pairing) > 0 &&
+           std::count(info.criteria.begin(), info.criteria.end(), criterion) > 0;
   }
-  void check(const Case& c, const Picture& reference, const Picture& search, const Picture* mask = nullptr) {
-    for (Measure measure : {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd})
-      if (can(c.form, measure)) {
-        ASSERT_NO_FATAL_FAILURE(expect_definition(*correlator_, c, reference, search, measure, name(), mask));
+  void check(const Case& c, const TestImage& reference, const TestImage& search,
+             const TestImage* mask = nullptr) {
+    for (Criterion criterion :
+         {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd})
+      if (can(c.pairing, criterion)) {
+        ASSERT_NO_FATAL_FAILURE(
+            expect_definition(*correlator_, c, reference, search, criterion, name(), mask));
       }
   }
 
@@ -257,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, EveryVariant, ::testing::ValuesIn(variant_c
                          });
 
 TEST_P(EveryVariant, EqualsTheDefinitionAtManySizes) {
-  const Picture reference = noise(90, 80, type(), 1), search = noise(97, 83, type(), 2);
+  const TestImage reference = noise(90, 80, type(), 1), search = noise(97, 83, type(), 2);
   for (const auto& [h, w] :
        {std::pair{1, 1}, {1, 40}, {7, 7}, {8, 5}, {31, 31}, {32, 32}, {33, 33}, {34, 19}, {5, 66}}) {
     SCOPED_TRACE(testing::Message() << h << " x " << w);
@@ -270,7 +274,7 @@ TEST_P(EveryVariant, EqualsTheDefinitionAtManySizes) {
 }
 
 TEST_P(EveryVariant, TakesAllOverlapsAndShiftsBeyond) {
-  const Picture reference = noise(20, 20, type(), 3, 0), search = noise(30, 30, type(), 4, 0);
+  const TestImage reference = noise(20, 20, type(), 3, 0), search = noise(30, 30, type(), 4, 0);
   Case c{.ref_h = 9, .ref_w = 6, .search_h = 11, .search_w = 8};
   c.references = {{0, 0, 0}};
   c.windows = {{0, 10, 12}};
@@ -282,7 +286,7 @@ TEST_P(EveryVariant, TakesAllOverlapsAndShiftsBeyond) {
 }
 
 TEST_P(EveryVariant, TakesAPatchAsLargeAsItsWindow) {
-  const Picture reference = noise(33, 31, type(), 5), search = noise(33, 31, type(), 6);
+  const TestImage reference = noise(33, 31, type(), 5), search = noise(33, 31, type(), 6);
   Case c{.ref_h = 31,
          .ref_w = 33,
          .search_h = 31,
@@ -292,8 +296,8 @@ TEST_P(EveryVariant, TakesAPatchAsLargeAsItsWindow) {
   check(c, reference, search);
 }
 
-TEST_P(EveryVariant, TreatsWhatIsOutsideThePictureAsOutside) {
-  const Picture reference = noise(40, 40, type(), 7), search = noise(40, 36, type(), 8);
+TEST_P(EveryVariant, TreatsWhatIsOutsideTheImageAsOutside) {
+  const TestImage reference = noise(40, 40, type(), 7), search = noise(40, 36, type(), 8);
   Case c{.ref_h = 7, .ref_w = 9, .search_h = 15, .search_w = 16, .shifts = {-2, 9, -1, 10}};
   for (int y : {-100, -12, -3, 10, 28, 35, 60})
     for (int x : {-100, -14, -5, 10, 30, 38, 60}) {
@@ -304,16 +308,16 @@ TEST_P(EveryVariant, TreatsWhatIsOutsideThePictureAsOutside) {
 }
 
 TEST_P(EveryVariant, DoesEveryForm) {
-  const Picture reference = noise(50, 50, type(), 9), search = noise(60, 60, type(), 10);
+  const TestImage reference = noise(50, 50, type(), 9), search = noise(60, 60, type(), 10);
   Case c{.ref_h = 11, .ref_w = 13, .search_h = 16, .search_w = 17, .shifts = {0, 4, 0, 5}};
-  const std::vector<MatrixPosition> three = {{0, 0, 0}, {0, 20, 11}, {0, 37, 39}};
-  const std::vector<MatrixPosition> six = {{0, 0, 1}, {0, 20, 3},  {0, 40, 40},
-                                           {0, 7, 8}, {0, 30, 30}, {0, 43, 44}};
-  for (const auto& [form, references, windows] : {std::tuple{Form::one_to_one, three, three},
-                                                  {Form::one_to_many, {{0, 20, 11}}, six},
-                                                  {Form::n_to_mn, three, six},
-                                                  {Form::n_to_m, three, six}}) {
-    c.form = form;
+  const std::vector<PatchPosition> three = {{0, 0, 0}, {0, 20, 11}, {0, 37, 39}};
+  const std::vector<PatchPosition> six = {{0, 0, 1}, {0, 20, 3},  {0, 40, 40},
+                                          {0, 7, 8}, {0, 30, 30}, {0, 43, 44}};
+  for (const auto& [pairing, references, windows] : {std::tuple{Pairing::one_to_one, three, three},
+                                                     {Pairing::one_to_many, {{0, 20, 11}}, six},
+                                                     {Pairing::n_to_mn, three, six},
+                                                     {Pairing::n_to_m, three, six}}) {
+    c.pairing = pairing;
     c.references = references;
     c.windows = windows;
     check(c, reference, search);
@@ -322,8 +326,8 @@ TEST_P(EveryVariant, DoesEveryForm) {
 
 TEST_P(EveryVariant, DoesMasks) {
   if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
-  const Picture reference = noise(40, 40, type(), 11), search = noise(50, 50, type(), 12);
-  Picture mask = noise(40, 40, ScalarType::u8, 13);
+  const TestImage reference = noise(40, 40, type(), 11), search = noise(50, 50, type(), 12);
+  TestImage mask = noise(40, 40, ScalarType::u8, 13);
   for (int y = 0; y < 40; ++y)
     for (int x = 0; x < 40; ++x) mask.set(y, x, mask.get(y, x) < 90 ? 0 : mask.get(y, x));
   Case c{.ref_h = 15, .ref_w = 33, .search_h = 20, .search_w = 40, .shifts = {0, 7, 0, 5}};
@@ -336,8 +340,8 @@ TEST_P(EveryVariant, DoesMasks) {
 
 TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
   if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
-  const Picture reference = noise(20, 20, type(), 11), search = noise(30, 30, type(), 12);
-  const Picture mask(20, 20, ScalarType::u8);
+  const TestImage reference = noise(20, 20, type(), 11), search = noise(30, 30, type(), 12);
+  const TestImage mask(20, 20, ScalarType::u8);
   Case c{.ref_h = 9,
          .ref_w = 9,
          .search_h = 12,
@@ -345,7 +349,7 @@ TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
          .shifts = {0, 3, 0, 3},
          .references = {{0, 1, 1}},
          .windows = {{0, 3, 3}}};
-  CorrelateRequest request = request_of(c, reference.view, search.view, Measure::zncc, name());
+  CorrelateRequest request = request_of(c, reference.view, search.view, Criterion::zncc, name());
   request.reference_mask = {&mask.view, 1};
   std::vector<Peak> peaks;
   correlator_->peaks(request, peaks);
@@ -353,8 +357,8 @@ TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
 }
 
 TEST_P(EveryVariant, TilesLargeSearches) {
-  const Picture reference = noise(70, 70, type(), 14), search = noise(401, 333, type(), 15);
-  Case c{.form = Form::n_to_m, .ref_h = 12, .ref_w = 10, .search_h = 333, .search_w = 401};
+  const TestImage reference = noise(70, 70, type(), 14), search = noise(401, 333, type(), 15);
+  Case c{.pairing = Pairing::n_to_m, .ref_h = 12, .ref_w = 10, .search_h = 333, .search_w = 401};
   c.shifts = Shifts::valid(12, 10, 333, 401);
   c.references = {{0, 30, 11}};
   c.windows = {{0, 0, 0}};
@@ -362,8 +366,8 @@ TEST_P(EveryVariant, TilesLargeSearches) {
 }
 
 TEST_P(EveryVariant, FindsPlantedPeaks) {
-  Picture search = noise(200, 160, type(), 16);
-  const Picture reference = noise(100, 100, type(), 17);
+  TestImage search = noise(200, 160, type(), 16);
+  const TestImage reference = noise(100, 100, type(), 17);
   Case c{.ref_h = 21, .ref_w = 25, .search_h = 60, .search_w = 70, .shifts = {0, 45, 0, 39}};
   const std::vector<std::pair<int, int>> planted = {{0, 0}, {39, 45}, {17, 3}, {1, 45}};
   for (std::size_t k = 0; k < planted.size(); ++k) {
@@ -374,16 +378,16 @@ TEST_P(EveryVariant, FindsPlantedPeaks) {
         search.set(c.windows[k].y + planted[k].first + i, c.windows[k].x + planted[k].second + j,
                    reference.get(5 + i, static_cast<int>(10 * k) + j));
   }
-  for (Measure measure : {Measure::zncc, Measure::ncc, Measure::ssd}) {
-    if (!can(c.form, measure)) continue;
+  for (Criterion criterion : {Criterion::zncc, Criterion::ncc, Criterion::ssd}) {
+    if (!can(c.pairing, criterion)) continue;
     std::vector<Peak> peaks;
-    correlator_->peaks(request_of(c, reference.view, search.view, measure, name()), peaks);
+    correlator_->peaks(request_of(c, reference.view, search.view, criterion, name()), peaks);
     ASSERT_EQ(peaks.size(), planted.size());
     for (std::size_t k = 0; k < planted.size(); ++k) {
       EXPECT_TRUE(peaks[k].found);
-      EXPECT_EQ(peaks[k].dy, planted[k].first) << to_string(measure);
+      EXPECT_EQ(peaks[k].dy, planted[k].first) << to_string(criterion);
       EXPECT_EQ(peaks[k].dx, planted[k].second);
-      EXPECT_NEAR(peaks[k].score, measure == Measure::ssd ? 0 : 1, 1e-5);
+      EXPECT_NEAR(peaks[k].score, criterion == Criterion::ssd ? 0 : 1, 1e-5);
       EXPECT_EQ(peaks[k].at_border, k != 2);
       EXPECT_EQ(peaks[k].neighbourhood[4], peaks[k].score);
       const Truth truth{
@@ -391,7 +395,7 @@ TEST_P(EveryVariant, FindsPlantedPeaks) {
       for (int i = 0; i < 9; ++i) {
         const int dy = peaks[k].dy + i / 3 - 1, dx = peaks[k].dx + i % 3 - 1;
         const bool in = dy >= 0 && dy <= 39 && dx >= 0 && dx <= 45;
-        const double expected = in ? truth.measure(measure, dy, dx) : peaks[k].score;
+        const double expected = in ? truth.criterion(criterion, dy, dx) : peaks[k].score;
         EXPECT_NEAR(peaks[k].neighbourhood[i], expected, 3e-7 * std::max(1.0, std::abs(expected)));
       }
     }
@@ -400,8 +404,8 @@ TEST_P(EveryVariant, FindsPlantedPeaks) {
 
 TEST_P(EveryVariant, GivesTiesToTheFirstShiftAndReportsTheSecond) {
   // The same patch at four places, none of them near another.
-  Picture search(80, 70, type());
-  const Picture patch = noise(8, 8, type(), 18);
+  TestImage search(80, 70, type());
+  const TestImage patch = noise(8, 8, type(), 18);
   for (const auto& [y, x] : {std::pair{50, 3}, {9, 60}, {9, 20}, {50, 40}})
     for (int i = 0; i < 8; ++i)
       for (int j = 0; j < 8; ++j) search.set(y + i, x + j, patch.get(i, j));
@@ -412,9 +416,9 @@ TEST_P(EveryVariant, GivesTiesToTheFirstShiftAndReportsTheSecond) {
          .references = {{0, 0, 0}},
          .windows = {{0, 0, 0}}};
   c.shifts = Shifts::valid(8, 8, 70, 80);
-  for (Measure measure : {Measure::zncc, Measure::ssd}) {
+  for (Criterion criterion : {Criterion::zncc, Criterion::ssd}) {
     std::vector<Peak> peaks;
-    correlator_->peaks(request_of(c, patch.view, search.view, measure, name()), peaks);
+    correlator_->peaks(request_of(c, patch.view, search.view, criterion, name()), peaks);
     EXPECT_EQ(peaks[0].dy, 9);
     EXPECT_EQ(peaks[0].dx, 20);
     EXPECT_NEAR(peaks[0].second, peaks[0].score, 3e-6);
@@ -422,7 +426,7 @@ TEST_P(EveryVariant, GivesTiesToTheFirstShiftAndReportsTheSecond) {
 }
 
 TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
-  Picture search = noise(160, 120, type(), 19);
+  TestImage search = noise(160, 120, type(), 19);
   const bool real = type() == ScalarType::f32 || type() == ScalarType::f64;
   const double high = type() == ScalarType::u8 ? 255 : (type() == ScalarType::u16 ? 65535 : 100000);
   std::mt19937 random(20);
@@ -432,30 +436,30 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
       if (x >= 50 && x < 100) search.set(y, x, high);                                   // saturated
       if (x >= 60 && x < 90 && y >= 40) search.set(y, x, high - (random() % 50 == 0));  // one grey level
     }
-  Case c{.form = Form::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
+  Case c{.pairing = Pairing::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
   c.shifts = Shifts::valid(13, 13, 120, 160);
   c.references = {{0, 65, 60}};
   c.windows = {{0, 0, 0}};
   check(c, search, search);
 
   std::vector<Peak> peaks;
-  correlator_->peaks(request_of(c, search.view, search.view, Measure::zncc, name()), peaks);
+  correlator_->peaks(request_of(c, search.view, search.view, Criterion::zncc, name()), peaks);
   EXPECT_EQ(peaks[0].dx, 65);
   EXPECT_EQ(peaks[0].dy, 60);
   EXPECT_NEAR(peaks[0].score, 1, real ? 1e-6 : 1e-7);
 
   c.references = {{0, 10, 10}};  // a flat reference has no peak
   Surfaces s;
-  correlator_->surfaces(request_of(c, search.view, search.view, Measure::zncc, name()), s);
+  correlator_->surfaces(request_of(c, search.view, search.view, Criterion::zncc, name()), s);
   EXPECT_TRUE(std::all_of(s.surface<float>(0), s.surface<float>(0) + c.shifts.count(),
                           [](float v) { return v == 0; }));
-  correlator_->peaks(request_of(c, search.view, search.view, Measure::zncc, name()), peaks);
+  correlator_->peaks(request_of(c, search.view, search.view, Criterion::zncc, name()), peaks);
   EXPECT_FALSE(peaks[0].found);
 }
 
 TEST_P(EveryVariant, IsTheSameForAnyNumberOfThreads) {
   if (GetParam().info.backend != "cpu") GTEST_SKIP() << "threads are a matter of the CPU";
-  const Picture reference = noise(128, 128, type(), 21), search = noise(300, 280, type(), 22);
+  const TestImage reference = noise(128, 128, type(), 21), search = noise(300, 280, type(), 22);
   Case few{.ref_h = 20, .ref_w = 20, .search_h = 280, .search_w = 300, .shifts = {0, 280, 0, 260}};
   few.references = {{0, 30, 30}};
   few.windows = {{0, 0, 0}};
@@ -470,10 +474,10 @@ TEST_P(EveryVariant, IsTheSameForAnyNumberOfThreads) {
     for (int threads : {1, 2, 5}) {
       Correlator correlator("cpu", threads);
       Surfaces s;
-      correlator.surfaces(request_of(c, reference.view, search.view, Measure::zncc, name()), s);
+      correlator.surfaces(request_of(c, reference.view, search.view, Criterion::zncc, name()), s);
       results.push_back(s.bytes);
       peaks.emplace_back();
-      correlator.peaks(request_of(c, reference.view, search.view, Measure::zncc, name()), peaks.back());
+      correlator.peaks(request_of(c, reference.view, search.view, Criterion::zncc, name()), peaks.back());
     }
     for (int other : {1, 2}) {
       EXPECT_TRUE(results[0] == results[other]);
@@ -487,17 +491,17 @@ TEST_P(EveryVariant, IsTheSameForAnyNumberOfThreads) {
 }
 
 TEST_P(EveryVariant, EmptyBatchesAndEmptyShiftsAreFine) {
-  const Picture picture = noise(20, 20, type(), 23);
+  const TestImage image = noise(20, 20, type(), 23);
   Case c{.ref_h = 5, .ref_w = 5, .search_h = 9, .search_w = 9, .shifts = {0, 4, 0, 4}};
   std::vector<Peak> peaks(3);
   Surfaces s;
-  correlator_->peaks(request_of(c, picture.view, picture.view, Measure::zncc, name()), peaks);
+  correlator_->peaks(request_of(c, image.view, image.view, Criterion::zncc, name()), peaks);
   EXPECT_TRUE(peaks.empty());
-  correlator_->surfaces(request_of(c, picture.view, picture.view, Measure::zncc, name()), s);
+  correlator_->surfaces(request_of(c, image.view, image.view, Criterion::zncc, name()), s);
   EXPECT_TRUE(s.bytes.empty());
   c.references = c.windows = {{0, 0, 0}};
   c.shifts = Shifts::valid(5, 5, 3, 9);
-  correlator_->peaks(request_of(c, picture.view, picture.view, Measure::zncc, name()), peaks);
+  correlator_->peaks(request_of(c, image.view, image.view, Criterion::zncc, name()), peaks);
   ASSERT_EQ(peaks.size(), 1u);
   EXPECT_FALSE(peaks[0].found);
 }
@@ -515,14 +519,14 @@ class Refused : public ::testing::Test {
     case_.windows = {{0, 1, 1}, {0, 5, 5}};
   }
   CorrelateRequest request(const std::string& variant = "") const {
-    return request_of(case_, reference_.view, search_.view, Measure::zncc, variant);
+    return request_of(case_, reference_.view, search_.view, Criterion::zncc, variant);
   }
   void expect_refused(const CorrelateRequest& r) {
     std::vector<Peak> peaks;
     EXPECT_THROW(correlator_.peaks(r, peaks), dic::UsageError);
   }
 
-  Picture reference_, search_;
+  TestImage reference_, search_;
   Case case_;
   Correlator correlator_{"cpu", 1};
 };
@@ -531,7 +535,7 @@ TEST_F(Refused, NothingWrongIsAccepted) {
   std::vector<Peak> peaks;
   EXPECT_NO_THROW(correlator_.peaks(request(), peaks));
 }
-TEST_F(Refused, ReferencesOutsideTheirPicture) {
+TEST_F(Refused, ReferencesOutsideTheirImage) {
   case_.references[1] = {0, 22, 5};
   expect_refused(request());
   case_.references[1] = {0, 5, -1};
@@ -540,19 +544,19 @@ TEST_F(Refused, ReferencesOutsideTheirPicture) {
 TEST_F(Refused, CountsThatDoNotFitTheForm) {
   case_.windows.push_back({0, 0, 0});
   expect_refused(request());
-  case_.form = Form::one_to_many;
+  case_.pairing = Pairing::one_to_many;
   expect_refused(request());
-  case_.form = Form::n_to_mn;
+  case_.pairing = Pairing::n_to_mn;
   expect_refused(request());
 }
 TEST_F(Refused, MixedTypes) {
-  const Picture other = noise(40, 40, ScalarType::u16, 3);
-  expect_refused(request_of(case_, reference_.view, other.view, Measure::zncc, ""));
+  const TestImage other = noise(40, 40, ScalarType::u16, 3);
+  expect_refused(request_of(case_, reference_.view, other.view, Criterion::zncc, ""));
 }
-TEST_F(Refused, PicturesThatDoNotExist) {
-  case_.windows[0].picture = 1;
+TEST_F(Refused, ImagesThatDoNotExist) {
+  case_.windows[0].image = 1;
   expect_refused(request());
-  case_.windows[0].picture = -1;
+  case_.windows[0].image = -1;
   expect_refused(request());
 }
 TEST_F(Refused, EmptyMatrices) {
@@ -564,7 +568,7 @@ TEST_F(Refused, ShiftsBeyondAllReason) {
   expect_refused(request());
 }
 TEST_F(Refused, MasksOfAnotherSizeTypeOrNumber) {
-  const Picture small = noise(29, 30, ScalarType::u8, 4), wide = noise(30, 30, ScalarType::u16, 4);
+  const TestImage small = noise(29, 30, ScalarType::u8, 4), wide = noise(30, 30, ScalarType::u16, 4);
   CorrelateRequest r = request();
   r.reference_mask = {&small.view, 1};
   expect_refused(r);
@@ -576,13 +580,13 @@ TEST_F(Refused, MasksOfAnotherSizeTypeOrNumber) {
 }
 TEST_F(Refused, PeaksOfSums) {
   CorrelateRequest r = request();
-  r.measure = Measure::sums;
+  r.criterion = Criterion::cross_correlation;
   expect_refused(r);
 }
 TEST_F(Refused, VariantsThatCannotOrDoNotExist) {
   expect_refused(request("cpu-magic"));
   CorrelateRequest r = request("cpu-fft");
-  const Picture mask = noise(30, 30, ScalarType::u8, 4);
+  const TestImage mask = noise(30, 30, ScalarType::u8, 4);
   r.reference_mask = {&mask.view, 1};
   expect_refused(r);
 }
@@ -599,7 +603,7 @@ TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
   Correlator correlator("cpu", 1);
   for (const auto& [type, size] :
        {std::pair{ScalarType::u8, 257}, {ScalarType::u8, 300}, {ScalarType::u16, 257}}) {
-    Picture white(size, size, type);
+    TestImage white(size, size, type);
     const std::uint64_t high = type == ScalarType::u8 ? 255 : 65535;
     for (int y = 0; y < size; ++y)
       for (int x = 0; x < size; ++x) white.set(y, x, static_cast<double>(high));
@@ -609,7 +613,7 @@ TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
         high * high * static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size);
     for (const char* variant : {"cpu-naive", "cpu-direct"}) {
       Surfaces s;
-      correlator.surfaces(request_of(c, white.view, white.view, Measure::sums, variant), s);
+      correlator.surfaces(request_of(c, white.view, white.view, Criterion::cross_correlation, variant), s);
       if (type == ScalarType::u8)
         EXPECT_EQ(*s.surface<std::uint32_t>(0), static_cast<std::uint32_t>(sum)) << variant;
       else
@@ -622,17 +626,17 @@ TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
   // n * sum of squares needs more than 53 bits here.
   for (ScalarType type : {ScalarType::u8, ScalarType::u16}) {
     const int size = 600;
-    Picture picture(size + 3, size + 3, type);
+    TestImage image(size + 3, size + 3, type);
     const double high = type == ScalarType::u8 ? 255 : 65535;
     for (int y = 0; y < size + 3; ++y)
-      for (int x = 0; x < size + 3; ++x) picture.set(y, x, high - (x == 100 && y == 200));
+      for (int x = 0; x < size + 3; ++x) image.set(y, x, high - (x == 100 && y == 200));
     Case c{.ref_h = size, .ref_w = size, .search_h = size + 3, .search_w = size + 3, .shifts = {0, 3, 0, 3}};
     c.references = {{0, 2, 1}};
     c.windows = {{0, 0, 0}};
     Correlator correlator("cpu", 2);
     for (const char* variant : {"cpu-direct", "cpu-fft"}) {
       std::vector<Peak> peaks;
-      correlator.peaks(request_of(c, picture.view, picture.view, Measure::zncc, variant), peaks);
+      correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, variant), peaks);
       EXPECT_EQ(peaks[0].dx, 2) << variant;
       EXPECT_EQ(peaks[0].dy, 1);
       EXPECT_FLOAT_EQ(peaks[0].score, 1);
@@ -648,23 +652,24 @@ TEST(Planner, ChoosesByShape) {
   const dic::DeviceFacts cpu{.backend = "cpu", .threads = 2, .compute_capability = 0};
   struct Row {
     ScalarType type;
-    Measure measure;
+    Criterion criterion;
     int ref, shifts;
     bool masked;
     const char* variant;
   };
-  for (const Row& row : {Row{ScalarType::u8, Measure::zncc, 33, 5, false, "cpu-direct"},
-                         Row{ScalarType::u8, Measure::zncc, 33, 65, false, "cpu-direct"},
-                         Row{ScalarType::u8, Measure::zncc, 21, 108, false, "cpu-direct"},
-                         Row{ScalarType::f32, Measure::zncc, 33, 5, false, "cpu-direct"},
-                         Row{ScalarType::u8, Measure::zncc, 64, 1985, false, "cpu-fft"},
-                         Row{ScalarType::f32, Measure::zncc, 64, 1985, false, "cpu-fft"},
-                         Row{ScalarType::u8, Measure::zncc, 8, 1985, false, "cpu-direct"},
-                         Row{ScalarType::u8, Measure::zncc, 64, 1985, true, "cpu-direct"},
-                         Row{ScalarType::i32, Measure::zncc, 64, 1985, false, "cpu-direct"},
-                         Row{ScalarType::u16, Measure::sums, 1000, 2000, false, "cpu-direct"}}) {
+  for (const Row& row :
+       {Row{ScalarType::u8, Criterion::zncc, 33, 5, false, "cpu-direct"},
+        Row{ScalarType::u8, Criterion::zncc, 33, 65, false, "cpu-direct"},
+        Row{ScalarType::u8, Criterion::zncc, 21, 108, false, "cpu-direct"},
+        Row{ScalarType::f32, Criterion::zncc, 33, 5, false, "cpu-direct"},
+        Row{ScalarType::u8, Criterion::zncc, 64, 1985, false, "cpu-fft"},
+        Row{ScalarType::f32, Criterion::zncc, 64, 1985, false, "cpu-fft"},
+        Row{ScalarType::u8, Criterion::zncc, 8, 1985, false, "cpu-direct"},
+        Row{ScalarType::u8, Criterion::zncc, 64, 1985, true, "cpu-direct"},
+        Row{ScalarType::i32, Criterion::zncc, 64, 1985, false, "cpu-direct"},
+        Row{ScalarType::u16, Criterion::cross_correlation, 1000, 2000, false, "cpu-direct"}}) {
     dic::CorrelateShape shape{.type = row.type,
-                              .measure = row.measure,
+                              .criterion = row.criterion,
                               .ref_h = row.ref,
                               .ref_w = row.ref,
                               .search_h = row.ref + row.shifts - 1,
@@ -680,13 +685,13 @@ TEST(Planner, ChoosesByShape) {
 }
 
 TEST(Planner, SeesTheLargestBitDepth) {
-  Picture reference = noise(20, 20, ScalarType::u16, 1), search = noise(20, 20, ScalarType::u16, 2);
+  TestImage reference = noise(20, 20, ScalarType::u16, 1), search = noise(20, 20, ScalarType::u16, 2);
   Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
   c.references = c.windows = {{0, 0, 0}};
   const auto depth = [&](int of_reference, int of_search) {
     reference.view.bit_depth = of_reference;
     search.view.bit_depth = of_search;
-    const auto request = request_of(c, reference.view, search.view, Measure::zncc, "");
+    const auto request = request_of(c, reference.view, search.view, Criterion::zncc, "");
     return dic::correlate::check_request(request).shape().bit_depth;
   };
   EXPECT_EQ(depth(10, 12), 12);
@@ -696,21 +701,21 @@ TEST(Planner, SeesTheLargestBitDepth) {
 }
 
 TEST(Planner, SaysWhatRan) {
-  const Picture picture = noise(40, 40, ScalarType::u8, 1);
+  const TestImage image = noise(40, 40, ScalarType::u8, 1);
   Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
   c.references = c.windows = {{0, 0, 0}};
   Correlator correlator("cpu", 1);
   std::vector<Peak> peaks;
-  correlator.peaks(request_of(c, picture.view, picture.view, Measure::zncc, ""), peaks);
+  correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, ""), peaks);
   EXPECT_EQ(correlator.last_plan().variant, "cpu-direct");
   EXPECT_EQ(correlator.device().backend, "cpu");
 }
 
 TEST(RepeatedKernels, ChangeNothingOnTheCpu) {
-  const Picture picture = noise(40, 40, ScalarType::u8, 1);
+  const TestImage image = noise(40, 40, ScalarType::u8, 1);
   Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
   c.references = c.windows = {{0, 0, 0}};
-  const CorrelateRequest request = request_of(c, picture.view, picture.view, Measure::zncc, "");
+  const CorrelateRequest request = request_of(c, image.view, image.view, Criterion::zncc, "");
   Correlator correlator("cpu", 1);
   Surfaces once, repeated;
   correlator.surfaces(request, once);

@@ -283,9 +283,9 @@ TEST(Strain, ResultDoesNotDependOnThreads) {
 }
 
 TEST(StrainOptions, WindowMustBeOddAndFrom3To127) {
-  for (const int window : {3, 5, 127}) EXPECT_TRUE(dic::StrainOptions{window}.problems().empty()) << window;
+  for (const int window : {3, 5, 127}) EXPECT_TRUE(dic::StrainOptions{window}.validate().empty()) << window;
   for (const int window : {-5, 0, 1, 2, 4, 129})
-    EXPECT_EQ(dic::StrainOptions{window}.problems().size(), 1u) << window;
+    EXPECT_EQ(dic::StrainOptions{window}.validate().size(), 1u) << window;
   const Grid grid = full_grid(3, 3);
   EXPECT_THROW(compute_strain(grid, Field(9), {4}), dic::UsageError);
 }

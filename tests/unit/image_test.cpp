@@ -46,8 +46,8 @@ class Files : public testing::Test {
     std::ifstream file(at(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  fs::path put(const std::string& name, const cv::Mat& picture) const {
-    EXPECT_TRUE(cv::imwrite(at(name).string(), picture));
+  fs::path put(const std::string& name, const cv::Mat& image) const {
+    EXPECT_TRUE(cv::imwrite(at(name).string(), image));
     return at(name);
   }
   std::vector<std::string> names(const std::vector<std::string>& arguments) const {
@@ -72,10 +72,10 @@ std::string file_error(const std::function<void()>& call) {
   return {};
 }
 
-cv::Mat random_picture(int type, int height = 37, int width = 53) {
-  cv::Mat picture(height, width, type);
-  cv::randu(picture, 0, CV_MAT_DEPTH(type) == CV_8U ? 256 : 65536);
-  return picture;
+cv::Mat random_image(int type, int height = 37, int width = 53) {
+  cv::Mat image(height, width, type);
+  cv::randu(image, 0, CV_MAT_DEPTH(type) == CV_8U ? 256 : 65536);
+  return image;
 }
 
 template <typename T>
@@ -140,7 +140,7 @@ Bytes tiff(std::vector<TiffTag> tags, const std::vector<Bytes>& blocks, bool til
          directory + Bytes(4, '\0');
 }
 
-/// Tags of a picture: size, bits of one sample, photometric interpretation, samples.
+/// Tags of an image: size, bits of one sample, photometric interpretation, samples.
 std::vector<TiffTag> tiff_tags(int width, int height, int bits, int photometric, int samples = 1) {
   const auto u = [](int v) { return static_cast<std::uint32_t>(v); };
   return {{256, 3, {u(width)}},
@@ -152,7 +152,7 @@ std::vector<TiffTag> tiff_tags(int width, int height, int bits, int photometric,
 }
 
 TEST_F(ReadImage, KeepsGreyValuesOf8And16Bits) {
-  const cv::Mat grey8 = random_picture(CV_8UC1), grey16 = random_picture(CV_16UC1);
+  const cv::Mat grey8 = random_image(CV_8UC1), grey16 = random_image(CV_16UC1);
   for (const char* name : {"a.png", "a.tif", "a.bmp", "a.pgm"})
     expect_same<std::uint8_t>(read_image(put(name, grey8)), grey8, ScalarType::u8);
   for (const char* name : {"a.png", "a.tif", "a.pgm"})
@@ -160,22 +160,22 @@ TEST_F(ReadImage, KeepsGreyValuesOf8And16Bits) {
 }
 
 TEST_F(ReadImage, KeepsFloatsAndNarrowsDoubles) {
-  cv::Mat picture(7, 9, CV_32FC1);
-  cv::randu(picture, -100, 100);
-  expect_same<float>(read_image(put("a.tif", picture)), picture, ScalarType::f32);
+  cv::Mat image(7, 9, CV_32FC1);
+  cv::randu(image, -100, 100);
+  expect_same<float>(read_image(put("a.tif", image)), image, ScalarType::f32);
   cv::Mat wide;
-  picture.convertTo(wide, CV_64F);
-  expect_same<float>(read_image(put("b.tif", wide)), picture, ScalarType::f32);
+  image.convertTo(wide, CV_64F);
+  expect_same<float>(read_image(put("b.tif", wide)), image, ScalarType::f32);
 }
 
 TEST_F(ReadImage, FindsTheFormatInTheFileNotInItsName) {
-  const cv::Mat grey = random_picture(CV_8UC1);
+  const cv::Mat grey = random_image(CV_8UC1);
   fs::rename(put("a.png", grey), at("a.tif"));
   expect_same<std::uint8_t>(read_image(at("a.tif")), grey, ScalarType::u8);
 }
 
 TEST_F(ReadImage, TakesNamesWithSpacesAndOtherAlphabets) {
-  const cv::Mat grey = random_picture(CV_8UC1);
+  const cv::Mat grey = random_image(CV_8UC1);
   for (const char* name : {"img 1 .png", "Prüfkörper é.tif", "試料.bmp", "образец.jpg"}) {
     const Image image = read_image(put(name, grey));
     EXPECT_EQ(image.width(), grey.cols) << name;
@@ -194,7 +194,7 @@ void expect_rule(const Image& image, const cv::Mat& colour) {
 }
 
 TEST_F(ReadImage, TurnsColourIntoGreyByTheRule) {
-  const cv::Mat colour8 = random_picture(CV_8UC3), colour16 = random_picture(CV_16UC4);
+  const cv::Mat colour8 = random_image(CV_8UC3), colour16 = random_image(CV_16UC4);
   for (const char* name : {"a.png", "a.tif", "a.bmp"})
     expect_rule<std::uint8_t, cv::Vec3b>(read_image(put(name, colour8)), colour8);
   for (const char* name : {"b.png", "b.tif"})
@@ -293,14 +293,14 @@ TEST_F(ReadImage, UnpacksOddBitDepths) {
 }
 
 TEST_F(ReadImage, ReadsPageOneOfMany) {
-  const std::vector<cv::Mat> pages = {random_picture(CV_8UC1), random_picture(CV_8UC1)};
+  const std::vector<cv::Mat> pages = {random_image(CV_8UC1), random_image(CV_8UC1)};
   ASSERT_TRUE(cv::imwritemulti(at("a.tif").string(), pages));
   expect_same<std::uint8_t>(read_image(at("a.tif")), pages[0], ScalarType::u8);
 }
 
 TEST_F(ReadImage, RefusesTruncatedFilesSilently) {
   testing::internal::CaptureStderr();
-  const cv::Mat grey = random_picture(CV_8UC1, 120, 150), grey16 = random_picture(CV_16UC1, 120, 150);
+  const cv::Mat grey = random_image(CV_8UC1, 120, 150), grey16 = random_image(CV_16UC1, 120, 150);
   put("deep.png", grey16);
   put("deep.tif", grey16);
   put("progressive.jpg", grey);
@@ -322,20 +322,20 @@ TEST_F(ReadImage, RefusesTruncatedFilesSilently) {
 }
 
 TEST_F(ReadImage, IsNotFooledByTheEndOfAThumbnail) {
-  put("thumbnail.jpg", random_picture(CV_8UC1, 30, 40));
-  put("a.jpg", random_picture(CV_8UC1, 120, 150));
-  const Bytes payload = Bytes("Exif\0\0", 6) + get("thumbnail.jpg"), picture = get("a.jpg");
+  put("thumbnail.jpg", random_image(CV_8UC1, 30, 40));
+  put("a.jpg", random_image(CV_8UC1, 120, 150));
+  const Bytes payload = Bytes("Exif\0\0", 6) + get("thumbnail.jpg"), image = get("a.jpg");
   const auto length = payload.size() + 2;
-  const Bytes with_thumbnail = picture.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) +
-                               static_cast<char>(length & 255) + payload + picture.substr(2);
+  const Bytes with_thumbnail = image.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) +
+                               static_cast<char>(length & 255) + payload + image.substr(2);
   EXPECT_EQ(read_image(put("b.jpg", with_thumbnail)).width(), 150);
-  const auto half = payload.size() + picture.size() / 2;
+  const auto half = payload.size() + image.size() / 2;
   EXPECT_THROW(read_image(put("c.jpg", with_thumbnail.substr(0, half))), FileError);
 }
 
 TEST_F(ReadImage, RefusesDamagedDataSilently) {
   testing::internal::CaptureStderr();
-  const cv::Mat grey = random_picture(CV_8UC1, 120, 150);
+  const cv::Mat grey = random_image(CV_8UC1, 120, 150);
   for (const char* name : {"a.png", "a.tif"}) {
     put(name, grey);
     Bytes bytes = get(name);
@@ -365,7 +365,7 @@ Bytes png_chunk(const Bytes& type, const Bytes& data) {
 
 TEST_F(ReadImage, IsNotDisturbedByBadColourProfiles) {
   testing::internal::CaptureStderr();
-  const cv::Mat grey = random_picture(CV_8UC1);
+  const cv::Mat grey = random_image(CV_8UC1);
   put("a.png", grey);
   const Bytes plain = get("a.png");
   const std::size_t behind_header = 8 + 25;
@@ -375,7 +375,7 @@ TEST_F(ReadImage, IsNotDisturbedByBadColourProfiles) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(ReadImage, RefusesPicturesBeyondTheLimit) {
+TEST_F(ReadImage, RefusesImagesBeyondTheLimit) {
   const Bytes size = big_endian(40000) + big_endian(40000);
   put("a.png", Bytes("\x89PNG\r\n\x1a\n", 8) + png_chunk("IHDR", size + Bytes("\x08\0\0\0\0", 5)) +
                    png_chunk("IDAT", "x") + png_chunk("IEND", ""));
@@ -394,15 +394,15 @@ TEST_F(ReadImage, SaysWhatIsWrong) {
   EXPECT_NE(message(at("missing.png")).find("does not exist"), std::string::npos);
   EXPECT_NE(message(folder_).find("is a directory"), std::string::npos);
   EXPECT_NE(message(put("empty.png", Bytes())).find("is empty"), std::string::npos);
-  EXPECT_NE(message(put("text.png", Bytes("x,y,u,v\n1,2,3,4\n"))).find("not a picture"), std::string::npos);
+  EXPECT_NE(message(put("text.png", Bytes("x,y,u,v\n1,2,3,4\n"))).find("not an image"), std::string::npos);
   EXPECT_NE(message(at("text.png") / "a.png"), "");
 }
 
 TEST_F(ReadImage, SaysWhereAFloatIsNotFinite) {
   for (float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    cv::Mat picture(20, 30, CV_32FC1, cv::Scalar(1));
-    picture.at<float>(3, 7) = value;
-    const auto text = file_error([&] { read_image(put("a.tif", picture)); });
+    cv::Mat image(20, 30, CV_32FC1, cv::Scalar(1));
+    image.at<float>(3, 7) = value;
+    const auto text = file_error([&] { read_image(put("a.tif", image)); });
     EXPECT_NE(text.find("x=7, y=3"), std::string::npos) << text;
   }
 }
@@ -429,7 +429,7 @@ class AsNobody {
 };
 
 TEST_F(ReadImage, SaysThatRightsAreMissing) {
-  const auto path = put("a.png", random_picture(CV_8UC1));
+  const auto path = put("a.png", random_image(CV_8UC1));
   fs::permissions(path, fs::perms::none);
   const AsNobody nobody;
   EXPECT_NE(file_error([&] { read_image(path); }).find("Permission denied"), std::string::npos);
@@ -447,7 +447,7 @@ TEST(QuietCerr, DropsOnlyWhatItsOwnThreadWrites) {
 }
 
 TEST_F(WriteImage, IsReadBackAsItWas) {
-  const cv::Mat grey8 = random_picture(CV_8UC1), grey16 = random_picture(CV_16UC1);
+  const cv::Mat grey8 = random_image(CV_8UC1), grey16 = random_image(CV_16UC1);
   cv::Mat real(37, 53, CV_32FC1);
   cv::randu(real, -1, 1);
   const auto view = [](const cv::Mat& m, ScalarType type) {  // without the left column: rows are padded
@@ -487,7 +487,7 @@ TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
 }
 
 TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
-  const cv::Mat old = random_picture(CV_8UC1);
+  const cv::Mat old = random_image(CV_8UC1);
   put("a.png", old);
   const Image large(400, 400, ScalarType::u8);
   // A limit on file sizes fails in the middle of writing, as a full disk does.
@@ -564,9 +564,9 @@ TEST_F(Frames, ThatMatchNothingAreNamed) {
 }
 
 TEST_F(Frames, AreReadOneByOneAndABadOneDoesNotEndIt) {
-  const cv::Mat first = random_picture(CV_8UC1), third = random_picture(CV_8UC1);
+  const cv::Mat first = random_image(CV_8UC1), third = random_image(CV_8UC1);
   put("f1.png", first);
-  put("f2.png", Bytes("no picture"));
+  put("f2.png", Bytes("no image"));
   put("f10.png", third);
   const auto source = open_frames({folder_.string()});
   ASSERT_EQ(source->count(), 3);
@@ -606,7 +606,7 @@ TEST_F(Video, IsReadInOrderAndMaySkip) {
 }
 
 TEST_F(Video, MustBeAloneAndWhole) {
-  put("a.png", random_picture(CV_8UC1));
+  put("a.png", random_image(CV_8UC1));
   EXPECT_THROW(open_frames({at("clip.avi").string(), at("a.png").string()}), FileError);
   EXPECT_THROW(open_frames({put("b.avi", Bytes("no video")).string()}), FileError);
 }

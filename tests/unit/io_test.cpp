@@ -425,14 +425,14 @@ TEST_F(Io, OpenCorrCsv) {
   EXPECT_EQ(row[13], "10");
 }
 
-// --- pictures ---
+// --- images ---
 
-Image grey_picture(int width, int height, ScalarType type = ScalarType::u8) {
-  Image picture(width, height, type);
+Image grey_image(int width, int height, ScalarType type = ScalarType::u8) {
+  Image image(width, height, type);
   visit_scalar(type, [&]<typename T>(T) {
-    for (int y = 0; y < height; ++y) std::fill_n(picture.row<T>(y), width, T(120));
+    for (int y = 0; y < height; ++y) std::fill_n(image.row<T>(y), width, T(120));
   });
-  return picture;
+  return image;
 }
 
 bool coloured(const cv::Mat& drawing, int x, int y) {
@@ -453,7 +453,7 @@ TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
     field.u[k] = 200, field.v[k] = 100;
     values[k] = static_cast<float>(k);
   }
-  write_field_picture(file("u.png"), grey_picture(800, 700), grid, field, values, {"u", "px"});
+  write_field_picture(file("u.png"), grey_image(800, 700), grid, field, values, {"u", "px"});
   const cv::Mat drawing = cv::imread(file("u.png").string());
   ASSERT_GT(drawing.cols, 800);
   ASSERT_GE(drawing.rows, 700);
@@ -478,8 +478,7 @@ TEST_F(Io, FieldPictureOfAnySize) {
     const std::vector<float> constant(grid.nodes(), 0.0f), missing(grid.nodes(), kNan);
     for (const auto& values : {constant, missing})
       for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) {
-        write_field_picture(file("a.png"), grey_picture(width, height, type), grid, field, values,
-                            {"exx", ""});
+        write_field_picture(file("a.png"), grey_image(width, height, type), grid, field, values, {"exx", ""});
         const cv::Mat drawing = cv::imread(file("a.png").string());
         EXPECT_GE(drawing.rows, 360);
         EXPECT_LE(drawing.cols, 1800);
@@ -493,11 +492,11 @@ TEST_F(Io, FieldPictureRefusesAnotherGrid) {
   grid.nx = grid.ny = 2;
   grid.inside.assign(4, 1);
   const std::vector<float> values(3);
-  EXPECT_THROW(write_field_picture(file("a.png"), grey_picture(9, 9), grid, Field(4), values, {}),
+  EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), grid, Field(4), values, {}),
                dic::UsageError);
   expect_file_error(
       [&] {
-        write_field_picture(file("no/a.png"), grey_picture(9, 9), grid, Field(4), std::vector<float>(4), {});
+        write_field_picture(file("no/a.png"), grey_image(9, 9), grid, Field(4), std::vector<float>(4), {});
       },
       "no/a.png");
 }

@@ -59,27 +59,27 @@ class Speckle {
   std::vector<std::vector<Blob>> cells_;
 };
 
-/// Picture whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
+/// TestImage whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
 Image render(
     const Speckle& speckle, int width, int height, ScalarType type, double mean, double amplitude,
     const Map& material = [](double x, double y) {
       return std::array{x, y};
     }) {
-  Image picture(width, height, type);
+  Image image(width, height, type);
   visit_scalar(type, [&]<typename T>(T) {
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x) {
         const auto [mx, my] = material(x, y);
         const double grey = mean + amplitude * speckle.at(mx, my);
-        picture.row<T>(y)[x] = std::is_floating_point_v<T> ? static_cast<T>(grey)
-                                                           : static_cast<T>(std::lround(std::max(grey, 0.0)));
+        image.row<T>(y)[x] = std::is_floating_point_v<T> ? static_cast<T>(grey)
+                                                         : static_cast<T>(std::lround(std::max(grey, 0.0)));
       }
   });
-  return picture;
+  return image;
 }
 
-ImageView crop(const Image& picture, int x, int y, int width, int height) {
-  ImageView view = picture;
+ImageView crop(const Image& image, int x, int y, int width, int height) {
+  ImageView view = image;
   view.data = static_cast<const std::byte*>(view.data) + y * view.row_bytes +
               static_cast<std::ptrdiff_t>(x * size_of(view.type));
   view.width = width;
@@ -87,19 +87,18 @@ ImageView crop(const Image& picture, int x, int y, int width, int height) {
   return view;
 }
 
-Image noise_picture(int width, int height, unsigned seed) {
-  Image picture(width, height, ScalarType::u8);
+Image noise_image(int width, int height, unsigned seed) {
+  Image image(width, height, ScalarType::u8);
   std::mt19937 random(seed);
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x)
-      picture.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random() >> 24);
-  return picture;
+    for (int x = 0; x < width; ++x) image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random() >> 24);
+  return image;
 }
 
-Image constant_picture(int width, int height, std::uint8_t grey) {
-  Image picture(width, height, ScalarType::u8);
-  for (int y = 0; y < height; ++y) std::fill_n(picture.row<std::uint8_t>(y), width, grey);
-  return picture;
+Image constant_image(int width, int height, std::uint8_t grey) {
+  Image image(width, height, ScalarType::u8);
+  for (int y = 0; y < height; ++y) std::fill_n(image.row<std::uint8_t>(y), width, grey);
+  return image;
 }
 
 MatchOptions cpu_options() {
@@ -134,7 +133,7 @@ void expect_scores_in_range(const MatchResult& result) {
   EXPECT_LE(result.best_score, 1);
 }
 
-class EveryMethod : public testing::TestWithParam<Measure> {};
+class EveryMethod : public testing::TestWithParam<Criterion> {};
 
 TEST_P(EveryMethod, FindsAnExactCropOfAnySizeAndType) {
   const Speckle speckle(150, 120, 1.7, 11);
@@ -157,7 +156,7 @@ TEST_P(EveryMethod, FindsAnExactCropOfAnySizeAndType) {
 }
 
 TEST_P(EveryMethod, FindsAnExactCropOfWhiteNoise) {
-  const Image image = noise_picture(90, 70, 5);
+  const Image image = noise_image(90, 70, 5);
   MatchOptions options = cpu_options();
   options.method = GetParam();
   for (const auto& [x, y] : {std::pair{0, 0}, {40, 31}, {74, 54}}) {
@@ -202,16 +201,16 @@ TEST_P(EveryMethod, MeasuresKnownSubpixelShifts) {
   EXPECT_LT(with_rounding, 6e-3);
 }
 
-TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintPictures) {
+TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintImages) {
   MatchOptions options = cpu_options();
   options.method = GetParam();
   options.threshold = -1;
   options.max_matches = 50;
-  const Image noise = noise_picture(60, 50, 8);
+  const Image noise = noise_image(60, 50, 8);
   const ImageView wanted = crop(noise, 10, 10, 9, 8);
-  Image saturated = constant_picture(60, 50, 255);
+  Image saturated = constant_image(60, 50, 255);
   for (int y = 5; y < 20; ++y) std::fill_n(saturated.row<std::uint8_t>(y) + 7, 20, std::uint8_t{0});
-  Image faint = constant_picture(60, 50, 254);
+  Image faint = constant_image(60, 50, 254);
   faint.row<std::uint8_t>(20)[30] = 255;
   Image bright(60, 50, ScalarType::u16);
   for (int y = 0; y < 50; ++y)
@@ -223,16 +222,16 @@ TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintPictures) {
     expect_scores_in_range(find_one(crop(faint, 25, 15, 11, 11), *image, options));
   }
   expect_scores_in_range(find_one(crop(bright, 3, 3, 12, 12), bright, options));
-  expect_scores_in_range(find_one(wanted, constant_picture(60, 50, 0), options));
-  expect_scores_in_range(find_one(wanted, constant_picture(60, 50, 255), options));
+  expect_scores_in_range(find_one(wanted, constant_image(60, 50, 0), options));
+  expect_scores_in_range(find_one(wanted, constant_image(60, 50, 255), options));
 }
 
-INSTANTIATE_TEST_SUITE_P(Match, EveryMethod, testing::Values(Measure::zncc, Measure::ncc, Measure::ssd),
+INSTANTIATE_TEST_SUITE_P(Match, EveryMethod, testing::Values(Criterion::zncc, Criterion::ncc, Criterion::ssd),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 
-TEST(Match, NothingIsFoundInAFlatPicture) {
-  const Image noise = noise_picture(20, 20, 8);
-  const MatchResult result = find_one(noise, constant_picture(60, 50, 77), cpu_options());
+TEST(Match, NothingIsFoundInAFlatImage) {
+  const Image noise = noise_image(20, 20, 8);
+  const MatchResult result = find_one(noise, constant_image(60, 50, 77), cpu_options());
   EXPECT_TRUE(result.matches.empty());
   EXPECT_EQ(result.best_score, 0);
 }
@@ -274,7 +273,7 @@ TEST(Match, ScoreIsTheZnccNearTheBestWholePixel) {
   const Image wanted = render(speckle, 25, 20, ScalarType::u8, 60, 20, [](double x, double y) {
     return std::array{x + 31.1, y + 42.1};
   });
-  const Image noise = noise_picture(90, 80, 9);
+  const Image noise = noise_image(90, 80, 9);
   for (int y = 0; y < 80; ++y)
     for (int x = 0; x < 90; ++x) image.row<std::uint8_t>(y)[x] += noise.row<std::uint8_t>(y)[x] / 8;
   const MatchResult result = find_one(wanted, image, cpu_options());
@@ -295,7 +294,7 @@ TEST(Match, ScoreIsTheZnccNearTheBestWholePixel) {
 TEST(Match, FindsEveryCopyOnceBestFirst) {
   const Speckle speckle(30, 30, 1.7, 6);
   const Image wanted = render(speckle, 24, 18, ScalarType::u8, 110, 30);
-  Image image = noise_picture(200, 150, 3);
+  Image image = noise_image(200, 150, 3);
   const std::vector<std::pair<int, int>> places = {{3, 4}, {60, 20}, {120, 100}, {170, 125}};
   std::mt19937 random(2);
   for (std::size_t k = 0; k < places.size(); ++k)
@@ -324,7 +323,7 @@ TEST(Match, FindsEveryCopyOnceBestFirst) {
 }
 
 TEST(Match, ReportsWhichTemplateInWhichImage) {
-  const Image first = noise_picture(60, 60, 31), second = noise_picture(70, 50, 32);
+  const Image first = noise_image(60, 60, 31), second = noise_image(70, 50, 32);
   const std::vector<ImageView> templates = {crop(first, 10, 20, 16, 16), crop(second, 33, 7, 12, 20)};
   const std::vector<ImageView> images = {first, second};
   const MatchResult result = match_templates(templates, images, cpu_options());
@@ -340,7 +339,7 @@ TEST(Match, MaskedPixelsDoNotCount) {
   const Speckle speckle(100, 90, 1.7, 14);
   const Image image = render(speckle, 100, 90, ScalarType::u8, 120, 40);
   Image wanted(30, 26, ScalarType::u8), mask(30, 26, ScalarType::u8);
-  const Image garbage = noise_picture(30, 26, 77);
+  const Image garbage = noise_image(30, 26, 77);
   for (int y = 0; y < 26; ++y)
     for (int x = 0; x < 30; ++x) {
       const bool inside = std::hypot(x - 14.5, y - 12.5) < 11;
@@ -348,7 +347,7 @@ TEST(Match, MaskedPixelsDoNotCount) {
       wanted.row<std::uint8_t>(y)[x] =
           (inside ? image : garbage).row<std::uint8_t>(inside ? y + 40 : y)[inside ? x + 50 : x];
     }
-  for (const Measure method : {Measure::zncc, Measure::ncc, Measure::ssd}) {
+  for (const Criterion method : {Criterion::zncc, Criterion::ncc, Criterion::ssd}) {
     MatchOptions options = cpu_options();
     options.method = method;
     const MatchResult masked = find_one(wanted, image, options, mask);
@@ -417,15 +416,15 @@ TEST(Match, RotationsOfOnePlaceAreOneMatch) {
   EXPECT_EQ(result.matches[0].rotation_deg, 1);
 }
 
-TEST(Match, ComparesPicturesOfDifferentDepths) {
+TEST(Match, ComparesImagesOfDifferentDepths) {
   const Speckle speckle(90, 80, 1.7, 23);
   const Image eight = render(speckle, 90, 80, ScalarType::u8, 120, 40);
   const Image sixteen = render(speckle, 90, 80, ScalarType::u16, 30840, 10280);
   const Image real = render(speckle, 90, 80, ScalarType::f32, 0.5, 0.1);
   for (const auto& [from, in] :
        {std::pair{&eight, &sixteen}, {&sixteen, &eight}, {&eight, &real}, {&real, &eight}}) {
-    for (const Measure method : {Measure::zncc, Measure::ncc}) {
-      if (method == Measure::ncc && (from == &real || in == &real))
+    for (const Criterion method : {Criterion::zncc, Criterion::ncc}) {
+      if (method == Criterion::ncc && (from == &real || in == &real))
         continue;  // another ratio of mean and contrast
       MatchOptions options = cpu_options();
       options.method = method;
@@ -437,7 +436,7 @@ TEST(Match, ComparesPicturesOfDifferentDepths) {
     }
   }
   MatchOptions options = cpu_options();
-  options.method = Measure::ssd;
+  options.method = Criterion::ssd;
   EXPECT_EQ(usage_message([&] { find_one(crop(eight, 1, 1, 9, 9), sixteen, options); }),
             "ssd compares grey levels as they are, but the template is 8 bit and the image 16 bit; use zncc "
             "or ncc, "
@@ -445,8 +444,7 @@ TEST(Match, ComparesPicturesOfDifferentDepths) {
 }
 
 TEST(Match, SaysWhatIsWrong) {
-  const Image image = noise_picture(40, 30, 1), large = noise_picture(41, 10, 1),
-              flat = constant_picture(9, 9, 7);
+  const Image image = noise_image(40, 30, 1), large = noise_image(41, 10, 1), flat = constant_image(9, 9, 7);
   const MatchOptions options = cpu_options();
   EXPECT_EQ(usage_message([&] { find_one(large, image, options); }),
             "Template 1 (41 x 10 px) does not fit into the image (40 x 30 px); take a smaller template or "
@@ -454,11 +452,11 @@ TEST(Match, SaysWhatIsWrong) {
   EXPECT_NE(usage_message([&] { find_one(flat, image, options); }).find("same grey level everywhere"),
             std::string::npos);
   EXPECT_NE(usage_message([&] {
-              find_one(crop(image, 0, 0, 9, 9), image, options, constant_picture(8, 9, 1));
+              find_one(crop(image, 0, 0, 9, 9), image, options, constant_image(8, 9, 1));
             }).find("same size"),
             std::string::npos);
   EXPECT_NE(usage_message([&] {
-              find_one(crop(image, 0, 0, 9, 9), image, options, constant_picture(9, 9, 0));
+              find_one(crop(image, 0, 0, 9, 9), image, options, constant_image(9, 9, 0));
             }).find("zero everywhere"),
             std::string::npos);
   Image broken(9, 9, ScalarType::f32);
@@ -473,12 +471,12 @@ TEST(Match, SaysWhatIsWrong) {
   wrong.threshold = std::nan("");
   wrong.scales = {0};
   wrong.rotations = {};
-  EXPECT_EQ(wrong.problems().size(), 4U);
+  EXPECT_EQ(wrong.validate().size(), 4U);
   EXPECT_THROW(find_one(crop(image, 0, 0, 9, 9), image, wrong), UsageError);
 }
 
 TEST(Match, CanBeCancelled) {
-  const Image image = noise_picture(40, 30, 1);
+  const Image image = noise_image(40, 30, 1);
   const ImageView wanted = crop(image, 3, 3, 9, 9), view = image;
   std::stop_source stop;
   stop.request_stop();

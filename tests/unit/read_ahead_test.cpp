@@ -11,7 +11,7 @@
 namespace dic {
 namespace {
 
-/// Twenty pictures whose width is their index + 1; number 7 cannot be read. Later ones are read faster.
+/// Twenty images whose width is their index + 1; number 7 cannot be read. Later ones are read faster.
 class Source : public FrameSource {
  public:
   explicit Source(bool parallel, bool says_count = true) : parallel_(parallel), says_count_(says_count) {}

@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 #include "refine/subset_kernels.hpp"
 #include "support/speckle.hpp"
 
@@ -23,9 +23,9 @@ namespace {
 
 using test::converted;
 using test::grey_of;
+using test::image_of;
 using test::noisy;
-using test::picture_of;
-using test::random_picture;
+using test::random_image;
 using test::Speckle;
 
 // ---- naive truth, in double ----
@@ -54,12 +54,12 @@ double bspline_derivative(int degree, double x) {
 /// by reflection in the edge's own.
 class NaiveSpline {
  public:
-  NaiveSpline(const Image& picture, Interpolation interpolation) : degree_(degree_of(interpolation)) {
-    Eigen::MatrixXd values(picture.height(), picture.width());
-    for (int y = 0; y < picture.height(); ++y)
-      for (int x = 0; x < picture.width(); ++x) values(y, x) = picture.row<float>(y)[x];
-    const Eigen::MatrixXd columns = conditions(picture.height()).partialPivLu().solve(values);
-    coefficients_ = conditions(picture.width()).partialPivLu().solve(columns.transpose()).transpose();
+  NaiveSpline(const Image& image, Interpolation interpolation) : degree_(degree_of(interpolation)) {
+    Eigen::MatrixXd values(image.height(), image.width());
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x) values(y, x) = image.row<float>(y)[x];
+    const Eigen::MatrixXd columns = conditions(image.height()).partialPivLu().solve(values);
+    coefficients_ = conditions(image.width()).partialPivLu().solve(columns.transpose()).transpose();
   }
 
   double at(double x, double y) const { return sum(x, y, bspline, bspline); }
@@ -128,15 +128,15 @@ class Spline : public testing::TestWithParam<SplineCase> {};
 
 TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 7);
-  const NaiveSpline truth(picture, interpolation);
+  const Image image = random_image(width, height, 7);
+  const NaiveSpline truth(image, interpolation);
   ThreadPool pool(2);
-  PaddedPicture coefficients;
-  spline_coefficients(picture, interpolation, coefficients, pool);
+  PaddedImage coefficients;
+  spline_coefficients(image, interpolation, coefficients, pool);
   const double scale = coefficient_scale(interpolation);
   double error = 0, largest = 0;
-  for (int y = -PaddedPicture::kMargin; y < height + PaddedPicture::kMargin; ++y)
-    for (int x = -PaddedPicture::kMargin; x < width + PaddedPicture::kMargin; ++x) {
+  for (int y = -PaddedImage::kMargin; y < height + PaddedImage::kMargin; ++y)
+    for (int x = -PaddedImage::kMargin; x < width + PaddedImage::kMargin; ++x) {
       const double expected = truth.coefficient(x, y);
       error = std::max(error, std::abs(*coefficients.at(x, y) * scale - expected));
       largest = std::max(largest, std::abs(expected));
@@ -146,10 +146,10 @@ TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
 
 TEST_P(Spline, InterpolatesThePixels) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 8);
+  const Image image = random_image(width, height, 8);
   ThreadPool pool(2);
-  PaddedPicture coefficients;
-  spline_coefficients(picture, interpolation, coefficients, pool);
+  PaddedImage coefficients;
+  spline_coefficients(image, interpolation, coefficients, pool);
   const int degree = degree_of(interpolation), reach = degree / 2;
   double largest = 0;
   for (int y = 0; y < height; ++y)
@@ -159,17 +159,17 @@ TEST_P(Spline, InterpolatesThePixels) {
         for (int c = -reach; c <= reach; ++c)
           value += bspline(degree, r) * bspline(degree, c) * *coefficients.at(x + c, y + r);
       largest =
-          std::max(largest, std::abs(coefficient_scale(interpolation) * value - picture.row<float>(y)[x]));
+          std::max(largest, std::abs(coefficient_scale(interpolation) * value - image.row<float>(y)[x]));
     }
   EXPECT_LT(largest, 5e-4);
 }
 
 TEST_P(Spline, GradientIsTheDerivativeOfTheSpline) {
   const auto [interpolation, width, height] = GetParam();
-  const Image picture = random_picture(width, height, 9);
-  const NaiveSpline truth(picture, interpolation);
+  const Image image = random_image(width, height, 9);
+  const NaiveSpline truth(image, interpolation);
   ThreadPool pool(2);
-  PaddedPicture padded = to_float(picture, pool), dx, dy;
+  PaddedImage padded = to_float(image, pool), dx, dy;
   spline_gradient(padded, interpolation, dx, dy, pool);
   double largest = 0;
   for (int y = 0; y < height; ++y)
@@ -191,22 +191,22 @@ std::vector<SplineCase> spline_cases() {
 INSTANTIATE_TEST_SUITE_P(Sizes, Spline, testing::ValuesIn(spline_cases()), testing::PrintToStringParamName());
 
 TEST(Spline, ReadsEveryTypeAndPaddedRows) {
-  const Image picture = random_picture(37, 21, 3);
+  const Image image = random_image(37, 21, 3);
   ThreadPool pool(1);
-  PaddedPicture expected, out;
-  spline_coefficients(picture, Interpolation::cubic, expected, pool);
+  PaddedImage expected, out;
+  spline_coefficients(image, Interpolation::cubic, expected, pool);
   const Image images[] = {
-      converted<std::uint8_t>(picture, ScalarType::u8), converted<std::uint16_t>(picture, ScalarType::u16),
-      converted<std::int32_t>(picture, ScalarType::i32), converted<double>(picture, ScalarType::f64)};
-  for (const Image& image : images) {
-    spline_coefficients(image, Interpolation::cubic, out, pool);
+      converted<std::uint8_t>(image, ScalarType::u8), converted<std::uint16_t>(image, ScalarType::u16),
+      converted<std::int32_t>(image, ScalarType::i32), converted<double>(image, ScalarType::f64)};
+  for (const Image& typed : images) {
+    spline_coefficients(typed, Interpolation::cubic, out, pool);
     for (int y = 0; y < 21; ++y)
-      for (int x = 0; x < 37; ++x) ASSERT_EQ(*out.at(x, y), *expected.at(x, y)) << to_string(image.type());
+      for (int x = 0; x < 37; ++x) ASSERT_EQ(*out.at(x, y), *expected.at(x, y)) << to_string(typed.type());
   }
-  ImageView left = picture;
+  ImageView left = image;
   left.width = 20;
   spline_coefficients(left, Interpolation::cubic, out, pool);
-  const Image cropped = picture_of(20, 21, [&](int x, int y) { return picture.row<float>(y)[x]; });
+  const Image cropped = image_of(20, 21, [&](int x, int y) { return image.row<float>(y)[x]; });
   spline_coefficients(cropped, Interpolation::cubic, expected, pool);
   for (int y = 0; y < 21; ++y)
     for (int x = 0; x < 20; ++x) ASSERT_EQ(*out.at(x, y), *expected.at(x, y));
@@ -261,15 +261,15 @@ void on_every_simd_target(const Body& body) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-/// A reference and a current picture with everything that the sums need, and the naive spline of the current.
+/// A reference and a current image with everything that the sums need, and the naive spline of the current.
 class Sums : public testing::TestWithParam<Interpolation> {
  protected:
   static constexpr int kSize = 120, kX = 57, kY = 61;
 
   Sums()
       : pool_(1),
-        reference_image_(random_picture(kSize, kSize, 1)),
-        current_image_(random_picture(kSize, kSize, 2)),
+        reference_image_(random_image(kSize, kSize, 1)),
+        current_image_(random_image(kSize, kSize, 2)),
         spline_(current_image_, GetParam()),
         reference_(to_float(reference_image_, pool_)),
         weight_(kSize, kSize) {
@@ -360,7 +360,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
   ThreadPool pool_;
   Image reference_image_, current_image_;
   NaiveSpline spline_;
-  PaddedPicture reference_, dx_, dy_, weight_, coefficients_;
+  PaddedImage reference_, dx_, dy_, weight_, coefficients_;
 };
 
 ShapeParameters affine(double u, double v, double angle_deg, double stretch) {
@@ -525,7 +525,7 @@ TEST(PeakOffset, IsZeroWhereThereIsNoMaximum) {
 
 // ---- refinement ----
 
-/// A reference picture whose pixel X shows what the current picture shows at X + displacement(X): exact truth
+/// A reference image whose pixel X shows what the current image shows at X + displacement(X): exact truth
 /// without any inverse.
 template <typename Displacement>
 struct Pair {
@@ -541,8 +541,8 @@ Pair<Displacement> speckle_pair(int width, int height, double sigma, unsigned se
     const auto [u, v] = displacement(x, y);
     return grey_of(speckle(x + u, y + v));
   };
-  return {picture_of(width, height, moved),
-          picture_of(width, height, [&](int x, int y) { return grey_of(speckle(x, y)); }), displacement};
+  return {image_of(width, height, moved),
+          image_of(width, height, [&](int x, int y) { return grey_of(speckle(x, y)); }), displacement};
 }
 
 auto translation(double u, double v) {
@@ -623,11 +623,11 @@ TEST_P(Bias, OfSubPixelTranslationsIsThatOfAPrefilteredSpline) {
   const Points points = grid_points(kSize, kSize, 22, 14);
   for (double shift : {0.1, 0.25, 0.5, 0.8}) {
     const auto pair = speckle_pair(kSize, kSize, c.blob_sigma, 11, translation(shift, -shift));
-    const auto picture = [&](const Image& image) {
+    const auto typed = [&](const Image& image) {
       return c.as_u8 ? converted<std::uint8_t>(image, ScalarType::u8) : image;
     };
-    const Refiner refiner = refiner_of(options_of(33, 1, c.interpolation), picture(pair.reference),
-                                       picture(pair.current), points);
+    const Refiner refiner =
+        refiner_of(options_of(33, 1, c.interpolation), typed(pair.reference), typed(pair.current), points);
     double sum_u = 0, sum_v = 0;
     for (std::size_t i = 0; i < points.x.size(); ++i) {
       const RefinedPoint p = refiner.refine(i, {});
@@ -639,7 +639,7 @@ TEST_P(Bias, OfSubPixelTranslationsIsThatOfAPrefilteredSpline) {
     EXPECT_NEAR(sum_v / points.x.size(), 0, c.largest_bias) << "shift " << shift;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Pictures, Bias,
+INSTANTIATE_TEST_SUITE_P(Images, Bias,
                          testing::Values(BiasCase{Interpolation::cubic, 1.7, false, 6e-4},
                                          BiasCase{Interpolation::cubic, 1.7, true, 9e-4},
                                          BiasCase{Interpolation::quintic, 1.7, false, 1.5e-4},
@@ -743,7 +743,7 @@ TEST(Refiner, ZnccIsThatOfANaiveEvaluation) {
   EXPECT_LT(p.zncc, 0.99f);
 }
 
-TEST(Refiner, ResidualIsTheNoiseOfBothPictures) {
+TEST(Refiner, ResidualIsTheNoiseOfBothImages) {
   constexpr int kSize = 200;
   const auto pair = speckle_pair(kSize, kSize, 1.7, 7, translation(0, 0));
   const Points points = grid_points(kSize, kSize, 20, 20);
@@ -761,7 +761,7 @@ TEST(Refiner, GainAndOffsetOfTheLightingChangeNothing) {
   ASSERT_EQ(expected.status, Status::ok);
   for (auto [gain, offset] : {std::pair{0.4, 0.0}, {1.0, 80.0}, {2.5, -300.0}, {0.01, 5.0}}) {
     const Image current =
-        picture_of(kSize, kSize, [&](int x, int y) { return gain * pair.current.row<float>(y)[x] + offset; });
+        image_of(kSize, kSize, [&](int x, int y) { return gain * pair.current.row<float>(y)[x] + offset; });
     const RefinedPoint p = refine_one(options_of(33, 1), pair.reference, current, 60, 60);
     ASSERT_EQ(p.status, Status::ok) << gain << ", " << offset;
     EXPECT_NEAR(p.shape.u, expected.shape.u, 2e-5) << gain << ", " << offset;
@@ -776,8 +776,8 @@ TEST(Refiner, GreyLevelsOfAllTypesAgree) {
   const Image u8_reference = converted<std::uint8_t>(pair.reference, ScalarType::u8);
   const Image u8_current = converted<std::uint8_t>(pair.current, ScalarType::u8);
   const auto rounded = [](const Image& u8, double factor) {
-    return picture_of(u8.width(), u8.height(),
-                      [&](int x, int y) { return factor * u8.row<std::uint8_t>(y)[x]; });
+    return image_of(u8.width(), u8.height(),
+                    [&](int x, int y) { return factor * u8.row<std::uint8_t>(y)[x]; });
   };
   const RefinedPoint expected = refine_one(options_of(33, 1), u8_reference, u8_current, 60, 60);
   ASSERT_EQ(expected.status, Status::ok);
@@ -799,7 +799,7 @@ TEST(Refiner, GreyLevelsOfAllTypesAgree) {
 
 TEST(Refiner, SubsetsCutByTheBorderUseThePixelsInside) {
   constexpr int kWidth = 130, kHeight = 110;
-  // Moves towards the inside everywhere, so that the whole of every cut subset stays in the picture.
+  // Moves towards the inside everywhere, so that the whole of every cut subset stays in the image.
   const ShapeParameters shrink = affine(0, 0, 0, 0);
   ShapeParameters field = shrink;
   field.ux = field.vy = -0.02;
@@ -843,7 +843,7 @@ TEST(Refiner, SubsetsCutByTheRoiUseThePixelsInside) {
   EXPECT_LT(whole.zncc, 0.95f);
 }
 
-TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInThePicture) {
+TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInTheImage) {
   constexpr int kSize = 120;
   const auto pair = speckle_pair(kSize, kSize, 1.7, 12, translation(15.3, 0));
   const auto roi_up_to = [](int columns) {
@@ -887,7 +887,7 @@ TEST(Refiner, AWholeRoiChangesNothing) {
 TEST(Refiner, NoContrastIsFlat) {
   const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
   for (double level : {0.0, 17.0, 255.0, 1e6}) {
-    const Image constant = picture_of(100, 100, [&](int, int) { return level; });
+    const Image constant = image_of(100, 100, [&](int, int) { return level; });
     EXPECT_EQ(refine_one(options_of(33, 1), constant, pair.current, 50, 50).status, Status::flat) << level;
   }
 }
@@ -895,7 +895,7 @@ TEST(Refiner, NoContrastIsFlat) {
 TEST(Refiner, ContrastInOneDirectionIsFlat) {
   for (int order : {0, 1, 2})
     for (double direction : {0.0, 0.3, std::numbers::pi / 2}) {
-      const Image stripes = picture_of(100, 100, [&](int x, int y) {
+      const Image stripes = image_of(100, 100, [&](int x, int y) {
         return 128 + 100 * std::sin(0.7 * (x * std::cos(direction) + y * std::sin(direction)));
       });
       EXPECT_EQ(refine_one(options_of(33, order), stripes, stripes, 50, 50).status, Status::flat)
@@ -906,23 +906,23 @@ TEST(Refiner, ContrastInOneDirectionIsFlat) {
 TEST(Refiner, AnEdgeBesideNextToNothingIsFlat) {
   const Speckle speckle(100, 100, 1.7, 21);
   for (const auto& [texture, status] : {std::pair{500.0, Status::ok}, {10.0, Status::flat}}) {
-    const Image edge = picture_of(100, 100, [&, texture = texture](int x, int y) {
+    const Image edge = image_of(100, 100, [&, texture = texture](int x, int y) {
       return 5000 + 55000 / (1 + std::exp(58 - x)) + texture * speckle(x, y);
     });
     EXPECT_EQ(refine_one(options_of(33, 1), edge, edge, 50, 50).status, status) << texture;
   }
 }
 
-TEST(Refiner, AFlatCurrentPictureIsLowCorrelation) {
+TEST(Refiner, AFlatCurrentImageIsLowCorrelation) {
   const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
   for (double level : {0.0, 255.0}) {
-    const Image constant = picture_of(100, 100, [&](int, int) { return level; });
+    const Image constant = image_of(100, 100, [&](int, int) { return level; });
     EXPECT_EQ(refine_one(options_of(33, 1), pair.reference, constant, 50, 50).status,
               Status::low_correlation);
   }
 }
 
-TEST(Refiner, LeavingTheCurrentPictureIsOutOfImage) {
+TEST(Refiner, LeavingTheCurrentImageIsOutOfImage) {
   const auto pair = speckle_pair(100, 100, 1.7, 14, translation(-8, 0));
   const Points points{{50, 20, 16}, {50, 50, 50}};
   const Refiner refiner = refiner_of(options_of(33, 1), pair.reference, pair.current, points);
@@ -932,7 +932,7 @@ TEST(Refiner, LeavingTheCurrentPictureIsOutOfImage) {
   EXPECT_EQ(refiner.refine(0, start_at(1e9, -1e9)).status, Status::out_of_image);
 }
 
-TEST(Refiner, WrongStartsAndForeignPicturesAreNeverOkWithWrongNumbers) {
+TEST(Refiner, WrongStartsAndForeignImagesAreNeverOkWithWrongNumbers) {
   constexpr int kSize = 200;
   const auto pair = speckle_pair(kSize, kSize, 1.7, 15, translation(0.3, -0.2));
   const auto foreign = speckle_pair(kSize, kSize, 1.7, 99, translation(0, 0));
@@ -953,7 +953,7 @@ TEST(Refiner, WrongStartsAndForeignPicturesAreNeverOkWithWrongNumbers) {
   }
 }
 
-TEST(Refiner, NanInTheStartOrThePictureIsNeverOk) {
+TEST(Refiner, NanInTheStartOrTheImageIsNeverOk) {
   const auto pair = speckle_pair(100, 100, 1.7, 16, translation(0, 0));
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refine_one(options_of(33, 1), pair.reference, pair.current, 50, 50, start_at(nan, 0)).status,
@@ -1047,7 +1047,7 @@ TEST(Refiner, PointsThatConvergeSlowlyEndAlikeOnEverySimdTarget) {
   constexpr int kSize = 300;
   const auto pair = speckle_pair(kSize, kSize, 2.2, 22, translation(0.4, -0.3));
   const auto faint = [](const Image& image, unsigned seed) {
-    return noisy(picture_of(kSize, kSize, [&](int x, int y) { return 20000 + image.row<float>(y)[x]; }), 18,
+    return noisy(image_of(kSize, kSize, [&](int x, int y) { return 20000 + image.row<float>(y)[x]; }), 18,
                  seed);
   };
   const Image reference = faint(pair.reference, 1), current = faint(pair.current, 2);
@@ -1104,24 +1104,24 @@ TEST(Refiner, TakesANewReferenceOfAnotherSize) {
 }
 
 TEST(Refiner, RefusesWhatContradictsItself) {
-  const Image picture = random_picture(60, 50, 1), other = random_picture(50, 60, 1);
+  const Image image = random_image(60, 50, 1), other = random_image(50, 60, 1);
   const Image roi(50, 60, ScalarType::u8);
   const std::vector<int> x{30}, y{25}, none;
   Refiner refiner(options_of(21, 1), 1);
   EXPECT_THROW(refiner.set_reference(Image(), x, y), UsageError);
-  EXPECT_THROW(refiner.set_reference(picture, x, none), UsageError);
-  EXPECT_THROW(refiner.set_reference(picture, x, y, roi), UsageError);
-  refiner.set_reference(picture, x, y);
+  EXPECT_THROW(refiner.set_reference(image, x, none), UsageError);
+  EXPECT_THROW(refiner.set_reference(image, x, y, roi), UsageError);
+  refiner.set_reference(image, x, y);
   EXPECT_THROW(refiner.set_current(other), UsageError);
 }
 
 TEST(RefineOptions, EachProblemIsOneSentence) {
-  EXPECT_TRUE(RefineOptions{}.problems().empty());
+  EXPECT_TRUE(RefineOptions{}.validate().empty());
   const auto problems_with = [](auto change) {
     RefineOptions options;
     change(options);
     EXPECT_THROW(Refiner{options}, UsageError);
-    return options.problems();
+    return options.validate();
   };
   for (int subset : {-33, 0, 5, 32, 256, 257})
     EXPECT_EQ(problems_with([&](auto& o) { o.subset = subset; }).size(), 1U) << subset;

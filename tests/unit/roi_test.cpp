@@ -28,9 +28,7 @@ Roi with_polygon(Roi::Polygon polygon) {
 
 using Rows = std::vector<std::string>;
 
-TEST(Rasterize, NothingGivenIsTheWholePicture) {
-  EXPECT_EQ(drawn(rasterize({}, 3, 2)), (Rows{"###", "###"}));
-}
+TEST(Rasterize, NothingGivenIsTheWholeImage) { EXPECT_EQ(drawn(rasterize({}, 3, 2)), (Rows{"###", "###"})); }
 
 TEST(Rasterize, RectangleCoversItsPixels) {
   Roi roi;
@@ -62,12 +60,12 @@ TEST(Rasterize, HolesAndSeveralPolygons) {
   EXPECT_EQ(drawn(rasterize(roi, 7, 5)), (Rows{"###.###", "#.....#", "#.....#", "#.....#", "###.###"}));
 }
 
-TEST(Rasterize, PolygonMayReachOutsideThePicture) {
+TEST(Rasterize, PolygonMayReachOutsideTheImage) {
   EXPECT_EQ(drawn(rasterize(with_polygon({{-1e12, -1e12}, {1, -1e12}, {1, 1e12}, {-1e12, 1e12}}), 3, 2)),
             (Rows{"##.", "##."}));
 }
 
-TEST(Rasterize, MaskPictureOfAnyDepth) {
+TEST(Rasterize, MaskImageOfAnyDepth) {
   Roi roi;
   roi.mask = Image(3, 2, ScalarType::u16);
   roi.mask.row<std::uint16_t>(1)[2] = 256;

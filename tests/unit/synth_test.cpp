@@ -259,7 +259,7 @@ TEST(SynthFrame, HasNoiseOfTheGivenSizeNewInEveryFrame) {
     options.amounts = {0, 0, 0};
     const Image clean = synth_frame(options, 0);
     options.noise = 2;
-    const double level = bits == 8 ? 1 : 257, rounding = 1.0 / 6;  // of both pictures, grey levels squared
+    const double level = bits == 8 ? 1 : 257, rounding = 1.0 / 6;  // of both images, grey levels squared
     const double expected = std::sqrt(4 * level * level + rounding), pixels = 512.0 * 512;
     const Image a = synth_frame(options, 1), b = synth_frame(options, 2);
     for (const Image* noisy : {&a, &b}) {
@@ -304,10 +304,10 @@ TEST(SynthOptions, NamesProblems) {
     SynthOptions options = small_options();
     options.motion.width = options.width;
     change(options);
-    EXPECT_FALSE(options.problems().empty());
+    EXPECT_FALSE(options.validate().empty());
     EXPECT_THROW(synth_frame(options, 0), UsageError);
   };
-  EXPECT_TRUE(small_options().problems().empty());
+  EXPECT_TRUE(small_options().validate().empty());
   refused([](SynthOptions& o) { o.width = 0; });
   refused([](SynthOptions& o) { o.bits = 12; });
   refused([](SynthOptions& o) { o.blob_sigma = std::nan(""); });

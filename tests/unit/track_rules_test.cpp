@@ -36,10 +36,10 @@ struct Points {
       for (int a = i; a < i + w; ++a) at(a, b).shape.u = 8, at(a, b).zncc = 0.7f;
   }
   bool dropped(int i, int j) const {
-    std::vector<track::Bonds> bonds;
-    for (int k = 0; k < nx * ny; ++k) bonds.push_back(track::bonds_of(*this, k));
+    std::vector<track::NeighbourSupport> supports;
+    for (int k = 0; k < nx * ny; ++k) supports.push_back(track::neighbour_support(*this, k));
     std::array<int, track::kSmallIsland> island{};
-    return track::unconfirmed(*this, bonds, j * nx + i, island);
+    return track::unconfirmed(*this, supports, j * nx + i, island);
   }
 
   Status status(int i) const { return results[i].status; }
@@ -159,8 +159,8 @@ TEST(TrackRules, SubsetsLeaveByTheirPixelsOwnArea) {
   EXPECT_TRUE(track::leaves(4, -0.6, 10, 100));
   Points points(4, 4);
   points.results[5].shape.ux = 1;
-  EXPECT_FALSE(track::left_picture(points, 6, 5, 10, 49, 60)) << "moved by 3 + 5 px";
-  EXPECT_TRUE(track::left_picture(points, 6, 5, 10, 48, 60));
+  EXPECT_FALSE(track::left_image(points, 6, 5, 10, 49, 60)) << "moved by 3 + 5 px";
+  EXPECT_TRUE(track::left_image(points, 6, 5, 10, 48, 60));
 }
 
 }  // namespace

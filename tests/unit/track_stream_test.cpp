@@ -33,7 +33,7 @@ TrackOptions options_of(int step = 16) {
 Image frame(double shift, int size = kSize, unsigned seed = 1) {
   const test::Speckle speckle(size, size, 2, seed, 40);
   return test::converted<std::uint8_t>(
-      test::picture_of(size, size, [&](int x, int y) { return test::grey_of(speckle(x - shift, y)); }),
+      test::image_of(size, size, [&](int x, int y) { return test::grey_of(speckle(x - shift, y)); }),
       ScalarType::u8);
 }
 
@@ -63,19 +63,19 @@ void expect_frame(const StreamResult& result, std::int64_t index) {
 }
 
 TEST(TrackStream, HandsOutResultsInOrder) {
-  const std::vector<Image> pictures = frames(9);
+  const std::vector<Image> images = frames(9);
   std::vector<StreamResult> results;
   std::set<std::thread::id> threads;
   std::atomic<int> at_once = 0;
-  TrackStream stream(options_of(), pictures[0], {}, [&](StreamResult result) {
+  TrackStream stream(options_of(), images[0], {}, [&](StreamResult result) {
     EXPECT_EQ(++at_once, 1);
     threads.insert(std::this_thread::get_id());
     results.push_back(std::move(result));
     --at_once;
   });
-  for (const Image& picture : pictures) stream.push(picture);
+  for (const Image& image : images) stream.push(image);
   stream.finish();
-  ASSERT_EQ(results.size(), pictures.size());
+  ASSERT_EQ(results.size(), images.size());
   for (std::size_t k = 0; k < results.size(); ++k) {
     expect_frame(results[k], static_cast<std::int64_t>(k));
     EXPECT_GT(results[k].latency, 0);
@@ -86,14 +86,14 @@ TEST(TrackStream, HandsOutResultsInOrder) {
 }
 
 TEST(TrackStream, MeasuresWhatATrackerMeasures) {
-  const std::vector<Image> pictures = frames(4);
+  const std::vector<Image> images = frames(4);
   TrackOptions options = options_of();
   options.reference_strategy = ReferenceStrategy::previous;
-  Tracker tracker(options, pictures[0]);
-  TrackStream stream(options, pictures[0]);
-  for (const Image& picture : pictures) stream.push(picture);
-  for (const Image& picture : pictures) {
-    const Field expected = tracker.track(picture);
+  Tracker tracker(options, images[0]);
+  TrackStream stream(options, images[0]);
+  for (const Image& image : images) stream.push(image);
+  for (const Image& image : images) {
+    const Field expected = tracker.track(image);
     const auto result = stream.wait();
     ASSERT_TRUE(result);
     EXPECT_EQ(result->field.status, expected.status);
@@ -119,18 +119,18 @@ TEST(TrackStream, TakesThePixelsAtOnce) {
 }
 
 TEST(TrackStream, HoldsNoMoreThanItsCapacity) {
-  const Image picture = frame(0);
-  TrackStream stream(options_of(), picture, {}, {}, 3);
-  EXPECT_EQ(stream.try_push(picture), 0);
-  EXPECT_EQ(stream.try_push(picture), 1);
-  EXPECT_EQ(stream.try_push(picture), 2);
+  const Image image = frame(0);
+  TrackStream stream(options_of(), image, {}, {}, 3);
+  EXPECT_EQ(stream.try_push(image), 0);
+  EXPECT_EQ(stream.try_push(image), 1);
+  EXPECT_EQ(stream.try_push(image), 2);
   stream.finish();
-  EXPECT_EQ(stream.try_push(picture), std::nullopt) << "three results wait";
+  EXPECT_EQ(stream.try_push(image), std::nullopt) << "three results wait";
   EXPECT_EQ(stream.poll()->index, 0);
-  EXPECT_EQ(stream.try_push(picture), 3);
+  EXPECT_EQ(stream.try_push(image), 3);
   std::atomic<bool> pushed = false;
   std::thread producer([&] {
-    stream.push(picture);
+    stream.push(image);
     pushed = true;
   });
   stream.finish();
@@ -147,7 +147,7 @@ TEST(TrackStream, GoesOnAfterAFrameThatCannotBeMeasured) {
   TrackStream stream(options_of(), reference);
   stream.push(frame(shift_of(0)));
   stream.push(frame(0, kSize + 1));
-  stream.push(test::converted<std::uint16_t>(test::picture_of(kSize, kSize, [](int, int) { return 7; }),
+  stream.push(test::converted<std::uint16_t>(test::image_of(kSize, kSize, [](int, int) { return 7; }),
                                              ScalarType::u16));
   stream.push(frame(shift_of(3)));
   expect_frame(*stream.wait(), 0);
@@ -208,56 +208,56 @@ TEST(TrackStream, BeginsAnewWithAnotherReference) {
 }
 
 TEST(TrackStream, IsUsableAfterAResetThatFailed) {
-  const Image picture = frame(0);
-  TrackStream stream(options_of(), picture);
-  stream.push(picture);
+  const Image image = frame(0);
+  TrackStream stream(options_of(), image);
+  stream.push(image);
   EXPECT_THROW(stream.reset(Image()), UsageError);
-  EXPECT_THROW(stream.push(picture), UsageError);
+  EXPECT_THROW(stream.push(image), UsageError);
   EXPECT_EQ(stream.wait(), std::nullopt);
-  stream.reset(picture);
-  EXPECT_EQ(stream.push(picture), 0);
+  stream.reset(image);
+  EXPECT_EQ(stream.push(image), 0);
   expect_frame(*stream.wait(), 0);
 }
 
 TEST(TrackStream, WhatTheCallbackThrowsEndsTheExperiment) {
-  const Image picture = frame(0);
+  const Image image = frame(0);
   int calls = 0;
-  TrackStream stream(options_of(), picture, {}, [&](const StreamResult&) {
+  TrackStream stream(options_of(), image, {}, [&](const StreamResult&) {
     if (++calls == 2) throw FileError("The disk is full.");
   });
-  stream.push(picture);
+  stream.push(image);
   stream.finish();
-  stream.push(picture);
+  stream.push(image);
   EXPECT_THROW(stream.finish(), FileError);
-  EXPECT_THROW(stream.push(picture), FileError);
-  EXPECT_THROW(stream.try_push(picture), FileError);
-  stream.reset(picture);
-  stream.push(picture);
+  EXPECT_THROW(stream.push(image), FileError);
+  EXPECT_THROW(stream.try_push(image), FileError);
+  stream.reset(image);
+  stream.push(image);
   stream.finish();
   EXPECT_EQ(calls, 3);
 }
 
 TEST(TrackStream, MayBeCancelledFromTheCallback) {
-  const Image picture = frame(0, 200);
+  const Image image = frame(0, 200);
   std::atomic<int> calls = 0;
   TrackStream* self = nullptr;
   TrackStream stream(
-      options_of(2), picture, {},
+      options_of(2), image, {},
       [&](const StreamResult&) {
         ++calls;
         self->cancel();
       },
       20);
   self = &stream;
-  for (int k = 0; k < 20; ++k) stream.push(picture);
+  for (int k = 0; k < 20; ++k) stream.push(image);
   stream.finish();
   EXPECT_LT(calls, 20);
   EXPECT_GE(calls, 1);
 }
 
 TEST(TrackStream, RefusesUselessSettings) {
-  const Image picture = frame(0);
-  EXPECT_THROW(TrackStream(options_of(), picture, {}, {}, 0), UsageError);
+  const Image image = frame(0);
+  EXPECT_THROW(TrackStream(options_of(), image, {}, {}, 0), UsageError);
   EXPECT_THROW(TrackStream(options_of(), Image()), UsageError);
 }
 

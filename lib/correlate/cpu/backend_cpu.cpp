@@ -41,7 +41,7 @@ class CpuBackend final : public Backend {
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
     run(job, variant, [&](auto& runner) {
-      if (job.measure != Measure::sums) return runner.surfaces(out.surface<float>(0));
+      if (job.criterion != Criterion::cross_correlation) return runner.surfaces(out.surface<float>(0));
       switch (out.type) {
         case Surfaces::Type::u32:
           return runner.sums(out.surface<std::uint32_t>(0));
@@ -106,7 +106,9 @@ class CpuBackend final : public Backend {
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 
-std::unique_ptr<Backend> open(std::span<const int>, int threads) { return std::make_unique<CpuBackend>(threads); }
+std::unique_ptr<Backend> open(std::span<const int>, int threads) {
+  return std::make_unique<CpuBackend>(threads);
+}
 
 }  // namespace
 

@@ -221,7 +221,7 @@ class DirectKernel final : public Kernel<T> {
 
  public:
   void begin(const CorrelateShape& shape) override {
-    raw_ = shape.measure == Measure::sums;
+    raw_ = shape.criterion == Criterion::cross_correlation;
     const int lanes = static_cast<int>(hn::Lanes(typename Full::D()));
     const int half = static_cast<int>(hn::Lanes(typename Half::D()));
     const int rest = shape.ref_w % lanes;

@@ -60,9 +60,9 @@ HWY_EXPORT(make_direct);
 CpuVariant direct_variant() {
   return {.info = {.name = "cpu-direct",
                    .backend = "cpu",
-                   .forms = all_forms(),
+                   .pairings = all_forms(),
                    .types = all_types(),
-                   .measures = all_measures(),
+                   .criteria = all_measures(),
                    .masks = true,
                    .idea = "SIMD over columns, a block of shifts in registers; exact integers or float64"},
           .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_direct)(type); },

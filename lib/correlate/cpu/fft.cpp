@@ -364,7 +364,7 @@ class FftKernel final : public Kernel<T> {
  public:
   void begin(const CorrelateShape& shape) override {
     size_ = choose_fft_size(shape);
-    exact_ = shape.measure == Measure::sums;
+    exact_ = shape.criterion == Criterion::cross_correlation;
     if (exact_)
       exact_transform_.resize(size_);
     else
@@ -450,14 +450,15 @@ namespace {
 std::string problem(const CorrelateShape& shape) {
   const FftSize size = choose_fft_size(shape);
   if (size.ny == 0) return "cpu-fft does not take references beyond 2048 px.";
-  if (shape.measure != Measure::sums || shape.type == ScalarType::f32 || shape.type == ScalarType::f64)
+  if (shape.criterion != Criterion::cross_correlation || shape.type == ScalarType::f32 ||
+      shape.type == ScalarType::f64)
     return {};
   const double range = shape.type == ScalarType::u8 ? 255 : 65535;
   const double area = static_cast<double>(size.ny) * size.nx;
   const double norms = range * range * std::sqrt(2.0 * shape.ref_h * shape.ref_w * area);
   if (0x1p-53 * 4 * std::log2(area) * norms < 0.5) return {};
   return "cpu-fft cannot promise exact sums of " + std::string(to_string(shape.type)) +
-         " pictures at this size: use cpu-direct.";
+         " images at this size: use cpu-direct.";
 }
 
 }  // namespace
@@ -466,9 +467,9 @@ CpuVariant fft_variant() {
   return {
       .info = {.name = "cpu-fft",
                .backend = "cpu",
-               .forms = all_forms(),
+               .pairings = all_forms(),
                .types = {ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64},
-               .measures = all_measures(),
+               .criteria = all_measures(),
                .masks = false,
                .idea = "overlap-save transforms, two tiles as one complex; scores within 2e-6, peaks exact"},
       .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_fft)(type); },

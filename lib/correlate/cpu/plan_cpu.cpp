@@ -38,7 +38,9 @@ double direct_work(const CorrelateShape& shape) {
 }
 
 /// Scores go through transforms of float32; sums through those of float64, which take three times as long.
-double transform_cost(const CorrelateShape& shape) { return shape.measure == Measure::sums ? 3 : 1; }
+double transform_cost(const CorrelateShape& shape) {
+  return shape.criterion == Criterion::cross_correlation ? 3 : 1;
+}
 
 bool fft_can(const CorrelateShape& shape) { return variant_problem(cpu_backend(), "cpu-fft", shape).empty(); }
 

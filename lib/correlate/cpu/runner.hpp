@@ -64,7 +64,8 @@ class Runner {
     for_pairs([&](std::int64_t k, int) { return out + k * count; },
               [&](std::int64_t k, Worker<T>& worker, float* scores) {
                 settle_peak(k, worker, scores);
-                for (std::int64_t i = 0; i < count; ++i) scores[i] = score_to_value(scores[i], job_.measure);
+                for (std::int64_t i = 0; i < count; ++i)
+                  scores[i] = score_to_value(scores[i], job_.criterion);
               },
               [this](auto&&... a) { score_tile(a...); });
   }
@@ -78,7 +79,7 @@ class Runner {
         },
         [&](std::int64_t k, Worker<T>& worker, float* scores) {
           settle_peak(k, worker, scores);
-          out[k] = extract_peak(scores, job_.shifts, job_.measure);
+          out[k] = extract_peak(scores, job_.shifts, job_.criterion);
         },
         [this](auto&&... a) { score_tile(a...); });
   }
@@ -92,23 +93,23 @@ class Runner {
   }
 
  private:
-  // Where a pair's window really is: its part inside the picture, in window coordinates.
+  // Where a pair's window really is: its part inside the image, in window coordinates.
   struct Available {
-    ImageView picture;
-    std::int64_t x = 0, y = 0;  // of the window's (0, 0), in the picture
+    ImageView image;
+    std::int64_t x = 0, y = 0;  // of the window's (0, 0), in the image
     int x0 = 0, x1 = 0, y0 = 0, y1 = 0;
   };
 
   Available available(std::int64_t window) const {
-    const MatrixPosition& at = job_.search.positions[static_cast<std::size_t>(window)];
-    const ImageView& picture = job_.search.pictures[static_cast<std::size_t>(at.picture)];
-    return {picture,
+    const PatchPosition& at = job_.search.positions[static_cast<std::size_t>(window)];
+    const ImageView& image = job_.search.images[static_cast<std::size_t>(at.image)];
+    return {image,
             at.x,
             at.y,
             std::max(0, -at.x),
-            std::min(job_.search.width, picture.width - at.x),
+            std::min(job_.search.width, image.width - at.x),
             std::max(0, -at.y),
-            std::min(job_.search.height, picture.height - at.y)};
+            std::min(job_.search.height, image.height - at.y)};
   }
 
   // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
@@ -152,10 +153,10 @@ class Runner {
 
   void take_reference(std::int64_t index, Worker<T>& worker) {
     if (worker.reference == index) return;
-    const MatrixPosition& at = job_.reference.positions[static_cast<std::size_t>(index)];
-    const auto picture = static_cast<std::size_t>(at.picture);
-    worker.reference_block = block<T>(job_.reference.pictures[picture], at);
-    worker.mask = job_.mask.empty() ? Block<std::uint8_t>{} : block<std::uint8_t>(job_.mask[picture], at);
+    const PatchPosition& at = job_.reference.positions[static_cast<std::size_t>(index)];
+    const auto image = static_cast<std::size_t>(at.image);
+    worker.reference_block = block<T>(job_.reference.images[image], at);
+    worker.mask = job_.mask.empty() ? Block<std::uint8_t>{} : block<std::uint8_t>(job_.mask[image], at);
     worker.sums = scoring<T>().reference_sums(worker.reference_block, worker.mask);
     worker.offset = worker.kernel->set_reference(worker.reference_block, worker.mask, worker.sums);
     worker.exact_ready = false;
@@ -163,26 +164,24 @@ class Runner {
   }
 
   template <typename U>
-  Block<U> block(const ImageView& picture, const MatrixPosition& at) const {
-    return {picture.template row<U>(at.y) + at.x, picture.row_bytes, job_.reference.height,
-            job_.reference.width};
+  Block<U> block(const ImageView& image, const PatchPosition& at) const {
+    return {image.template row<U>(at.y) + at.x, image.row_bytes, job_.reference.height, job_.reference.width};
   }
 
-  // The elements that `shifts` need: in place where the picture has them all, else a copy with zeros outside.
+  // The elements that `shifts` need: in place where the image has them all, else a copy with zeros outside.
   Block<T> fetch(const Available& a, const Shifts& shifts, int read_ahead, Worker<T>& worker) const {
     const int x = shifts.dx_min, width = shifts.nx() + job_.reference.width - 1;
     const int y = shifts.dy_min, height = shifts.ny() + job_.reference.height - 1;
     const bool within = x >= a.x0 && x + width <= a.x1 && y >= a.y0 && y + height <= a.y1;
-    if (within && a.x + x + width + read_ahead <= a.picture.width)
-      return {a.picture.template row<T>(static_cast<int>(a.y + y)) + a.x + x, a.picture.row_bytes, height,
-              width};
+    if (within && a.x + x + width + read_ahead <= a.image.width)
+      return {a.image.template row<T>(static_cast<int>(a.y + y)) + a.x + x, a.image.row_bytes, height, width};
 
     const std::size_t stride = static_cast<std::size_t>(width) + read_ahead;
     worker.padded.assign(stride * height, T{});
     const int x0 = std::max(x, a.x0), x1 = std::min(x + width, a.x1);
     for (int row = std::max(y, a.y0); row < std::min(y + height, a.y1) && x0 < x1; ++row)
       std::memcpy(worker.padded.data() + (row - y) * stride + (x0 - x),
-                  a.picture.template row<T>(static_cast<int>(a.y + row)) + a.x + x0, (x1 - x0) * sizeof(T));
+                  a.image.template row<T>(static_cast<int>(a.y + row)) + a.x + x0, (x1 - x0) * sizeof(T));
     return {worker.padded.data(), static_cast<std::ptrdiff_t>(stride * sizeof(T)), height, width};
   }
 
@@ -208,7 +207,7 @@ class Runner {
   }
 
   ScoreTile<T> score_tile_of(const Block<T>& window, const Shifts& part, Worker<T>& worker) const {
-    return {.measure = job_.measure,
+    return {.criterion = job_.criterion,
             .window = window,
             .mask = worker.mask,
             .ref_h = job_.reference.height,
@@ -286,11 +285,11 @@ class Runner {
     const Shifts part = intersect(job_.shifts, inside(a));
     if (part.count() == 0) return;
     take_reference(pair.reference, worker);
-    const float best = extract_peak(scores, job_.shifts, Measure::zncc).score;
-    const float margin = job_.measure == Measure::ssd ? std::abs(best) : 1.0F;
+    const float best = extract_peak(scores, job_.shifts, Criterion::zncc).score;
+    const float margin = job_.criterion == Criterion::ssd ? std::abs(best) : 1.0F;
     const float threshold = best - 2 * static_cast<float>(kScoreTolerance) * margin;
     recompute(part, a, worker, scores, [&](float s) { return s >= threshold; });
-    const Peak peak = extract_peak(scores, job_.shifts, Measure::zncc);
+    const Peak peak = extract_peak(scores, job_.shifts, Criterion::zncc);
     if (!peak.found) return;
     const Shifts around = {peak.dx - 1, peak.dx + 1, peak.dy - 1, peak.dy + 1};
     recompute(intersect(part, around), a, worker, scores, [](float) { return true; });

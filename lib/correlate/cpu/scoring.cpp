@@ -336,9 +336,9 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, const 
                    const Sum<T>* squares) {
   const Sum<T>* products = t.products + static_cast<std::ptrdiff_t>(dy) * t.nx;
   float* out = t.scores + dy * t.score_stride;
-  if (t.measure == Measure::ncc)
+  if (t.criterion == Criterion::ncc)
     ncc_row<T>(z, products, sums, squares, t.nx, out);
-  else if (t.measure == Measure::ssd)
+  else if (t.criterion == Criterion::ssd)
     ssd_row<T>(t, z, products, sums, squares, out);
   else if (!(t.reference.variation > 0))
     std::fill_n(out, t.nx, kUndefined);
@@ -544,7 +544,7 @@ template const Scoring<std::int32_t>& scoring();
 template const Scoring<float>& scoring();
 template const Scoring<double>& scoring();
 
-Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure) {
+Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion) {
   Peak peak = table().peak(scores, shifts);
   if (!peak.found) return Peak{};
   const int ny = shifts.ny(), nx = shifts.nx();
@@ -553,11 +553,11 @@ Peak extract_peak(const float* scores, const Shifts& shifts, Measure measure) {
     const int y = py + i / 3 - 1, x = px + i % 3 - 1;
     const bool inside = y >= 0 && y < ny && x >= 0 && x < nx;
     const float s = inside ? scores[static_cast<std::ptrdiff_t>(y) * nx + x] : kUndefined;
-    peak.neighbourhood[i] = score_to_value(s == kUndefined ? peak.score : s, measure);
+    peak.neighbourhood[i] = score_to_value(s == kUndefined ? peak.score : s, criterion);
   }
   peak.at_border = px == 0 || py == 0 || px == nx - 1 || py == ny - 1;
-  peak.second = peak.second == kUndefined ? 0.0F : score_to_value(peak.second, measure);
-  peak.score = score_to_value(peak.score, measure);
+  peak.second = peak.second == kUndefined ? 0.0F : score_to_value(peak.second, criterion);
+  peak.score = score_to_value(peak.score, criterion);
   peak.dx += shifts.dx_min;
   peak.dy += shifts.dy_min;
   return peak;

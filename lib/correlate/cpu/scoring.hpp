@@ -23,7 +23,7 @@ struct ScoringScratch {
 /// One tile of shifts whose sums of products are known.
 template <typename T>
 struct ScoreTile {
-  Measure measure = Measure::zncc;
+  Criterion criterion = Criterion::zncc;
   Block<T> window;           ///< ref_h + ny - 1 rows, ref_w + nx - 1 columns
   Block<std::uint8_t> mask;  ///< of the reference; data may be null
   int ref_h = 0, ref_w = 0;

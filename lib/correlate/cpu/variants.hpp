@@ -5,11 +5,11 @@
 /// Shared by the files that declare a CPU variant.
 namespace dic::correlate {
 
-inline std::vector<Form> all_forms() {
-  return {Form::one_to_one, Form::one_to_many, Form::n_to_mn, Form::n_to_m};
+inline std::vector<Pairing> all_forms() {
+  return {Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m};
 }
-inline std::vector<Measure> all_measures() {
-  return {Measure::sums, Measure::zncc, Measure::ncc, Measure::ssd};
+inline std::vector<Criterion> all_measures() {
+  return {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd};
 }
 inline std::vector<ScalarType> all_types() {
   return {ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64};

@@ -14,9 +14,9 @@ using kernels::NccVariant;
 /// Surfaces that are in flight at once take at most this much, and at most half of the free memory.
 constexpr std::size_t most_surface_bytes = std::size_t{1} << 30;
 
-std::size_t pitch_of(const ImageView& picture) {
+std::size_t pitch_of(const ImageView& image) {
   constexpr std::size_t alignment = 256;  // rows start at whole cache lines
-  const std::size_t bytes = std::max(picture.width, 0) * size_of(picture.type);
+  const std::size_t bytes = std::max(image.width, 0) * size_of(image.type);
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
@@ -30,9 +30,9 @@ void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const
   for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
 }
 
-kernels::PictureExtent extent_of(std::span<const ImageView> pictures) {
-  kernels::PictureExtent extent{.count = static_cast<int>(pictures.size())};
-  for (const ImageView& p : pictures) {
+kernels::ImageExtent extent_of(std::span<const ImageView> images) {
+  kernels::ImageExtent extent{.count = static_cast<int>(images.size())};
+  for (const ImageView& p : images) {
     extent.height = std::max(extent.height, p.height);
     extent.width = std::max(extent.width, p.width);
   }
@@ -41,33 +41,33 @@ kernels::PictureExtent extent_of(std::span<const ImageView> pictures) {
 
 }  // namespace
 
-kernels::DeviceMatrices DeviceSide::upload(const Matrices& matrices, const kernels::Stream& stream) {
-  const kernels::DevicePicture* pictures = upload_pictures(matrices.pictures, stream);
-  kernels::DevicePicture only;
-  if (matrices.pictures.size() == 1) {
-    const ImageView& p = matrices.pictures.front();
+kernels::DeviceMatrices DeviceSide::upload(const Patches& matrices, const kernels::Stream& stream) {
+  const kernels::DeviceImage* images = upload_images(matrices.images, stream);
+  kernels::DeviceImage only;
+  if (matrices.images.size() == 1) {
+    const ImageView& p = matrices.images.front();
     only = {pixels_.data(), static_cast<std::ptrdiff_t>(pitch_of(p)), p.width, p.height};
   }
   const std::size_t bytes = matrices.positions.size_bytes();
   kernels::upload(positions_.reserve(bytes), matrices.positions.data(), bytes, stream);
-  return {.pictures = pictures,
-          .positions = static_cast<const MatrixPosition*>(positions_.data()),
+  return {.images = images,
+          .positions = static_cast<const PatchPosition*>(positions_.data()),
           .count = static_cast<std::int64_t>(matrices.positions.size()),
           .height = matrices.height,
           .width = matrices.width,
-          .extent = extent_of(matrices.pictures),
+          .extent = extent_of(matrices.images),
           .only = only};
 }
 
-const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageView> pictures,
-                                                          const kernels::Stream& stream) {
+const kernels::DeviceImage* DeviceSide::upload_images(std::span<const ImageView> images,
+                                                      const kernels::Stream& stream) {
   std::size_t bytes = 0;
-  for (const ImageView& p : pictures) bytes += pitch_of(p) * std::max(p.height, 0);
+  for (const ImageView& p : images) bytes += pitch_of(p) * std::max(p.height, 0);
   auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
   // Kernels read whole words, beyond the ends of rows too.
   kernels::fill(target, 0, bytes, stream.handle());
-  std::vector<kernels::DevicePicture> descriptions;
-  for (const ImageView& p : pictures) {
+  std::vector<kernels::DeviceImage> descriptions;
+  for (const ImageView& p : images) {
     const std::size_t pitch = pitch_of(p);
     if (p.empty()) {
       descriptions.push_back({});
@@ -77,9 +77,9 @@ const kernels::DevicePicture* DeviceSide::upload_pictures(std::span<const ImageV
     descriptions.push_back({target, static_cast<std::ptrdiff_t>(pitch), p.width, p.height});
     target += pitch * p.height;
   }
-  const std::size_t table = descriptions.size() * sizeof(kernels::DevicePicture);
+  const std::size_t table = descriptions.size() * sizeof(kernels::DeviceImage);
   kernels::upload(descriptions_.reserve(table), descriptions.data(), table, stream);
-  return static_cast<const kernels::DevicePicture*>(descriptions_.data());
+  return static_cast<const kernels::DeviceImage*>(descriptions_.data());
 }
 
 /// Queues what `launch` does as often as it is to run, and gives where the last run leaves its results.
@@ -99,8 +99,8 @@ void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& nam
   const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
   for_parts(whole, pairs, name, bytes_of_pair(variant, whole, false), [&](const NccJob& part) {
     const void* result = compute([&]() -> const void* {
-      if (job.measure == Measure::sums) return runner_.sums(variant, part, stream_);
-      return runner_.scores(variant, part, job.measure, kernels::ScoreKind::value, stream_);
+      if (job.criterion == Criterion::cross_correlation) return runner_.sums(variant, part, stream_);
+      return runner_.scores(variant, part, job.criterion, kernels::ScoreKind::value, stream_);
     });
     download(out.bytes.data() + part.first_pair * output_bytes, result, part.pairs * output_bytes);
   });
@@ -115,7 +115,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
     const Peak* result = compute([&] {
       auto* found = peaks_.reserve<Peak>(part.pairs);
       kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
-      runner_.peaks(variant, part, job.measure, found, stream_);
+      runner_.peaks(variant, part, job.criterion, found, stream_);
       return found;
     });
     download(out.data() + part.first_pair, result, part.pairs * sizeof(Peak));
@@ -128,7 +128,7 @@ NccJob GpuWorker::upload(const Job& job) {
   uploading_.start(stream_);
   whole.reference = reference_.upload(job.reference, stream_);
   whole.search = search_.upload(job.search, stream_);
-  if (!job.mask.empty()) whole.masks = masks_.upload_pictures(job.mask, stream_);
+  if (!job.mask.empty()) whole.masks = masks_.upload_images(job.mask, stream_);
   uploading_.stop(stream_);
   seconds_ = {};
   return whole;

@@ -16,12 +16,11 @@ struct PairRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Pictures, their descriptions and the positions of one side of a job, in device memory.
+/// Images, their descriptions and the positions of one side of a job, in device memory.
 class DeviceSide {
  public:
-  kernels::DeviceMatrices upload(const Matrices& matrices, const kernels::Stream& stream);
-  const kernels::DevicePicture* upload_pictures(std::span<const ImageView> pictures,
-                                                const kernels::Stream& stream);
+  kernels::DeviceMatrices upload(const Patches& matrices, const kernels::Stream& stream);
+  const kernels::DeviceImage* upload_images(std::span<const ImageView> images, const kernels::Stream& stream);
 
  private:
   kernels::DeviceBuffer pixels_, descriptions_, positions_;

@@ -39,30 +39,30 @@ const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const 
   return out;
 }
 
-const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Measure measure,
+const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Criterion criterion,
                                kernels::ScoreKind kind, const Stream& stream) {
   auto* out = scores_.reserve<float>(job.outputs());
   if (has_fused(variant, job, false)) {
-    variant.fused->launch_scores(job, measure, kind, out, workspace_, stream.handle());
+    variant.fused->launch_scores(job, criterion, kind, out, workspace_, stream.handle());
     return out;
   }
   void* moments = moments_.reserve(job.reference.count * kernels::moments_bytes);
   kernels::launch_reference_moments(job, moments, stream.handle());
-  kernels::launch_scores(job, measure, kind, sums(variant, job, stream), moments, out, stream.handle());
+  kernels::launch_scores(job, criterion, kind, sums(variant, job, stream), moments, out, stream.handle());
   return out;
 }
 
-void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
+void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Criterion criterion, Peak* out,
                       const Stream& stream) {
   if (has_fused(variant, job, true))
-    return variant.fused->launch_peaks(job, measure, out, workspace_, stream.handle());
-  const float* of_shifts = scores(variant, job, measure, kernels::ScoreKind::score, stream);
+    return variant.fused->launch_peaks(job, criterion, out, workspace_, stream.handle());
+  const float* of_shifts = scores(variant, job, criterion, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.
   void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
-  kernels::launch_peaks(job, measure, of_shifts, out, memory, stream.handle());
+  kernels::launch_peaks(job, criterion, of_shifts, out, memory, stream.handle());
 }
 
-void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Measure measure, Peak* out,
+void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Criterion criterion, Peak* out,
                                const Stream& stream) {
   const std::size_t bytes = bytes_of_pair(variant, job, true);
   const std::int64_t at_once = bytes == 0 ? job.pairs : std::max<std::int64_t>(1, most_surface_bytes / bytes);
@@ -70,7 +70,7 @@ void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Mea
     NccJob part = job;
     part.first_pair = job.first_pair + first;
     part.pairs = std::min(at_once, job.pairs - first);
-    peaks(variant, part, measure, out + first, stream);
+    peaks(variant, part, criterion, out + first, stream);
   }
 }
 

@@ -13,13 +13,13 @@ class JobRunner {
   /// Queue the job's sums or scores; the result is valid until the next call.
   const void* sums(const kernels::NccVariant& variant, const kernels::NccJob& job,
                    const kernels::Stream& stream);
-  const float* scores(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure,
+  const float* scores(const kernels::NccVariant& variant, const kernels::NccJob& job, Criterion criterion,
                       kernels::ScoreKind kind, const kernels::Stream& stream);
   /// Queues the job's peaks, in device memory.
-  void peaks(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure, Peak* out,
+  void peaks(const kernels::NccVariant& variant, const kernels::NccJob& job, Criterion criterion, Peak* out,
              const kernels::Stream& stream);
   /// The same in parts whose surfaces take moderate memory, if there are any.
-  void peaks_in_parts(const kernels::NccVariant& variant, const kernels::NccJob& job, Measure measure,
+  void peaks_in_parts(const kernels::NccVariant& variant, const kernels::NccJob& job, Criterion criterion,
                       Peak* out, const kernels::Stream& stream);
 
   /// Memory kept for surfaces.
@@ -33,7 +33,7 @@ class JobRunner {
 /// What the planner wants to know of a device.
 DeviceFacts facts_of(const kernels::Device& device);
 /// What a pair of the job takes beside its peak: sums and scores, unless peaks come straight from the
-/// pictures, and what its reference takes where it is masked.
+/// images, and what its reference takes where it is masked.
 std::size_t bytes_of_pair(const kernels::NccVariant& variant, kernels::NccJob job, bool peaks);
 
 }  // namespace dic::correlate::cuda

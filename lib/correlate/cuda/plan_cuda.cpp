@@ -7,8 +7,9 @@
 namespace dic::correlate::cuda {
 namespace {
 
-Surfaces::Type sums_of(ScalarType type, Measure measure, int ref_h, int ref_w) {
-  return measure == Measure::sums ? sum_type(type) : kernels::sums_for_scores(type, ref_h, ref_w);
+Surfaces::Type sums_of(ScalarType type, Criterion criterion, int ref_h, int ref_w) {
+  return criterion == Criterion::cross_correlation ? sum_type(type)
+                                                   : kernels::sums_for_scores(type, ref_h, ref_w);
 }
 
 constexpr std::array data_centre{80, 87, 90, 100, 103};  ///< compute capabilities
@@ -27,7 +28,7 @@ bool can_do(std::string_view name, const CorrelateShape& shape, const DeviceFact
   const kernels::NccVariant& variant = variant_named(name);
   const bool loads_cufft = variant.lacks != nullptr;
   return std::ranges::find(variant.types, shape.type) != variant.types.end() &&
-         std::ranges::find(variant.measures, shape.measure) != variant.measures.end() &&
+         std::ranges::find(variant.criteria, shape.criterion) != variant.criteria.end() &&
          shape.shifts.count() > 0 && (device.cufft || !loads_cufft) &&
          kernels::refusal(variant, job_of(shape)).empty() &&
          fits_shared_memory(variant, shape, device.compute_capability);
@@ -74,7 +75,8 @@ bool has_few_large_shifts(const CorrelateShape& shape) {
 /// Tensor cores are busy for longer with the first sums than they need for many more.
 bool is_one_small_pair(const CorrelateShape& shape) {
   const bool is_integer = shape.type == ScalarType::u8 || shape.type == ScalarType::u16;
-  return is_integer && shape.measure == Measure::sums && has_few_large_shifts(shape) && work(shape) <= 2e6;
+  return is_integer && shape.criterion == Criterion::cross_correlation && has_few_large_shifts(shape) &&
+         work(shape) <= 2e6;
 }
 
 /// The first rule holds whose variant can do the job and pays.
@@ -84,19 +86,19 @@ struct Rule {
   bool (*pays)(const CorrelateShape& shape) = nullptr;  ///< null: always
 };
 constexpr Rule rules[]{
-    {"cuda-few-shifts", "up to 9x9 shifts of 8-bit pictures: a warp for each pair"},
+    {"cuda-few-shifts", "up to 9x9 shifts of 8-bit images: a warp for each pair"},
     {"cuda-block-per-shift", "the sums of a small pair: a block for each", is_one_small_pair},
-    {"cuda-u8-tensor", "8-bit pictures: exact sums on tensor cores"},
+    {"cuda-u8-tensor", "8-bit images: exact sums on tensor cores"},
     {"cuda-f16-tensor", "up to 12 bit: scores from half floats on tensor cores"},
-    {"cuda-u16-tensor", "16-bit pictures: exact sums on tensor cores"},
-    {"cuda-f32-tensor", "float pictures: scores from two half floats for each element on tensor cores"},
-    {"cuda-f32-scores", "float pictures: scores from f32 products about the means", pays_f32_scores},
+    {"cuda-u16-tensor", "16-bit images: exact sums on tensor cores"},
+    {"cuda-f32-tensor", "float images: scores from two half floats for each element on tensor cores"},
+    {"cuda-f32-scores", "float images: scores from f32 products about the means", pays_f32_scores},
     {"cuda-fft-fused", "float sums: transforms that stay in shared memory", pays_transforms},
     {"cuda-fft-split", "float sums of large matrices: transforms", pays_transforms},
     {"cuda-fft", "large references with many shifts: transforms by cuFFT", pays_cufft},
     {"cuda-block-per-shift", "few shifts of large references: a block for each", has_few_large_shifts},
     {"cuda-warp-per-shift", "few shifts: a warp for each", has_few_shifts},
-    {"cuda-dp4a", "8-bit pictures, any shifts: four products in an instruction"},
+    {"cuda-dp4a", "8-bit images, any shifts: four products in an instruction"},
     {"cuda-registers", "many shifts: tiles of them in registers"},
 };
 
@@ -107,10 +109,10 @@ const kernels::NccVariant& variant_named(std::string_view name) {
 }
 
 kernels::NccJob job_of(const CorrelateShape& shape) {
-  kernels::NccJob job{.form = shape.form,
+  kernels::NccJob job{.pairing = shape.pairing,
                       .type = shape.type,
                       .bit_depth = shape.bit_depth,
-                      .sums = sums_of(shape.type, shape.measure, shape.ref_h, shape.ref_w),
+                      .sums = sums_of(shape.type, shape.criterion, shape.ref_h, shape.ref_w),
                       .reference = {.count = shape.references, .height = shape.ref_h, .width = shape.ref_w},
                       .search = {.height = shape.search_h, .width = shape.search_w},
                       .shifts = shape.shifts,
@@ -124,9 +126,9 @@ const std::vector<VariantInfo>& variants() {
     for (const kernels::NccVariant& v : kernels::ncc_variants())
       infos.push_back({.name = std::string(v.name),
                        .backend = "cuda",
-                       .forms = {v.forms.begin(), v.forms.end()},
+                       .pairings = {v.pairings.begin(), v.pairings.end()},
                        .types = {v.types.begin(), v.types.end()},
-                       .measures = {v.measures.begin(), v.measures.end()},
+                       .criteria = {v.criteria.begin(), v.criteria.end()},
                        .masks = v.masks,
                        .idea = std::string(v.idea)});
     return infos;

@@ -22,7 +22,7 @@ std::string_view to_string(Output output);
 enum class Level : std::uint8_t {
   whole,    ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
   call,     ///< one call of a Correlator that is kept: transfer, run, copy back
-  upload,   ///< the steps of such a call, by the device's clock (GPU only): pictures and positions to the
+  upload,   ///< the steps of such a call, by the device's clock (GPU only): images and positions to the
             ///< device
   kernel,   ///< the kernels, launch after launch on inputs that stay on the device
   download  ///< results to the host
@@ -32,18 +32,18 @@ std::string_view to_string(Level level);
 /// One correlation job, described without its data. Inputs are random numbers, made from a seed.
 struct Case {
   std::string group;  ///< name of the group it comes from
-  Form form = Form::one_to_one;
+  Pairing pairing = Pairing::one_to_one;
   ScalarType type = ScalarType::u8;
   int bit_depth = 0;  ///< of integer types; 0 = all bits
-  Measure measure = Measure::zncc;
+  Criterion criterion = Criterion::zncc;
   Output output = Output::peaks;
   int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;  ///< px
   Shifts shifts;
   std::int64_t references = 1;
   std::int64_t windows = 1;  ///< in all
-  /// Side in px of the square pictures in which the matrices lie at random positions; a window is centred on
-  /// its reference and the n-to-mn form has a picture per frame. 0 = packed matrices.
-  int picture = 0;
+  /// Side in px of the square images in which the matrices lie at random positions; a window is centred on
+  /// its reference and the n-to-mn form has an image per frame. 0 = packed matrices.
+  int image = 0;
   bool masks = false;  ///< slanted stripes of the references do not count, a quarter of their elements
 
   bool operator==(const Case&) const = default;
@@ -84,7 +84,7 @@ struct Options {
   int repeats = 5;
   double max_seconds = 10;  ///< no further repeat is started after this time, s
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Seconds per iteration.
@@ -171,8 +171,8 @@ std::vector<Ceiling> ceilings(const Options& options);
 std::vector<std::filesystem::path> write_plots(const std::filesystem::path& folder, const Report& report);
 
 struct TrackCase {
-  int size = 1024;   ///< side of the pictures, px
-  double noise = 2;  ///< of both pictures, grey levels
+  int size = 1024;   ///< side of the images, px
+  double noise = 2;  ///< of both images, grey levels
   std::uint64_t seed = 1;
   int repeats = 5;
   TrackOptions options;
@@ -231,7 +231,7 @@ struct MatchTiming {
   double score = 0;       ///< of the match
   double operations = 0;  ///< 2 x the multiply-adds of the correlation
 };
-/// Times the search of one template in an 8-bit picture of speckle. Throws UsageError (also where the
+/// Times the search of one template in an 8-bit image of speckle. Throws UsageError (also where the
 /// template is not found within a pixel), DeviceError, Cancelled.
 MatchTiming match(const MatchCase& shape, const Options& options, std::stop_token stop = {});
 

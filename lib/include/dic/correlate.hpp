@@ -37,52 +37,52 @@ struct Shifts {
 };
 
 /// Which reference meets which window.
-enum class Form : std::uint8_t {
+enum class Pairing : std::uint8_t {
   one_to_one,   ///< n references, n windows: pair k = (k, k)
   one_to_many,  ///< 1 reference, m windows: pair k = (0, k)
   n_to_mn,      ///< n references, n*m windows: reference i meets windows i*m .. i*m+m-1; pair k = (k / m, k)
   n_to_m        ///< n references, m windows: all n*m pairs; pair k = (k / m, k % m)
 };
-std::string_view to_string(Form form);
+std::string_view to_string(Pairing pairing);
 
-/// Where a matrix lies: top-left element (x, y) in picture number `picture`.
-struct MatrixPosition {
-  int picture = 0;
+/// Where a matrix lies: top-left element (x, y) in image number `image`.
+struct PatchPosition {
+  int image = 0;
   int x = 0;
   int y = 0;
 };
 
-/// A batch of matrices of one size that lie in pictures and are read in place, never copied out.
-/// Packed matrices are the special case of one picture of (count*h) rows x w (see `packed`).
-struct Matrices {
-  std::span<const ImageView> pictures;  ///< all of one ScalarType
-  std::span<const MatrixPosition> positions;
+/// A batch of matrices of one size that lie in images and are read in place, never copied out.
+/// Packed matrices are the special case of one image of (count*h) rows x w (see `packed`).
+struct Patches {
+  std::span<const ImageView> images;  ///< all of one ScalarType
+  std::span<const PatchPosition> positions;
   int height = 0;
   int width = 0;
 };
 
 /// What is computed for every shift.
-enum class Measure : std::uint8_t {
-  sums,  ///< c itself
-  zncc,  ///< zero-normalized cross-correlation, [-1, 1]
-  ncc,   ///< c / sqrt(sum ref^2 * sum search^2): [-1, 1] ([0, 1] for unsigned types)
-  ssd    ///< sum (ref - search)^2 >= 0; peaks are minima
+enum class Criterion : std::uint8_t {
+  cross_correlation,  ///< c itself
+  zncc,               ///< zero-normalized cross-correlation, [-1, 1]
+  ncc,                ///< c / sqrt(sum ref^2 * sum search^2): [-1, 1] ([0, 1] for unsigned types)
+  ssd                 ///< sum (ref - search)^2 >= 0; peaks are minima
 };
-std::string_view to_string(Measure measure);
+std::string_view to_string(Criterion criterion);
 
 /// One correlation job. All pairs share sizes and shifts.
 ///
 /// Shift (0, 0) lays the reference's top-left element on the window's. A window may reach outside its
-/// picture: elements there count as outside the window. A reference must lie inside its picture and
+/// image: elements there count as outside the window. A reference must lie inside its image and
 /// has at most 32,768 rows and columns.
 struct CorrelateRequest {
-  Form form = Form::one_to_one;
-  Matrices reference;
-  Matrices search;
+  Pairing pairing = Pairing::one_to_one;
+  Patches reference;
+  Patches search;
   Shifts shifts;
-  Measure measure = Measure::zncc;
+  Criterion criterion = Criterion::zncc;
   /// Optional weights of the reference matrices, 0 = ignore the element (same positions as reference; u8, one
-  /// picture per reference picture). Empty = every element counts. Masked ZNCC takes means and variances over
+  /// image per reference image). Empty = every element counts. Masked ZNCC takes means and variances over
   /// the elements that count, on both sides.
   std::span<const ImageView> reference_mask;
   /// Name of a registered variant, or empty: the planner chooses. A variant that cannot do the job is refused
@@ -92,12 +92,12 @@ struct CorrelateRequest {
 
 /// Correlation surfaces: pairs x ny x nx, packed, row-major in (pair, dy, dx).
 ///
-/// Measure::sums: u8 -> u32 (sums modulo 2^32, exact to 257x257 elements), u16 -> u64, i32 -> i64 (exact
-/// while |c| < 2^63), f32 -> f32, f64 -> f64. Other measures: f32 for every input. zncc, ncc and ssd are
-/// defined where the reference lies wholly inside window and picture; elsewhere, and where a side has no
-/// contrast (zncc) or no energy (ncc), zncc and ncc are 0 and ssd is the largest float. Never NaN for finite
-/// pictures. Every variant is exact to float32 rounding, except scores of cpu-fft away from a pair's best
-/// shift: within 2e-6 (ssd: relative), and zncc of cuda-f16-tensor, which is for pictures of up to 12 bit:
+/// Criterion::cross_correlation: u8 -> u32 (sums modulo 2^32, exact to 257x257 elements), u16 -> u64, i32 ->
+/// i64 (exact while |c| < 2^63), f32 -> f32, f64 -> f64. Other measures: f32 for every input. zncc, ncc and
+/// ssd are defined where the reference lies wholly inside window and image; elsewhere, and where a side has
+/// no contrast (zncc) or no energy (ncc), zncc and ncc are 0 and ssd is the largest float. Never NaN for
+/// finite images. Every variant is exact to float32 rounding, except scores of cpu-fft away from a pair's
+/// best shift: within 2e-6 (ssd: relative), and zncc of cuda-f16-tensor, which is for images of up to 12 bit:
 /// some 1e-6 at 21x21 elements, 2e-5 at 64x64. Zncc of cuda-u8-tensor is within 5e-6 where both sides deviate
 /// by a grey level or more.
 struct Surfaces {
@@ -134,9 +134,9 @@ struct Peak {
 struct VariantInfo {
   std::string name;     ///< "cpu-naive", "cpu-direct", "cpu-fft", "cuda-basic", ...
   std::string backend;  ///< "cpu" or "cuda"
-  std::vector<Form> forms;
+  std::vector<Pairing> pairings;
   std::vector<ScalarType> types;
-  std::vector<Measure> measures;
+  std::vector<Criterion> criteria;
   bool masks = false;  ///< takes reference_mask
   std::string idea;    ///< one line
 };
@@ -145,10 +145,10 @@ std::vector<VariantInfo> correlate_variants();
 
 /// Facts the planner sees: the job's shape, nothing of its data.
 struct CorrelateShape {
-  Form form = Form::one_to_one;
+  Pairing pairing = Pairing::one_to_one;
   ScalarType type = ScalarType::u8;
-  Measure measure = Measure::zncc;
-  int bit_depth = 0;  ///< of u16: the largest of all pictures (ImageView::bit_depth); 0 = all of the type
+  Criterion criterion = Criterion::zncc;
+  int bit_depth = 0;  ///< of u16: the largest of all images (ImageView::bit_depth); 0 = all of the type
   int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
   Shifts shifts;
   std::int64_t references = 0, pairs = 0;

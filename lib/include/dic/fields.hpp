@@ -14,7 +14,7 @@ namespace dic {
 enum class Status : std::uint8_t {
   ok = 0,
   flat = 1,             ///< no contrast in the subset
-  out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current picture
+  out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current image
   low_correlation = 3,  ///< zncc below the threshold
   not_converged = 4,    ///< the refinement used up its iterations
   diverged = 5,         ///< the refinement ran away
@@ -73,7 +73,7 @@ struct StrainOptions {
   int window = 5;
   StrainMeasure measure = StrainMeasure::green_lagrange;
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain

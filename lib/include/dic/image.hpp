@@ -7,7 +7,7 @@
 
 namespace dic {
 
-/// Type of one element of a picture or matrix.
+/// Type of one element of an image or matrix.
 enum class ScalarType : std::uint8_t { u8, u16, i32, f32, f64 };
 
 /// Size of one element in bytes.
@@ -15,7 +15,7 @@ std::size_t size_of(ScalarType type);
 /// "u8", "u16", "i32", "f32", "f64".
 std::string_view to_string(ScalarType type);
 
-/// One grey picture (or matrix) that somebody else owns: h rows of w elements, row-major, x right, y down.
+/// One grey image (or matrix) that somebody else owns: h rows of w elements, row-major, x right, y down.
 /// Rows may be padded (`row_bytes` >= width * element size) and need no alignment.
 struct ImageView {
   const void* data = nullptr;
@@ -32,11 +32,11 @@ struct ImageView {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-/// A grey picture that owns its elements. Rows are contiguous.
+/// A grey image that owns its elements. Rows are contiguous.
 class Image {
  public:
   Image() = default;
-  /// Zero-filled picture of `width` x `height` px. Throws UsageError for negative sizes.
+  /// Zero-filled image of `width` x `height` px. Throws UsageError for negative sizes.
   Image(int width, int height, ScalarType type, int bit_depth = 0);
 
   int width() const { return width_; }
@@ -66,7 +66,7 @@ class Image {
 };
 
 /// A copy of its own, rows contiguous.
-Image copy_of(ImageView picture);
+Image copy_of(ImageView image);
 
 /// Calls `visitor(T{})` with the C++ type of `type`: the one place where types become templates.
 template <typename Visitor>

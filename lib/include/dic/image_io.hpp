@@ -9,38 +9,38 @@
 
 namespace dic {
 
-/// Reads one picture as grey: 8 and 16 bit stay u8 and u16, float stays f32 (64-bit float becomes f32).
+/// Reads one image as grey: 8 and 16 bit stay u8 and u16, float stays f32 (64-bit float becomes f32).
 ///
 /// PNG, TIFF, BMP, JPEG, PGM and what else OpenCV decodes. Colour (and palette) becomes grey by
-/// Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the picture's type; equal channels keep their
+/// Y = 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601), rounded to the image's type; equal channels keep their
 /// value exactly; of a JPEG the stored luma is taken, which is the same Y before any rounding of R, G, B.
 /// Alpha is ignored, an orientation tag is not applied, white-is-zero TIFFs are inverted. TIFFs of 1 to 7 bit
 /// are scaled to 0..255, those of 9 to 15 bit keep their values in u16 and say so in `bit_depth`. Only the
-/// first page of a multi-page TIFF is read. The largest picture has 2^30 pixels.
-/// Throws FileError: missing, unreadable, not a picture, too large, truncated or damaged (never returned half
-/// grey), not finite values in a float picture, an element type that is not supported.
+/// first page of a multi-page TIFF is read. The largest image has 2^30 pixels.
+/// Throws FileError: missing, unreadable, not an image, too large, truncated or damaged (never returned half
+/// grey), not finite values in a float image, an element type that is not supported.
 Image read_image(const std::filesystem::path& path);
 
 /// Writes u8 or u16 (PNG, TIFF, BMP, PGM by the ending; 16 bit not as BMP) or f32 (TIFF). Writes to a
 /// temporary name beside it and renames: the file is whole or not there. Throws FileError (no rights, disk
 /// full) and UsageError for an ending or an element type that does not fit.
-void write_image(const std::filesystem::path& path, ImageView picture);
+void write_image(const std::filesystem::path& path, ImageView image);
 
-/// One colour picture that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no
+/// One colour image that somebody else owns: `height` rows of `width` pixels of 3 bytes R, G, B, no
 /// padding.
 struct RgbView {
   const std::uint8_t* data = nullptr;
   int width = 0;   ///< px
   int height = 0;  ///< px
 };
-/// The same for a colour picture, 8 bit (PNG, TIFF, BMP).
-void write_image(const std::filesystem::path& path, RgbView picture);
+/// The same for a colour image, 8 bit (PNG, TIFF, BMP).
+void write_image(const std::filesystem::path& path, RgbView image);
 
-/// Expands files, globs ("frames/*.png", quoted), directories into a list of picture files.
+/// Expands files, globs ("frames/*.png", quoted), directories into a list of image files.
 ///
 /// Order (the contract of `dic track`): inside a directory and a quoted glob naturally sorted (frame2 before
 /// frame10); a list of files that is in plain alphabetical order (what a shell's glob gives) is sorted
-/// naturally too; any other list keeps its order. Files in a directory that are not pictures by their ending,
+/// naturally too; any other list keeps its order. Files in a directory that are not images by their ending,
 /// or hidden, are skipped. An argument that names an existing file or directory is that, whatever glob
 /// characters
 /// (* ? [ ]) it holds. Throws FileError where a name matches nothing.
@@ -52,7 +52,7 @@ bool natural_less(const std::string& a, const std::string& b);
 /// True for endings of video files (avi, mp4, mov, mkv, ...).
 bool is_video(const std::filesystem::path& path);
 
-/// A sequence of frames, read one at a time: picture files or the frames of one video.
+/// A sequence of frames, read one at a time: image files or the frames of one video.
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
@@ -68,7 +68,7 @@ class FrameSource {
   virtual bool reads_in_parallel() const { return false; }
 };
 
-/// Opens the pictures that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError,
+/// Opens the images that `expand_frames` finds, or one video. Nothing is decoded yet. Throws FileError,
 /// also where a video is not alone.
 std::unique_ptr<FrameSource> open_frames(const std::vector<std::string>& arguments);
 

@@ -31,7 +31,7 @@ struct ResultInfo {
 ///
 /// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
 /// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
-/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Rows run downwards as in the picture;
+/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Rows run downwards as in the image;
 /// VTK's y points up, so the spacing in y is negative, and `displacement` is (u, -v, 0). docs/file-formats.md
 /// has the rest. The file is written as `path`.part and renamed by `finish`.
 class VtkHdfWriter {
@@ -70,7 +70,7 @@ struct FieldPictureOptions {
   std::string unit;         ///< "px", "mm", "" for strain
   double min = 0, max = 0;  ///< colour range; equal = 2nd to 98th percentile of the values
 };
-/// A field [ny x nx] over the current picture as PNG, with a colour bar, its unit and its range. Points are
+/// A field [ny x nx] over the current image as PNG, with a colour bar, its unit and its range. Points are
 /// drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to their neighbours;
 /// missing ones are left out. A range around zero gets blue - grey - red with grey at zero, any other
 /// viridis. Throws FileError, UsageError (sizes that do not fit).

@@ -14,7 +14,7 @@ namespace dic {
 
 struct MatchOptions {
   /// zncc ignores brightness and contrast, ncc ignores contrast only, ssd compares grey levels as they are.
-  Measure method = Measure::zncc;
+  Criterion method = Criterion::zncc;
   int max_matches = 1;  ///< per template and image, after non-maximum suppression; >= 1
   /// Matches scoring lower are dropped; in [-1, 1]. Judged at the sub-pixel position.
   double threshold = 0.5;
@@ -27,7 +27,7 @@ struct MatchOptions {
   int threads = 0;                      ///< 0 = one per core
   std::string variant;                  ///< of the correlation; empty = planner
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// One place where a template was found.
@@ -95,7 +95,7 @@ MatchResult match_templates(std::span<const ImageView> templates, std::span<cons
                             std::stop_token stop = {});
 
 /// The image (grey, stretched to its own range where it is not 8 bit) with the box, the top edge and the
-/// score of every match drawn over it, as a colour picture. Throws FileError.
+/// score of every match drawn over it, as a colour image. Throws FileError.
 void write_match_picture(const std::filesystem::path& path, ImageView image, std::span<const Match> matches);
 
 }  // namespace dic

@@ -14,10 +14,7 @@
 namespace dic {
 
 enum class Interpolation : std::uint8_t { cubic, quintic };
-/// What the refinement maximizes or minimizes. Both have the same optimum (ZNSSD = 2 (1 - ZNCC), Pan 2011).
-enum class Criterion : std::uint8_t { znssd, zncc };
 std::string_view to_string(Interpolation interpolation);
-std::string_view to_string(Criterion criterion);
 
 /// Options of the sub-pixel refinement.
 struct RefineOptions {
@@ -28,7 +25,7 @@ struct RefineOptions {
   double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
   double min_zncc = 0.6;    ///< below this the point is low_correlation
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Shape parameters of one subset relative to its centre, dx and dy from -radius to radius:
@@ -57,10 +54,10 @@ struct RefinedPoint {
 };
 
 /// Inverse-compositional Gauss-Newton refinement (Baker & Matthews 2004; Pan, Li & Tong 2013) of subsets of
-/// one reference picture, with the zero-normalized criterion and a prefiltered B-spline of the current
-/// picture (Unser, Aldroubi & Eden 1993). All reference-side work is done once, in `prepare`.
+/// one reference image, with the zero-normalized criterion and a prefiltered B-spline of the current
+/// image (Unser, Aldroubi & Eden 1993). All reference-side work is done once, in `prepare`.
 ///
-/// Pictures of any ScalarType; sizes of reference and current must agree. One call at a time per object;
+/// Images of any ScalarType; sizes of reference and current must agree. One call at a time per object;
 /// objects are independent of each other.
 class Refiner {
  public:
@@ -74,10 +71,10 @@ class Refiner {
   /// Takes a new reference: gradients of its spline, and per point means, norms, Hessians.
   /// x, y: subset centres, reference pixels. roi: u8, non-zero = inside, size of the reference, or empty.
   void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {});
-  /// Takes a new current picture: prefilters its B-spline coefficients.
+  /// Takes a new current image: prefilters its B-spline coefficients.
   void set_current(ImageView current);
 
-  /// Status of point i before any current picture is seen: ok, flat, out_of_image or masked.
+  /// Status of point i before any current image is seen: ok, flat, out_of_image or masked.
   Status reference_status(std::int64_t i) const;
   /// Refines points[k] from starts[k] into results[k]: the more at once, the better a GPU is used. Never
   /// throws for bad data: the status says what happened. After `stop` was requested, results may be missing.

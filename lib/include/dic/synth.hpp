@@ -7,7 +7,7 @@
 #include <vector>
 
 /// Synthetic speckle with exactly known motion: a sum of Gaussian blobs that is evaluated anew for every
-/// frame under the motion; no picture is ever interpolated.
+/// frame under the motion; no image is ever interpolated.
 namespace dic {
 
 enum class MotionKind : std::uint8_t { translation, affine, rotation, star, crack };
@@ -30,7 +30,7 @@ struct Motion {
   double cx = 0, cy = 0;                     ///< centre, px
   double amplitude = 0.5;                    ///< px; crack: half of the opening
   double period_min = 10, period_max = 200;  ///< px
-  double width = 0;                          ///< picture width, px; only the star needs it
+  double width = 0;                          ///< image width, px; only the star needs it
   double crack_y = 0;                        ///< px
 
   /// Displacement of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
@@ -50,12 +50,12 @@ struct SynthOptions {
   double reference_noise = -1;  ///< of the first frame; -1 = as `noise`
   /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, in equal steps from frame 0.
   double gain = 1, offset = 0;
-  std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same pictures, on any machine
+  std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same images, on any machine
   std::vector<double> amounts = {0, 1};  ///< one frame each; the first is the reference and must be 0
   Motion motion;
   int threads = 0;  ///< 0 = one per core
   /// One sentence per problem; empty when all is well.
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.

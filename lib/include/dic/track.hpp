@@ -17,7 +17,7 @@
 
 namespace dic {
 
-/// Which picture a current frame is compared with.
+/// Which image a current frame is compared with.
 enum class ReferenceStrategy : std::uint8_t {
   first,     ///< always the reference: no accumulated error
   previous,  ///< the frame before: follows any total deformation, errors add up
@@ -30,9 +30,8 @@ struct TrackOptions {
   int step = 5;  ///< px between points, >= 1
   /// Search range in px around the prediction (the first frame: around zero); -1 = automatic, coarse-to-fine.
   int search = -1;
-  Criterion criterion = Criterion::znssd;
   ReferenceStrategy reference_strategy = ReferenceStrategy::first;
-  /// Noise of the pictures in grey levels for sigma_u and sigma_v; -1 = estimated from the residuals per
+  /// Noise of the images in grey levels for sigma_u and sigma_v; -1 = estimated from the residuals per
   /// frame.
   double noise = -1;
   OutlierOptions outliers;
@@ -41,10 +40,10 @@ struct TrackOptions {
   /// and the points are worth its start.
   std::string device = "auto";
   int threads = 0;  ///< 0 = one per core
-  /// Memory that the pictures may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
+  /// Memory that the images may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
   /// of rows, with the same result.
   int gpu_memory = 0;
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// Region of interest. Default: the whole frame. Parts combine: inside = (mask and rectangle and any polygon)
@@ -62,7 +61,7 @@ struct Roi {
   std::vector<Polygon> polygons;  ///< a pixel is inside where its centre is inside or on the outline
   std::vector<Polygon> holes;
 };
-/// The ROI as a u8 mask (0 or 255). Throws UsageError: wrong size, outside the picture, empty.
+/// The ROI as a u8 mask (0 or 255). Throws UsageError: wrong size, outside the image, empty.
 Image rasterize(const Roi& roi, int width, int height);
 /// The grid of points over a mask.
 Grid make_grid(ImageView roi_mask, int step);
@@ -105,7 +104,7 @@ class Tracker {
   std::vector<std::string> kernels() const;
   /// "cpu", or number and name of the GPU: "cuda:0, NVIDIA H100 80GB HBM3".
   std::string device() const;
-  /// Why it was chosen: one sentence; another where pictures are measured in bands of rows.
+  /// Why it was chosen: one sentence; another where images are measured in bands of rows.
   std::string device_reason() const;
 
  private:
@@ -126,7 +125,7 @@ struct TrackJob {
   CsvStyle csv_style = CsvStyle::native;
   bool pictures = true;
   std::string command;  ///< as typed, for run.json
-  std::vector<std::string> problems() const;
+  std::vector<std::string> validate() const;
 };
 
 /// One current frame of a run. Lengths in px, in mm with a scale. Means and standard deviations are over the

@@ -4,7 +4,7 @@
 
 #include "refine/backend.hpp"
 
-// The CUDA backend: planes of the reference and of the current picture stay on the device, with what the
+// The CUDA backend: planes of the reference and of the current image stay on the device, with what the
 // iterations need of every subset; starts go up, results come down.
 namespace dic::refine {
 namespace {
@@ -40,18 +40,18 @@ RefinedPoint point_of(const RefineTask& task, const RefineResult& r) {
   return out;
 }
 
-/// A picture of the host in device memory.
-class DevicePicture {
+/// An image of the host in device memory.
+class DeviceImage {
  public:
-  ImageView upload(const ImageView& picture, const kernels::Stream& stream) {
-    const std::size_t row = picture.width * size_of(picture.type);
-    void* target = pixels_.reserve(row * picture.height);
-    if (picture.row_bytes >= static_cast<std::ptrdiff_t>(row))
-      kernels::upload(target, row, picture.data, picture.row_bytes, row, picture.height, stream);
+  ImageView upload(const ImageView& image, const kernels::Stream& stream) {
+    const std::size_t row = image.width * size_of(image.type);
+    void* target = pixels_.reserve(row * image.height);
+    if (image.row_bytes >= static_cast<std::ptrdiff_t>(row))
+      kernels::upload(target, row, image.data, image.row_bytes, row, image.height, stream);
     else  // rows that overlap or run upwards: the 2-D copy takes neither
-      for (int y = 0; y < picture.height; ++y)
-        kernels::upload(static_cast<std::byte*>(target) + y * row, picture.row<std::byte>(y), row, stream);
-    ImageView view = picture;
+      for (int y = 0; y < image.height; ++y)
+        kernels::upload(static_cast<std::byte*>(target) + y * row, image.row<std::byte>(y), row, stream);
+    ImageView view = image;
     view.data = target;
     view.row_bytes = static_cast<std::ptrdiff_t>(row);
     return view;
@@ -65,12 +65,12 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(const RefineOptions& options, int device) : options_(options), device_(device) {}
 
-  void set_reference(ImageView picture, std::span<const int> x, std::span<const int> y,
+  void set_reference(ImageView image, std::span<const int> x, std::span<const int> y,
                      ImageView roi) override {
     const kernels::DeviceScope scope(device_);
     reference_ = {};
-    reference_.layout = PlaneLayout(picture.width, picture.height);
-    upload(picture, roi);
+    reference_.layout = PlaneLayout(image.width, image.height);
+    upload(image, roi);
     const auto second_row = std::ranges::find_if(y, [&](int other) { return other != y.front(); });
     reference_.points_in_a_row = static_cast<int>(second_row - y.begin());
     statuses_.resize(x.size());
@@ -78,13 +78,13 @@ class CudaBackend final : public Backend {
     prepare(x, y);
   }
 
-  void set_current(ImageView picture) override {
+  void set_current(ImageView image) override {
     const kernels::DeviceScope scope(device_);
     const PlaneLayout& layout = reference_.layout;
     coefficients_ =
         reserve<kernels::CoefficientPair>(coefficient_plane_, layout.elements()) + layout.origin();
-    kernels::launch_spline_coefficients(picture_.upload(picture, stream_), options_.interpolation,
-                                        coefficients_, stream_.handle());
+    kernels::launch_spline_coefficients(image_.upload(image, stream_), options_.interpolation, coefficients_,
+                                        stream_.handle());
     stream_.synchronize("B-spline coefficients");
   }
 
@@ -99,13 +99,13 @@ class CudaBackend final : public Backend {
   std::string kernel() const override { return "cuda-icgn"; }
 
  private:
-  void upload(const ImageView& picture, const ImageView& roi) {
+  void upload(const ImageView& image, const ImageView& roi) {
     const PlaneLayout& layout = reference_.layout;
     auto* pixels = reserve<kernels::ReferencePixel>(reference_pixels_, layout.elements()) + layout.origin();
     auto* rest = reserve<std::uint32_t>(rest_, layout.elements()) + layout.origin();
     auto* range = reserve<kernels::GreyRange>(range_, 1);
-    DevicePicture mask;
-    kernels::launch_reference_pixels(picture_.upload(picture, stream_),
+    DeviceImage mask;
+    kernels::launch_reference_pixels(image_.upload(image, stream_),
                                      roi.empty() ? ImageView{} : mask.upload(roi, stream_),
                                      options_.interpolation, pixels, rest, range, stream_.handle());
     stream_.synchronize("gradients of the reference");
@@ -154,7 +154,7 @@ class CudaBackend final : public Backend {
   std::vector<Status> statuses_;
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;
-  DevicePicture picture_;
+  DeviceImage image_;
   DeviceBuffer reference_pixels_, rest_, range_, coefficient_plane_;
   DeviceBuffer subsets_, matrices_, device_tasks_, device_results_;
 };

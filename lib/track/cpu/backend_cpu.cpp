@@ -33,8 +33,8 @@ struct CpuPlaces final : Places {
 
 class CpuResult final : public Result {
  public:
-  CpuResult(const Points& points, const ImageView& picture, Measured measured)
-      : points_(points), width_(picture.width), height_(picture.height), measured_(std::move(measured)) {}
+  CpuResult(const Points& points, const ImageView& image, Measured measured)
+      : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
 
   std::shared_ptr<const Places> places() override {
     return std::make_shared<CpuPlaces>(FollowedPoints(points_, measured_.field, width_, height_));
@@ -70,18 +70,18 @@ class CpuAnchor final : public Anchor {
 
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame&) override {
-    const ImageView picture = static_cast<const HostFrame&>(*current).picture;
+    const ImageView image = static_cast<const HostFrame&>(*current).image;
     const auto check_stop = [&] {
       if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
     };
     Measured measured;
     Stopwatch watch;
     const auto begin = std::chrono::steady_clock::now();
-    reference_.refiner.set_current(picture);
+    reference_.refiner.set_current(image);
     measured.seconds.prepare = watch.lap();
     StartSearch search(shared_.points, reference_, shared_.correlator, shared_.options.search, check_stop,
                        shared_.kernels);
-    const std::vector<Start> starts = search.find(picture);
+    const std::vector<Start> starts = search.find(image);
     measured.seconds.search = watch.lap();
     reference_.last = PointRefinement(shared_.points, reference_, stop, check_stop).run(starts);
     measured.noise = estimate_noise();
@@ -97,7 +97,7 @@ class CpuAnchor final : public Anchor {
                {"search", seconds.search},
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
-    return std::make_unique<CpuResult>(shared_.points, picture, std::move(measured));
+    return std::make_unique<CpuResult>(shared_.points, image, std::move(measured));
   }
 
  private:
@@ -141,19 +141,17 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const TrackOptions& options, const Points& points) : shared_(options, points) {}
 
-  std::shared_ptr<const Frame> take(ImageView picture) override {
-    return std::make_shared<HostFrame>(picture);
-  }
+  std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) override {
     shared_.roi = std::move(roi);
     return std::make_unique<CpuAnchor>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
                                        std::vector<RefinedPoint>());
   }
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> image, const Places& places,
                                  const Anchor* before) override {
     const FollowedPoints& followed = static_cast<const CpuPlaces&>(places).followed;
     return std::make_unique<CpuAnchor>(
-        shared_, std::move(picture), Subsets(shared_.points, followed, shared_.roi),
+        shared_, std::move(image), Subsets(shared_.points, followed, shared_.roi),
         before ? static_cast<const CpuAnchor*>(before)->last() : std::vector<RefinedPoint>());
   }
   std::vector<std::string> kernels() const override {

@@ -88,16 +88,17 @@ PointRefinement::Attempts PointRefinement::front(const Results& results, const P
 
 void PointRefinement::drop_unconfirmed(Results& results) const {
   const FramePoints points{points_, anchor_, results};
-  std::vector<Bonds> bonds(results.size());
-  for (std::int64_t i = 0; i < anchor_.size(); ++i) bonds[i] = bonds_of(points, i);
+  std::vector<NeighbourSupport> supports(results.size());
+  for (std::int64_t i = 0; i < anchor_.size(); ++i) supports[i] = neighbour_support(points, i);
   std::array<std::int64_t, kSmallIsland> island;
   for (std::int64_t i = 0; i < anchor_.size(); ++i)
-    if (bonds[i] != 0 && unconfirmed(points, bonds, i, island)) results[i].status = Status::low_correlation;
+    if (supports[i] != 0 && unconfirmed(points, supports, i, island))
+      results[i].status = Status::low_correlation;
 }
 
 void PointRefinement::explain_lost(Results& results) const {
   const FramePoints points{points_, anchor_, results};
-  const ImageView picture = anchor_.picture();
+  const ImageView image = anchor_.image();
   const int radius = anchor_.refiner.options().subset / 2;
   PointList source(results.size(), -1), wave, next;
   for (std::int64_t i = 0; i < anchor_.size(); ++i)
@@ -108,7 +109,7 @@ void PointRefinement::explain_lost(Results& results) const {
         if (source[n] >= 0) return;
         source[n] = source[from];
         next.push_back(n);
-        if (points.trackable(n) && left_picture(points, n, source[n], radius, picture.width, picture.height))
+        if (points.trackable(n) && left_image(points, n, source[n], radius, image.width, image.height))
           results[n].status = Status::out_of_image;
       });
     std::sort(next.begin(), next.end());  // so that each hears from its first neighbour in this wave

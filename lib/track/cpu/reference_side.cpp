@@ -8,12 +8,12 @@ ReferenceSide::ReferenceSide(std::shared_ptr<const Frame> reference, Subsets at,
     : subsets(std::move(at)),
       refiner(options.refine, options.threads),
       frame_(std::move(reference)),
-      shapes_(picture().width, picture().height, subsets.x, subsets.y, options.refine.subset / 2, roi()) {
-  refiner.set_reference(picture(), subsets.x, subsets.y, roi());
+      shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi()) {
+  refiner.set_reference(image(), subsets.x, subsets.y, roi());
 }
 
 CpuCoarseSearch& ReferenceSide::coarse() {
-  if (!coarse_) coarse_.emplace(picture(), roi());
+  if (!coarse_) coarse_.emplace(image(), roi());
   return *coarse_;
 }
 

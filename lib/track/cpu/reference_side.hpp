@@ -11,11 +11,11 @@
 
 namespace dic::track {
 
-/// A picture in the memory of the host.
+/// An image in the memory of the host.
 class HostFrame final : public Frame {
  public:
-  explicit HostFrame(ImageView pixels) : picture(copy_of(pixels)) {}
-  const Image picture;
+  explicit HostFrame(ImageView pixels) : image(copy_of(pixels)) {}
+  const Image image;
 };
 
 /// What is known of an anchor before any frame is seen.
@@ -24,9 +24,9 @@ class ReferenceSide {
   ReferenceSide(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options);
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
-  ImageView picture() const { return static_cast<const HostFrame&>(*frame_).picture.view(); }
+  ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
   CpuCoarseSearch& coarse();
-  IntegerSearch search() const { return {picture(), roi(), shapes_}; }
+  IntegerSearch search() const { return {image(), roi(), shapes_}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const {
     const Status followed = subsets.material_of(i).status;

@@ -19,7 +19,7 @@ struct Start {
   float score = -1;
 };
 
-/// The search: finds a start for every point of an anchor in the current picture.
+/// The search: finds a start for every point of an anchor in the current image.
 class StartSearch {
  public:
   /// range: see TrackOptions::search. check_stop throws where the measurement was cancelled; variants

@@ -8,7 +8,7 @@
 
 namespace dic::track {
 
-/// What became of the points in a picture of width x height px that was measured.
+/// What became of the points in an image of width x height px that was measured.
 struct FollowedPoints {
   std::vector<int> x, y;
   std::vector<MaterialPoint> material;

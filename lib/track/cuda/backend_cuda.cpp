@@ -22,7 +22,7 @@ namespace cuda {
 
 namespace {
 
-/// A picture on all GPUs.
+/// An image on all GPUs.
 struct FrameCopies final : Frame {
   std::vector<std::shared_ptr<const DeviceFrame>> on;  ///< by station
 };
@@ -35,7 +35,7 @@ class DeviceResult final : public Result {
       : device_(device), field_(std::move(field)), frame_(std::move(frame)), made_(std::move(made)) {}
 
   std::shared_ptr<const Places> places() override {
-    return std::make_shared<DevicePlaces>(field_, frame_->picture.width, frame_->picture.height);
+    return std::make_shared<DevicePlaces>(field_, frame_->image.width, frame_->image.height);
   }
   std::int64_t measured_points() override {
     made_.get();
@@ -89,9 +89,9 @@ void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
   const auto& points = reference.points();
   auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
   const RefineOptions& refine = bench.options.refine;
-  const ImageView& picture = reference.frame().picture;
+  const ImageView& image = reference.frame().image;
   const auto stream = bench.judging.handle();
-  kernels::launch_explain_lost(points, tracked, refine.subset / 2, picture.width, picture.height,
+  kernels::launch_explain_lost(points, tracked, refine.subset / 2, image.width, image.height,
                                bench.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)),
                                stream);
   if (bench.options.noise >= 0)
@@ -138,7 +138,7 @@ void gather(Workbench& bench, const std::vector<OwnPoints>& parts, const DeviceF
   const kernels::DeviceScope scope(bench.lead().device.index);
   auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(bench.points.size());
   for (const auto& [reference, tracked, own, finished] : parts) {
-    finished->hold(bench.judging);
+    bench.judging.wait(*finished);
     kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all),
                           bench.judging.handle());
   }
@@ -170,9 +170,9 @@ class CudaAnchor final : public Anchor {
     for (std::size_t i = 0; i < bench.stations.size(); ++i) {
       Station& station = *bench.stations[i];
       const kernels::DeviceScope scope(station.device.index);
-      bench.judged.hold(station.stream);  // what lay in the memory of this anchor before; the places
+      station.stream.wait(bench.judged);  // what lay in the memory of this anchor before; the places
       references_.push_back(std::make_shared<ReferenceSide>(station.points, reference.on[i], places,
-                                                            bench.options.refine, station.picture_bands(),
+                                                            bench.options.refine, station.image_bands(),
                                                             station.reference_memory.lend(), station.stream));
       if (measured_before_) references_.back()->go_on_from(*before->references_[i], station.stream);
     }
@@ -193,11 +193,11 @@ class CudaAnchor final : public Anchor {
     begun.searches.resize(references_.size());
     const std::shared_ptr<DeviceField> field = begun.field;
     const std::vector<Side> sides = sides_of(copies);
-    bench_.crew.run([&](int rank) { measure_own(sides, rank, follows, begun, stop, next); });
+    bench_.team.run([&](int rank) { measure_own(sides, rank, follows, begun, stop, next); });
     if (!bench_.lead().settles) ahead_ = {};
     auto gathered = std::make_shared<std::promise<void>>();
     bench_.gathering = gathered->get_future().share();
-    std::future<void> made = bench_.judge.tell(
+    std::future<void> made = bench_.judge.submit(
         [own = own_points(), bench = &bench_, reference = references_.front(), field, gathered] {
           keep_outcome(*gathered, [&] { gather(*bench, own, *field); });
           make_field(*bench, *reference, *field);
@@ -256,7 +256,7 @@ class CudaAnchor final : public Anchor {
     bench_.seconds.clear();
   }
 
-  /// What a rank of the crew does: searches and refines its own points. The first one's time counts.
+  /// What a rank of the team does: searches and refines its own points. The first one's time counts.
   void measure_own(std::span<const Side> sides, int rank, bool follows, const Ahead& begun,
                    const std::stop_token& stop, const NextFrame& next) {
     const Side& side = sides[rank];
@@ -314,7 +314,7 @@ class CudaAnchor final : public Anchor {
       ahead_.field = new_field();
       ahead_.searches.resize(references_.size());
     }
-    bench_.crew.meet();
+    bench_.team.barrier();
     if (!ahead_.frame) return;
     const auto& copies = static_cast<const FrameCopies&>(*ahead_.frame);
     const Side side{now.station, now.reference, *copies.on[rank]};
@@ -350,23 +350,22 @@ int stager_threads(const TrackOptions& options) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const TrackOptions& options, const ImageView& picture, const Points& points,
+  CudaBackend(const TrackOptions& options, const ImageView& image, const Points& points,
               const std::vector<kernels::Device>& devices)
-      : bench_(options, picture, points, devices),
-        stager_(stager_threads(options), bench_.pictures.rows > 0) {
-    bench_.first_memory = bench_.judge.tell([this] {  // of a field: it takes as long as a measurement
+      : bench_(options, image, points, devices), stager_(stager_threads(options), bench_.images.rows > 0) {
+    bench_.first_memory = bench_.judge.submit([this] {  // of a field: it takes as long as a measurement
       const kernels::DeviceScope scope(bench_.lead().device.index);
       DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend(), bench_.field_blocks);
     });
   }
 
-  std::shared_ptr<const Frame> take(ImageView picture) override {
+  std::shared_ptr<const Frame> take(ImageView image) override {
     const std::lock_guard lock(taking_);
-    const StagedRows staged = stager_.stage(picture);
+    const StagedRows staged = stager_.stage(image);
     std::vector<ArrivingFrame> frames;
     for (const auto& station : bench_.stations)
       frames.push_back(
-          station->upload.begin(picture, staged, bench_.rows_to_begin_with(*station, picture.height)));
+          station->upload.begin(image, staged, bench_.rows_to_begin_with(*station, image.height)));
     std::span<const ArrivingFrame> sharing;
     if (bench_.share_rows()) sharing = frames;
     for (const auto& station : bench_.stations) station->upload.send(frames[station->rank], sharing);
@@ -385,10 +384,10 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*reference), nullptr,
                                         nullptr);
   }
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> picture, const Places& places,
+  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> image, const Places& places,
                                  const Anchor* before) override {
     follow(static_cast<const DevicePlaces&>(places));
-    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*picture), &bench_.places,
+    return std::make_unique<CudaAnchor>(bench_, static_cast<const FrameCopies&>(*image), &bench_.places,
                                         static_cast<const CudaAnchor*>(before));
   }
 
@@ -404,10 +403,10 @@ class CudaBackend final : public Backend {
       all += (all.empty() ? "cuda:" : ",") + std::to_string(station->device.index);
     return all + ", " + bench_.lead().device.model;
   }
-  std::string note() const override { return bench_.pictures.note(bench_.options); }
+  std::string note() const override { return bench_.images.note(bench_.options); }
 
  private:
-  /// Queues where the points lie in a later picture, behind all fields that were begun.
+  /// Queues where the points lie in a later image, behind all fields that were begun.
   void follow(const DevicePlaces& where) {
     const auto queue = [&] {
       const kernels::DeviceScope scope(bench_.lead().device.index);
@@ -418,7 +417,7 @@ class CudaBackend final : public Backend {
                              material, bench_.judging.handle());
       bench_.judged.record(bench_.judging);
     };
-    bench_.judge.tell(queue).get();
+    bench_.judge.submit(queue).get();
   }
 
   Workbench bench_;
@@ -430,13 +429,13 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& picture,
-                                   const Points& points, std::span<const int> ordinals) {
+std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
+                                   std::span<const int> ordinals) {
   std::vector<kernels::Device> devices;
   for (const int ordinal : ordinals) devices.push_back(kernels::find_device(ordinal));
   if (ordinals.empty()) devices = kernels::find_devices();
   const kernels::DeviceScope first(devices.front().index);
-  return std::make_unique<cuda::CudaBackend>(options, picture, points, devices);
+  return std::make_unique<cuda::CudaBackend>(options, image, points, devices);
 }
 
 }  // namespace dic::track

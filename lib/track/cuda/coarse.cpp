@@ -11,7 +11,7 @@ std::ptrdiff_t pitch_of(int width) {
   return (width + alignment - 1) / alignment * alignment;
 }
 
-kernels::DevicePicture picture_of(const ImageView& view) {
+kernels::DeviceImage image_of(const ImageView& view) {
   return {view.data, view.row_bytes, view.width, view.height};
 }
 /// From row `first` on; none of what is not there.
@@ -41,26 +41,26 @@ void DevicePyramid::place_levels(int width, int height, int first, int count, co
 
 void DevicePyramid::build(const PyramidSource& source, const CoarseSearch& search,
                           const kernels::Stream& stream) {
-  const ImageView& picture = source.picture;
+  const ImageView& image = source.image;
   const int levels = search.levels();
-  place_levels(picture.width, picture.height, search.uses_full_size() ? 0 : 1, levels, stream);
-  auto* extrema = extrema_.reserve<kernels::Extrema>(picture.height);
+  place_levels(image.width, image.height, search.uses_full_size() ? 0 : 1, levels, stream);
+  auto* extrema = extrema_.reserve<kernels::Extrema>(image.height);
   int count = 0;
   source.each_band([&](const ImageView& rows, int) {
-    kernels::launch_extrema(picture_of(rows), rows.type, extrema + count, stream.handle());
+    kernels::launch_extrema(image_of(rows), rows.type, extrema + count, stream.handle());
     count += kernels::extrema_of_rows(rows.height);
   });
   source.each_band([&](const ImageView& rows, int first) {
-    kernels::launch_stretched(picture_of(rows), rows.type, extrema, count, plane_of(levels_[0], first),
+    kernels::launch_stretched(image_of(rows), rows.type, extrema, count, plane_of(levels_[0], first),
                               levels > 1 ? plane_of(levels_[1], first / 2) : plane_of({}), stream.handle());
   });
   for (int level = 2; level < levels; ++level)
-    kernels::launch_halved(picture_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
+    kernels::launch_halved(image_of(levels_[level - 1]), plane_of(levels_[level]), stream.handle());
 }
 
 CoarseReference::CoarseReference(const PyramidSource& source, ImageView roi, CoarseMemory& memory,
                                  const kernels::Stream& stream)
-    : search_(source.picture.width, source.picture.height, roi), memory_(memory), roi_(search_.levels()) {
+    : search_(source.image.width, source.image.height, roi), memory_(memory), roi_(search_.levels()) {
   memory_.pyramid.build(source, search_, stream);
   memory_.roi.resize(search_.levels());
   for (int level = search_.uses_full_size() ? 0 : 1; level < search_.levels(); ++level) {
@@ -89,8 +89,8 @@ DeviceCoarseSearch::Placement DeviceCoarseSearch::place(const CoarseLattice& lat
                                                         std::span<const std::int64_t> which,
                                                         const WindowOf& window_of) {
   const std::size_t n = which.size();
-  auto* references = host_positions_.reserve<MatrixPosition>(2 * n);
-  auto* device_references = positions_.reserve<MatrixPosition>(2 * n);
+  auto* references = host_positions_.reserve<PatchPosition>(2 * n);
+  auto* device_references = positions_.reserve<PatchPosition>(2 * n);
   Placement nodes{{}, {}, references, references + n, device_references, device_references + n};
   nodes.order.reserve(n);
   lattice.shapes.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
@@ -102,7 +102,7 @@ DeviceCoarseSearch::Placement DeviceCoarseSearch::place(const CoarseLattice& lat
       nodes.order.push_back(k);
     }
   });
-  kernels::upload(device_references, references, 2 * n * sizeof(MatrixPosition), *stream_);
+  kernels::upload(device_references, references, 2 * n * sizeof(PatchPosition), *stream_);
   return nodes;
 }
 
@@ -110,13 +110,13 @@ DeviceCoarseSearch::Placement DeviceCoarseSearch::place(const CoarseLattice& lat
 template <typename ShapeOf>
 std::vector<FoundShift> DeviceCoarseSearch::find(const CoarseLattice& lattice, const Placement& nodes,
                                                  const ShapeOf& shape_of) {
-  SearchPictures pictures{reference_->picture(lattice.level), current_.level(lattice.level),
-                          reference_->roi(lattice.level)};
+  SearchImages images{reference_->image(lattice.level), current_.level(lattice.level),
+                      reference_->roi(lattice.level)};
   auto* peaks = peaks_.reserve<Peak>(nodes.order.size());
   kernels::fill(peaks, 0, nodes.order.size() * sizeof(Peak), stream_->handle());  // what lies between fields
   for (const Group& group : nodes.groups) {
-    pictures.cut = group.shape.masked;
-    kernels_.insert(search_.peaks(pictures, shape_of(group.shape, group.count),
+    images.cut = group.shape.masked;
+    kernels_.insert(search_.peaks(images, shape_of(group.shape, group.count),
                                   nodes.device_references + group.first, nodes.device_windows + group.first,
                                   peaks + group.first, *stream_));
   }
@@ -130,7 +130,7 @@ std::vector<FoundShift> DeviceCoarseSearch::fetch(const Placement& nodes) {
   stream_->synchronize("the coarse search");
   std::vector<FoundShift> out(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const MatrixPosition &subset = nodes.references[i], &window = nodes.windows[i];
+    const PatchPosition &subset = nodes.references[i], &window = nodes.windows[i];
     out[nodes.order[i]] = found_shift(peaks[i], window.x - subset.x, window.y - subset.y);
   }
   return out;
@@ -139,11 +139,11 @@ std::vector<FoundShift> DeviceCoarseSearch::fetch(const Placement& nodes) {
 std::vector<FoundShift> DeviceCoarseSearch::around(const CoarseLattice& lattice,
                                                    std::span<const std::int64_t> which,
                                                    std::span<const Prediction> predictions, int range) {
-  const auto window_of = [&](std::size_t k, const MatrixPosition& at) {
-    return MatrixPosition{0, at.x + predictions[k].u - range, at.y + predictions[k].v - range};
+  const auto window_of = [&](std::size_t k, const PatchPosition& at) {
+    return PatchPosition{0, at.x + predictions[k].u - range, at.y + predictions[k].v - range};
   };
   return find(lattice, place(lattice, which, window_of), [&](const SubsetShape& subset, std::int64_t count) {
-    return CorrelateShape{.form = Form::one_to_one,
+    return CorrelateShape{.pairing = Pairing::one_to_one,
                           .ref_h = subset.height,
                           .ref_w = subset.width,
                           .search_h = subset.height + 2 * range,
@@ -156,11 +156,11 @@ std::vector<FoundShift> DeviceCoarseSearch::around(const CoarseLattice& lattice,
 
 std::vector<FoundShift> DeviceCoarseSearch::everywhere(const CoarseLattice& lattice) {
   const ImageView& current = current_.level(lattice.level);
-  const auto window_of = [](std::size_t, const MatrixPosition&) { return MatrixPosition{}; };
+  const auto window_of = [](std::size_t, const PatchPosition&) { return PatchPosition{}; };
   return find(lattice, place(lattice, lattice.searched, window_of),
               [&](const SubsetShape& subset, std::int64_t count) {
                 return CorrelateShape{
-                    .form = Form::n_to_m,
+                    .pairing = Pairing::n_to_m,
                     .ref_h = subset.height,
                     .ref_w = subset.width,
                     .search_h = current.height,

@@ -14,22 +14,22 @@
 
 namespace dic::track::cuda {
 
-/// What a pyramid is made of: a picture, in device memory as a whole or in bands.
+/// What a pyramid is made of: an image, in device memory as a whole or in bands.
 struct PyramidSource {
   using Visit = std::function<void(const ImageView& rows, int first)>;
 
-  ImageView picture;  ///< its pixels may be elsewhere
+  ImageView image;  ///< its pixels may be elsewhere
   /// Calls visit for all rows in device memory, band by band, each time anew. Bands have an even number of
   /// rows, but for the last one.
   std::function<void(const Visit&)> each_band;
 
   PyramidSource(const ImageView& whole)  // NOLINT: the usual case
-      : picture(whole), each_band([whole](const Visit& visit) { visit(whole, 0); }) {}
+      : image(whole), each_band([whole](const Visit& visit) { visit(whole, 0); }) {}
   PyramidSource(const ImageView& p, std::function<void(const Visit&)> bands)
-      : picture(p), each_band(std::move(bands)) {}
+      : image(p), each_band(std::move(bands)) {}
 };
 
-/// The pyramid of a picture in device memory (see PyramidSearch).
+/// The pyramid of an image in device memory (see PyramidSearch).
 class DevicePyramid {
  public:
   /// Queues it. Level 0 is left out where the search has no use for it.
@@ -58,7 +58,7 @@ class CoarseReference {
                   const kernels::Stream& stream);
 
   CoarseSearch& search() { return search_; }
-  const ImageView& picture(int level) const { return memory_.pyramid.level(level); }
+  const ImageView& image(int level) const { return memory_.pyramid.level(level); }
   /// Device memory; empty = everywhere.
   const ImageView& roi(int level) const { return roi_[level]; }
 
@@ -73,7 +73,7 @@ class DeviceCoarseSearch final : private PyramidSearch {
  public:
   explicit DeviceCoarseSearch(SubsetSearch& search) : search_(search) {}
 
-  /// The field from the reference to a picture. Waits for the device.
+  /// The field from the reference to an image. Waits for the device.
   CoarseField run(CoarseReference& reference, const PyramidSource& current, const kernels::Stream& stream);
   /// Variants that ran in the last call.
   const std::set<std::string>& kernels() const { return kernels_; }
@@ -91,8 +91,8 @@ class DeviceCoarseSearch final : private PyramidSearch {
   struct Placement {
     std::vector<std::size_t> order;  ///< indices of the caller
     std::vector<Group> groups;
-    MatrixPosition *references, *windows;  ///< pinned
-    const MatrixPosition *device_references, *device_windows;
+    PatchPosition *references, *windows;  ///< pinned
+    const PatchPosition *device_references, *device_windows;
   };
   template <typename WindowOf>
   Placement place(const CoarseLattice& lattice, std::span<const std::int64_t> which,

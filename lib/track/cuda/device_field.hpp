@@ -42,7 +42,7 @@ struct FieldMemory {
 /// Where the parts of a field lie in a block of memory.
 struct FieldLayout {
   kernels::FieldArrays arrays;
-  double* noise = nullptr;           ///< one value: of the pictures, grey levels
+  double* noise = nullptr;           ///< one value: of the images, grey levels
   std::int32_t* measured = nullptr;  ///< one value: nodes that have values
 };
 

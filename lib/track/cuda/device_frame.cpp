@@ -11,89 +11,88 @@
 namespace dic::track::cuda {
 namespace {
 
-std::size_t row_bytes_of(const ImageView& picture) { return picture.width * size_of(picture.type); }
+std::size_t row_bytes_of(const ImageView& image) { return image.width * size_of(image.type); }
 
 /// Copies rows that are in the memory of a GPU already.
-void copy_rows(std::byte* to, const ImageView& picture, const kernels::RowRange& rows,
+void copy_rows(std::byte* to, const ImageView& image, const kernels::RowRange& rows,
                const kernels::Stream& stream) {
-  const std::size_t pitch = pitch_of(picture);
+  const std::size_t pitch = pitch_of(image);
   kernels::fill(to, 0, pitch * rows.count(), stream.handle());
-  kernels::upload(to, pitch, picture.row<std::byte>(rows.first), picture.row_bytes, row_bytes_of(picture),
+  kernels::upload(to, pitch, image.row<std::byte>(rows.first), image.row_bytes, row_bytes_of(image),
                   rows.count(), stream);
 }
 
 /// Copies them from there.
-void fetch_rows(void* to, const ImageView& picture) {
+void fetch_rows(void* to, const ImageView& image) {
   const kernels::Stream stream;
-  const std::size_t pitch = pitch_of(picture);
-  std::memset(to, 0, pitch * picture.height);
-  kernels::upload(to, pitch, picture.data, picture.row_bytes, row_bytes_of(picture), picture.height, stream);
+  const std::size_t pitch = pitch_of(image);
+  std::memset(to, 0, pitch * image.height);
+  kernels::upload(to, pitch, image.data, image.row_bytes, row_bytes_of(image), image.height, stream);
   stream.synchronize("the copy of a frame");
 }
 
 /// Device memory of these rows and those that follow.
 std::byte* pixels_from(const ArrivingFrame& frame, int first) {
-  return static_cast<std::byte*>(frame.memory->pixels.data()) + pitch_of(frame.picture) * first;
+  return static_cast<std::byte*>(frame.memory->pixels.data()) + pitch_of(frame.image) * first;
 }
 
 }  // namespace
 
-std::size_t pitch_of(const ImageView& picture) {
+std::size_t pitch_of(const ImageView& image) {
   constexpr std::size_t alignment = 256;
-  return (row_bytes_of(picture) + alignment - 1) / alignment * alignment;
+  return (row_bytes_of(image) + alignment - 1) / alignment * alignment;
 }
 
-StagedRows Stager::stage(const ImageView& picture) {
-  const bool on_device = kernels::is_device_memory(picture.data);
+StagedRows Stager::stage(const ImageView& image) {
+  const bool on_device = kernels::is_device_memory(image.data);
   if (on_device && !always_) return nullptr;
   StagedRows staged = pool_.lend();
   if (on_device) {
-    fetch_rows(staged->reserve(pitch_of(picture) * picture.height), picture);
+    fetch_rows(staged->reserve(pitch_of(image) * image.height), image);
     return staged;
   }
-  const std::size_t pitch = pitch_of(picture);
-  auto* first = static_cast<std::byte*>(staged->reserve(pitch * picture.height));
+  const std::size_t pitch = pitch_of(image);
+  auto* first = static_cast<std::byte*>(staged->reserve(pitch * image.height));
   const auto rows_at_once = static_cast<std::int64_t>((1 << 18) / pitch + 1);  // a thread costs 10 us
-  threads_.parallel_for(picture.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
-    copy_rows_uncached(first + begin * pitch, pitch, picture.row<std::byte>(static_cast<int>(begin)),
-                       picture.row_bytes, row_bytes_of(picture), end - begin);
+  threads_.parallel_for(image.height, rows_at_once, [&](std::int64_t begin, std::int64_t end, int) {
+    copy_rows_uncached(first + begin * pitch, pitch, image.row<std::byte>(static_cast<int>(begin)),
+                       image.row_bytes, row_bytes_of(image), end - begin);
   });
   return staged;
 }
 
 /// Makes a view of the caller's pixels one of the frame's own.
 void FrameUpload::place_pixels(ArrivingFrame& frame) {
-  ImageView& picture = frame.picture;
+  ImageView& image = frame.image;
   FrameMemory& memory = *frame.memory;
-  const std::size_t pitch = pitch_of(picture), first = pitch * frame.own.first;
+  const std::size_t pitch = pitch_of(image), first = pitch * frame.own.first;
   auto* pixels =
-      static_cast<std::byte*>(stay_ ? memory.staged->data() : memory.pixels.reserve(pitch * picture.height));
+      static_cast<std::byte*>(stay_ ? memory.staged->data() : memory.pixels.reserve(pitch * image.height));
   if (!memory.staged)
-    copy_rows(pixels + first, picture, frame.own, stream_);
+    copy_rows(pixels + first, image, frame.own, stream_);
   else if (!stay_)
     kernels::upload(pixels + first, static_cast<const std::byte*>(memory.staged->data()) + first,
                     pitch * frame.own.count(), stream_);
-  picture.data = pixels;
-  picture.row_bytes = static_cast<std::ptrdiff_t>(pitch);
+  image.data = pixels;
+  image.row_bytes = static_cast<std::ptrdiff_t>(pitch);
 }
 
-const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView& picture,
-                                                                FrameMemory& memory) {
+const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView& image, FrameMemory& memory) {
   if (stay_) return nullptr;
-  const kernels::PlaneLayout layout(picture.width, picture.height);
+  const kernels::PlaneLayout layout(image.width, image.height);
   auto* coefficients =
       memory.coefficients.reserve<kernels::CoefficientPair>(layout.elements()) + layout.origin();
-  kernels::launch_spline_coefficients(picture, interpolation_, coefficients, stream_.handle());
+  kernels::launch_spline_coefficients(image, interpolation_, coefficients, stream_.handle());
   return coefficients;
 }
 
-ArrivingFrame FrameUpload::begin(ImageView picture, StagedRows staged, const kernels::RowRange& own) {
+ArrivingFrame FrameUpload::begin(ImageView image, StagedRows staged, const kernels::RowRange& own) {
   const kernels::DeviceScope scope(device_);
-  ArrivingFrame frame{picture, pool_.lend(), own};
+  ArrivingFrame frame{image, pool_.lend(), own};
   FrameMemory& memory = *frame.memory;
   memory.ready.synchronize("the copy of a frame");            // of the frame that had this memory before
   if (stay_) memory.used.synchronize("the copy of a frame");  // in bands, from the host
-  memory.used.hold(stream_);
+  stream_.wait(memory.used);
   memory.staged = std::move(staged);
   memory.begun.mark(stream_);
   memory.upload.start(stream_);
@@ -108,9 +107,9 @@ void FrameUpload::send(const ArrivingFrame& frame, std::span<const ArrivingFrame
   const int first = frame.own.first;
   for (const ArrivingFrame& other : all) {
     if (other.memory == frame.memory) continue;
-    other.memory->used.hold(stream_);
+    stream_.wait(other.memory->used);
     kernels::copy_between(pixels_from(other, first), pixels_from(frame, first),
-                          pitch_of(frame.picture) * frame.own.count(), stream_.handle());
+                          pitch_of(frame.image) * frame.own.count(), stream_.handle());
   }
   frame.memory->sent.record(stream_);
 }
@@ -119,14 +118,14 @@ std::shared_ptr<const DeviceFrame> FrameUpload::finish(const ArrivingFrame& fram
                                                        std::span<const ArrivingFrame> all) {
   const kernels::DeviceScope scope(device_);
   FrameMemory& memory = *frame.memory;
-  for (const ArrivingFrame& other : all) other.memory->sent.hold(stream_);
+  for (const ArrivingFrame& other : all) stream_.wait(other.memory->sent);
   memory.upload.stop(stream_);
-  refined_.hold(stream_);
+  stream_.wait(refined_);
   memory.prefilter.start(stream_);
-  const kernels::CoefficientPair* coefficients = place_coefficients(frame.picture, memory);
+  const kernels::CoefficientPair* coefficients = place_coefficients(frame.image, memory);
   memory.prefilter.stop(stream_);
   memory.ready.record(stream_);
-  return std::make_shared<DeviceFrame>(++taken_, frame.picture, coefficients, frame.memory);
+  return std::make_shared<DeviceFrame>(++taken_, frame.image, coefficients, frame.memory);
 }
 
 }  // namespace dic::track::cuda

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 #include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <memory>
@@ -16,10 +16,10 @@
 
 namespace dic::track::cuda {
 
-/// Distance between the starts of two rows of a picture on a GPU, bytes: whole cache lines.
-std::size_t pitch_of(const ImageView& picture);
+/// Distance between the starts of two rows of an image on a GPU, bytes: whole cache lines.
+std::size_t pitch_of(const ImageView& image);
 
-/// Rows of a picture in pinned memory, from where they go to the GPUs while the host does something else; with
+/// Rows of an image in pinned memory, from where they go to the GPUs while the host does something else; with
 /// zeros between them, since kernels read whole words.
 using StagedRows = Pool<kernels::PinnedBuffer>::Loan;
 
@@ -35,15 +35,15 @@ struct FrameMemory {
   kernels::Stopwatch upload, prefilter;
 };
 
-/// A picture on the device, with its B-spline coefficients; or, where it is measured in bands, on the host.
+/// An image on the device, with its B-spline coefficients; or, where it is measured in bands, on the host.
 class DeviceFrame final : public Frame {
  public:
   DeviceFrame(std::uint64_t n, ImageView pixels, const kernels::CoefficientPair* spline,
               Pool<FrameMemory>::Loan memory)
-      : number(n), picture(pixels), coefficients(spline), memory_(std::move(memory)) {}
+      : number(n), image(pixels), coefficients(spline), memory_(std::move(memory)) {}
 
   /// Work that is queued on `stream` from now on finds the frame ready.
-  void hold(const kernels::Stream& stream) const { memory_->ready.hold(stream); }
+  void hold(const kernels::Stream& stream) const { stream.wait(memory_->ready); }
   /// What is queued on `stream` by now is the last that reads the frame.
   void release_after(const kernels::Stream& stream) const { memory_->used.record(stream); }
   /// Seconds of copy and prefilter; the frame is ready.
@@ -54,7 +54,7 @@ class DeviceFrame final : public Frame {
   }
 
   const std::uint64_t number;  ///< of a GPU's frames, from 1 on
-  const ImageView picture;     ///< device memory (bands: pinned memory), rows padded with zeros
+  const ImageView image;       ///< device memory (bands: pinned memory), rows padded with zeros
   const kernels::CoefficientPair* const
       coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout; bands: null
 
@@ -62,14 +62,14 @@ class DeviceFrame final : public Frame {
   Pool<FrameMemory>::Loan memory_;
 };
 
-/// Copies the rows of pictures into pinned memory.
+/// Copies the rows of images into pinned memory.
 class Stager {
  public:
-  /// always: pictures in the memory of a GPU, too.
+  /// always: images in the memory of a GPU, too.
   Stager(int threads, bool always) : threads_(threads), always_(always) {}
 
-  /// Null where the picture is in the memory of a GPU already.
-  StagedRows stage(const ImageView& picture);
+  /// Null where the image is in the memory of a GPU already.
+  StagedRows stage(const ImageView& image);
 
  private:
   ThreadPool threads_;
@@ -79,7 +79,7 @@ class Stager {
 
 /// A frame on its way to a GPU.
 struct ArrivingFrame {
-  ImageView picture;  ///< device memory, in part still to be filled
+  ImageView image;  ///< device memory, in part still to be filled
   Pool<FrameMemory>::Loan memory;
   kernels::RowRange own;  ///< rows that come from the host
 };
@@ -95,7 +95,7 @@ class FrameUpload {
       : device_(device), interpolation_(interpolation), stay_(stay), refined_(refined) {}
 
   /// Takes these rows of the pixels: staged ones, or, where there are none, from the memory of a GPU.
-  ArrivingFrame begin(ImageView picture, StagedRows staged, const kernels::RowRange& own);
+  ArrivingFrame begin(ImageView image, StagedRows staged, const kernels::RowRange& own);
   /// Copies these rows to the others. all: GPUs that share out the rows; none where each begins with all
   /// rows.
   void send(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
@@ -104,7 +104,7 @@ class FrameUpload {
 
  private:
   void place_pixels(ArrivingFrame& frame);
-  const kernels::CoefficientPair* place_coefficients(const ImageView& picture, FrameMemory& memory);
+  const kernels::CoefficientPair* place_coefficients(const ImageView& image, FrameMemory& memory);
 
   int device_;
   Interpolation interpolation_;

@@ -9,10 +9,10 @@
 
 namespace dic::track::cuda {
 
-/// Told by a field: only where the picture becomes a reference, kernels work out the rest.
+/// Told by a field: only where the image becomes a reference, kernels work out the rest.
 struct DevicePlaces final : Places {
   const std::shared_ptr<const DeviceField> field;
-  const int width, height;  ///< px, of the picture
+  const int width, height;  ///< px, of the image
 
   DevicePlaces(std::shared_ptr<const DeviceField> f, int w, int h)
       : field(std::move(f)), width(w), height(h) {}

@@ -89,7 +89,7 @@ bool PointRefinement::recover(const kernels::PointStart* starts, float tried,
     const int telling = station_.lists.tell(stream_);
     let_others_hear();
     kernels::launch_drop_unconfirmed(reference_.points(), reference_.tracked(),
-                                     station_.bonds.reserve<Bonds>(reference_.points().count),
+                                     station_.supports.reserve<NeighbourSupport>(reference_.points().count),
                                      lists[PointLists::dropped], stream_.handle());
     queued();
     station_.lists.wait(telling, "the refinement");
@@ -105,7 +105,7 @@ bool PointRefinement::recover(const kernels::PointStart* starts, float tried,
 
 /// Of all ranks, as told last.
 std::int64_t PointRefinement::total(PointLists::Name list) {
-  return bench_.crew.sum(station_.lists.size(list));
+  return bench_.team.sum(station_.lists.size(list));
 }
 
 /// Lists the points beside those that are measured since the last wave.
@@ -144,12 +144,12 @@ void PointRefinement::accept(PointLists::Name count) {
 void PointRefinement::hear_from_others() {
   if (sides_.size() == 1) return;
   station_.accepted.record(stream_);
-  bench_.crew.meet();
+  bench_.team.barrier();
   std::vector<kernels::Heard> heard;
   for (const Side& other : sides_) {
     const kernels::PointRange points = common(reference_.points().known, other.reference.points().own);
     if (&other.station == &station_ || points.count() == 0) continue;
-    other.station.accepted.hold(stream_);
+    stream_.wait(other.station.accepted);
     heard.push_back({other.reference.tracked(), fresh_of(other.station), points});
   }
   if (station_.reads_others)
@@ -162,10 +162,10 @@ void PointRefinement::hear_from_others() {
 /// What is queued from now on may write what others know of the own points.
 void PointRefinement::let_others_hear() {
   if (sides_.size() == 1) return;
-  bench_.crew.meet();
+  bench_.team.barrier();
   for (const Side& other : sides_)
     if (common(other.reference.points().known, reference_.points().own).count() > 0)
-      other.station.heard.hold(stream_);
+      stream_.wait(other.station.heard);
 }
 
 }  // namespace dic::track::cuda

@@ -9,7 +9,7 @@
 namespace dic::track::cuda {
 
 /// From starts to points: refines them, recovers what was lost, and gives up islands, by the steps of the
-/// CPU's PointRefinement. A rank of the crew does it for its own points, side by side with the others.
+/// CPU's PointRefinement. A rank of the team does it for its own points, side by side with the others.
 class PointRefinement {
  public:
   PointRefinement(Workbench& bench, std::span<const Side> sides, int rank, const std::stop_token& stop)

@@ -50,7 +50,7 @@ kernels::GridPoints DevicePoints::points() const {
 }
 
 ReferenceSide::ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                             const PlacesMemory* places, const RefineOptions& options, PictureBands* bands,
+                             const PlacesMemory* places, const RefineOptions& options, ImageBands* bands,
                              Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream)
     : frame_(std::move(frame)),
       bands_(bands),
@@ -70,8 +70,7 @@ void ReferenceSide::place_planes(Interpolation interpolation, kernels::GreyRange
   const kernels::PlaneLayout& layout = reference_.layout;
   auto* pixels = memory_->pixels.reserve<kernels::ReferencePixel>(layout.elements()) + layout.origin();
   auto* rest = memory_->rest.reserve<std::uint32_t>(layout.elements()) + layout.origin();
-  kernels::launch_reference_pixels(frame_->picture, roi_, interpolation, pixels, rest, range,
-                                   stream.handle());
+  kernels::launch_reference_pixels(frame_->image, roi_, interpolation, pixels, rest, range, stream.handle());
   reference_.pixels = pixels;
   reference_.rest = rest;
 }
@@ -81,7 +80,7 @@ void ReferenceSide::prepare(const RefineOptions& options, const kernels::Stream&
   auto* range = memory_->range.reserve<kernels::GreyRange>(1);
   auto* prepared = memory_->subsets.reserve<kernels::PreparedSubset>(n);
   auto* matrices = memory_->matrices.reserve<float>(n * kernels::matrix_floats(options.order));
-  reference_.layout = kernels::PlaneLayout(frame_->picture.width, frame_->picture.height);
+  reference_.layout = kernels::PlaneLayout(frame_->image.width, frame_->image.height);
   reference_.range = range;
   reference_.points_in_a_row = points_.nx;
   if (bands_) {
@@ -113,7 +112,7 @@ CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
                          memory_->coarse, stream);
 }
 
-/// Puts points and ROI where they lie in the picture.
+/// Puts points and ROI where they lie in the image.
 void ReferenceSide::move(const DevicePoints& points, const PlacesMemory& places,
                          const kernels::Stream& stream) {
   const std::int64_t n = points_.count;

@@ -10,7 +10,7 @@
 #include "track/backend.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_frame.hpp"
-#include "track/cuda/picture_bands.hpp"
+#include "track/cuda/image_bands.hpp"
 #include "track/cuda/places.hpp"
 #include "track/cuda/pool.hpp"
 
@@ -53,7 +53,7 @@ class ReferenceSide : public std::enable_shared_from_this<ReferenceSide> {
   /// places: of the points, when the stream has come so far; null in the original reference. bands: null
   /// where the frame is there as a whole.
   ReferenceSide(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
-                const PlacesMemory* places, const RefineOptions& options, PictureBands* bands,
+                const PlacesMemory* places, const RefineOptions& options, ImageBands* bands,
                 Pool<ReferenceMemory>::Loan memory, const kernels::Stream& stream);
 
   const DeviceFrame& frame() const { return *frame_; }
@@ -90,7 +90,7 @@ class ReferenceSide : public std::enable_shared_from_this<ReferenceSide> {
   void prepare(const RefineOptions& options, const kernels::Stream& stream);
 
   std::shared_ptr<const DeviceFrame> frame_;
-  PictureBands* bands_;
+  ImageBands* bands_;
   Pool<ReferenceMemory>::Loan memory_;
   std::optional<CoarseReference> coarse_;
   ImageView roi_on_host_;  ///< empty where it moved, too

@@ -54,7 +54,7 @@ void StartSearch::split(const std::int32_t* list, std::int64_t n) {
 
 bool StartSearch::without_many() {
   if (automatic()) station_.lists.wait(telling_, "the search");
-  trackable_ = bench_.crew.sum(trackable_);
+  trackable_ = bench_.team.sum(trackable_);
   without_ = total(PointLists::without);
   return automatic() && last_ && many_lost(without_, trackable_);
 }
@@ -80,7 +80,7 @@ void StartSearch::search_from(PointStart* starts) {
   PointLists& lists = station_.lists;
   const kernels::Stream& beside = station_.bands ? stream_ : station_.beside;
   station_.placed.record(stream_);
-  station_.placed.hold(beside);
+  beside.wait(station_.placed);
   if (follows_) follow_whole(starts);
   const auto left = [&] { return lists.size(cut.from) + (follows_ ? 0 : lists.size(whole.from)); };
   for (int step = 0; step <= kAutoSteps && left() > 0; ++step) {
@@ -89,12 +89,12 @@ void StartSearch::search_from(PointStart* starts) {
     search_list(cut, starts, beside);
     station_.searched.record(beside);
     if (!automatic()) break;
-    if (!follows_) station_.searched.hold(stream_);
+    if (!follows_) stream_.wait(station_.searched);
     lists.read(follows_ ? beside : stream_, "the search");
     whole.advance();
     cut.advance();
   }
-  station_.searched.hold(stream_);
+  stream_.wait(station_.searched);
   if (!automatic()) return;
   kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
   telling_ = lists.tell(stream_);
@@ -103,13 +103,13 @@ void StartSearch::search_from(PointStart* starts) {
 /// Searches the list `whole` to its end.
 void StartSearch::follow_whole(PointStart* starts) {
   const PointLists& lists = station_.lists;
-  station_.search.follow({side_.reference.frame().picture, side_.current.picture, {}}, points_,
+  station_.search.follow({side_.reference.frame().image, side_.current.image, {}}, points_,
                          lists.size(PointLists::whole), 2 * radius_ + 1,
                          {.list = lists[PointLists::whole].points,
                           .range = kAutoRange,
                           .steps = kAutoSteps,
                           .starts = starts,
-                          .windows = station_.windows.reserve<MatrixPosition>(points_.count),
+                          .windows = station_.windows.reserve<PatchPosition>(points_.count),
                           .peaks = station_.peaks.reserve<Peak>(points_.count)},
                          stream_);
   station_.variants.insert("cuda-few-shifts");
@@ -120,8 +120,8 @@ void StartSearch::search_list(const Step& step, PointStart* starts, const kernel
   const std::int64_t n = lists.size(step.from), first = step.cut ? points_.count - n : 0;
   const std::int32_t* list = lists[step.from].points;
   const int range = automatic() ? kAutoRange : bench_.options.search;
-  auto* references = station_.references.reserve<MatrixPosition>(points_.count) + first;
-  auto* windows = station_.windows.reserve<MatrixPosition>(points_.count) + first;
+  auto* references = station_.references.reserve<PatchPosition>(points_.count) + first;
+  auto* windows = station_.windows.reserve<PatchPosition>(points_.count) + first;
   auto* peaks = station_.peaks.reserve<Peak>(points_.count) + first;
   kernels::launch_place_windows(points_, list, n, radius_, range, starts, references, windows,
                                 stream.handle());
@@ -140,14 +140,14 @@ std::string StartSearch::find_peaks(const SubsetWindows& windows, bool cut, Peak
     return station_.bands->search(station_.search, reference.banded(), side_.current, windows, cut, peaks,
                                   stream);
   SubsetSearch& search = cut ? station_.search_of_cut : station_.search;
-  return search.peaks({reference.frame().picture, side_.current.picture, reference.roi(), cut}, windows,
-                      peaks, stream);
+  return search.peaks({reference.frame().image, side_.current.image, reference.roi(), cut}, windows, peaks,
+                      stream);
 }
 
 void StartSearch::start_from_coarse(PointLists::Name which, PointStart* starts) {
   check_stop(stop_);
   if (station_.rank == 0) run_coarse_search();
-  bench_.crew.meet();
+  bench_.team.barrier();
   const CoarseField& field = bench_.coarse_found;
   const std::size_t nodes = field.u.size();
   auto* u = station_.coarse_field.reserve<float>(2 * nodes);
@@ -160,7 +160,7 @@ void StartSearch::start_from_coarse(PointLists::Name which, PointStart* starts) 
 /// For all ranks, which read it before they meet again.
 void StartSearch::run_coarse_search() {
   CoarseField& field = bench_.coarse_found;
-  const PyramidSource current = pyramid_source(station_.picture_bands(), side_.current, stream_);
+  const PyramidSource current = pyramid_source(station_.image_bands(), side_.current, stream_);
   field = bench_.coarse.run(side_.reference.coarse(stream_), current, stream_);
   station_.variants.insert(bench_.coarse.kernels().begin(), bench_.coarse.kernels().end());
   if (!field.valid()) field.u.assign(field.u.size(), 0), field.v.assign(field.v.size(), 0);

@@ -16,8 +16,8 @@ struct EarlySearch {
   int telling = 0;             ///< of the lengths of lists
 };
 
-/// The search: finds a start for every point of an anchor in the current picture, by the steps of the CPU's
-/// StartSearch. A rank of the crew does it for its own points.
+/// The search: finds a start for every point of an anchor in the current image, by the steps of the CPU's
+/// StartSearch. A rank of the team does it for its own points.
 class StartSearch {
  public:
   /// last: of the frame before, if it was measured from the same reference, else null.
@@ -31,7 +31,7 @@ class StartSearch {
         stop_(std::move(stop)),
         radius_(bench.options.refine.subset / 2),
         follows_(automatic() && !station_.bands &&
-                 station_.search.follows(side.current.picture, bench.options.refine.subset, kAutoRange)) {}
+                 station_.search.follows(side.current.image, bench.options.refine.subset, kAutoRange)) {}
 
   /// Will `find` wait for no lengths of lists?
   bool waits_for_nothing() const;
@@ -66,7 +66,7 @@ class StartSearch {
   bool automatic() const { return bench_.options.search < 0; }
   void read_lists() { station_.lists.read(stream_, "the search"); }
   /// Of all ranks, as read last.
-  std::int64_t total(PointLists::Name list) { return bench_.crew.sum(station_.lists.size(list)); }
+  std::int64_t total(PointLists::Name list) { return bench_.team.sum(station_.lists.size(list)); }
   void start_from_last();
   bool divided() const;
   void divide_own();

@@ -12,8 +12,8 @@
 
 namespace dic::track::cuda {
 
-/// The pictures of a search, in device memory. Rows are multiples of 4 bytes: kernels read whole words.
-struct SearchPictures {
+/// The images of a search, in device memory. Rows are multiples of 4 bytes: kernels read whole words.
+struct SearchImages {
   ImageView reference, current;
   ImageView roi;  ///< u8, inside where not zero; empty = everywhere
   /// The subsets are cut by the border or the ROI: what is inside counts.
@@ -22,7 +22,7 @@ struct SearchPictures {
 
 /// Subsets of the reference, each with a window that is larger by `range` px on every side.
 struct SubsetWindows {
-  const MatrixPosition *references, *windows;  ///< [count], device memory; in picture 0
+  const PatchPosition *references, *windows;  ///< [count], device memory; in image 0
   std::int64_t count;
   int size, range;  ///< px
 };
@@ -34,25 +34,25 @@ class SubsetSearch {
 
   /// Queues the best shift of every subset in its window; shift (0, 0) is the window's corner. Returns the
   /// variant that runs. All calls are on one stream.
-  std::string peaks(const SearchPictures& pictures, const SubsetWindows& windows, Peak* out,
+  std::string peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
                     const kernels::Stream& stream);
   /// Can peaks of whole subsets be followed in one launch?
-  bool follows(const ImageView& picture, int size, int range) const;
+  bool follows(const ImageView& image, int size, int range) const;
   /// Queues that; size: of the largest.
-  void follow(const SearchPictures& pictures, const kernels::GridPoints& points, std::int64_t count, int size,
+  void follow(const SearchImages& images, const kernels::GridPoints& points, std::int64_t count, int size,
               const kernels::FollowedSearch& search, const kernels::Stream& stream);
-  /// As `peaks`, of any job: it lacks type and pictures, which are added.
-  std::string peaks(const SearchPictures& pictures, CorrelateShape shape, const MatrixPosition* references,
-                    const MatrixPosition* windows, Peak* out, const kernels::Stream& stream);
+  /// As `peaks`, of any job: it lacks type and images, which are added.
+  std::string peaks(const SearchImages& images, CorrelateShape shape, const PatchPosition* references,
+                    const PatchPosition* windows, Peak* out, const kernels::Stream& stream);
 
  private:
-  kernels::NccJob job_of(const SearchPictures& pictures, const CorrelateShape& shape,
+  kernels::NccJob job_of(const SearchImages& images, const CorrelateShape& shape,
                          const kernels::Stream& stream);
-  const kernels::DevicePicture* describe(const SearchPictures& pictures, const kernels::Stream& stream);
+  const kernels::DeviceImage* describe(const SearchImages& images, const kernels::Stream& stream);
 
   DeviceFacts facts_;
   correlate::cuda::JobRunner runner_;
-  /// Reference, current picture and ROI of the last calls: frames take turns in a few places.
+  /// Reference, current image and ROI of the last calls: frames take turns in a few places.
   std::array<std::array<ImageView, 3>, 8> described_;
   std::size_t next_description_ = 0;
   kernels::DeviceBuffer descriptions_;

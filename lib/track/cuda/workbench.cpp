@@ -12,11 +12,11 @@ namespace dic::track::cuda {
 namespace {
 
 /// Kernels count the pixels of a plane with 31 bits.
-const ImageView& checked(const ImageView& picture) {
-  if (kernels::PlaneLayout(picture.width, picture.height).elements() > std::numeric_limits<int>::max())
-    throw DeviceError("Pictures of " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +
+const ImageView& checked(const ImageView& image) {
+  if (kernels::PlaneLayout(image.width, image.height).elements() > std::numeric_limits<int>::max())
+    throw DeviceError("Images of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
                       " px are too large for a GPU, which takes 2^31 px; use --device cpu.");
-  return picture;
+  return image;
 }
 
 /// Of the GPU that has least.
@@ -41,42 +41,42 @@ bool connect(const std::vector<kernels::Device>& devices, int ranks) {
   return readable;
 }
 
-std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options,
-                                                    const PictureMemory& pictures, const Points& points,
+std::vector<std::unique_ptr<Station>> open_stations(const TrackOptions& options, const ImageMemory& images,
+                                                    const Points& points,
                                                     const std::vector<kernels::Device>& devices) {
   const int ranks = ranks_for(points.size(), static_cast<int>(devices.size()));
   const bool readable = connect(devices, ranks);
   std::vector<std::unique_ptr<Station>> stations;
   for (int rank = 0; rank < ranks; ++rank) {
     const kernels::DeviceScope scope(devices[rank].index);
-    stations.push_back(std::make_unique<Station>(rank, options, pictures, points, devices[rank], readable));
+    stations.push_back(std::make_unique<Station>(rank, options, images, points, devices[rank], readable));
   }
   return stations;
 }
 
 }  // namespace
 
-Station::Station(int number, const TrackOptions& options, const PictureMemory& pictures,
-                 const Points& on_host, const kernels::Device& d, bool readable)
+Station::Station(int number, const TrackOptions& options, const ImageMemory& images, const Points& on_host,
+                 const kernels::Device& d, bool readable)
     : rank(number),
       device(d),
       reads_others(readable),
       beside(kernels::Priority::high),
-      upload(d.index, options.refine.interpolation, pictures.rows > 0, refined),
+      upload(d.index, options.refine.interpolation, images.rows > 0, refined),
       points(on_host, stream),
       search(d),
       search_of_cut(d) {
-  if (pictures.rows > 0) bands.emplace(options, pictures.rows);
+  if (images.rows > 0) bands.emplace(options, images.rows);
   lists.reserve(on_host.size(), stream);
 }
 
-Workbench::Workbench(const TrackOptions& o, const ImageView& picture, const Points& p,
+Workbench::Workbench(const TrackOptions& o, const ImageView& image, const Points& p,
                      const std::vector<kernels::Device>& devices)
     : options(o),
-      pictures(o, checked(picture), p.size(), free_memory(devices)),
+      images(o, checked(image), p.size(), free_memory(devices)),
       points(p),
-      stations(open_stations(o, pictures, p, devices)),
-      crew(static_cast<int>(stations.size())),
+      stations(open_stations(o, images, p, devices)),
+      team(static_cast<int>(stations.size())),
       shares(first_shares(p.size(), static_cast<int>(stations.size()))),
       coarse(lead().search) {}
 

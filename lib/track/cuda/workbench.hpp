@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/crew.hpp"
+#include "core/thread_team.hpp"
 #include "core/worker.hpp"
 #include "track/cuda/coarse.hpp"
 #include "track/cuda/device_field.hpp"
-#include "track/cuda/picture_bands.hpp"
-#include "track/cuda/picture_memory.hpp"
+#include "track/cuda/image_bands.hpp"
+#include "track/cuda/image_memory.hpp"
 #include "track/cuda/places.hpp"
 #include "track/cuda/point_lists.hpp"
 #include "track/cuda/reference_side.hpp"
@@ -44,7 +44,7 @@ struct Station {
   FrameUpload upload;
   DevicePoints points;
   SubsetSearch search, search_of_cut;
-  std::optional<PictureBands> bands;  ///< where pictures are not there as a whole
+  std::optional<ImageBands> bands;  ///< where images are not there as a whole
   PointLists lists;
   std::weak_ptr<const ReferenceSide> divided;        ///< whose points the lists `whole` and `cut` have
   kernels::PointRange range_divided;                 ///< which of them
@@ -53,24 +53,24 @@ struct Station {
   kernels::DeviceBuffer references, windows, peaks;  ///< of a search
   kernels::DeviceBuffer tasks, results;              ///< of a refinement
   kernels::DeviceBuffer fresh;                       ///< a byte for every point
-  kernels::DeviceBuffer bonds;                       ///< of every point
+  kernels::DeviceBuffer supports;                    ///< of every point
   Pool<ReferenceMemory> reference_memory;
   std::set<std::string> variants;  ///< that ran
 
-  Station(int number, const TrackOptions& options, const PictureMemory& pictures, const Points& on_host,
+  Station(int number, const TrackOptions& options, const ImageMemory& images, const Points& on_host,
           const kernels::Device& d, bool readable);
-  /// Null where pictures are there as a whole.
-  PictureBands* picture_bands() { return bands ? &*bands : nullptr; }
+  /// Null where images are there as a whole.
+  ImageBands* image_bands() { return bands ? &*bands : nullptr; }
 };
 
 /// What the anchors of one backend share. Every GPU searches and refines its own points, and hears from the
 /// others what it needs to know of the points around; the first makes the field of them all.
 struct Workbench {
   const TrackOptions options;
-  const PictureMemory pictures;  ///< of each GPU
+  const ImageMemory images;  ///< of each GPU
   const Points& points;
   std::vector<std::unique_ptr<Station>> stations;  ///< at least one
-  Crew crew;                                       ///< a rank for every station
+  ThreadTeam team;                                 ///< a rank for every station
   Shares shares;                                   ///< that suited the last frames
   std::vector<double> seconds;                     ///< that stations took since these shares were made
   std::int64_t frames = 0;                         ///< that were measured
@@ -87,11 +87,11 @@ struct Workbench {
   Pool<FieldMemory> field_memory;
   FieldBlocks field_blocks;
   std::future<void> first_memory;  ///< of a field, is in the pools
-  PlacesMemory places;             ///< where points lie in the latest picture that became a reference
+  PlacesMemory places;             ///< where points lie in the latest image that became a reference
   Worker judge;                    ///< queues fields, while the next frame begins; ends before all else
 
-  /// picture: of the sequence's size and type.
-  Workbench(const TrackOptions& options, const ImageView& picture, const Points& points,
+  /// image: of the sequence's size and type.
+  Workbench(const TrackOptions& options, const ImageView& image, const Points& points,
             const std::vector<kernels::Device>& devices);
   ~Workbench();
 
@@ -99,11 +99,11 @@ struct Workbench {
   void wait_until_gathered(const kernels::Stream& stream) const {
     const std::shared_future<void> own = gathering;  // several threads ask
     if (own.valid()) own.get();
-    gathered.hold(stream);
+    stream.wait(gathered);
   }
   Station& lead() const { return *stations.front(); }
   /// Does each GPU have rows of frames from the host that the others have from it?
-  bool share_rows() const { return lead().reads_others && pictures.rows == 0; }
+  bool share_rows() const { return lead().reads_others && images.rows == 0; }
   /// Rows of a frame that a GPU has from the host.
   kernels::RowRange rows_to_begin_with(const Station& station, int height) const {
     if (!share_rows()) return {0, height};

@@ -1,4 +1,4 @@
-// Lab software with its camera pictures in memory: a stream of frames that move by up to (1.5, -0.75) px,
+// Lab software with its camera images in memory: a stream of frames that move by up to (1.5, -0.75) px,
 // checked.
 #include <cmath>
 #include <cstdint>

@@ -4,20 +4,20 @@
 #include <dic/correlate.hpp>
 #include <dic/kernels/refine.hpp>
 
-/// Work on pictures of which only some rows are in the device's memory: what of a list can be done there, and
+/// Work on images of which only some rows are in the device's memory: what of a list can be done there, and
 /// the entries of a list as they are where rows are counted from the first that is there. All pointers are
 /// device memory.
 namespace dic::kernels {
 
 /// How the rows of a reference are cut into bands: each subset lies in one of them.
 struct RowBands {
-  int height = 0;  ///< of the picture
+  int height = 0;  ///< of the image
   int rows = 0;    ///< of a band
   int step = 0;    ///< from band to band; bands overlap, since subsets do
 
   RowBands() = default;
-  RowBands(int picture_height, int band_rows, int subset)
-      : height(picture_height), rows(band_rows), step(band_rows - subset + 1) {}
+  RowBands(int image_height, int band_rows, int subset)
+      : height(image_height), rows(band_rows), step(band_rows - subset + 1) {}
 
   DIC_HOST_DEVICE int count() const { return height <= rows ? 1 : (height - rows + step - 1) / step + 1; }
   DIC_HOST_DEVICE int band_of(int first_row) const {
@@ -29,7 +29,7 @@ struct RowBands {
   }
 };
 
-/// Rows that an entry of a list reads. Entries that hang over an edge of the picture name the rows that
+/// Rows that an entry of a list reads. Entries that hang over an edge of the image name the rows that
 /// exist.
 struct RowNeed {
   std::int32_t band;  ///< of the reference; -1: the entry is done
@@ -37,14 +37,14 @@ struct RowNeed {
 };
 
 /// Queues the needs of `n` subsets of `size` px, whose windows are larger by `range` on every side.
-void launch_needs_of_windows(const MatrixPosition* references, const MatrixPosition* windows, std::int64_t n,
+void launch_needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
                              int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream);
 /// Queues the needs of `n` refinements as far as they can be foreseen: at most `most` rows of the current
-/// picture.
+/// image.
 void launch_needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
                            int most, const RowBands& bands, RowNeed* needs, StreamHandle stream);
 
-/// The lowest band that has work, and the first row of the current picture that is needed there: band * 2^32
+/// The lowest band that has work, and the first row of the current image that is needed there: band * 2^32
 /// + row. All bits are set where nothing is left.
 using NextRows = std::uint64_t;
 void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream);
@@ -52,17 +52,17 @@ void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, Stre
 void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRange& current,
                          std::int32_t* entries, std::int32_t* count, StreamHandle stream);
 
-/// Queues copies of `count` entries of a list, in which rows are counted from `first_row` of the picture.
-void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const MatrixPosition* from,
-                             int first_row, MatrixPosition* to, StreamHandle stream);
+/// Queues copies of `count` entries of a list, in which rows are counted from `first_row` of the image.
+void launch_gather_positions(const std::int32_t* entries, std::int64_t count, const PatchPosition* from,
+                             int first_row, PatchPosition* to, StreamHandle stream);
 void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
                          int first_row, RefineTask* to, StreamHandle stream);
 
 /// Queues putting what was found of `count` entries in its place.
 void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
                           StreamHandle stream);
-/// The same of refinements. Those that left the rows of the current picture that were there, but not the
-/// picture (layout: of the whole one), go on the list again, with the rows that they wanted, unless these are
+/// The same of refinements. Those that left the rows of the current image that were there, but not the
+/// image (layout: of the whole one), go on the list again, with the rows that they wanted, unless these are
 /// more than `most`.
 void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
                             const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,

@@ -47,6 +47,8 @@ class DeviceScope {
 /// Of a stream: where blocks of several kernels wait, those of higher priority go first.
 enum class Priority : std::uint8_t { normal, high };
 
+class Event;
+
 /// A queue of device work. Belongs to the device that was current when it was made.
 class Stream {
  public:
@@ -58,6 +60,8 @@ class Stream {
   StreamHandle handle() const { return handle_; }
   /// Waits until all queued work is done; `what` names that work in the message of an error.
   void synchronize(const std::string& what) const;
+  /// What is queued from now on begins when the event has been reached.
+  void wait(const Event& event) const;
 
  private:
   StreamHandle handle_ = nullptr;
@@ -92,13 +96,12 @@ class Event {
 
   /// Marks the end of what is queued on the stream by now.
   void record(const Stream& stream);
-  /// What is queued on `stream` from now on begins when the mark has been reached.
-  void hold(const Stream& stream) const;
   bool reached() const;
   /// Waits until it is reached; `what` names the work before it in the message of an error.
   void synchronize(const std::string& what) const;
 
  private:
+  friend class Stream;
   CUevent_st* handle_ = nullptr;
 };
 

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 #include <span>
 
-/// Filters of pictures: separable convolution and gradients. Pictures are u8, u16 or f32 with finite values;
-/// results are f32, at least as large as the picture, and do not overlap it. Empty pictures are done at once.
+/// Filters of images: separable convolution and gradients. Images are u8, u16 or f32 with finite values;
+/// results are f32, at least as large as the image, and do not overlap it. Empty images are done at once.
 namespace dic::kernels {
 
 /// How a line a b c d is continued beyond its ends.
@@ -22,18 +22,18 @@ constexpr int most_taps = 63;
 
 /// Queues out(x, y) = sum_ij taps_x[i] taps_y[j] in(x + rx - i, y + ry - j), rx and ry the middle of the
 /// taps. Their number is odd, 1 to most_taps each (else UsageError); {1} leaves a direction as it is.
-void launch_convolution(const DevicePicture& in, ScalarType type, std::span<const float> taps_x,
+void launch_convolution(const DeviceImage& in, ScalarType type, std::span<const float> taps_x,
                         std::span<const float> taps_y, Border border, DevicePlane<float> out,
                         StreamHandle stream);
 
 /// What the gradient is taken of.
 enum class GradientOf : std::uint8_t {
-  picture,         ///< half the difference of the neighbours
-  cubic_spline,    ///< `in` holds the coefficients of the picture's cubic spline times 1/36
+  image,           ///< half the difference of the neighbours
+  cubic_spline,    ///< `in` holds the coefficients of the image's cubic spline times 1/36
   quintic_spline,  ///< the quintic spline's times 1/14400
 };
 /// Queues the gradient (dx, dy) at the pixels, in grey levels per px; the border is point_reflection.
-void launch_gradient(const DevicePicture& in, ScalarType type, GradientOf of, DevicePlane<float> dx,
+void launch_gradient(const DeviceImage& in, ScalarType type, GradientOf of, DevicePlane<float> dx,
                      DevicePlane<float> dy, StreamHandle stream);
 
 }  // namespace dic::kernels

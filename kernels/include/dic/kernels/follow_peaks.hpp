@@ -13,7 +13,7 @@ struct FollowedSearch {
   int range;                 ///< px
   int steps;                 ///< times that a peak may be followed
   PointStart* starts;        ///< of all points
-  MatrixPosition* windows;   ///< [pairs], to work in
+  PatchPosition* windows;    ///< [pairs], to work in
   Peak* peaks;               ///< [pairs], to work in
 };
 
@@ -21,7 +21,7 @@ struct FollowedSearch {
 std::string refuses_following(const NccJob& job);
 /// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
 /// peak as good as the one before lies on the border of its window, or it was followed often enough.
-/// The job is one to one, of the largest subsets, has pictures but no positions, and as many pairs as `list`
+/// The job is one to one, of the largest subsets, has images but no positions, and as many pairs as `list`
 /// points.
 void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,
                          StreamHandle stream);

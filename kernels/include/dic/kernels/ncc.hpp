@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <dic/correlate.hpp>
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 #include <dic/kernels/workspace.hpp>
 #include <span>
 #include <string>
@@ -14,37 +14,37 @@
 /// scores and peaks. Definition, forms, measures and types are those of <dic/correlate.hpp>.
 namespace dic::kernels {
 
-/// How many pictures there are and the size of the largest; all zero where that is not known.
-struct PictureExtent {
+/// How many images there are and the size of the largest; all zero where that is not known.
+struct ImageExtent {
   int count = 0;
   int height = 0;
   int width = 0;
 };
 
-/// `count` matrices of one size (at least 1x1), read in place from pictures. Both pointers are device memory.
-/// References lie inside their pictures; of windows, what lies outside counts as zero.
+/// `count` matrices of one size (at least 1x1), read in place from images. Both pointers are device memory.
+/// References lie inside their images; of windows, what lies outside counts as zero.
 struct DeviceMatrices {
-  const DevicePicture* pictures = nullptr;
-  const MatrixPosition* positions = nullptr;
+  const DeviceImage* images = nullptr;
+  const PatchPosition* positions = nullptr;
   std::int64_t count = 0;
   int height = 0;
   int width = 0;
-  PictureExtent extent = {};  ///< lets windows that overlap share what is computed once per picture
-  DevicePicture only = {};    ///< where there is just one picture, the same for the host; or without data
+  ImageExtent extent = {};  ///< lets windows that overlap share what is computed once per image
+  DeviceImage only = {};    ///< where there is just one image, the same for the host; or without data
 };
 
 /// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.
 struct NccJob {
-  Form form = Form::one_to_one;
+  Pairing pairing = Pairing::one_to_one;
   ScalarType type = ScalarType::u8;
   int bit_depth = 0;  ///< of u16: all elements are below 2^bit_depth; 0 = all of the type
   /// Type of the sums: the one that Surfaces gives for `type`, or the wider u64 for u8 and f64 for f32.
   Surfaces::Type sums = Surfaces::Type::u32;
   DeviceMatrices reference;
   DeviceMatrices search;
-  /// Pictures of u8, one for each of the references' pictures and of its size, in device memory: non-zero
+  /// Images of u8, one for each of the references' images and of its size, in device memory: non-zero
   /// where an element counts. Null: all count.
-  const DevicePicture* masks = nullptr;
+  const DeviceImage* masks = nullptr;
   Shifts shifts;
   std::int64_t first_pair = 0;
   std::int64_t pairs = 0;
@@ -70,14 +70,14 @@ enum class ScoreKind : std::uint8_t {
   value,  ///< what Surfaces holds: ssd is >= 0, undefined shifts are 0 (ssd: the largest float)
   score   ///< larger is better: ssd is negated, undefined shifts and those without contrast are -infinity
 };
-/// Scores and peaks straight from the pictures: sums never leave the chip. Both expect a job that `fits` and
+/// Scores and peaks straight from the images: sums never leave the chip. Both expect a job that `fits` and
 /// write what launch_scores and launch_peaks would.
 struct FusedScores {
   /// peaks: the answer for launch_peaks instead of launch_scores.
   bool (*fits)(const NccJob& job, bool peaks);
-  void (*launch_scores)(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+  void (*launch_scores)(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                         Workspace& workspace, StreamHandle stream);
-  void (*launch_peaks)(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+  void (*launch_peaks)(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                        StreamHandle stream);
 };
 
@@ -91,9 +91,9 @@ enum class SumError : std::uint8_t {
 struct NccVariant {
   std::string_view name;  ///< "cuda-basic"
   std::string_view idea;  ///< one line
-  std::span<const Form> forms;
+  std::span<const Pairing> pairings;
   std::span<const ScalarType> types;
-  std::span<const Measure> measures;
+  std::span<const Criterion> criteria;
   bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
   /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
   std::string (*refuses)(const NccJob& job) = nullptr;
@@ -124,30 +124,30 @@ void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, Workspa
                 StreamHandle stream);
 
 /// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
-/// job.sums is sums_for_scores(). The windows' own moments come from running sums over the picture, exact for
+/// job.sums is sums_for_scores(). The windows' own moments come from running sums over the image, exact for
 /// u8 and u16.
-void launch_scores(const NccJob& job, Measure measure, ScoreKind kind, const void* sums, const void* moments,
-                   float* scores, StreamHandle stream);
+void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, const void* sums,
+                   const void* moments, float* scores, StreamHandle stream);
 /// Bytes of device memory that launch_peaks works in.
 std::size_t peaks_workspace_bytes(const NccJob& job);
 /// Queues the best shift of every pair from its ScoreKind::score surface. `peaks` is device memory.
-void launch_peaks(const NccJob& job, Measure measure, const float* scores, Peak* peaks, void* workspace,
+void launch_peaks(const NccJob& job, Criterion criterion, const float* scores, Peak* peaks, void* workspace,
                   StreamHandle stream);
 
 /// Correlation of references of which only some elements count (NccJob::masks): scores are those of these
 /// elements alone, with their means and variances on both sides. Here, and only here, references may lie
-/// partly or wholly outside of their pictures: elements there do not count, nor need they meet anything.
+/// partly or wholly outside of their images: elements there do not count, nor need they meet anything.
 ///
 /// All expect a job that cuda-masked does not refuse, and work in the workspace's memory:
 /// masked_workspace_bytes, of which the elements of the references and the sums of products are most.
 std::size_t masked_workspace_bytes(const NccJob& job);
 /// Queues out[pair, dy, dx], sums of products.
 void launch_masked_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
-/// Queue what launch_scores and launch_peaks write, straight from the pictures. job.sums is
+/// Queue what launch_scores and launch_peaks write, straight from the images. job.sums is
 /// sums_for_scores().
-void launch_masked_scores(const NccJob& job, Measure measure, ScoreKind kind, float* scores,
+void launch_masked_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                           Workspace& workspace, StreamHandle stream);
-void launch_masked_peaks(const NccJob& job, Measure measure, Peak* peaks, Workspace& workspace,
+void launch_masked_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                          StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -91,18 +91,18 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
 void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
                   const PointList& whole, const PointList& cut, StreamHandle stream);
 
-/// Queues the positions of `n` points' subsets and of their windows in picture 0: references[k] is the
-/// top-left pixel of the square (outside the picture where the border cuts it), windows[k] lies the rounded
+/// Queues the positions of `n` points' subsets and of their windows in image 0: references[k] is the
+/// top-left pixel of the square (outside the image where the border cuts it), windows[k] lies the rounded
 /// displacement of the start, less `range`, away from it.
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          int range, const PointStart* starts, MatrixPosition* references,
-                          MatrixPosition* windows, StreamHandle stream);
+                          int range, const PointStart* starts, PatchPosition* references,
+                          PatchPosition* windows, StreamHandle stream);
 
 /// Queues taking peaks[k], of what launch_place_windows placed for point list[k], as its start where the
 /// score is no worse: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
 /// whose peak lies on the border of its window are listed in `again`, to be searched again from there.
-void launch_take_peaks(const std::int32_t* list, std::int64_t n, const MatrixPosition* references,
-                       const MatrixPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
+void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
+                       const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
                        const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least`.
@@ -150,16 +150,17 @@ void launch_front(const GridPoints& points, const TrackedPoint* tracked, const s
 // ---- verdicts ----
 
 /// Queues giving up small islands of points that only agree among themselves: low_correlation. Holds for own
-/// points and the row around them, and may be wrong beyond. bonds: [count], to work in. dropped: the points
-/// that were given up.
-void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked, track::Bonds* bonds,
-                             const PointList& dropped, StreamHandle stream);
+/// points and the row around them, and may be wrong beyond. supports: [count], to work in. dropped: the
+/// points that were given up.
+void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked,
+                             track::NeighbourSupport* supports, const PointList& dropped,
+                             StreamHandle stream);
 /// Queues undoing that.
 void launch_restore(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream);
 
 /// Bytes of device memory that launch_explain_lost works in.
 std::size_t explain_lost_workspace_bytes(std::int64_t count);
-/// Queues telling the lost points that left a picture of width x height px: out_of_image. Takes a wave for
+/// Queues telling the lost points that left an image of width x height px: out_of_image. Takes a wave for
 /// every step from a lost trackable point to the nearest measured one; where none is lost, next to nothing.
 void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
                          void* workspace, StreamHandle stream);
@@ -168,7 +169,7 @@ void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int ra
 
 /// Bytes of device memory that launch_noise works in.
 std::size_t noise_workspace_bytes(std::int64_t count);
-/// Queues the noise of one picture, grey levels: the median (element n / 2) of the noise that the residuals
+/// Queues the noise of one image, grey levels: the median (element n / 2) of the noise that the residuals
 /// of the n measured points tell, to float precision; 0 where none is measured.
 void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const track::NoiseGains& gains,
                   int radius, double* noise, void* workspace, StreamHandle stream);
@@ -184,7 +185,7 @@ void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::in
 
 // ---- a later reference ----
 
-/// Queues what became of all points in a picture of width x height px, in which `field` was measured.
+/// Queues what became of all points in an image of width x height px, in which `field` was measured.
 /// points.x, points.y: in the original reference. x, y, material: [count].
 void launch_follow(const GridPoints& points, const FieldArrays& field, int width, int height, int* x, int* y,
                    track::MaterialPoint* material, StreamHandle stream);

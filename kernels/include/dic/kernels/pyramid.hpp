@@ -4,29 +4,29 @@
 #include <cstdint>
 #include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 
-/// Reduced pictures for the coarse-to-fine search: 8 bit, halved from level to level. Empty pictures are done
+/// Reduced images for the coarse-to-fine search: 8 bit, halved from level to level. Empty images are done
 /// at once.
 namespace dic::kernels {
 
-/// Smallest and largest grey value of some of the rows of a picture. Those of several bands of a picture lie
+/// Smallest and largest grey value of some of the rows of an image. Those of several bands of an image lie
 /// one after the other.
 struct Extrema {
   double low, high;
 };
-/// How many say it all of a picture of so many rows.
+/// How many say it all of an image of so many rows.
 constexpr int extrema_of_rows(int height) { return height < 512 ? height : 512; }
-/// Queues the extrema of a picture (finite values): extrema_of_rows(in.height) of them.
-void launch_extrema(const DevicePicture& in, ScalarType type, Extrema* extrema, StreamHandle stream);
+/// Queues the extrema of an image (finite values): extrema_of_rows(in.height) of them.
+void launch_extrema(const DeviceImage& in, ScalarType type, Extrema* extrema, StreamHandle stream);
 
-/// Queues the picture as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::Stretch): in
+/// Queues the image as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::Stretch): in
 /// full size, and in half size as launch_halved makes it of that. A result without data is not wanted. A band
-/// of a picture has an even number of rows, but for the last one.
-void launch_stretched(const DevicePicture& in, ScalarType type, const Extrema* extrema, int count,
+/// of an image has an even number of rows, but for the last one.
+void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* extrema, int count,
                       DevicePlane<std::uint8_t> full, DevicePlane<std::uint8_t> half, StreamHandle stream);
 
-/// Queues an 8-bit picture in half its size, the means of 2x2 px; an odd last row or column is dropped.
-void launch_halved(const DevicePicture& in, DevicePlane<std::uint8_t> out, StreamHandle stream);
+/// Queues an 8-bit image in half its size, the means of 2x2 px; an odd last row or column is dropped.
+void launch_halved(const DeviceImage& in, DevicePlane<std::uint8_t> out, StreamHandle stream);
 
 }  // namespace dic::kernels

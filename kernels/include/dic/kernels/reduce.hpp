@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dic/kernels/device.hpp>
-#include <dic/kernels/picture.hpp>
+#include <dic/kernels/image.hpp>
 #include <type_traits>
 
 /// Reductions of segments, the best elements of segments, integral images. All are repeatable: floats are
@@ -12,7 +12,7 @@
 /// and extrema).
 namespace dic::kernels {
 
-/// `count` segments of `length` elements, whose starts are `stride` elements apart: the rows of a picture,
+/// `count` segments of `length` elements, whose starts are `stride` elements apart: the rows of an image,
 /// the surfaces of a batch. `data` is device memory, aligned to the element.
 template <typename T>
 struct Segments {
@@ -64,11 +64,11 @@ using IntegralOf = std::conditional_t<
     std::is_floating_point_v<T>, double,
     std::conditional_t<sizeof(T) == 1 && power == Power::one, std::uint32_t, std::uint64_t>>;
 template <typename T, Power power>
-std::size_t integral_workspace_bytes(const DevicePicture& in);
+std::size_t integral_workspace_bytes(const DeviceImage& in);
 /// Queues table[y, x] = sum of in(i, j)^power over j < y, i < x: (height + 1) x (width + 1), packed. The sum
 /// over a rectangle is then table[y1, x1] - table[y0, x1] - table[y1, x0] + table[y0, x0].
 template <typename T, Power power>
-void launch_integral(const DevicePicture& in, IntegralOf<T, power>* table, void* workspace,
+void launch_integral(const DeviceImage& in, IntegralOf<T, power>* table, void* workspace,
                      StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -18,7 +18,7 @@ namespace dic::kernels {
 struct RefineReference {
   const ReferencePixel* pixels = nullptr;  ///< a plane
   const std::uint32_t* rest = nullptr;     ///< a plane: of the gradients
-  const GreyRange* range = nullptr;        ///< of the picture
+  const GreyRange* range = nullptr;        ///< of the image
   PlaneLayout layout;
   int points_in_a_row = 0;  ///< of a grid, whose points tasks follow row by row; 0: no grid
   RowRange rows{0, std::numeric_limits<int>::max()};  ///< that the planes have
@@ -27,7 +27,7 @@ struct RefineReference {
 /// What the iterations need of one subset, besides its matrix.
 struct PreparedSubset {
   int x = 0, y = 0;  ///< centre, reference pixels
-  /// The rectangle around its pixels in picture and ROI, relative to the centre, inclusive.
+  /// The rectangle around its pixels in image and ROI, relative to the centre, inclusive.
   std::int16_t left = 0, right = 0, top = 0, bottom = 0;
   float count = 0, mean = 0, energy = 0;  ///< pixels that count; sum (f - mean)^2
   float noise_share = 0;                  ///< see icgn::relaxation

@@ -21,7 +21,7 @@ struct SplitDisplacement {
   SplitDisplacement() = default;
   DIC_HOST_DEVICE explicit SplitDisplacement(double displacement) : rest(static_cast<float>(displacement)) {
     if (!std::isfinite(displacement)) return;
-    constexpr double farthest = 1 << 24;  // as far outside any picture as what lies beyond
+    constexpr double farthest = 1 << 24;  // as far outside any image as what lies beyond
     const double d = std::fmin(std::fmax(displacement, -farthest), farthest), nearest = std::nearbyint(d);
     whole = static_cast<std::int32_t>(nearest);
     rest = static_cast<float>(d - nearest);

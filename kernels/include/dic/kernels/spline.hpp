@@ -8,7 +8,7 @@
 #include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
 
-/// B-splines of pictures on the GPU: coefficients and gradients, by the definitions of the CPU path.
+/// B-splines of images on the GPU: coefficients and gradients, by the definitions of the CPU path.
 namespace dic::kernels {
 
 /// A plane of elements in device memory with a margin on every side, so that spline taps beyond the edge need
@@ -31,8 +31,8 @@ struct alignas(8) CoefficientPair {
   float upper, lower;
 };
 
-/// Rows first .. last - 1 of a picture. What is known of some rows has the bits that it has where all are
-/// there: pictures larger than the memory are done in bands of rows. Pointers to pictures and planes of which
+/// Rows first .. last - 1 of an image. What is known of some rows has the bits that it has where all are
+/// there: images larger than the memory are done in bands of rows. Pointers to images and planes of which
 /// only some rows exist point at where row 0 would be.
 struct RowRange {
   int first = 0, last = 0;
@@ -41,25 +41,25 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-/// The rows of a picture that the launches below read for some rows of their results.
+/// The rows of an image that the launches below read for some rows of their results.
 inline RowRange rows_for_spline(const RowRange& rows, int height) {
   constexpr int reach = PlaneLayout::margin + 31 + 28;  // a tile begins before, and its halo before that
   return {std::max(0, rows.first - reach), std::min(height, rows.last + reach)};
 }
 
-/// Queues the computation of the B-spline coefficients of some rows of a picture in device memory, margin
-/// included: those of the natural spline (continued beyond the picture's edges by point reflection), times
+/// Queues the computation of the B-spline coefficients of some rows of an image in device memory, margin
+/// included: those of the natural spline (continued beyond the image's edges by point reflection), times
 /// 1/36 (cubic) or 1/14400 (quintic). They differ from the CPU's by float rounding. coefficients: a plane of
-/// the picture's size.
-void launch_spline_coefficients(ImageView picture, const RowRange& rows, Interpolation interpolation,
+/// the image's size.
+void launch_spline_coefficients(ImageView image, const RowRange& rows, Interpolation interpolation,
                                 CoefficientPair* coefficients, StreamHandle stream);
 /// The same of all rows.
-inline void launch_spline_coefficients(const ImageView& picture, Interpolation interpolation,
+inline void launch_spline_coefficients(const ImageView& image, Interpolation interpolation,
                                        CoefficientPair* coefficients, StreamHandle stream) {
-  launch_spline_coefficients(picture, {0, picture.height}, interpolation, coefficients, stream);
+  launch_spline_coefficients(image, {0, image.height}, interpolation, coefficients, stream);
 }
 
-/// Of the grey values of a picture.
+/// Of the grey values of an image.
 struct GreyRange {
   float largest;    ///< or 0, if all are negative
   float magnitude;  ///< largest absolute value
@@ -72,21 +72,21 @@ struct alignas(8) ReferencePixel {
   float grey;
   std::uint32_t gradient;  ///< of the spline, dx in the low half; 0 at the border, all bits outside the ROI
 };
-/// Queues raising the range, which begins with zeros, to that of some rows of a picture.
-void launch_grey_range(ImageView picture, const RowRange& rows, GreyRange* range, StreamHandle stream);
+/// Queues raising the range, which begins with zeros, to that of some rows of an image.
+void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, StreamHandle stream);
 /// Queues the computation of some rows of a plane of reference pixels. roi: u8, in device memory, inside
-/// where not zero; empty = everywhere. range: of the whole picture. rest: a plane, of the gradients.
-void launch_reference_pixels(ImageView picture, const RowRange& rows, ImageView roi,
+/// where not zero; empty = everywhere. range: of the whole image. rest: a plane, of the gradients.
+void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
                              Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
                              std::uint32_t* rest, StreamHandle stream);
 /// The same of all rows, range included.
-inline void launch_reference_pixels(const ImageView& picture, const ImageView& roi,
-                                    Interpolation interpolation, ReferencePixel* pixels, std::uint32_t* rest,
-                                    GreyRange* range, StreamHandle stream) {
-  const RowRange rows{0, picture.height};
+inline void launch_reference_pixels(const ImageView& image, const ImageView& roi, Interpolation interpolation,
+                                    ReferencePixel* pixels, std::uint32_t* rest, GreyRange* range,
+                                    StreamHandle stream) {
+  const RowRange rows{0, image.height};
   fill(range, 0, sizeof(GreyRange), stream);
-  launch_grey_range(picture, rows, range, stream);
-  launch_reference_pixels(picture, rows, roi, interpolation, range, pixels, rest, stream);
+  launch_grey_range(image, rows, range, stream);
+  launch_reference_pixels(image, rows, roi, interpolation, range, pixels, rest, stream);
 }
 
 }  // namespace dic::kernels

@@ -7,8 +7,8 @@ namespace dic::track {
 
 /// Where the nodes of a coarse displacement field lie.
 struct FieldLattice {
-  int reduction = 1;                ///< px of the full picture per px of the reduced one
-  int x0 = 0, y0 = 0, spacing = 1;  ///< of the nodes, px of the reduced picture
+  int reduction = 1;                ///< px of the full image per px of the reduced one
+  int x0 = 0, y0 = 0, spacing = 1;  ///< of the nodes, px of the reduced image
   int nx = 0, ny = 0;               ///< nodes, at least 1
 };
 
@@ -25,7 +25,7 @@ struct LatticePosition {
 };
 DIC_HOST_DEVICE inline LatticePosition locate(double position, int reduction, int origin, int spacing,
                                               int n) {
-  // A reduced px covers `reduction` px of the full picture; its centre is theirs.
+  // A reduced px covers `reduction` px of the full image; its centre is theirs.
   const double reduced = (position - 0.5 * (reduction - 1)) / reduction;
   double node = (reduced - origin) / spacing;
   node = node > 0 ? node : 0;
@@ -35,8 +35,8 @@ DIC_HOST_DEVICE inline LatticePosition locate(double position, int reduction, in
   return {index, index + 1 < n ? index + 1 : n - 1, node - index};
 }
 
-/// Displacement at a pixel of the full picture, bilinear between nodes, constant beyond the lattice. u, v:
-/// [ny x nx], px of the reduced picture.
+/// Displacement at a pixel of the full image, bilinear between nodes, constant beyond the lattice. u, v:
+/// [ny x nx], px of the reduced image.
 DIC_HOST_DEVICE inline CoarseShift sample(const FieldLattice& lattice, const float* u, const float* v,
                                           double x, double y) {
   const auto [i, i1, s] = locate(x, lattice.reduction, lattice.x0, lattice.spacing, lattice.nx);

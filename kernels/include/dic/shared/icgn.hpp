@@ -9,7 +9,7 @@
 /// Rules of the refinement that the CPU and the CUDA backend share.
 namespace dic::icgn {
 
-/// A warped pixel may lie this far outside the current picture's pixel centres: the outermost pixel's own
+/// A warped pixel may lie this far outside the current image's pixel centres: the outermost pixel's own
 /// area.
 constexpr double border = 0.5;
 /// A subset whose grey values vary less than this (standard deviation, of the largest value in the subset's
@@ -36,7 +36,7 @@ constexpr double gradient_noise_gain(Interpolation interpolation) {
 }
 
 /// The noise of the reference is in both factors of the Gauss-Newton matrix, but not in its product with the
-/// current picture: steps come out too short by the noise's share, which 1 - zncc tells as soon as the
+/// current image: steps come out too short by the noise's share, which 1 - zncc tells as soon as the
 /// displacement has no part in it. Longer steps save one to two iterations of about five and change no
 /// optimum. noise_share: for each unit of 1 - zncc; misfit: what the step leaves of 1 - zncc.
 template <typename T>

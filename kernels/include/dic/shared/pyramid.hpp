@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <dic/shared/host_device.hpp>
 
-/// The pixels of reduced pictures, the same on host and device: 8 bit, whatever the picture's type.
+/// The pixels of reduced images, the same on host and device: 8 bit, whatever the image's type.
 namespace dic {
 
 /// Takes grey values from low .. high to 0 .. 255; all to 0 where there is one value only.

@@ -26,7 +26,7 @@ inline constexpr float kCertain = 0.9f;    ///< zncc of a point that needs no ne
 inline constexpr double kAgreement = 2.0;  ///< px between a point and what a neighbour's shape says of it
 inline constexpr int kSmallIsland = 12;    ///< points that agree only among themselves
 
-/// Where a material point of the original reference lies in the picture that now serves as reference.
+/// Where a material point of the original reference lies in the image that now serves as reference.
 struct MaterialPoint {
   double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
   double dx = 0, dy = 0;                 ///< from the subset's (whole-pixel) centre to the point, px
@@ -34,8 +34,8 @@ struct MaterialPoint {
   Status status = Status::ok;            ///< why it could not be followed this far
 };
 
-/// What became of a point of the original reference in a picture of width x height px, by what was measured
-/// of its node there. (x, y): its pixel in the original reference; receives that in the picture.
+/// What became of a point of the original reference in an image of width x height px, by what was measured
+/// of its node there. (x, y): its pixel in the original reference; receives that in the image.
 DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v, float sigma_u, float sigma_v,
                                               int width, int height, int& x, int& y) {
   MaterialPoint m;
@@ -72,7 +72,7 @@ struct Cells {
   }
 };
 
-/// Calls mark(x, y) for the pixels of a later picture, of width x height px, in which the pixel (x, y) of the
+/// Calls mark(x, y) for the pixels of a later image, of width x height px, in which the pixel (x, y) of the
 /// original reference may lie if its cell moved as its node `m`: two px each way, because stretched cells
 /// must not leave gaps.
 template <typename Mark>
@@ -176,34 +176,34 @@ DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
 
 /// What the neighbours say of a point that is measured but not certain. Bit k: the k-th neighbour is such a
 /// point too, where the point's shape says; then kContested and kConfirmed. 0 for all other points.
-using Bonds = std::uint16_t;
-inline constexpr Bonds kContested = 1 << 8;  ///< a neighbour is lost or lies elsewhere
-inline constexpr Bonds kConfirmed = 1 << 9;  ///< a certain neighbour agrees
+using NeighbourSupport = std::uint16_t;
+inline constexpr NeighbourSupport kContested = 1 << 8;  ///< a neighbour is lost or lies elsewhere
+inline constexpr NeighbourSupport kConfirmed = 1 << 9;  ///< a certain neighbour agrees
 
 template <typename Points, typename Index>
-DIC_HOST_DEVICE Bonds bonds_of(const Points& points, Index i) {
+DIC_HOST_DEVICE NeighbourSupport neighbour_support(const Points& points, Index i) {
   if (points.status(i) != Status::ok || points.zncc(i) >= kCertain) return 0;
   const ShapeParameters& shape = points.shape(i);
-  unsigned bonds = 0, bit = 1;
+  unsigned supports = 0, bit = 1;
   points.for_each_neighbour(i, [&](Index n) {
     if (points.trackable(n)) {
       const bool agrees = confirms(points, shape, i, n);
-      bonds |= !agrees ? kContested : points.zncc(n) >= kCertain ? kConfirmed : bit;
+      supports |= !agrees ? kContested : points.zncc(n) >= kCertain ? kConfirmed : bit;
     }
     bit <<= 1;
   });
-  return static_cast<Bonds>(bonds);
+  return static_cast<NeighbourSupport>(supports);
 }
 
-/// Is a point to be given up, as one of a small island that is contested and not confirmed? bonds[n]: of all
-/// points. island: room for kSmallIsland indices.
+/// Is a point to be given up, as one of a small island that is contested and not confirmed? supports[n]: of
+/// all points. island: room for kSmallIsland indices.
 template <typename Points, typename AllBonds, typename Index, typename Island>
-DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllBonds& bonds, Index i, Island&& island) {
+DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllBonds& supports, Index i, Island&& island) {
   unsigned found = 0;
   int size = 1;
   island[0] = i;
   for (int head = 0; head < size && !(found & kConfirmed); ++head) {
-    unsigned bits = bonds[island[head]];
+    unsigned bits = supports[island[head]];
     found |= bits;
     points.for_each_neighbour(island[head], [&](Index n) {
       bool joins = bits & 1;
@@ -225,12 +225,12 @@ DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, i
   return at + displacement - before < -0.5 || at + displacement + after > size - 0.5;
 }
 
-/// Has a lost point left the picture, or was it not recognized? The nearest measured point, `from`, says
+/// Has a lost point left the image, or was it not recognized? The nearest measured point, `from`, says
 /// where it is: in steps on the grid (waves from all measured points; a point hears from the first of its
 /// neighbours in the wave before). To first order: a curvature says little of what is far away.
 template <typename Points, typename Index>
-DIC_HOST_DEVICE bool left_picture(const Points& points, Index i, Index from, int radius, int width,
-                                  int height) {
+DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int radius, int width,
+                                int height) {
   const ShapeParameters& s = points.shape(from);
   const double dx = points.x(i) - points.x(from), dy = points.y(i) - points.y(from);
   return leaves(points.x(i), s.u + s.ux * dx + s.uy * dy, radius, width) ||
@@ -253,8 +253,8 @@ struct NoiseGains {
   }
 };
 
-/// Standard deviation of the noise of one picture, grey levels, from the residual of a refined subset: the
-/// reference's noise is there in full, the current picture's is smoothed by the interpolation.
+/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset: the
+/// reference's noise is there in full, the current image's is smoothed by the interpolation.
 DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
                                                   float residual_sd, int radius) {
   double gain = 0;

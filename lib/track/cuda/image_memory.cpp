@@ -1,4 +1,4 @@
-#include "track/cuda/picture_memory.hpp"
+#include "track/cuda/image_memory.hpp"
 
 #include <algorithm>
 #include <dic/kernels/points.hpp>
@@ -19,18 +19,18 @@ std::size_t bytes_of_point(int order) {
   constexpr std::size_t fields = 2 * 64, lists = 64;
   return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
          4 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
-         sizeof(kernels::RefineResult) + 2 * sizeof(MatrixPosition) + sizeof(Peak) + fields + lists;
+         sizeof(kernels::RefineResult) + 2 * sizeof(PatchPosition) + sizeof(Peak) + fields + lists;
 }
 
 std::size_t less(std::size_t a, std::size_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
 
-PictureMemory::PictureMemory(const TrackOptions& options, const ImageView& picture, std::int64_t points,
-                             std::size_t free) {
-  const std::size_t height = picture.height, pitch = pitch_of(picture),
-                    plane = kernels::PlaneLayout(picture.width, picture.height).stride;
-  const std::size_t pyramids = 2 * height * picture.width / 3;
+ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, std::int64_t points,
+                         std::size_t free) {
+  const std::size_t height = image.height, pitch = pitch_of(image),
+                    plane = kernels::PlaneLayout(image.width, image.height).stride;
+  const std::size_t pyramids = 2 * height * image.width / 3;
   const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair),
                     reference = plane * kPlanesOfReference;
   wanted = height * (kFrames * frame + reference) + pyramids;
@@ -44,12 +44,12 @@ PictureMemory::PictureMemory(const TrackOptions& options, const ImageView& pictu
   rows += rows % 2;  // pyramids take two rows at once
 }
 
-std::string PictureMemory::note(const TrackOptions& options) const {
+std::string ImageMemory::note(const TrackOptions& options) const {
   if (rows == 0) return {};
   const auto megabytes = [](std::size_t bytes) {
     return std::to_string((bytes + kMegabyte - 1) / kMegabyte);
   };
-  return "Pictures take " + megabytes(wanted) + " MB on a GPU, and " + megabytes(there) + " MB are " +
+  return "Images take " + megabytes(wanted) + " MB on a GPU, and " + megabytes(there) + " MB are " +
          (options.gpu_memory > 0 ? "allowed" : "free") + ": they are measured in bands of " +
          std::to_string(rows) + " rows.";
 }

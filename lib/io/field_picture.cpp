@@ -11,10 +11,10 @@
 namespace dic {
 namespace {
 
-// Long side of the picture inside the drawing, px: small frames are enlarged, huge ones reduced.
+// Long side of the image inside the drawing, px: small frames are enlarged, huge ones reduced.
 constexpr int kSmallest = 640, kLargest = 1400;
 constexpr int kSmallestPanel = 360;  // height, px
-constexpr double kOpacity = 0.85;    // of the colours over the picture
+constexpr double kOpacity = 0.85;    // of the colours over the image
 constexpr int kSubpixelBits = 4;     // of cv's fixed-point vertices
 const cv::Scalar kBackground(255, 255, 255), kInk(40, 40, 40);
 
@@ -62,18 +62,18 @@ ColourScale choose_scale(std::span<const float> values, const FieldPictureOption
   return {low, high};
 }
 
-// --- the picture underneath ---
+// --- the image underneath ---
 
-/// 8-bit grey. Deeper pictures are stretched between their 0.5th and 99.5th percentile. 8 bits are not
+/// 8-bit grey. Deeper images are stretched between their 0.5th and 99.5th percentile. 8 bits are not
 /// copied.
-cv::Mat as_grey(ImageView picture) {
-  if (picture.type == ScalarType::u8)
-    return {picture.height, picture.width, CV_8U, const_cast<std::uint8_t*>(picture.row<std::uint8_t>(0)),
-            static_cast<std::size_t>(picture.row_bytes)};
-  cv::Mat values(picture.height, picture.width, CV_32F);
-  visit_scalar(picture.type, [&]<typename T>(T) {
-    for (int y = 0; y < picture.height; ++y)
-      std::transform(picture.row<T>(y), picture.row<T>(y) + picture.width, values.ptr<float>(y),
+cv::Mat as_grey(ImageView image) {
+  if (image.type == ScalarType::u8)
+    return {image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.row<std::uint8_t>(0)),
+            static_cast<std::size_t>(image.row_bytes)};
+  cv::Mat values(image.height, image.width, CV_32F);
+  visit_scalar(image.type, [&]<typename T>(T) {
+    for (int y = 0; y < image.height; ++y)
+      std::transform(image.row<T>(y), image.row<T>(y) + image.width, values.ptr<float>(y),
                      [](T value) { return static_cast<float>(value); });
   });
   std::vector<float> sample;
@@ -100,7 +100,7 @@ double choose_zoom(int width, int height) {
 
 // --- the field on top ---
 
-/// The grid as a mesh in the current picture: every point is a cell that reaches half-way to its neighbours.
+/// The grid as a mesh in the current image: every point is a cell that reaches half-way to its neighbours.
 class Cells {
  public:
   Cells(const Grid& grid, const Field& field) : grid_(grid), field_(field) {}
@@ -138,7 +138,7 @@ class Cells {
 void paint_cells(cv::Mat& canvas, double zoom, const Grid& grid, const Field& field,
                  std::span<const float> values, const ColourScale& scale) {
   const Cells cells(grid, field);
-  const auto to_canvas = [&](cv::Point2d p) {  // pixel centres are integers in both pictures
+  const auto to_canvas = [&](cv::Point2d p) {  // pixel centres are integers in both images
     const double unit = 1 << kSubpixelBits;
     return cv::Point(cvRound(((p.x + 0.5) * zoom - 0.5) * unit), cvRound(((p.y + 0.5) * zoom - 0.5) * unit));
   };
@@ -153,10 +153,10 @@ void paint_cells(cv::Mat& canvas, double zoom, const Grid& grid, const Field& fi
     }
 }
 
-/// Lets the grey picture shine through what was painted over it.
+/// Lets the grey image shine through what was painted over it.
 void blend(cv::Mat& painted, const cv::Mat& grey) {
   cv::Mat rgb;
-  for (int y = 0; y < grey.rows; ++y) {  // by rows: without a second picture in memory
+  for (int y = 0; y < grey.rows; ++y) {  // by rows: without a second image in memory
     cv::Mat row = painted.row(y);
     cv::cvtColor(grey.row(y), rgb, cv::COLOR_GRAY2RGB);
     cv::addWeighted(row, kOpacity, rgb, 1 - kOpacity, 0, row);
@@ -279,7 +279,7 @@ void write_field_picture(const std::filesystem::path& path, ImageView current, c
                          const Field& field, std::span<const float> values,
                          const FieldPictureOptions& options) {
   if (current.empty() || values.size() != field.status.size() || values.size() != grid.inside.size())
-    throw UsageError("A field picture needs a picture and one value per node of the grid.");
+    throw UsageError("A field image needs an image and one value per node of the grid.");
   const double zoom = choose_zoom(current.width, current.height);
   const cv::Size size(std::max(1, static_cast<int>(std::lround(current.width * zoom))),
                       std::max(1, static_cast<int>(std::lround(current.height * zoom))));
@@ -289,11 +289,11 @@ void write_field_picture(const std::filesystem::path& path, ImageView current, c
 
   cv::Mat canvas(height + 2 * gap, size.width + panel.cols + 3 * gap, CV_8UC3, kBackground);
   panel.copyTo(canvas({size.width + 2 * gap, gap, panel.cols, panel.rows}));
-  cv::Mat picture = canvas({gap, gap + (height - size.height) / 2, size.width, size.height});
+  cv::Mat image = canvas({gap, gap + (height - size.height) / 2, size.width, size.height});
   const cv::Mat grey = resized(as_grey(current), size);
-  cv::cvtColor(grey, picture, cv::COLOR_GRAY2RGB);
-  paint_cells(picture, zoom, grid, field, values, scale);
-  blend(picture, grey);
+  cv::cvtColor(grey, image, cv::COLOR_GRAY2RGB);
+  paint_cells(image, zoom, grid, field, values, scale);
+  blend(image, grey);
   write_image(path, RgbView{canvas.data, canvas.cols, canvas.rows});
 }
 

@@ -18,14 +18,14 @@ class FrameRows {
  public:
   /// Queues their copy, with what a spline needs around them, unless they are there.
   void load(const DeviceFrame& frame, const kernels::RowRange& rows, const kernels::Stream& stream);
-  /// Some of them as a picture of their own.
+  /// Some of them as an image of their own.
   ImageView part(const kernels::RowRange& rows) const;
-  /// The whole picture, of which only these rows are there.
+  /// The whole image, of which only these rows are there.
   ImageView whole() const;
 
  private:
   kernels::DeviceBuffer memory_;
-  ImageView picture_;  ///< on the host
+  ImageView image_;  ///< on the host
   std::uint64_t frame_ = 0;
   kernels::RowRange rows_;
 };
@@ -37,14 +37,14 @@ struct BandedReference {
   const kernels::RefineReference& all;  ///< range and layout, no planes
 };
 
-/// Looks at pictures of which a GPU holds only some rows at a time: their frames lie on the host. Fixed bands
-/// of the reference come one after the other, and with each the rows of the current picture in which its
+/// Looks at images of which a GPU holds only some rows at a time: their frames lie on the host. Fixed bands
+/// of the reference come one after the other, and with each the rows of the current image in which its
 /// points are looked for: as often as it takes, if these are many. What is found does not depend on the
 /// bands.
-class PictureBands {
+class ImageBands {
  public:
   /// rows: of a reference at once.
-  PictureBands(const TrackOptions& options, int rows) : options_(options), rows_(rows) {}
+  ImageBands(const TrackOptions& options, int rows) : options_(options), rows_(rows) {}
 
   /// See PyramidSource.
   void each_band(const DeviceFrame& frame, const kernels::Stream& stream, const PyramidSource::Visit& visit);
@@ -57,20 +57,20 @@ class PictureBands {
   std::string search(SubsetSearch& search, const BandedReference& reference, const DeviceFrame& current,
                      const SubsetWindows& windows, bool cut, Peak* peaks, const kernels::Stream& stream);
   /// See kernels::launch_refine. A subset that spreads over more rows than are there at once counts as
-  /// outside the picture. Waits for the device.
+  /// outside the image. Waits for the device.
   void refine(const BandedReference& reference, const DeviceFrame& current,
               const kernels::PreparedSubset* subsets, const float* matrices, const kernels::RefineTask* tasks,
               std::int64_t count, kernels::RefineResult* results, const kernels::Stream& stream);
 
  private:
-  /// Entries of a list that rows of both pictures suffice for.
+  /// Entries of a list that rows of both images suffice for.
   struct Part {
     kernels::RowRange reference, current;
     std::int64_t count;
   };
 
-  kernels::RowBands bands(const ImageView& picture) const {
-    return {picture.height, rows_, options_.refine.subset};
+  kernels::RowBands bands(const ImageView& image) const {
+    return {image.height, rows_, options_.refine.subset};
   }
   /// Room for the needs of `n` entries.
   kernels::RowNeed* needs(std::int64_t n) { return needs_.reserve<kernels::RowNeed>(n); }
@@ -95,7 +95,7 @@ class PictureBands {
   kernels::PinnedBuffer on_host_;
 };
 
-/// bands: null where pictures are there as a whole. Bands and stream are used as long as the source is.
-PyramidSource pyramid_source(PictureBands* bands, const DeviceFrame& frame, const kernels::Stream& stream);
+/// bands: null where images are there as a whole. Bands and stream are used as long as the source is.
+PyramidSource pyramid_source(ImageBands* bands, const DeviceFrame& frame, const kernels::Stream& stream);
 
 }  // namespace dic::track::cuda

@@ -12,12 +12,12 @@ namespace dic {
 
 /// Threads that take the same steps at the same time, one for each GPU. Between runs that follow each other
 /// closely they stay awake: to be woken takes longer than many a step.
-class Crew {
+class ThreadTeam {
  public:
-  explicit Crew(int size);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit ThreadTeam(int size);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   /// Runs body(rank) for every rank 0 .. size - 1, all at once; rank 0 in the calling thread. Throws what the
   /// first body threw that failed: then the others are stopped where they meet next.
@@ -26,7 +26,7 @@ class Crew {
   /// The sum of what the ranks bring. Waits for all of them: within `run`, each calls it equally often.
   std::int64_t sum(std::int64_t own);
   /// Waits for all ranks: what they wrote before is seen by all.
-  void meet() { sum(0); }
+  void barrier() { sum(0); }
 
  private:
   void serve(int rank);

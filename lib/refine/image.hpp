@@ -9,17 +9,17 @@
 
 namespace dic {
 
-/// A float picture with a margin on every side, so that kernels may read whole vectors and spline taps beyond
+/// A float image with a margin on every side, so that kernels may read whole vectors and spline taps beyond
 /// the edge. Row 0, column 0 of `at` is the top-left pixel.
-class PaddedPicture {
+class PaddedImage {
  public:
   /// Covers the taps of a quintic spline half a pixel outside, one more for a knot crossed inside a vector.
   static constexpr int kMargin = 8;
   /// Widest SIMD vector, floats: a row may be read this far past its right margin.
   static constexpr int kTail = 16;
 
-  PaddedPicture() = default;
-  PaddedPicture(int width, int height);
+  PaddedImage() = default;
+  PaddedImage(int width, int height);
 
   int width() const { return width_; }
   int height() const { return height_; }
@@ -37,17 +37,16 @@ class PaddedPicture {
   std::unique_ptr<float[]> data_;
 };
 
-/// The picture as float, unchanged values, margin zero.
-PaddedPicture to_float(ImageView picture, ThreadPool& pool);
+/// The image as float, unchanged values, margin zero.
+PaddedImage to_float(ImageView image, ThreadPool& pool);
 
-/// B-spline coefficients of a picture (Unser, Aldroubi & Eden 1993; continued beyond the edges by point
+/// B-spline coefficients of an image (Unser, Aldroubi & Eden 1993; continued beyond the edges by point
 /// reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic): the factor that
 /// `scaled_spline_weights` leave out.
-void spline_coefficients(ImageView picture, Interpolation interpolation, PaddedPicture& out,
-                         ThreadPool& pool);
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool);
 
-/// Gradient of the picture's spline at its pixels, grey levels per px.
-void spline_gradient(const PaddedPicture& picture, Interpolation interpolation, PaddedPicture& dx,
-                     PaddedPicture& dy, ThreadPool& pool);
+/// Gradient of the image's spline at its pixels, grey levels per px.
+void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
+                     ThreadPool& pool);
 
 }  // namespace dic

@@ -1,4 +1,4 @@
-#include "core/crew.hpp"
+#include "core/thread_team.hpp"
 
 #include <chrono>
 #include <thread>
@@ -21,18 +21,18 @@ bool soon(const Condition& condition) {
 
 }  // namespace
 
-Crew::Crew(int size) : size_(size) {
+ThreadTeam::ThreadTeam(int size) : size_(size) {
   for (int rank = 1; rank < size; ++rank) others_.emplace_back([this, rank] { serve(rank); });
 }
 
-Crew::~Crew() {
+ThreadTeam::~ThreadTeam() {
   over_ = true;
   ++runs_;
   runs_.notify_all();
   for (std::thread& other : others_) other.join();
 }
 
-void Crew::serve(int rank) {
+void ThreadTeam::serve(int rank) {
   for (unsigned seen = 0;; ++seen) {
     if (!soon([&] { return runs_ != seen; })) runs_.wait(seen);
     if (over_) return;
@@ -41,7 +41,7 @@ void Crew::serve(int rank) {
   }
 }
 
-void Crew::run(const std::function<void(int)>& body) {
+void ThreadTeam::run(const std::function<void(int)>& body) {
   body_ = &body;
   sums_[0] = sums_[1] = 0;
   meetings_ = 0;
@@ -57,7 +57,7 @@ void Crew::run(const std::function<void(int)>& body) {
   if (failed_) rethrow_failure();
 }
 
-void Crew::do_part(int rank) {
+void ThreadTeam::do_part(int rank) {
   try {
     (*body_)(rank);
   } catch (...) {
@@ -65,7 +65,7 @@ void Crew::do_part(int rank) {
   }
 }
 
-std::int64_t Crew::sum(std::int64_t own) {
+std::int64_t ThreadTeam::sum(std::int64_t own) {
   const unsigned meeting = meetings_;
   std::atomic<std::int64_t>& total = sums_[meeting % 2];
   total += own;
@@ -81,13 +81,13 @@ std::int64_t Crew::sum(std::int64_t own) {
   return total;
 }
 
-void Crew::fail(std::exception_ptr failure) {
+void ThreadTeam::fail(std::exception_ptr failure) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = std::move(failure);
   failed_ = true;
 }
 
-void Crew::rethrow_failure() {
+void ThreadTeam::rethrow_failure() {
   const std::lock_guard lock(mutex_);
   std::rethrow_exception(failure_);
 }

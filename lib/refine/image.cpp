@@ -1,16 +1,16 @@
-#include "refine/picture.hpp"
+#include "refine/image.hpp"
 
 #include <algorithm>
 #include <dic/shared/reflect.hpp>
 
 namespace dic {
 
-PaddedPicture::PaddedPicture(int width, int height)
+PaddedImage::PaddedImage(int width, int height)
     : width_(width), height_(height), stride_((width + 2 * kMargin + kTail + 15) / 16 * 16) {
   data_ = std::make_unique<float[]>(stride_ * (height + 2 * kMargin) + kTail);
 }
 
-void PaddedPicture::reflect_margin() {
+void PaddedImage::reflect_margin() {
   for (int y = 0; y < height_; ++y)
     for (int k = 1; k <= kMargin; ++k)
       for (const int x : {-k, width_ - 1 + k})
@@ -21,13 +21,13 @@ void PaddedPicture::reflect_margin() {
         *at(x, y) = point_reflected([&](int i) { return *at(x, i); }, height_, y);
 }
 
-PaddedPicture to_float(ImageView picture, ThreadPool& pool) {
-  PaddedPicture out(picture.width, picture.height);
-  visit_scalar(picture.type, [&](auto element) {
-    pool.parallel_for(picture.height, 64, [&](std::int64_t begin, std::int64_t end, int) {
+PaddedImage to_float(ImageView image, ThreadPool& pool) {
+  PaddedImage out(image.width, image.height);
+  visit_scalar(image.type, [&](auto element) {
+    pool.parallel_for(image.height, 64, [&](std::int64_t begin, std::int64_t end, int) {
       for (int y = static_cast<int>(begin); y < end; ++y) {
-        const auto* row = picture.row<decltype(element)>(y);
-        std::transform(row, row + picture.width, out.at(0, y), [](auto v) { return static_cast<float>(v); });
+        const auto* row = image.row<decltype(element)>(y);
+        std::transform(row, row + image.width, out.at(0, y), [](auto v) { return static_cast<float>(v); });
       }
     });
   });
