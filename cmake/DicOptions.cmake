@@ -10,13 +10,36 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(dic_flags INTERFACE)
+
+# Instruction sets that vectorized code (Highway) is compiled for; the best one is chosen at run time. Each takes a minute
+# of compiler time. all: SSE4, AVX2, AVX-512, NEON. native: only the best that this machine has, beside the baseline.
+set(DIC_SIMD_TARGETS all CACHE STRING "Instruction sets of vectorized code: all, native, avx2 or avx512")
+set_property(CACHE DIC_SIMD_TARGETS PROPERTY STRINGS all native avx2 avx512)
+set(simd_targets ${DIC_SIMD_TARGETS})
+if(simd_targets STREQUAL "native")
+  set(simd_targets all)
+  if(EXISTS /proc/cpuinfo)
+    file(READ /proc/cpuinfo cpuinfo)
+    if(cpuinfo MATCHES "avx512vl")
+      set(simd_targets avx512)
+    elseif(cpuinfo MATCHES "avx2")
+      set(simd_targets avx2)
+    endif()
+  endif()
+endif()
+if(simd_targets MATCHES "^avx(2|512)$")
+  string(TOUPPER ${simd_targets} simd_targets)
+  target_compile_definitions(dic_flags INTERFACE DIC_ONLY_${simd_targets})
+elseif(NOT simd_targets STREQUAL "all")
+  message(FATAL_ERROR "DIC_SIMD_TARGETS is \"${DIC_SIMD_TARGETS}\": use all, native, avx2 or avx512.")
+endif()
+
 target_compile_options(dic_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-psabi>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror>)
 if(DIC_SANITIZE)
   target_compile_options(dic_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
-  target_compile_definitions(dic_flags INTERFACE DIC_FEW_SIMD_TARGETS=1)
   target_link_options(dic_flags INTERFACE -fsanitize=${DIC_SANITIZE})
 endif()
 
