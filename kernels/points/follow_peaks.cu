@@ -1,8 +1,8 @@
 #include <dic/kernels/follow_peaks.hpp>
 
 #include "common/shared_memory.hpp"
-#include "ncc/few_shifts.cuh"
-#include "ncc/find_peak.cuh"
+#include "ncc/scoring/find_peak.cuh"
+#include "ncc/tensor/few_shifts.cuh"
 #include "points/start_windows.cuh"
 
 // Search of points whose windows move after their peaks. A warp goes on with its point: the subset stays in

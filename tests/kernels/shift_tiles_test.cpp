@@ -1,4 +1,4 @@
-#include "ncc/shift_tiles.hpp"
+#include "ncc/simt/shift_tiles.hpp"
 
 #include <gtest/gtest.h>
 

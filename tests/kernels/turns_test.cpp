@@ -1,4 +1,4 @@
-#include "ncc/turns.hpp"
+#include "ncc/tensor/turns.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,13 +3,13 @@
 #include <new>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/part_peaks.cuh"
-#include "ncc/tensor_shares.cuh"
-#include "ncc/u8_products.cuh"
-#include "ncc/u8_scores.cuh"
-#include "ncc/u8_sparse.hpp"
+#include "ncc/scoring/part_peaks.cuh"
+#include "ncc/scoring/window_statistics.cuh"
+#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/u8_products.cuh"
+#include "ncc/tensor/u8_scores.cuh"
+#include "ncc/tensor/u8_sparse.hpp"
 #include "ncc/variants.hpp"
-#include "ncc/window_statistics.cuh"
 
 // Exact sums of u8 products on tensor cores (u8_products.cuh says how), and their scores and peaks. A block
 // does the shifts of one pair, or a share of them, out of shared memory; what scores need of the window is

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/u8_products.cuh"
+#include "ncc/tensor/u8_products.cuh"
 
 /// Sums of products of elements wider than a byte on tensor cores. Shifts become a matrix product as
 /// u8_products.cuh says; the window and the reference lie in shared memory two elements of 16 bits to a word.

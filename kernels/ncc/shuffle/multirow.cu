@@ -1,4 +1,4 @@
-#include "ncc/shuffle_tiles.cuh"
+#include "ncc/shuffle/shuffle_tiles.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {

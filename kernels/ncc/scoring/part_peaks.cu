@@ -1,4 +1,4 @@
-#include "ncc/part_peaks.cuh"
+#include "ncc/scoring/part_peaks.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -1,6 +1,6 @@
 #include "common/resident_blocks.hpp"
-#include "ncc/scoring.cuh"
-#include "ncc/window_statistics.cuh"
+#include "ncc/scoring/scoring.cuh"
+#include "ncc/scoring/window_statistics.cuh"
 
 namespace dic::kernels {
 namespace {

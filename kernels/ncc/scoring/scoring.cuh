@@ -3,7 +3,7 @@
 #include <cuda/std/limits>
 
 #include "ncc/frame.cuh"
-#include "ncc/moments.cuh"
+#include "ncc/scoring/moments.cuh"
 
 /// Scores of shifts and peaks of surfaces, by the rules of <dic/correlate.hpp>.
 namespace dic::kernels {

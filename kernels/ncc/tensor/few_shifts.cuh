@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ncc/scoring.cuh"
-#include "ncc/u8_products.cuh"
+#include "ncc/scoring/scoring.cuh"
+#include "ncc/tensor/u8_products.cuh"
 
 // Scores of few shifts of u8, exact. A block is a warp and does a pair out of shared memory: what a
 // lane reads of a row, it keeps in registers for all shifts.

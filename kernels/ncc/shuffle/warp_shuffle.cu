@@ -1,5 +1,5 @@
+#include "ncc/shuffle/warp_shuffle.cuh"
 #include "ncc/variants.hpp"
-#include "ncc/warp_shuffle.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "common/launch.cuh"
-#include "ncc/scoring.cuh"
+#include "ncc/scoring/scoring.cuh"
 #include "ncc/u8_shared.cuh"
 
 /// Sums over the windows under the reference for the shifts of a block, whose elements it has in shared

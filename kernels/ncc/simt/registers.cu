@@ -1,5 +1,5 @@
 #include "common/shared_memory.hpp"
-#include "ncc/register_tiles.cuh"
+#include "ncc/simt/register_tiles.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {

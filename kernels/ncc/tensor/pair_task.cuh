@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/tensor_shares.cuh"
+#include "ncc/tensor/tensor_shares.cuh"
 
 namespace dic::kernels {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/scoring.cuh"
+#include "ncc/scoring/scoring.cuh"
 
 namespace dic::kernels {
 

@@ -2,9 +2,9 @@
 
 #include <cuda/std/bit>
 
-#include "ncc/tensor_shares.cuh"
-#include "ncc/u8_products.cuh"
-#include "ncc/u8_sums.cuh"
+#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/u8_products.cuh"
+#include "ncc/tensor/u8_sums.cuh"
 
 /// Exact sums of u8 products on sparse tensor cores (mma.sp m16n8k64, u8 x u8 -> s32): twice as many elements
 /// in a product as without sparsity, in 1.4 times the time.

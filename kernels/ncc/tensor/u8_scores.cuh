@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ncc/scoring.cuh"
-#include "ncc/u8_sums.cuh"
-#include "ncc/window_statistics.cuh"
+#include "ncc/scoring/scoring.cuh"
+#include "ncc/scoring/window_statistics.cuh"
+#include "ncc/tensor/u8_sums.cuh"
 
 /// Scores of 8-bit images from exact sums of products.
 namespace dic::kernels {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ncc/scoring.cuh"
-#include "ncc/tensor_tasks.cuh"
-#include "ncc/window_statistics.cuh"
+#include "ncc/scoring/scoring.cuh"
+#include "ncc/scoring/window_statistics.cuh"
+#include "ncc/tensor/tensor_tasks.cuh"
 
 /// Peaks of pairs whose shifts are cut into parts, without their surfaces. A block leaves no more than the
 /// best of its part. Merged, these give the peak, and the second one as far as other parts have it. What is

@@ -1,7 +1,7 @@
 #include <cuda_fp16.h>
 
+#include "ncc/tensor/wide_tensor.cuh"
 #include "ncc/variants.hpp"
-#include "ncc/wide_tensor.cuh"
 
 namespace dic::kernels {
 namespace {

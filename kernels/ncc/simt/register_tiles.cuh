@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ncc/shift_tiles.hpp"
+#include "ncc/simt/shift_tiles.hpp"
 #include "ncc/u8_shared.cuh"
 
 /// A thread computes a tile of neighbouring shifts in registers: in a step it multiplies a few words of one

@@ -1,5 +1,5 @@
+#include "ncc/tensor/wide_tensor.cuh"
 #include "ncc/variants.hpp"
-#include "ncc/wide_tensor.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -1,6 +1,6 @@
 #include "common/shared_memory.hpp"
-#include "ncc/few_shifts.cuh"
-#include "ncc/find_peak.cuh"
+#include "ncc/scoring/find_peak.cuh"
+#include "ncc/tensor/few_shifts.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {

@@ -1,5 +1,5 @@
 #include "ncc/frame.cuh"
-#include "ncc/scoring.cuh"
+#include "ncc/scoring/scoring.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -1,7 +1,7 @@
 #include "common/shared_memory.hpp"
-#include "ncc/find_peak.cuh"
-#include "ncc/register_tiles.cuh"
-#include "ncc/scoring.cuh"
+#include "ncc/scoring/find_peak.cuh"
+#include "ncc/scoring/scoring.cuh"
+#include "ncc/simt/register_tiles.cuh"
 #include "ncc/variants.hpp"
 
 // ZNCC of f32 images from f32 products. Reference and window are staged less their means, so that the sums

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ncc/pair_groups.cuh"
-#include "ncc/warp_shuffle.cuh"
+#include "ncc/shuffle/warp_shuffle.cuh"
 
 /// The variants of the warp-shuffle family that share elements between matrices and between rows: references
 /// move, windows are broadcast, and a lane computes the sums of a ShuffleTile. A variant is a tile and a way

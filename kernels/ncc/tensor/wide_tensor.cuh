@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/tensor_shares.cuh"
-#include "ncc/wide_products.cuh"
+#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/wide_products.cuh"
 
 /// The kernel for elements wider than a byte, that of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A
 /// block takes one pair after the other, or as many of its shifts as a Cut covers: it copies window and

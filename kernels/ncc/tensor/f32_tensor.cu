@@ -1,9 +1,9 @@
 #include <cuda_fp16.h>
 
-#include "ncc/box_sums.cuh"
-#include "ncc/split_products.cuh"
+#include "ncc/tensor/box_sums.cuh"
+#include "ncc/tensor/split_products.cuh"
+#include "ncc/tensor/wide_tensor.cuh"
 #include "ncc/variants.hpp"
-#include "ncc/wide_tensor.cuh"
 
 namespace dic::kernels {
 namespace {

@@ -6,13 +6,13 @@
 #include <new>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/find_peak.cuh"
-#include "ncc/pair_task.cuh"
-#include "ncc/sparse_products.cuh"
-#include "ncc/tensor_shares.cuh"
-#include "ncc/turns.hpp"
-#include "ncc/u8_scores.cuh"
-#include "ncc/u8_sparse.hpp"
+#include "ncc/scoring/find_peak.cuh"
+#include "ncc/tensor/pair_task.cuh"
+#include "ncc/tensor/sparse_products.cuh"
+#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/turns.hpp"
+#include "ncc/tensor/u8_scores.cuh"
+#include "ncc/tensor/u8_sparse.hpp"
 
 // Exact peaks of 8-bit images on sparse tensor cores (sparse_products.cuh says how). A warp is alone in its
 // block and does one pair after the other: the copy engine (TMA) brings a window and a reference to shared

@@ -2,7 +2,7 @@
 #include <array>
 #include <bit>
 
-#include "ncc/find_peak.cuh"
+#include "ncc/scoring/find_peak.cuh"
 #include "ncc/variants.hpp"
 
 // Correlation of references of which only some elements count. These references are copied with zeros in

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "ncc/find_peak.cuh"
-#include "ncc/tensor_tasks.cuh"
-#include "ncc/u8_products.cuh"
-#include "ncc/window_statistics.cuh"
+#include "ncc/scoring/find_peak.cuh"
+#include "ncc/scoring/window_statistics.cuh"
+#include "ncc/tensor/tensor_tasks.cuh"
+#include "ncc/tensor/u8_products.cuh"
 
 /// What blocks that multiply on tensor cores have to do around their products: which shifts of which pair are
 /// theirs, what they copy for them, and how sums that lie in the registers of lanes become scores and peaks.

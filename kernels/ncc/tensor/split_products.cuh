@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/wide_products.cuh"
+#include "ncc/tensor/wide_products.cuh"
 
 namespace dic::kernels {
 
