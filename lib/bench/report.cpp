@@ -181,7 +181,19 @@ class GroupTable {
     cells_[line][at(columns_, row.task.variant)] = cell(row);
   }
 
+  /// A line per case; where that makes the table too wide to read, a line per variant and several tables.
   void print(std::ostream& out) const {
+    if (columns_.size() <= kMostVariants) return print_cases(out);
+    for (std::size_t first = 0; first < lines_.size(); first += kMostCases) {
+      if (first > 0) out << '\n';
+      print_variants(out, first, std::min(lines_.size(), first + kMostCases));
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostVariants = 6, kMostCases = 5;
+
+  void print_cases(std::ostream& out) const {
     const bool has_floors = !ceilings_.empty();
     out << (has_floors ? "| case | floor |" : "| case |");
     for (const std::string& column : columns_) out << ' ' << column << " |";
@@ -190,13 +202,36 @@ class GroupTable {
     for (std::size_t line = 0; line < lines_.size(); ++line) {
       out << "\n| " << lines_[line] << " |";
       if (has_floors) out << ' ' << (floors_[line] > 0 ? milliseconds(floors_[line]) : "") << " |";
-      for (std::size_t k = 0; k < columns_.size(); ++k)
-        out << ' ' << (k < cells_[line].size() ? cells_[line][k] : "") << " |";
+      for (std::size_t k = 0; k < columns_.size(); ++k) out << ' ' << cell_at(line, k) << " |";
     }
     out << '\n';
   }
 
- private:
+  /// Cases first <= line < last as columns; variants that took part in none of them are left out.
+  void print_variants(std::ostream& out, std::size_t first, std::size_t last) const {
+    out << "| variant |";
+    for (std::size_t line = first; line < last; ++line) out << ' ' << lines_[line] << " |";
+    out << "\n|---|";
+    for (std::size_t line = first; line < last; ++line) out << "---:|";
+    if (!ceilings_.empty()) {
+      out << "\n| floor |";
+      for (std::size_t line = first; line < last; ++line)
+        out << ' ' << (floors_[line] > 0 ? milliseconds(floors_[line]) : "") << " |";
+    }
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+      std::string cells;
+      for (std::size_t line = first; line < last; ++line) cells.append(cell_at(line, k));
+      if (cells.empty()) continue;
+      out << "\n| " << columns_[k] << " |";
+      for (std::size_t line = first; line < last; ++line) out << ' ' << cell_at(line, k) << " |";
+    }
+    out << '\n';
+  }
+
+  std::string cell_at(std::size_t line, std::size_t column) const {
+    return column < cells_[line].size() ? cells_[line][column] : "";
+  }
+
   /// Where `name` is in the list; added to its end where it is not.
   static std::size_t at(std::vector<std::string>& list, const std::string& name) {
     const auto found = std::find(list.begin(), list.end(), name);
