@@ -2,7 +2,6 @@
 
 import csv
 import json
-import pathlib
 import signal
 import subprocess
 import unittest
@@ -80,14 +79,6 @@ class BenchCorrelateTest(ProgramTest):
         )
         (self.folder / "other.json").write_text((self.folder / "out.json").read_text())
         self.refuse(2, ["<!-- report: other -->"], "bench", "report", "other.json", "--into", "doc.md")
-
-    def test_the_documentation_holds_its_reports(self):
-        docs = pathlib.Path(__file__).parents[2] / "docs"
-        copy = self.folder / "benchmarks.md"
-        copy.write_text((docs / "benchmarks.md").read_text())
-        reports = sorted(str(path) for path in (docs / "benchmarks").glob("*.json"))
-        self.succeed("bench", "report", *reports, "--into", "benchmarks.md")
-        self.assertEqual(copy.read_text(), (docs / "benchmarks.md").read_text())
 
     def test_resume_keeps_what_is_done(self):
         self.succeed("bench", "correlate", "groups.toml", "--json", "out.json", *FAST)
