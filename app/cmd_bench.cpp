@@ -45,7 +45,7 @@ std::string joined(const std::vector<T>& values) {
 }
 
 void print_variants() {
-  for (const VariantInfo& v : correlate_variants())
+  for (const CorrelateVariant& v : correlate_variants())
     std::printf("%-36s %-5s %-43s %s\n", v.name.c_str(), v.backend.c_str(), joined(v.pairings).c_str(),
                 joined(v.types).c_str());
 }

@@ -54,10 +54,10 @@ std::string size_text(int height, int width) { return std::to_string(height) + "
 std::string range_text(int first, int last) { return std::to_string(first) + ":" + std::to_string(last); }
 
 std::string shifts_text(const Case& c) {
-  if (c.shifts == Shifts::full(c.ref_h, c.ref_w, c.search_h, c.search_w))
+  if (c.shifts == Shifts::full({c.ref_w, c.ref_h}, {c.search_w, c.search_h}))
     return c.ref_h == c.search_h && c.ref_w == c.search_w ? "full"
                                                           : "full in " + size_text(c.search_h, c.search_w);
-  if (c.shifts != Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w))
+  if (c.shifts != Shifts::valid({c.ref_w, c.ref_h}, {c.search_w, c.search_h}))
     return range_text(c.shifts.dx_min, c.shifts.dx_max) + "," + range_text(c.shifts.dy_min, c.shifts.dy_max) +
            " in " + size_text(c.search_h, c.search_w);
   const int more = c.search_w - c.ref_w;

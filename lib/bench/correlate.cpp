@@ -27,7 +27,7 @@ struct Result {
   }
   void poison() {
     std::fill(surfaces.bytes.begin(), surfaces.bytes.end(), std::byte{kPoison});
-    std::fill(peaks.begin(), peaks.end(), Peak{.score = -2, .second = -2});
+    std::fill(peaks.begin(), peaks.end(), Peak{.score = -2, .second_score = -2});
   }
   Check check(const Truth& truth, Output output) const {
     return output == Output::peaks ? truth.check(peaks) : truth.check(surfaces);

@@ -85,8 +85,8 @@ Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
   if (shape.ref_h <= 0 || shape.ref_w <= 0 || shape.search_h <= 0 || shape.search_w <= 0 ||
       shape.pairs() <= 0)
     throw UsageError("A case needs references and windows of at least 1 px and at least one pair.");
-  reference_.height = shape.ref_h, reference_.width = shape.ref_w;
-  search_.height = shape.search_h, search_.width = shape.search_w;
+  reference_.size = {shape.ref_w, shape.ref_h};
+  search_.size = {shape.search_w, shape.search_h};
   Random random(seed);
   if (shape.image > 0) {
     place_in_images(random);
@@ -103,10 +103,11 @@ Inputs::Inputs(const Case& shape, std::uint64_t seed) : shape_(shape) {
 }
 
 void Inputs::pack(Side& side, std::int64_t count, Random& random) const {
-  if (count * side.height > std::numeric_limits<int>::max())
+  if (count * side.size.height > std::numeric_limits<int>::max())
     throw UsageError("So many packed matrices have more rows than an image can have: use fewer.");
-  side.images.push_back(random_image(shape_, side.width, static_cast<int>(count) * side.height, random));
-  for (int k = 0; k < count; ++k) side.positions.push_back({0, 0, k * side.height});
+  side.images.push_back(
+      random_image(shape_, side.size.width, static_cast<int>(count) * side.size.height, random));
+  for (int k = 0; k < count; ++k) side.positions.push_back({0, 0, k * side.size.height});
 }
 
 void Inputs::place_in_images(Random& random) {

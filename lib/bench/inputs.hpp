@@ -37,9 +37,9 @@ class Inputs {
     std::vector<Image> images;
     std::vector<ImageView> views;
     std::vector<PatchPosition> positions;
-    int height = 0, width = 0;
+    Size size;
 
-    Patches matrices() const { return {views, positions, height, width}; }
+    Patches matrices() const { return {views, positions, size}; }
   };
 
   void pack(Side& side, std::int64_t count, Random& random) const;

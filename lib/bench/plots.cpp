@@ -19,8 +19,8 @@ struct Family {
 
 /// The case without its sizes: windows that follow the reference ("full", a radius) are counted from it.
 Case without_size(Case c) {
-  const bool is_full = c.shifts == Shifts::full(c.ref_h, c.ref_w, c.search_h, c.search_w);
-  if (is_full || c.shifts == Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w)) {
+  const bool is_full = c.shifts == Shifts::full({c.ref_w, c.ref_h}, {c.search_w, c.search_h});
+  if (is_full || c.shifts == Shifts::valid({c.ref_w, c.ref_h}, {c.search_w, c.search_h})) {
     c.shifts = is_full ? Shifts{} : c.shifts;
     c.search_h -= c.ref_h;
     c.search_w -= c.ref_w;

@@ -97,9 +97,9 @@ void set_shifts(Case& c, const std::string& shifts, const std::string& window) {
     c.search_h += more, c.search_w += more;
   }
   if (shifts == "full") {
-    c.shifts = Shifts::full(c.ref_h, c.ref_w, c.search_h, c.search_w);
+    c.shifts = Shifts::full({c.ref_w, c.ref_h}, {c.search_w, c.search_h});
   } else if (shifts == "valid" || (is_radius && window == "reference")) {
-    c.shifts = Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w);
+    c.shifts = Shifts::valid({c.ref_w, c.ref_h}, {c.search_w, c.search_h});
   } else {
     const std::string what =
         "a set of shifts: use a radius (without window), \"full\", \"valid\" or \"-3:4,-2:5\"";
@@ -150,7 +150,7 @@ bool holds(const std::vector<T>& values, const T& value) {
 
 /// Whether "all" stands for it. On GPUs a variant that takes masks is made for them: without, others do its
 /// work.
-bool is_for(const VariantInfo& v, const Case& c, const std::string& backend) {
+bool is_for(const CorrelateVariant& v, const Case& c, const std::string& backend) {
   const bool masks_fit = c.masks ? v.masks : !v.masks || backend == "cpu";
   return v.backend == backend && masks_fit && holds(v.pairings, c.pairing) && holds(v.types, c.type) &&
          holds(v.criteria, c.criterion);
@@ -165,7 +165,7 @@ std::vector<std::string> variants_of(const std::string& choice, const Case& c, c
   if (is_foreign) return {};
   if (choice != "all") return {choice};
   std::vector<std::string> names;
-  for (const VariantInfo& v : correlate_variants())
+  for (const CorrelateVariant& v : correlate_variants())
     if (is_for(v, c, backend)) names.push_back(v.name);
   return names;
 }

@@ -36,8 +36,8 @@ std::vector<double> elements(const Patches& side, std::int64_t index, std::span<
   const ImageView& image = side.images[static_cast<std::size_t>(at.image)];
   std::vector<double> result;
   visit_scalar(image.type, [&]<typename T>(T) {
-    for (int y = at.y; y < at.y + side.height; ++y)
-      for (int x = at.x; x < at.x + side.width; ++x) {
+    for (int y = at.y; y < at.y + side.size.height; ++y)
+      for (int x = at.x; x < at.x + side.size.width; ++x) {
         const bool inside = x >= 0 && y >= 0 && x < image.width && y < image.height;
         const bool counts = inside && (masks.empty() || masks[at.image].row<std::uint8_t>(y)[x] != 0);
         result.push_back(counts ? static_cast<double>(image.row<T>(y)[x])
@@ -131,10 +131,10 @@ class Truth::Comparison {
 Truth::Truth(const CorrelateRequest& request, std::uint64_t seed)
     : measure_(request.criterion),
       type_(request.reference.images[0].type),
-      ref_h_(request.reference.height),
-      ref_w_(request.reference.width),
-      search_h_(request.search.height),
-      search_w_(request.search.width),
+      ref_h_(request.reference.size.height),
+      ref_w_(request.reference.size.width),
+      search_h_(request.search.size.height),
+      search_w_(request.search.size.width),
       shifts_(request.shifts) {
   Random random(seed);
   const std::int64_t pairs = pair_count(request);

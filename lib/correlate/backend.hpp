@@ -50,7 +50,7 @@ Job check_request(const CorrelateRequest& request);
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual const DeviceFacts& facts() const = 0;
+  virtual const DeviceProperties& facts() const = 0;
   /// See Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
   /// See Correlator::repeat_kernels: 1 or more. Nothing to do where steps are not timed.
@@ -63,12 +63,13 @@ class Backend {
 
 /// One backend of this build.
 struct BackendEntry {
-  std::string_view name;                          ///< "cpu", "cuda": what a device string begins with
-  const std::vector<VariantInfo>& (*variants)();  ///< every variant, none where the backend is not built
-  /// Why a variant cannot do a job of this shape beyond what its VariantInfo says: one sentence, or empty.
+  std::string_view name;                               ///< "cpu", "cuda": what a device string begins with
+  const std::vector<CorrelateVariant>& (*variants)();  ///< every variant, none where the backend is not built
+  /// Why a variant cannot do a job of this shape beyond what its CorrelateVariant says: one sentence, or
+  /// empty.
   std::string (*problem)(std::string_view variant, const CorrelateShape& shape);
   /// Chooses among `variants()`; pure. The shape can be done by at least one of them.
-  CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceFacts& device);
+  CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);
   /// Opens the devices of these numbers, all where there is none; CPU threads: 0 = one per core. Throws
   /// DeviceError.
   std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, int threads);

@@ -37,6 +37,32 @@ std::string_view to_string(Criterion criterion) {
   return "ssd";
 }
 
+std::string_view to_string(Surfaces::Type type) {
+  switch (type) {
+    case Surfaces::Type::u32:
+      return "u32";
+    case Surfaces::Type::u64:
+      return "u64";
+    case Surfaces::Type::i64:
+      return "i64";
+    case Surfaces::Type::f32:
+      return "f32";
+    case Surfaces::Type::f64:
+      break;
+  }
+  return "f64";
+}
+
+std::int64_t Surfaces::checked_offset(Type requested, std::int64_t pair) const {
+  if (requested != type)
+    throw UsageError("These surfaces hold " + std::string(to_string(type)) + " values, not " +
+                     std::string(to_string(requested)) + ".");
+  if (pair < 0 || pair >= pairs)
+    throw UsageError("There is no surface of pair " + std::to_string(pair) + ": there are " +
+                     std::to_string(pairs) + " pairs.");
+  return pair * ny * nx;
+}
+
 namespace {
 
 std::size_t element_bytes(Surfaces::Type type) {
@@ -92,7 +118,7 @@ void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) 
   if (job.pairs > 0 && job.shifts.count() > 0) impl_->backend->peaks(job, impl_->plan.variant, out);
 }
 
-const DeviceFacts& Correlator::device() const { return impl_->backend->facts(); }
+const DeviceProperties& Correlator::device() const { return impl_->backend->facts(); }
 const CorrelatePlan& Correlator::last_plan() const { return impl_->plan; }
 DeviceSeconds Correlator::device_seconds() const { return impl_->backend->device_seconds(); }
 void Correlator::repeat_kernels(std::int64_t times) {

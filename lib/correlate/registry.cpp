@@ -28,7 +28,7 @@ const BackendEntry& backend_named(std::string_view name) {
 
 std::string variant_problem(const BackendEntry& backend, std::string_view variant,
                             const CorrelateShape& shape) {
-  const std::vector<VariantInfo>& all = backend.variants();
+  const std::vector<CorrelateVariant>& all = backend.variants();
   const auto info = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.name == variant; });
   const std::string name(variant);
   if (info == all.end())
@@ -46,14 +46,14 @@ std::string variant_problem(const BackendEntry& backend, std::string_view varian
 
 }  // namespace correlate
 
-std::vector<VariantInfo> correlate_variants() {
-  std::vector<VariantInfo> all;
+std::vector<CorrelateVariant> correlate_variants() {
+  std::vector<CorrelateVariant> all;
   for (const auto& backend : correlate::backends())
     all.insert(all.end(), backend.variants().begin(), backend.variants().end());
   return all;
 }
 
-CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& device) {
+CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceProperties& device) {
   return correlate::backend_named(device.backend).plan(shape, device);
 }
 

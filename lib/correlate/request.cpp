@@ -23,40 +23,40 @@ void require(bool condition, const Sentence& sentence) {
     throw UsageError(sentence);
 }
 
-std::int64_t ssize(const Patches& matrices) { return static_cast<std::int64_t>(matrices.positions.size()); }
+std::int64_t ssize(const Patches& patches) { return static_cast<std::int64_t>(patches.positions.size()); }
 
-void check_images(const Patches& matrices, ScalarType type, const std::string& side) {
-  for (const ImageView& image : matrices.images) {
+void check_images(const Patches& patches, ScalarType type, const std::string& side) {
+  for (const ImageView& image : patches.images) {
     require(image.type == type,
             "All images of a correlation must have one element type: convert the " + side + " images.");
     require(image.empty() || image.data, "A " + side + " image has a size but no data.");
     require(image.width <= kMaxExtent && image.height <= kMaxExtent,
             "A " + side + " image is larger than 16777216 px: cut it into parts.");
   }
-  for (const PatchPosition& at : matrices.positions) {
-    require(at.image >= 0 && at.image < static_cast<std::int64_t>(matrices.images.size()), [&] {
+  for (const PatchPosition& at : patches.positions) {
+    require(at.image >= 0 && at.image < static_cast<std::int64_t>(patches.images.size()), [&] {
       return "A " + side + " position names image " + std::to_string(at.image) + ", but there are " +
-             std::to_string(matrices.images.size()) + ".";
+             std::to_string(patches.images.size()) + ".";
     });
     require(std::abs(std::int64_t{at.x}) <= kMaxExtent && std::abs(std::int64_t{at.y}) <= kMaxExtent,
             [&] { return "A " + side + " position is more than 16777216 px away from the origin."; });
   }
 }
 
-void check_size(const Patches& matrices, const std::string& side, int largest) {
-  require(matrices.height >= 1 && matrices.width >= 1,
-          "The " + side + " matrices need a height and a width of at least 1.");
-  require(matrices.height <= largest && matrices.width <= largest,
-          "The " + side + " matrices are larger than " + std::to_string(largest) + " px.");
+void check_size(const Patches& patches, const std::string& side, int largest) {
+  require(patches.size.height >= 1 && patches.size.width >= 1,
+          "The " + side + " patches need a width and a height of at least 1.");
+  require(patches.size.height <= largest && patches.size.width <= largest,
+          "The " + side + " patches are larger than " + std::to_string(largest) + " px.");
 }
 
 void check_references_inside(const Patches& reference) {
   for (const PatchPosition& at : reference.positions) {
     const ImageView& image = reference.images[at.image];
-    const bool inside = at.x >= 0 && at.y >= 0 && at.x + reference.width <= image.width &&
-                        at.y + reference.height <= image.height;
+    const bool inside = at.x >= 0 && at.y >= 0 && at.x + reference.size.width <= image.width &&
+                        at.y + reference.size.height <= image.height;
     require(inside, [&] {
-      return "The reference matrix at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
+      return "The reference at x = " + std::to_string(at.x) + ", y = " + std::to_string(at.y) +
              " does not lie inside its image.";
     });
   }
@@ -142,10 +142,8 @@ CorrelateShape Job::shape() const {
           .type = type,
           .criterion = criterion,
           .bit_depth = bit_depth,
-          .ref_h = reference.height,
-          .ref_w = reference.width,
-          .search_h = search.height,
-          .search_w = search.width,
+          .reference = reference.size,
+          .search = search.size,
           .shifts = shifts,
           .references = references,
           .pairs = pairs,

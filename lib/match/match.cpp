@@ -214,9 +214,9 @@ std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageVie
   const ImageView reference = elements, mask = pattern.mask;
   const PatchPosition corner;
   CorrelateRequest request;
-  request.reference = {{&reference, 1}, {&corner, 1}, reference.height, reference.width};
-  request.search = {{&image, 1}, {&corner, 1}, image.height, image.width};
-  request.shifts = Shifts::valid(reference.height, reference.width, image.height, image.width);
+  request.reference = {{&reference, 1}, {&corner, 1}, {reference.width, reference.height}};
+  request.search = {{&image, 1}, {&corner, 1}, {image.width, image.height}};
+  request.shifts = Shifts::valid({reference.width, reference.height}, {image.width, image.height});
   request.criterion = options.method;
   request.variant = options.variant;
   if (pattern.is_masked()) request.reference_mask = {&mask, 1};

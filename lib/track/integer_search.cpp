@@ -20,7 +20,7 @@ CorrelateRequest IntegerSearch::request(const SubsetShape& shape, std::span<cons
                                         std::span<const ImageView> current) const {
   CorrelateRequest out;
   out.criterion = Criterion::zncc;
-  out.reference = {std::span(&reference_, 1), positions, shape.height, shape.width};
+  out.reference = {std::span(&reference_, 1), positions, {shape.width, shape.height}};
   out.search.images = current;
   if (shape.masked) out.reference_mask = std::span(&roi_, 1);
   return out;
@@ -43,8 +43,7 @@ std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView 
     CorrelateRequest job = request(shape, references, std::span(&current, 1));
     job.pairing = Pairing::one_to_one;
     job.search.positions = windows;
-    job.search.width = shape.width + 2 * range;
-    job.search.height = shape.height + 2 * range;
+    job.search.size = {shape.width + 2 * range, shape.height + 2 * range};
     job.shifts = {0, 2 * range, 0, 2 * range};
     correlator.peaks(job, peaks);
     for (std::size_t m = 0; m < members.size(); ++m) {
@@ -67,9 +66,8 @@ std::vector<FoundShift> IntegerSearch::everywhere(Correlator& correlator, ImageV
     CorrelateRequest job = request(shape, references, std::span(&current, 1));
     job.pairing = Pairing::n_to_m;
     job.search.positions = std::span(&whole, 1);
-    job.search.width = current.width;
-    job.search.height = current.height;
-    job.shifts = Shifts::valid(shape.height, shape.width, current.height, current.width);
+    job.search.size = {current.width, current.height};
+    job.shifts = Shifts::valid({shape.width, shape.height}, {current.width, current.height});
     if (job.shifts.count() == 0) return;
     correlator.peaks(job, peaks);
     for (std::size_t m = 0; m < members.size(); ++m)

@@ -49,8 +49,8 @@ struct Problem {
     search_views = views(c.search, search, bit_depth);
     CorrelateRequest request;
     request.pairing = c.pairing;
-    request.reference = {reference_views, c.reference.positions, c.reference.h, c.reference.w};
-    request.search = {search_views, c.search.positions, c.search.h, c.search.w};
+    request.reference = {reference_views, c.reference.positions, {c.reference.w, c.reference.h}};
+    request.search = {search_views, c.search.positions, {c.search.w, c.search.h}};
     request.shifts = c.shifts;
     request.criterion = criterion;
     request.variant = variant;
@@ -152,7 +152,7 @@ void check_peaks(Correlator& correlator, Problem<T>& problem, Criterion criterio
     const double value = value_of(best, criterion), slack = tolerance(criterion, value, problem.slack);
     ASSERT_NEAR(peak.score, value, slack);
     ASSERT_NEAR(at(peak.dx, peak.dy), best, 2 * slack) << "not the best shift";
-    ASSERT_NEAR(peak.second, std::isnan(second) ? 0.0 : value_of(second, criterion),
+    ASSERT_NEAR(peak.second_score, std::isnan(second) ? 0.0 : value_of(second, criterion),
                 tolerance(criterion, value_of(second, criterion), problem.slack));
     ASSERT_EQ(peak.at_border, peak.dx == shifts.dx_min || peak.dx == shifts.dx_max ||
                                   peak.dy == shifts.dy_min || peak.dy == shifts.dy_max);
@@ -238,10 +238,10 @@ TEST_F(CudaCorrelator, f32_scores) {
 }
 TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
   Correlator correlator("cuda");
-  for (const Case& c :
-       {make_case("64, 32", Pairing::one_to_one, 3, 3, 64, 64, 128, 128, Shifts::valid(64, 64, 128, 128), 9),
-        make_case("wide", Pairing::one_to_many, 1, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211),
-                  20)}) {
+  for (const Case& c : {make_case("64, 32", Pairing::one_to_one, 3, 3, 64, 64, 128, 128,
+                                  Shifts::valid({64, 64}, {128, 128}), 9),
+                        make_case("wide", Pairing::one_to_many, 1, 2, 13, 10, 153, 211,
+                                  Shifts::valid({10, 13}, {211, 153}), 20)}) {
     Problem<float> problem(c);
     check_f32_scores(correlator, problem);
   }
@@ -249,7 +249,7 @@ TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
 TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_images) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("31, 15", Pairing::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+      make_case("31, 15", Pairing::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
   // Far from zero beside their contrast, and brighter from pixel to pixel.
   for (auto* pixels : {&problem.reference, &problem.search})
     for (std::size_t i = 0; i < pixels->size(); ++i)
@@ -263,7 +263,7 @@ TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_images) {
 TEST_F(CudaCorrelator, black_areas_of_float_images) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("black", Pairing::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid(11, 9, 61, 47)));
+      make_case("black", Pairing::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid({9, 11}, {47, 61})));
   // Sums that slide out of the image's content into nothing must end at nothing.
   const int width = problem.c.search.image_w;
   for (std::size_t i = 0; i < problem.search.size(); ++i)
@@ -350,9 +350,11 @@ TEST_F(CudaCorrelator, masked_f64) {
 TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
   Correlator correlator("cuda");
   for (const Case& c :
-       {make_case("bands", Pairing::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)),
-        make_case("wide", Pairing::n_to_m, 2, 2, 2, 2000, 7, 2005, Shifts::valid(2, 2000, 7, 2005)),
-        make_case("tiles", Pairing::n_to_m, 2, 1, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20)}) {
+       {make_case("bands", Pairing::one_to_one, 1, 1, 300, 280, 303, 284,
+                  Shifts::valid({280, 300}, {284, 303})),
+        make_case("wide", Pairing::n_to_m, 2, 2, 2, 2000, 7, 2005, Shifts::valid({2000, 2}, {2005, 7})),
+        make_case("tiles", Pairing::n_to_m, 2, 1, 13, 10, 153, 211, Shifts::valid({10, 13}, {211, 153}),
+                  20)}) {
     Problem<std::uint8_t> bytes(c);
     Problem<float> floats(c);
     bytes.mask = floats.mask = make_mask(c.reference, MaskKind::holes);
@@ -364,7 +366,7 @@ TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
 TEST_F(CudaCorrelator, masked_sums_leave_out_what_does_not_count) {
   Correlator correlator("cuda");
   Problem<std::uint16_t> problem(
-      make_case("sums", Pairing::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full(15, 17, 31, 30), 9));
+      make_case("sums", Pairing::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full({17, 15}, {30, 31}), 9));
   problem.mask = make_mask(problem.c.reference, MaskKind::holes);
   Surfaces sums;
   correlator.surfaces(problem.request(Criterion::cross_correlation), sums);
@@ -426,7 +428,7 @@ void check_shapes_of_16_bit(int bits, Check&& check) {
       const int pairs = only_small_tests() ? 2 : 5;
       Problem<std::uint16_t> problem(
           make_case(std::to_string(h) + "x" + std::to_string(w), Pairing::one_to_one, pairs, pairs, h, w,
-                    h + ny - 1, w + nx - 1, Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
+                    h + ny - 1, w + nx - 1, Shifts::valid({w, h}, {w + nx - 1, h + ny - 1}), outside));
       for (auto* pixels : {&problem.reference, &problem.search})
         for (std::uint16_t& p : *pixels) p >>= 16 - bits;
       problem.bit_depth = bits;
@@ -465,7 +467,7 @@ TEST_F(CudaCorrelator, halves_of_dark_and_bright_images) {
   for (const Content& content : {Content{0, 40}, Content{150, 60}, Content{4055, 40}, Content{0, 4095}}) {
     for (const int h : {31, 64, 129}) {
       Problem<std::uint16_t> problem(make_case("base " + std::to_string(content.base), Pairing::one_to_one, 4,
-                                               4, h, h, h + 6, h + 9, Shifts::valid(h, h, h + 6, h + 9)));
+                                               4, h, h, h + 6, h + 9, Shifts::valid({h, h}, {h + 9, h + 6})));
       problem.variant = "cuda-f16-tensor";
       problem.bit_depth = 12;
       for (auto* pixels : {&problem.reference, &problem.search})
@@ -519,7 +521,7 @@ TEST_F(CudaCorrelator, split_floats_of_all_shapes) {
       const int pairs = only_small_tests() ? 1 : 3;
       Problem<float> problem(make_case(std::to_string(h) + "x" + std::to_string(w), Pairing::one_to_one,
                                        pairs, pairs, h, w, h + ny - 1, w + nx - 1,
-                                       Shifts::valid(h, w, h + ny - 1, w + nx - 1), outside));
+                                       Shifts::valid({w, h}, {w + nx - 1, h + ny - 1}), outside));
       check_split(correlator, problem);
       if (HasFatalFailure()) return;
     }
@@ -535,7 +537,7 @@ TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
        {Content{1e6, 10, 0}, Content{-1e6, 1, 0}, Content{1000, 30, 2}, Content{0, 1e-25, 0},
         Content{3e-25, 1e-27, 0}, Content{0, 1e25, 0}, Content{-1e27, 1e25, 1e24}}) {
     Problem<float> problem(make_case("base " + std::to_string(content.base), Pairing::one_to_one, 6, 6, 31,
-                                     31, 61, 61, Shifts::valid(31, 31, 61, 61), 9));
+                                     31, 61, 61, Shifts::valid({31, 31}, {61, 61}), 9));
     for (auto* pixels : {&problem.reference, &problem.search})
       for (std::size_t i = 0; i < pixels->size(); ++i)
         (*pixels)[i] = static_cast<float>(content.base + content.contrast * (*pixels)[i] +
@@ -549,7 +551,7 @@ TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
 TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_number) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("flat", Pairing::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+      make_case("flat", Pairing::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})));
   problem.variant = "cuda-f32-tensor";
   const std::vector<float> contents = problem.search;
   std::vector<Peak> peaks;
@@ -569,7 +571,7 @@ TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_n
 TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
   Correlator correlator("cuda");
   for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
-    Case c = make_case("beside", Pairing::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17));
+    Case c = make_case("beside", Pairing::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17}));
     for (int k = 0; k < 8; ++k) c.search.positions[k] = {0, 10 + k % 4, 3};
     Problem<float> problem(c);
     // A frame of it around all windows that begin in one column.
@@ -588,7 +590,7 @@ TEST_F(CudaCorrelator, halves_find_flat_windows) {
   for (const int size : {9, 32})
     for (const int level : {0, 2048, 4095}) {
       Problem<std::uint16_t> problem(make_case("flat", Pairing::one_to_one, 3, 3, size, size, size + 8,
-                                               size + 8, Shifts::valid(size, size, size + 8, size + 8)));
+                                               size + 8, Shifts::valid({size, size}, {size + 8, size + 8})));
       problem.bit_depth = 12;
       for (std::uint16_t& p : problem.reference) p >>= 4;
       std::fill(problem.search.begin(), problem.search.end(), level);
@@ -602,8 +604,8 @@ TEST_F(CudaCorrelator, halves_find_flat_windows) {
 TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
   Correlator correlator("cuda");
   for (const int h : {31, 181}) {
-    Problem<std::uint16_t> problem(
-        make_case("65535", Pairing::one_to_one, 2, 2, h, h, h + 5, h + 3, Shifts::valid(h, h, h + 5, h + 3)));
+    Problem<std::uint16_t> problem(make_case("65535", Pairing::one_to_one, 2, 2, h, h, h + 5, h + 3,
+                                             Shifts::valid({h, h}, {h + 3, h + 5})));
     problem.variant = "cuda-u16-tensor";
     for (auto* pixels : {&problem.reference, &problem.search})
       for (std::uint16_t& p : *pixels) p = p % 97 == 0 ? 65534 : 65535;
@@ -629,7 +631,7 @@ void check_scattered(Correlator& correlator, const std::string& variant, int pai
     for (const auto& [one_image, outside] : {std::pair{false, 0}, {false, 12}, {true, 0}, {true, 12}}) {
       Case c = make_case(std::to_string(h) + "x" + std::to_string(w) + (one_image ? " of one image" : ""),
                          Pairing::one_to_one, pairs, pairs, h, w, h + ny - 1, w + nx - 1,
-                         Shifts::valid(h, w, h + ny - 1, w + nx - 1));
+                         Shifts::valid({w, h}, {w + nx - 1, h + ny - 1}));
       for (Side* side : {&c.reference, &c.search}) {
         side->image_h += 40, side->image_w += 40;
         if (one_image) side->images = 1;
@@ -669,7 +671,7 @@ TEST_F(CudaCorrelator, sparse_products_of_more_pairs_than_are_dealt) {
   Correlator correlator("cuda");
   for (const int pairs : only_small_tests() ? std::vector{3000} : std::vector{2113, 5001, 20003}) {
     Case c = make_case(std::to_string(pairs), Pairing::one_to_one, pairs, pairs, 5, 7, 15, 18,
-                       Shifts::valid(5, 7, 15, 18));
+                       Shifts::valid({7, 5}, {18, 15}));
     for (Side* side : {&c.reference, &c.search}) {
       side->images = 1, side->image_h = 300, side->image_w = 416;
       side->positions = scattered(pairs, *side, side == &c.search ? 9 : 0, 23);
@@ -703,7 +705,7 @@ void expect_same(const std::vector<Peak>& got, const std::vector<Peak>& want) {
       EXPECT_NEAR(value, expected, 1e-3 * std::max(1.0f, std::abs(expected)));
     };
     expect_near(got[k].score, want[k].score);
-    expect_near(got[k].second, want[k].second);
+    expect_near(got[k].second_score, want[k].second_score);
     for (int i = 0; i < 9; ++i) expect_near(got[k].neighbourhood[i], want[k].neighbourhood[i]);
   }
 }
@@ -735,11 +737,11 @@ void check_three_runs(Correlator& correlator, Problem<T>& problem, Criterion cri
   });
 }
 template <typename T>
-void check_three_runs(Correlator& correlator, const VariantInfo& variant, int bit_depth = 0) {
+void check_three_runs(Correlator& correlator, const CorrelateVariant& variant, int bit_depth = 0) {
   for (const Case& c :
-       {make_case("a block", Pairing::one_to_one, 5, 5, 9, 8, 17, 16, Shifts::valid(9, 8, 17, 16)),
-        make_case("all overlaps", Pairing::n_to_mn, 2, 6, 32, 32, 32, 32, Shifts::full(32, 32, 32, 32)),
-        make_case("blocks", Pairing::one_to_one, 2, 2, 13, 10, 93, 121, Shifts::valid(13, 10, 93, 121),
+       {make_case("a block", Pairing::one_to_one, 5, 5, 9, 8, 17, 16, Shifts::valid({8, 9}, {16, 17})),
+        make_case("all overlaps", Pairing::n_to_mn, 2, 6, 32, 32, 32, 32, Shifts::full({32, 32}, {32, 32})),
+        make_case("blocks", Pairing::one_to_one, 2, 2, 13, 10, 93, 121, Shifts::valid({10, 13}, {121, 93}),
                   20)}) {
     Problem<T> problem(c);
     problem.variant = variant.name;
@@ -752,7 +754,7 @@ void check_three_runs(Correlator& correlator, const VariantInfo& variant, int bi
 }
 TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
   Correlator correlator("cuda");
-  for (const VariantInfo& variant : correlate_variants()) {
+  for (const CorrelateVariant& variant : correlate_variants()) {
     if (variant.backend != "cuda") continue;
     check_three_runs<std::uint8_t>(correlator, variant);
     check_three_runs<std::uint16_t>(correlator, variant);
@@ -762,8 +764,8 @@ TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
 }
 TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
   const int windows = only_small_tests() ? 4 : 4000;  // whose surfaces take 1.3 GB
-  Problem<std::uint8_t> problem(
-      make_case("parts", Pairing::one_to_many, 1, windows, 3, 2, 200, 203, Shifts::valid(3, 2, 200, 203)));
+  Problem<std::uint8_t> problem(make_case("parts", Pairing::one_to_many, 1, windows, 3, 2, 200, 203,
+                                          Shifts::valid({2, 3}, {203, 200})));
   problem.variant = "cuda-basic";
   const CorrelateRequest request = problem.request(Criterion::zncc);
   for (const std::string devices : {"cuda", "cuda:0,0"}) {
@@ -779,8 +781,8 @@ TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
 TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
   Correlator correlator("cuda");
   const int pairs = only_small_tests() ? 20 : 2000;
-  Problem<std::uint8_t> problem(
-      make_case("seconds", Pairing::one_to_one, pairs, pairs, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+  Problem<std::uint8_t> problem(make_case("seconds", Pairing::one_to_one, pairs, pairs, 31, 31, 61, 61,
+                                          Shifts::valid({31, 31}, {61, 61})));
   problem.variant = "cuda-basic";
   std::vector<Peak> peaks;
   const auto seconds_of = [&](int runs) {
@@ -797,7 +799,7 @@ TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
 TEST_F(CudaCorrelator, finds_planted_peaks) {
   Correlator correlator("cuda:0");
   Problem<std::uint8_t> problem(
-      make_case("planted", Pairing::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid(31, 31, 61, 61)));
+      make_case("planted", Pairing::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
   Case& c = problem.c;
   // One image, and the same one moved by (+4, -6): every window shows its reference at a shift that is
   // known.
@@ -818,7 +820,7 @@ TEST_F(CudaCorrelator, finds_planted_peaks) {
     EXPECT_EQ(peaks[k].dx, 15 + 4);
     EXPECT_EQ(peaks[k].dy, 15 - 6);
     EXPECT_FLOAT_EQ(peaks[k].score, 1.0f);
-    EXPECT_LT(peaks[k].second, 0.5f);
+    EXPECT_LT(peaks[k].second_score, 0.5f);
   }
   EXPECT_GT(planted, 40);
 }
@@ -826,7 +828,7 @@ TEST_F(CudaCorrelator, finds_planted_peaks) {
 TEST_F(CudaCorrelator, flat_images_have_no_peak) {
   Correlator correlator("cuda");
   Problem<float> problem(
-      make_case("flat", Pairing::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)));
+      make_case("flat", Pairing::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})));
   std::fill(problem.search.begin(), problem.search.end(), 0.1f);
   std::vector<Peak> peaks;
   correlator.peaks(problem.request(Criterion::zncc), peaks);
@@ -838,8 +840,8 @@ TEST_F(CudaCorrelator, flat_images_have_no_peak) {
 
 TEST_F(CudaCorrelator, large_references_do_not_wrap) {
   Correlator correlator("cuda");
-  Problem<std::uint8_t> problem(
-      make_case("large", Pairing::one_to_one, 1, 1, 300, 280, 303, 284, Shifts::valid(300, 280, 303, 284)));
+  Problem<std::uint8_t> problem(make_case("large", Pairing::one_to_one, 1, 1, 300, 280, 303, 284,
+                                          Shifts::valid({280, 300}, {284, 303})));
   for (std::uint8_t& p : problem.reference) p = 200 + p % 56;
   for (std::uint8_t& p : problem.search) p = 200 + p % 56;
   check_surfaces(correlator, problem, Criterion::zncc);
@@ -848,8 +850,8 @@ TEST_F(CudaCorrelator, large_references_do_not_wrap) {
 
 template <typename T>
 void check_many_shifts(Correlator& correlator, const char* variant) {
-  Problem<T> problem(
-      make_case("wide", Pairing::one_to_one, 2, 2, 13, 10, 153, 211, Shifts::valid(13, 10, 153, 211), 20));
+  Problem<T> problem(make_case("wide", Pairing::one_to_one, 2, 2, 13, 10, 153, 211,
+                               Shifts::valid({10, 13}, {211, 153}), 20));
   problem.variant = variant;
   for (const Criterion criterion : scored) {
     if (!can_do(problem, criterion)) continue;
@@ -867,7 +869,7 @@ TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
 
 template <typename T>
 void check_many_windows(Correlator& correlator) {
-  Case c = make_case("many", Pairing::one_to_one, 5000, 5000, 9, 8, 13, 12, Shifts::valid(9, 8, 13, 12));
+  Case c = make_case("many", Pairing::one_to_one, 5000, 5000, 9, 8, 13, 12, Shifts::valid({8, 9}, {12, 13}));
   c.search = {13, 12, 1900, 2100, 1, {}};
   c.search.positions = scattered(5000, c.search, 9, 21);
   Problem<T> problem(std::move(c));
@@ -885,7 +887,7 @@ TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
     const int h = 32 + ny - 1, w = 31 + nx - 1;
     Problem<std::uint8_t> problem(make_case(std::to_string(ny) + "x" + std::to_string(nx),
                                             Pairing::one_to_one, 3, 3, 32, 31, h, w,
-                                            Shifts::valid(32, 31, h, w), 9));
+                                            Shifts::valid({31, 32}, {w, h}), 9));
     problem.variant = "cuda-u8-tensor";
     for (const Criterion criterion : scored) {
       check_surfaces(correlator, problem, criterion);
@@ -893,7 +895,7 @@ TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
     }
   }
   Problem<std::uint8_t> large(
-      make_case("large", Pairing::one_to_one, 1, 1, 100, 99, 164, 163, Shifts::valid(100, 99, 164, 163)));
+      make_case("large", Pairing::one_to_one, 1, 1, 100, 99, 164, 163, Shifts::valid({99, 100}, {163, 164})));
   check_peaks(correlator, large, Criterion::zncc);  // four blocks
 }
 
@@ -920,7 +922,7 @@ void plant(Problem<std::uint8_t>& problem, const std::vector<std::pair<int, int>
 /// One-to-one, references of 8x8 that do not share elements.
 Problem<std::uint8_t> many_shifts(int pairs, int ny, int nx) {
   const int h = 8 + ny - 1, w = 8 + nx - 1;
-  Case c = make_case("parts", Pairing::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid(8, 8, h, w));
+  Case c = make_case("parts", Pairing::one_to_one, pairs, pairs, 8, 8, h, w, Shifts::valid({8, 8}, {w, h}));
   c.reference = {8, 8, 8, 8 * pairs, 1, {}};
   for (int k = 0; k < pairs; ++k) c.reference.positions.push_back({0, 8 * k, 0});
   return Problem<std::uint8_t>(std::move(c));
@@ -957,7 +959,7 @@ TEST_F(CudaCorrelator, ties_between_parts_go_to_the_first_shift) {
     for (std::size_t k = 0; k < first.size(); ++k) {
       EXPECT_EQ(peaks[k].dx, first[k].first);
       EXPECT_EQ(peaks[k].dy, first[k].second);
-      EXPECT_EQ(peaks[k].second, peaks[k].score);
+      EXPECT_EQ(peaks[k].second_score, peaks[k].score);
     }
   }
 }
@@ -971,7 +973,7 @@ TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
   for (const Peak& peak : peaks) {
     EXPECT_FALSE(peak.found);
     EXPECT_EQ(peak.score, 0.0f);
-    EXPECT_EQ(peak.second, 0.0f);
+    EXPECT_EQ(peak.second_score, 0.0f);
   }
   check_peaks(correlator, problem, Criterion::ssd);
 }
@@ -979,15 +981,15 @@ TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
 TEST_F(CudaCorrelator, templates_share_the_windows_they_are_searched_in) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("templates", Pairing::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid(9, 12, 120, 150), 15));
+      make_case("templates", Pairing::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid({12, 9}, {150, 120}), 15));
   for (const Criterion criterion : scored) check_peaks(correlator, problem, criterion);
 }
 
 TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
   Problem<float> problem(
-      make_case("peaks", Pairing::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid(15, 17, 31, 40)));
+      make_case("peaks", Pairing::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid({17, 15}, {40, 31})));
   int checked = 0;
-  for (const VariantInfo& variant : correlate_variants()) {
+  for (const CorrelateVariant& variant : correlate_variants()) {
     const auto has = [](const auto& values, auto value) {
       return std::find(values.begin(), values.end(), value) != values.end();
     };
@@ -1007,7 +1009,7 @@ TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
 TEST_F(CudaCorrelator, largest_subsets) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("255", Pairing::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid(255, 255, 269, 262)));
+      make_case("255", Pairing::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid({255, 255}, {262, 269})));
   problem.variant = "cuda-u8-tensor";
   check_surfaces(correlator, problem, Criterion::zncc);
   check_peaks(correlator, problem, Criterion::ncc);
@@ -1016,7 +1018,7 @@ TEST_F(CudaCorrelator, largest_subsets) {
 TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("ties", Pairing::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid(4, 4, 20, 20)));
+      make_case("ties", Pairing::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid({4, 4}, {20, 20})));
   for (std::size_t i = 0; i < problem.search.size(); ++i) problem.search[i] = 0;
   std::fill(problem.reference.begin(), problem.reference.end(), 0);
   std::vector<Peak> peaks;
@@ -1047,7 +1049,7 @@ void expect_same_on(const std::string& devices, Case c, bool masked = false) {
 TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
   // One GPU stands for several where there is only one; five share three pairs.
   for (const std::string devices : {"cuda:all", "cuda:0,0", "cuda:0,0,0,0,0"}) {
-    const Shifts valid = Shifts::valid(15, 17, 31, 40);
+    const Shifts valid = Shifts::valid({17, 15}, {40, 31});
     expect_same_on<std::uint8_t>(devices, make_case("u8", Pairing::n_to_mn, 5, 35, 15, 17, 31, 40, valid, 9));
     expect_same_on<float>(devices, make_case("f32", Pairing::n_to_m, 3, 7, 15, 17, 31, 40, valid));
     expect_same_on<std::uint16_t>(devices,
@@ -1060,7 +1062,7 @@ TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
 TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
-      make_case("c", Pairing::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid(4, 4, 8, 8)));
+      make_case("c", Pairing::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid({4, 4}, {8, 8})));
   CorrelateRequest request = problem.request(Criterion::zncc);
   request.variant = "cuda-no-such-thing";
   std::vector<Peak> peaks;
@@ -1071,17 +1073,15 @@ TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
 
 CorrelateShape shape_of(ScalarType type, int points, int h, int r) {
   return {.type = type,
-          .ref_h = h,
-          .ref_w = h,
-          .search_h = h + 2 * r,
-          .search_w = h + 2 * r,
-          .shifts = Shifts::valid(h, h, h + 2 * r, h + 2 * r),
+          .reference = {h, h},
+          .search = {h + 2 * r, h + 2 * r},
+          .shifts = Shifts::valid({h, h}, {h + 2 * r, h + 2 * r}),
           .references = points,
           .pairs = points};
 }
 
 TEST(CudaPlanner, chooses_by_shape_alone) {
-  const DeviceFacts h100{.backend = "cuda", .threads = 1, .compute_capability = 90};
+  const DeviceProperties h100{.backend = "cuda", .threads = 1, .compute_capability = 90};
   const auto variant = [&](const CorrelateShape& shape) { return plan_correlation(shape, h100).variant; };
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 10000, 31, 15)), "cuda-u8-tensor");
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 1, 64, 2016)), "cuda-u8-tensor");
@@ -1095,7 +1095,7 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   CorrelateShape masked = shape_of(ScalarType::u8, 100, 31, 15);
   masked.masked = true;
   EXPECT_EQ(variant(masked), "cuda-masked");
-  masked.ref_w = 5000, masked.search_w = 5100;
+  masked.reference.width = 5000, masked.search.width = 5100;
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
 }
 
@@ -1139,11 +1139,9 @@ TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   const auto full = [](ScalarType type, int size, int pairs, bool cufft) {
     const CorrelateShape shape{.type = type,
                                .criterion = Criterion::cross_correlation,
-                               .ref_h = size,
-                               .ref_w = size,
-                               .search_h = size,
-                               .search_w = size,
-                               .shifts = Shifts::full(size, size, size, size),
+                               .reference = {size, size},
+                               .search = {size, size},
+                               .shifts = Shifts::full({size, size}, {size, size}),
                                .references = pairs,
                                .pairs = pairs};
     return plan_correlation(shape, {.backend = "cuda", .compute_capability = 90, .cufft = cufft}).variant;

@@ -262,7 +262,7 @@ class Fft : public GpuTest {
 TEST_F(Fft, takes_odd_and_prime_sizes) {
   Workspace workspace;
   const auto primes =
-      make_case("primes", Pairing::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full(23, 37, 31, 41));
+      make_case("primes", Pairing::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full({37, 23}, {41, 31}));
   check_in<float, float>(workspace, primes, Surfaces::Type::f32);
   check_in<std::uint16_t, std::uint64_t>(workspace, primes, Surfaces::Type::u64);
   check_in<double, double>(workspace,
@@ -275,18 +275,18 @@ TEST_F(Fft, fused_takes_every_length) {
   for (const int h : {11, 16, 24, 33, 48, 64}) {
     const auto n = std::to_string(h);
     check_in<float, float>(
-        workspace, make_case("full_" + n, Pairing::n_to_mn, 2, 4, h, h, h, h, Shifts::full(h, h, h, h)),
+        workspace, make_case("full_" + n, Pairing::n_to_mn, 2, 4, h, h, h, h, Shifts::full({h, h}, {h, h})),
         Surfaces::Type::f32, "cuda-fft-fused");
     check_in<float, float>(workspace,
                            make_case("valid_" + n, Pairing::one_to_one, 2, 2, h, h, 2 * h, 2 * h,
-                                     Shifts::valid(h, h, 2 * h, 2 * h)),
+                                     Shifts::valid({h, h}, {2 * h, 2 * h})),
                            Surfaces::Type::f32, "cuda-fft-fused");
   }
   for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than get a block of their own
     const int h = n - 6;
     for (const Case& c :
-         {make_case("own", Pairing::n_to_mn, 3, 132, h, h, n, n, Shifts::valid(h, h, n, n)),
-          make_case("shared", Pairing::n_to_m, 13, 10, h, h, n, n, Shifts::valid(h, h, n, n))})
+         {make_case("own", Pairing::n_to_mn, 3, 132, h, h, n, n, Shifts::valid({h, h}, {n, n})),
+          make_case("shared", Pairing::n_to_m, 13, 10, h, h, n, n, Shifts::valid({h, h}, {n, n}))})
       check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-fused");
   }
 }
@@ -296,8 +296,9 @@ TEST_F(Fft, split_takes_every_length) {
   for (const int n : {131, 180, 200, 250, 300, 370, 400, 511}) {
     const int h = n / 2 + 1, near = n - 2;
     for (const Case& c :
-         {make_case("wide", Pairing::n_to_mn, 2, 4, 3, h, 2, n - h + 1, Shifts::full(3, h, 2, n - h + 1)),
-          make_case("tall", Pairing::one_to_one, 3, 3, h, 2, n - h + 1, 3, Shifts::full(h, 2, n - h + 1, 3)),
+         {make_case("wide", Pairing::n_to_mn, 2, 4, 3, h, 2, n - h + 1, Shifts::full({h, 3}, {n - h + 1, 2})),
+          make_case("tall", Pairing::one_to_one, 3, 3, h, 2, n - h + 1, 3,
+                    Shifts::full({2, h}, {3, n - h + 1})),
           make_case("near", Pairing::n_to_m, 2, 2, near, 40, n, 90, {-3, 2, -1, 2}, 30)})
       check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-split");
   }
@@ -306,12 +307,12 @@ TEST_F(Fft, split_takes_every_length) {
 TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
   Workspace workspace(40000);
   for (const Case& c :
-       {make_case("own", Pairing::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid(9, 9, 17, 17)),
-        make_case("pairs", Pairing::one_to_one, 50, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("many", Pairing::one_to_many, 1, 50, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("shared", Pairing::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("wide", Pairing::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17)),
-        make_case("one", Pairing::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid(60, 60, 90, 90))})
+       {make_case("own", Pairing::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})),
+        make_case("pairs", Pairing::one_to_one, 50, 50, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
+        make_case("many", Pairing::one_to_many, 1, 50, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
+        make_case("shared", Pairing::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
+        make_case("wide", Pairing::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
+        make_case("one", Pairing::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid({60, 60}, {90, 90}))})
     check_in<std::uint8_t, std::uint32_t>(workspace, c, Surfaces::Type::u32);
   Workspace larger(1 << 20);  // six spectra of 192x192
   for (const Pairing pairing : {Pairing::one_to_one, Pairing::n_to_m})
@@ -321,7 +322,7 @@ TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
 
 TEST_F(Fft, keeps_its_memory) {
   Workspace workspace;
-  const auto c = make_case("c", Pairing::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full(9, 9, 17, 17));
+  const auto c = make_case("c", Pairing::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17}));
   check_in<float, float>(workspace, c, Surfaces::Type::f32);
   const void* const memory = workspace.memory().data();
   const std::size_t size = workspace.memory().size();
@@ -338,14 +339,14 @@ TEST_F(Fft, serves_many_shapes_in_many_threads) {
       for (int round = 0; round < 2; ++round)
         for (int h = 3 + t; h < 20; ++h)  // more plans than are kept
           check_in<float, float>(
-              workspace, make_case("c", Pairing::one_to_one, h, h, h, h, h, h, Shifts::full(h, h, h, h)),
+              workspace, make_case("c", Pairing::one_to_one, h, h, h, h, h, h, Shifts::full({h, h}, {h, h})),
               Surfaces::Type::f32);
     });
 }
 
 TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
   NccJob job = shape_of(
-      make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid(300, 300, 400, 400)),
+      make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid({300, 300}, {400, 400})),
       ScalarType::u16, Surfaces::Type::u64);
   EXPECT_NE(kernels::refusal(variant("cuda-fft"), job), "");
   job.type = ScalarType::u8;

@@ -63,7 +63,7 @@ Shape templates(int count, int h) {
           1,
           h,
           image_size,
-          Shifts::valid(h, h, image_size, image_size)};
+          Shifts::valid({h, h}, {image_size, image_size})};
 }
 
 struct Batch {
@@ -81,7 +81,7 @@ Shape full(int h, const Batch& batch, ScalarType type = ScalarType::f32) {
           batch.windows,
           h,
           h,
-          Shifts::full(h, h, h, h)};
+          Shifts::full({h, h}, {h, h})};
 }
 
 std::vector<Shape> shapes() {

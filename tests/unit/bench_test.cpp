@@ -37,7 +37,7 @@ Case small_case(Pairing pairing, ScalarType type, Criterion criterion, Output ou
   c.group = "test";
   c.pairing = pairing, c.type = type, c.criterion = criterion, c.output = output;
   c.ref_h = 5, c.ref_w = 7, c.search_h = 11, c.search_w = 15;
-  c.shifts = Shifts::valid(5, 7, 11, 15);
+  c.shifts = Shifts::valid({7, 5}, {15, 11});
   c.references = pairing == Pairing::one_to_many ? 1 : 3;
   c.windows = pairing == Pairing::n_to_mn ? 6 : 3;
   return c;
@@ -475,7 +475,7 @@ TEST(BenchReport, PlotsFamiliesThatDifferInSize) {
 TEST(BenchFloor, IsTheSlowerOfArithmeticAndMemory) {
   Case c;
   c.ref_h = 10, c.ref_w = 20, c.search_h = 12, c.search_w = 22;
-  c.shifts = Shifts::valid(10, 20, 12, 22);
+  c.shifts = Shifts::valid({20, 10}, {22, 12});
   const double operations = 2.0 * 9 * 200, bytes = 200 + 264 + sizeof(Peak);
   const std::vector<Ceiling> fast_memory = {
       {"dp4a multiply-adds", "op/s", 10}, {"u8 tensor multiply-adds", "op/s", 100}, {"memory", "B/s", 1e9}};

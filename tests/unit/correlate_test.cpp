@@ -147,8 +147,8 @@ CorrelateRequest request_of(const Case& c, const ImageView& reference, const Ima
                             Criterion criterion, const std::string& variant) {
   CorrelateRequest request;
   request.pairing = c.pairing;
-  request.reference = {{&reference, 1}, c.references, c.ref_h, c.ref_w};
-  request.search = {{&search, 1}, c.windows, c.search_h, c.search_w};
+  request.reference = {{&reference, 1}, c.references, {c.ref_w, c.ref_h}};
+  request.search = {{&search, 1}, c.windows, {c.search_w, c.search_h}};
   request.shifts = c.shifts;
   request.criterion = criterion;
   request.variant = variant;
@@ -207,7 +207,7 @@ void expect_definition(Correlator& correlator, const Case& c, const TestImage& r
 // ----------------------------------------------------------
 
 struct VariantCase {
-  dic::VariantInfo info;
+  dic::CorrelateVariant info;
   ScalarType type;
 };
 
@@ -266,7 +266,7 @@ TEST_P(EveryVariant, EqualsTheDefinitionAtManySizes) {
        {std::pair{1, 1}, {1, 40}, {7, 7}, {8, 5}, {31, 31}, {32, 32}, {33, 33}, {34, 19}, {5, 66}}) {
     SCOPED_TRACE(testing::Message() << h << " x " << w);
     Case c{.ref_h = h, .ref_w = w, .search_h = h + 6, .search_w = w + 9};
-    c.shifts = Shifts::valid(c.ref_h, c.ref_w, c.search_h, c.search_w);
+    c.shifts = Shifts::valid({c.ref_w, c.ref_h}, {c.search_w, c.search_h});
     c.references = {{0, 3, 2}, {0, 90 - w, 80 - h}};
     c.windows = {{0, 1, 5}, {0, 97 - c.search_w, 83 - c.search_h}};
     check(c, reference, search);
@@ -278,8 +278,8 @@ TEST_P(EveryVariant, TakesAllOverlapsAndShiftsBeyond) {
   Case c{.ref_h = 9, .ref_w = 6, .search_h = 11, .search_w = 8};
   c.references = {{0, 0, 0}};
   c.windows = {{0, 10, 12}};
-  for (const Shifts& shifts :
-       {Shifts::full(9, 6, 11, 8), Shifts{-9, 11, -14, 13}, Shifts{20, 24, 30, 31}, Shifts{-2, -2, 1, 1}}) {
+  for (const Shifts& shifts : {Shifts::full({6, 9}, {8, 11}), Shifts{-9, 11, -14, 13}, Shifts{20, 24, 30, 31},
+                               Shifts{-2, -2, 1, 1}}) {
     c.shifts = shifts;
     check(c, reference, search);
   }
@@ -359,7 +359,7 @@ TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
 TEST_P(EveryVariant, TilesLargeSearches) {
   const TestImage reference = noise(70, 70, type(), 14), search = noise(401, 333, type(), 15);
   Case c{.pairing = Pairing::n_to_m, .ref_h = 12, .ref_w = 10, .search_h = 333, .search_w = 401};
-  c.shifts = Shifts::valid(12, 10, 333, 401);
+  c.shifts = Shifts::valid({10, 12}, {401, 333});
   c.references = {{0, 30, 11}};
   c.windows = {{0, 0, 0}};
   check(c, reference, search);
@@ -415,13 +415,13 @@ TEST_P(EveryVariant, GivesTiesToTheFirstShiftAndReportsTheSecond) {
          .search_w = 80,
          .references = {{0, 0, 0}},
          .windows = {{0, 0, 0}}};
-  c.shifts = Shifts::valid(8, 8, 70, 80);
+  c.shifts = Shifts::valid({8, 8}, {80, 70});
   for (Criterion criterion : {Criterion::zncc, Criterion::ssd}) {
     std::vector<Peak> peaks;
     correlator_->peaks(request_of(c, patch.view, search.view, criterion, name()), peaks);
     EXPECT_EQ(peaks[0].dy, 9);
     EXPECT_EQ(peaks[0].dx, 20);
-    EXPECT_NEAR(peaks[0].second, peaks[0].score, 3e-6);
+    EXPECT_NEAR(peaks[0].second_score, peaks[0].score, 3e-6);
   }
 }
 
@@ -437,7 +437,7 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
       if (x >= 60 && x < 90 && y >= 40) search.set(y, x, high - (random() % 50 == 0));  // one grey level
     }
   Case c{.pairing = Pairing::one_to_many, .ref_h = 13, .ref_w = 13, .search_h = 120, .search_w = 160};
-  c.shifts = Shifts::valid(13, 13, 120, 160);
+  c.shifts = Shifts::valid({13, 13}, {160, 120});
   c.references = {{0, 65, 60}};
   c.windows = {{0, 0, 0}};
   check(c, search, search);
@@ -500,7 +500,7 @@ TEST_P(EveryVariant, EmptyBatchesAndEmptyShiftsAreFine) {
   correlator_->surfaces(request_of(c, image.view, image.view, Criterion::zncc, name()), s);
   EXPECT_TRUE(s.bytes.empty());
   c.references = c.windows = {{0, 0, 0}};
-  c.shifts = Shifts::valid(5, 5, 3, 9);
+  c.shifts = Shifts::valid({5, 5}, {9, 3});
   correlator_->peaks(request_of(c, image.view, image.view, Criterion::zncc, name()), peaks);
   ASSERT_EQ(peaks.size(), 1u);
   EXPECT_FALSE(peaks[0].found);
@@ -640,7 +640,7 @@ TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
       EXPECT_EQ(peaks[0].dx, 2) << variant;
       EXPECT_EQ(peaks[0].dy, 1);
       EXPECT_FLOAT_EQ(peaks[0].score, 1);
-      EXPECT_NEAR(peaks[0].second, 0, 1e-5);
+      EXPECT_NEAR(peaks[0].second_score, 0, 1e-5);
     }
   }
 }
@@ -649,7 +649,7 @@ TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
 // -----------------------------------------------------------------------------------------------
 
 TEST(Planner, ChoosesByShape) {
-  const dic::DeviceFacts cpu{.backend = "cpu", .threads = 2, .compute_capability = 0};
+  const dic::DeviceProperties cpu{.backend = "cpu", .threads = 2, .compute_capability = 0};
   struct Row {
     ScalarType type;
     Criterion criterion;
@@ -670,10 +670,8 @@ TEST(Planner, ChoosesByShape) {
         Row{ScalarType::u16, Criterion::cross_correlation, 1000, 2000, false, "cpu-direct"}}) {
     dic::CorrelateShape shape{.type = row.type,
                               .criterion = row.criterion,
-                              .ref_h = row.ref,
-                              .ref_w = row.ref,
-                              .search_h = row.ref + row.shifts - 1,
-                              .search_w = row.ref + row.shifts - 1,
+                              .reference = {row.ref, row.ref},
+                              .search = {row.ref + row.shifts - 1, row.ref + row.shifts - 1},
                               .shifts = {0, row.shifts - 1, 0, row.shifts - 1},
                               .references = 1,
                               .pairs = 1,

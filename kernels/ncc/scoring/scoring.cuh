@@ -142,7 +142,7 @@ __device__ void store_peak(const Frame& frame, Criterion criterion, const BestSh
                 first_neighbour = offsetof(Peak, neighbourhood) / word;
   static_assert(offsetof(Peak, dx) == 0 && offsetof(Peak, dy) == word && offsetof(Peak, score) == 2 * word &&
                 offsetof(Peak, at_border) == offsetof(Peak, found) + 1 &&
-                offsetof(Peak, second) == (flags + 1) * word && words == first_neighbour + 9);
+                offsetof(Peak, second_score) == (flags + 1) * word && words == first_neighbour + 9);
   const bool found = best.score > undefined;
   const unsigned of_lane = lane - first_neighbour;
   const unsigned neighbour = of_lane < 9 ? of_lane : 4;  // the peak itself, for lanes that store none

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 /// True where every shift has some overlap.
 bool overlaps_everywhere(const NccJob& job) {
   const Shifts full =
-      Shifts::full(job.reference.height, job.reference.width, job.search.height, job.search.width);
+      Shifts::full({job.reference.width, job.reference.height}, {job.search.width, job.search.height});
   return job.shifts.dx_min >= full.dx_min && job.shifts.dx_max <= full.dx_max &&
          job.shifts.dy_min >= full.dy_min && job.shifts.dy_max <= full.dy_max;
 }

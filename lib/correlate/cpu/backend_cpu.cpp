@@ -14,9 +14,9 @@ const std::vector<CpuVariant>& cpu_variants() {
 
 namespace {
 
-const std::vector<VariantInfo>& infos() {
-  static const std::vector<VariantInfo> all = [] {
-    std::vector<VariantInfo> result;
+const std::vector<CorrelateVariant>& infos() {
+  static const std::vector<CorrelateVariant> all = [] {
+    std::vector<CorrelateVariant> result;
     for (const CpuVariant& variant : cpu_variants()) result.push_back(variant.info);
     return result;
   }();
@@ -37,7 +37,7 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(int threads)
       : pool_(threads), facts_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
 
-  const DeviceFacts& facts() const override { return facts_; }
+  const DeviceProperties& facts() const override { return facts_; }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
     run(job, variant, [&](auto& runner) {
@@ -102,7 +102,7 @@ class CpuBackend final : public Backend {
   }
 
   ThreadPool pool_;
-  DeviceFacts facts_;
+  DeviceProperties facts_;
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 

@@ -224,19 +224,20 @@ class DirectKernel final : public Kernel<T> {
     raw_ = shape.criterion == Criterion::cross_correlation;
     const int lanes = static_cast<int>(hn::Lanes(typename Full::D()));
     const int half = static_cast<int>(hn::Lanes(typename Half::D()));
-    const int rest = shape.ref_w % lanes;
-    full_chunks_ = shape.ref_w / lanes + (rest > half || (rest > 0 && half == lanes) ? 1 : 0);
+    const int rest = shape.reference.width % lanes;
+    full_chunks_ = shape.reference.width / lanes + (rest > half || (rest > 0 && half == lanes) ? 1 : 0);
     half_chunks_ = rest > 0 && rest <= half && half < lanes ? 1 : 0;
     full_stride_ = full_chunks_ * lanes;
     half_stride_ = half_chunks_ * half;
-    read_ahead_ = full_stride_ + half_stride_ - shape.ref_w;
-    const std::size_t needed = static_cast<std::size_t>(shape.ref_h) * (full_stride_ + half_stride_);
+    read_ahead_ = full_stride_ + half_stride_ - shape.reference.width;
+    const std::size_t needed =
+        static_cast<std::size_t>(shape.reference.height) * (full_stride_ + half_stride_);
     if (needed > capacity_) {
       stored_ = hwy::AllocateAligned<Stored>(needed);
       capacity_ = needed;
     }
     std::fill_n(stored_.get(), needed, Stored{0});  // what lies beyond the reference's width stays zero
-    height_ = shape.ref_h;
+    height_ = shape.reference.height;
   }
 
   TileSize tile() const override { return {64, 64}; }

@@ -369,8 +369,8 @@ class FftKernel final : public Kernel<T> {
       exact_transform_.resize(size_);
     else
       transform_.resize(size_);
-    height_ = shape.ref_h;
-    width_ = shape.ref_w;
+    height_ = shape.reference.height;
+    width_ = shape.reference.width;
   }
 
   TileSize tile() const override { return {size_.ny - height_ + 1, 2 * (size_.nx - width_ + 1)}; }
@@ -455,7 +455,7 @@ std::string problem(const CorrelateShape& shape) {
     return {};
   const double range = shape.type == ScalarType::u8 ? 255 : 65535;
   const double area = static_cast<double>(size.ny) * size.nx;
-  const double norms = range * range * std::sqrt(2.0 * shape.ref_h * shape.ref_w * area);
+  const double norms = range * range * std::sqrt(2.0 * shape.reference.height * shape.reference.width * area);
   if (0x1p-53 * 4 * std::log2(area) * norms < 0.5) return {};
   return "cpu-fft cannot promise exact sums of " + std::string(to_string(shape.type)) +
          " images at this size: use cpu-direct.";

@@ -19,7 +19,7 @@ double tiles(int n, int valid) { return std::ceil(static_cast<double>(n) / valid
 }  // namespace
 
 double fft_work(const CorrelateShape& shape, const FftSize& size) {
-  const int valid_y = size.ny - shape.ref_h + 1, valid_x = size.nx - shape.ref_w + 1;
+  const int valid_y = size.ny - shape.reference.height + 1, valid_x = size.nx - shape.reference.width + 1;
   const double area = static_cast<double>(size.ny) * size.nx;
   const double transform = area * (std::log2(area) + 4) * (area > kCached ? kUncachedPenalty : 1.0);
   const double across = tiles(shape.shifts.nx(), valid_x);  // two share a transform
@@ -32,11 +32,12 @@ FftSize choose_fft_size(const CorrelateShape& shape) {
   FftSize best;
   double least = std::numeric_limits<double>::infinity();
   // What covers all shifts at once needs not be larger.
-  const int whole_y = shape.ref_h + shape.shifts.ny() - 1, whole_x = shape.ref_w + shape.shifts.nx() - 1;
+  const int whole_y = shape.reference.height + shape.shifts.ny() - 1,
+            whole_x = shape.reference.width + shape.shifts.nx() - 1;
   for (int ny : kSizes) {
-    if (ny < shape.ref_h) continue;
+    if (ny < shape.reference.height) continue;
     for (int nx : kSizes) {
-      if (nx < shape.ref_w) continue;
+      if (nx < shape.reference.width) continue;
       const double work = fft_work(shape, {ny, nx});
       if (work < least) least = work, best = {ny, nx};
       if (nx >= whole_x) break;

@@ -66,14 +66,14 @@ class Kernel : public KernelBase {
   virtual Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                                const ReferenceSums<T>& sums) = 0;
   /// out[dy * nx + dx] = sum_ij (ref[i, j] - a) * window[i + dy, j + dx] over the elements that count, for
-  /// 0 <= dy < ny, 0 <= dx < nx. The window has ref_h + ny - 1 rows and ref_w + nx - 1 columns. Returns a
-  /// bound of the error of every element of out, 0 where the sums are exact.
+  /// 0 <= dy < ny, 0 <= dx < nx. The window has reference.height + ny - 1 rows and reference.width + nx - 1
+  /// columns. Returns a bound of the error of every element of out, 0 where the sums are exact.
   virtual double correlate(const Block<T>& window, int ny, int nx, Sum<T>* out) = 0;
 };
 
 /// A variant of the CPU backend. `make` returns a Kernel<T> of the asked type.
 struct CpuVariant {
-  VariantInfo info;
+  CorrelateVariant info;
   std::unique_ptr<KernelBase> (*make)(ScalarType type);
   std::string (*problem)(const CorrelateShape& shape);
 };
@@ -83,6 +83,6 @@ CpuVariant direct_variant();
 CpuVariant fft_variant();
 const std::vector<CpuVariant>& cpu_variants();
 
-CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceFacts& device);
+CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceProperties& device);
 
 }  // namespace dic::correlate

@@ -33,8 +33,8 @@ double padded(int width, ScalarType type) {
 }
 
 double direct_work(const CorrelateShape& shape) {
-  return static_cast<double>(shape.shifts.count()) * shape.ref_h * padded(shape.ref_w, shape.type) /
-         direct_rate(shape.type);
+  return static_cast<double>(shape.shifts.count()) * shape.reference.height *
+         padded(shape.reference.width, shape.type) / direct_rate(shape.type);
 }
 
 /// Scores go through transforms of float32; sums through those of float64, which take three times as long.
@@ -46,7 +46,7 @@ bool fft_can(const CorrelateShape& shape) { return variant_problem(cpu_backend()
 
 }  // namespace
 
-CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceFacts&) {
+CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceProperties&) {
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {"cpu-direct", "there is nothing to compute"};
   if (!fft_can(shape)) return {"cpu-direct", "cpu-fft cannot do this type, measure, mask or size"};
   if (transform_cost(shape) * fft_work(shape, choose_fft_size(shape)) < direct_work(shape))

@@ -107,17 +107,17 @@ class Runner {
             at.x,
             at.y,
             std::max(0, -at.x),
-            std::min(job_.search.width, image.width - at.x),
+            std::min(job_.search.size.width, image.width - at.x),
             std::max(0, -at.y),
-            std::min(job_.search.height, image.height - at.y)};
+            std::min(job_.search.size.height, image.height - at.y)};
   }
 
   // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
   Shifts overlapping(const Available& a) const {
-    return {a.x0 - job_.reference.width + 1, a.x1 - 1, a.y0 - job_.reference.height + 1, a.y1 - 1};
+    return {a.x0 - job_.reference.size.width + 1, a.x1 - 1, a.y0 - job_.reference.size.height + 1, a.y1 - 1};
   }
   Shifts inside(const Available& a) const {
-    return {a.x0, a.x1 - job_.reference.width, a.y0, a.y1 - job_.reference.height};
+    return {a.x0, a.x1 - job_.reference.size.width, a.y0, a.y1 - job_.reference.size.height};
   }
 
   Shifts tile_shifts(std::int64_t tile) const {
@@ -165,13 +165,14 @@ class Runner {
 
   template <typename U>
   Block<U> block(const ImageView& image, const PatchPosition& at) const {
-    return {image.template row<U>(at.y) + at.x, image.row_bytes, job_.reference.height, job_.reference.width};
+    return {image.template row<U>(at.y) + at.x, image.row_bytes, job_.reference.size.height,
+            job_.reference.size.width};
   }
 
   // The elements that `shifts` need: in place where the image has them all, else a copy with zeros outside.
   Block<T> fetch(const Available& a, const Shifts& shifts, int read_ahead, Worker<T>& worker) const {
-    const int x = shifts.dx_min, width = shifts.nx() + job_.reference.width - 1;
-    const int y = shifts.dy_min, height = shifts.ny() + job_.reference.height - 1;
+    const int x = shifts.dx_min, width = shifts.nx() + job_.reference.size.width - 1;
+    const int y = shifts.dy_min, height = shifts.ny() + job_.reference.size.height - 1;
     const bool within = x >= a.x0 && x + width <= a.x1 && y >= a.y0 && y + height <= a.y1;
     if (within && a.x + x + width + read_ahead <= a.image.width)
       return {a.image.template row<T>(static_cast<int>(a.y + y)) + a.x + x, a.image.row_bytes, height, width};
@@ -210,8 +211,7 @@ class Runner {
     return {.criterion = job_.criterion,
             .window = window,
             .mask = worker.mask,
-            .ref_h = job_.reference.height,
-            .ref_w = job_.reference.width,
+            .size = job_.reference.size,
             .ny = part.ny(),
             .nx = part.nx(),
             .reference = worker.sums,

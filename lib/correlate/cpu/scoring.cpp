@@ -362,7 +362,7 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
     const WideMask<T> mask(t.mask, columns);
     for (int dy = 0; dy < t.ny; ++dy) {
       for (int dx = 0; dx < t.nx; ++dx)
-        mask.sums(t.window.at(dy, dx, t.ref_h, t.ref_w), widen, sums[dx], squares[dx]);
+        mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
       take(dy, sums, squares);
     }
     return;
@@ -370,12 +370,12 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
   auto* column_squares = columns + t.window.width;
   for (int dy = 0; dy < t.ny; ++dy) {
     if (dy == 0 || std::is_floating_point_v<T>)
-      column_sums<T>(t.window, dy, t.ref_h, widen, columns, column_squares);
+      column_sums<T>(t.window, dy, t.size.height, widen, columns, column_squares);
     else
-      slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.ref_h - 1), t.window.width, columns,
+      slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.size.height - 1), t.window.width, columns,
                     column_squares);
-    box_row<T>(columns, t.ref_w, t.nx, sums);
-    box_row<T>(column_squares, t.ref_w, t.nx, squares);
+    box_row<T>(columns, t.size.width, t.nx, sums);
+    box_row<T>(column_squares, t.size.width, t.nx, squares);
     take(dy, sums, squares);
   }
 }
@@ -502,7 +502,7 @@ Peak find_peak(const float* scores, const Shifts& shifts) {
   const float* row = scores + static_cast<std::ptrdiff_t>(peak.dy) * nx;
   while (row[peak.dx] != peak.score) ++peak.dx;
   peak.found = true;
-  peak.second = second_best(scores, ny, nx, peak.dy, peak.dx);
+  peak.second_score = second_best(scores, ny, nx, peak.dy, peak.dx);
   return peak;
 }
 
@@ -556,7 +556,7 @@ Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion
     peak.neighbourhood[i] = score_to_value(s == kUndefined ? peak.score : s, criterion);
   }
   peak.at_border = px == 0 || py == 0 || px == nx - 1 || py == ny - 1;
-  peak.second = peak.second == kUndefined ? 0.0F : score_to_value(peak.second, criterion);
+  peak.second_score = peak.second_score == kUndefined ? 0.0F : score_to_value(peak.second_score, criterion);
   peak.score = score_to_value(peak.score, criterion);
   peak.dx += shifts.dx_min;
   peak.dy += shifts.dy_min;

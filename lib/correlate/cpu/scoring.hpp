@@ -24,9 +24,9 @@ struct ScoringScratch {
 template <typename T>
 struct ScoreTile {
   Criterion criterion = Criterion::zncc;
-  Block<T> window;           ///< ref_h + ny - 1 rows, ref_w + nx - 1 columns
+  Block<T> window;           ///< size.height + ny - 1 rows, size.width + nx - 1 columns
   Block<std::uint8_t> mask;  ///< of the reference; data may be null
-  int ref_h = 0, ref_w = 0;
+  Size size;                 ///< of the reference
   int ny = 0, nx = 0;
   ReferenceSums<T> reference;
   Sum<T> offset = 0;                 ///< that was subtracted from the reference in `products`

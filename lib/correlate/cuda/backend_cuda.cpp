@@ -23,7 +23,7 @@ class CudaBackend final : public Backend {
     facts_ = cuda::facts_of(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
   }
 
-  const DeviceFacts& facts() const override { return facts_; }
+  const DeviceProperties& facts() const override { return facts_; }
   DeviceSeconds device_seconds() const override { return seconds_; }
   void repeat_kernels(std::int64_t times) override {
     for (const auto& worker : workers_) worker->repeat_kernels(times);
@@ -53,7 +53,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
   ThreadPool threads_;  ///< one waits for each GPU
-  DeviceFacts facts_;
+  DeviceProperties facts_;
   DeviceSeconds seconds_;
 };
 

@@ -10,12 +10,12 @@ constexpr const char* kMessage =
     "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed with "
     "-DDIC_CUDA=ON.";
 
-const std::vector<VariantInfo>& no_variants() {
-  static const std::vector<VariantInfo> none;
+const std::vector<CorrelateVariant>& no_variants() {
+  static const std::vector<CorrelateVariant> none;
   return none;
 }
 std::string problem(std::string_view, const CorrelateShape&) { return kMessage; }
-CorrelatePlan plan(const CorrelateShape&, const DeviceFacts&) { throw DeviceError(kMessage); }
+CorrelatePlan plan(const CorrelateShape&, const DeviceProperties&) { throw DeviceError(kMessage); }
 std::unique_ptr<Backend> open(std::span<const int>, int) { throw DeviceError(kMessage); }
 
 }  // namespace

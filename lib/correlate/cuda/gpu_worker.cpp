@@ -53,8 +53,8 @@ kernels::DeviceMatrices DeviceSide::upload(const Patches& matrices, const kernel
   return {.images = images,
           .positions = static_cast<const PatchPosition*>(positions_.data()),
           .count = static_cast<std::int64_t>(matrices.positions.size()),
-          .height = matrices.height,
-          .width = matrices.width,
+          .height = matrices.size.height,
+          .width = matrices.size.width,
           .extent = extent_of(matrices.images),
           .only = only};
 }

@@ -19,7 +19,7 @@ bool has_fused(const NccVariant& variant, const NccJob& job, bool peaks) {
 
 }  // namespace
 
-DeviceFacts facts_of(const kernels::Device& device) {
+DeviceProperties facts_of(const kernels::Device& device) {
   return {.backend = "cuda",
           .threads = 1,
           .compute_capability = device.compute_capability,

@@ -31,7 +31,7 @@ class JobRunner {
 };
 
 /// What the planner wants to know of a device.
-DeviceFacts facts_of(const kernels::Device& device);
+DeviceProperties facts_of(const kernels::Device& device);
 /// What a pair of the job takes beside its peak: sums and scores, unless peaks come straight from the
 /// images, and what its reference takes where it is masked.
 std::size_t bytes_of_pair(const kernels::NccVariant& variant, kernels::NccJob job, bool peaks);

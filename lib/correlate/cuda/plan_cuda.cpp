@@ -19,12 +19,13 @@ constexpr std::array data_centre{80, 87, 90, 100, 103};  ///< compute capabiliti
 bool fits_shared_memory(const kernels::NccVariant& variant, const CorrelateShape& shape,
                         int compute_capability) {
   const bool large = std::ranges::find(data_centre, compute_capability) != data_centre.end();
-  if (variant.name == "cuda-u8-tensor") return large || std::max(shape.ref_h, shape.ref_w) <= 128;
+  if (variant.name == "cuda-u8-tensor")
+    return large || std::max(shape.reference.height, shape.reference.width) <= 128;
   const int limit = !large ? 99 : compute_capability >= 90 ? 227 : 163;  // KB
   return !variant.shared_bytes || variant.shared_bytes(job_of(shape)) <= limit * 1024;
 }
 
-bool can_do(std::string_view name, const CorrelateShape& shape, const DeviceFacts& device) {
+bool can_do(std::string_view name, const CorrelateShape& shape, const DeviceProperties& device) {
   const kernels::NccVariant& variant = variant_named(name);
   const bool loads_cufft = variant.lacks != nullptr;
   return std::ranges::find(variant.types, shape.type) != variant.types.end() &&
@@ -43,8 +44,9 @@ double work(const CorrelateShape& shape) {
     return sum;
   };
   const Shifts& s = shape.shifts;
-  return static_cast<double>(shape.pairs) * meet(shape.ref_h, shape.search_h, s.dy_min, s.dy_max) *
-         meet(shape.ref_w, shape.search_w, s.dx_min, s.dx_max);
+  return static_cast<double>(shape.pairs) *
+         meet(shape.reference.height, shape.search.height, s.dy_min, s.dy_max) *
+         meet(shape.reference.width, shape.search.width, s.dx_min, s.dx_max);
 }
 
 /// Transforms have a cost of their own: a few us for one pair.
@@ -52,13 +54,14 @@ bool pays_transforms(const CorrelateShape& shape) { return work(shape) >= 5e5; }
 /// Where a reference and what it meets fill the shared memory of a block (60 KB), blocks have few shifts
 /// each: many such pairs are for cuFFT.
 bool pays_f32_scores(const CorrelateShape& shape) {
-  const double window = (shape.ref_h + shape.shifts.ny() - 1.0) * (shape.ref_w + shape.shifts.nx() - 1.0);
-  return shape.ref_h * shape.ref_w + window <= 15000 || work(shape) < 3e9;
+  const double window =
+      (shape.reference.height + shape.shifts.ny() - 1.0) * (shape.reference.width + shape.shifts.nx() - 1.0);
+  return shape.reference.height * shape.reference.width + window <= 15000 || work(shape) < 3e9;
 }
 /// cuFFT moves every spectrum through memory several times, and takes 30 us for one pair: that pays for many
 /// shifts of references that other variants have trouble with (16 bit and f64), or that are large.
 bool pays_cufft(const CorrelateShape& shape) {
-  const int reference = std::min(shape.ref_h, shape.ref_w);
+  const int reference = std::min(shape.reference.height, shape.reference.width);
   const int shifts = std::min(shape.shifts.ny(), shape.shifts.nx());
   const int least_reference = shape.type == ScalarType::u8 ? 48 : shape.type == ScalarType::u16 ? 24 : 32;
   return work(shape) >= 8e6 && reference >= least_reference && shifts >= (reference >= 48 ? 32 : 40);
@@ -68,7 +71,7 @@ bool has_few_shifts(const CorrelateShape& shape) {
   return shape.pairs * shape.shifts.count() <= (shape.type == ScalarType::u8 ? 20000 : 32768);
 }
 bool has_few_large_shifts(const CorrelateShape& shape) {
-  const int reference = std::min(shape.ref_h, shape.ref_w);
+  const int reference = std::min(shape.reference.height, shape.reference.width);
   return reference >= 16 && shape.pairs * shape.shifts.count() <= 128 * std::int64_t{reference};
 }
 
@@ -109,20 +112,23 @@ const kernels::NccVariant& variant_named(std::string_view name) {
 }
 
 kernels::NccJob job_of(const CorrelateShape& shape) {
-  kernels::NccJob job{.pairing = shape.pairing,
-                      .type = shape.type,
-                      .bit_depth = shape.bit_depth,
-                      .sums = sums_of(shape.type, shape.criterion, shape.ref_h, shape.ref_w),
-                      .reference = {.count = shape.references, .height = shape.ref_h, .width = shape.ref_w},
-                      .search = {.height = shape.search_h, .width = shape.search_w},
-                      .shifts = shape.shifts,
-                      .pairs = shape.pairs};
+  kernels::NccJob job{
+      .pairing = shape.pairing,
+      .type = shape.type,
+      .bit_depth = shape.bit_depth,
+      .sums = sums_of(shape.type, shape.criterion, shape.reference.height, shape.reference.width),
+      .reference = {.count = shape.references,
+                    .height = shape.reference.height,
+                    .width = shape.reference.width},
+      .search = {.height = shape.search.height, .width = shape.search.width},
+      .shifts = shape.shifts,
+      .pairs = shape.pairs};
   return job;
 }
 
-const std::vector<VariantInfo>& variants() {
-  static const std::vector<VariantInfo> all = [] {
-    std::vector<VariantInfo> infos;
+const std::vector<CorrelateVariant>& variants() {
+  static const std::vector<CorrelateVariant> all = [] {
+    std::vector<CorrelateVariant> infos;
     for (const kernels::NccVariant& v : kernels::ncc_variants())
       infos.push_back({.name = std::string(v.name),
                        .backend = "cuda",
@@ -142,7 +148,7 @@ std::string problem(std::string_view name, const CorrelateShape& shape) {
   return obstacle.empty() ? kernels::refusal(variant, job_of(shape)) : obstacle;
 }
 
-CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device) {
+CorrelatePlan plan(const CorrelateShape& shape, const DeviceProperties& device) {
   if (shape.masked) {
     if (shape.shifts.count() > 0 && !can_do("cuda-masked", shape, device))
       throw UsageError("References this large cannot be masked on the GPU: use --device cpu.");

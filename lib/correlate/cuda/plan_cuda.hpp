@@ -14,8 +14,8 @@ const kernels::NccVariant& variant_named(std::string_view name);
 /// The job without its data: enough to ask a variant whether it can do it.
 kernels::NccJob job_of(const CorrelateShape& shape);
 
-const std::vector<VariantInfo>& variants();
+const std::vector<CorrelateVariant>& variants();
 std::string problem(std::string_view variant, const CorrelateShape& shape);
-CorrelatePlan plan(const CorrelateShape& shape, const DeviceFacts& device);
+CorrelatePlan plan(const CorrelateShape& shape, const DeviceProperties& device);
 
 }  // namespace dic::correlate::cuda

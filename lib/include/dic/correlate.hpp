@@ -8,167 +8,189 @@
 #include <string_view>
 #include <vector>
 
-/// Cross-correlation of n reference matrices with their search windows: the one interface behind `dic track`,
-/// `dic match` and the kernels.
+/// Cross-correlation of reference patches with their search windows: the interface behind `dic track`,
+/// `dic match` and the benchmarks.
 ///
-///     c[dy, dx] = sum_ij ref[i, j] * search[i + dy, j + dx]      (zero outside the search window)
+///     c[dy, dx] = sum_ij reference[i, j] * window[i + dy, j + dx]      (zero outside the window)
 ///
-/// for every shift (dx, dy) of a rectangle. "full" takes all overlaps, "valid" only the shifts where ref lies
-/// wholly inside the window; any rectangle in between or beyond is legal.
+/// for every shift (dx, dy) of a rectangle. "full" takes all shifts with an overlap, "valid" only those where
+/// the reference lies wholly inside the window. Any other rectangle is legal, too.
 namespace dic {
 
-/// Inclusive rectangle of integer shifts, px.
+/// Inclusive rectangle of integer shifts, in px: dx_min <= dx <= dx_max, dy_min <= dy <= dy_max.
 struct Shifts {
   int dx_min = 0, dx_max = 0, dy_min = 0, dy_max = 0;
 
   int nx() const { return dx_max - dx_min + 1; }
   int ny() const { return dy_max - dy_min + 1; }
+  /// Number of shifts; 0 where a maximum lies below its minimum.
   std::int64_t count() const { return nx() > 0 && ny() > 0 ? static_cast<std::int64_t>(nx()) * ny() : 0; }
   bool operator==(const Shifts&) const = default;
 
   /// All shifts with at least one overlapping element.
-  static Shifts full(int ref_h, int ref_w, int search_h, int search_w) {
-    return {-(ref_w - 1), search_w - 1, -(ref_h - 1), search_h - 1};
+  static constexpr Shifts full(Size reference, Size search) {
+    return {-(reference.width - 1), search.width - 1, -(reference.height - 1), search.height - 1};
   }
-  /// Shifts where the reference lies wholly inside the window (empty where it is larger).
-  static Shifts valid(int ref_h, int ref_w, int search_h, int search_w) {
-    return {0, search_w - ref_w, 0, search_h - ref_h};
+  /// Shifts where the reference lies wholly inside the window. Empty where the reference is larger.
+  static constexpr Shifts valid(Size reference, Size search) {
+    return {0, search.width - reference.width, 0, search.height - reference.height};
   }
 };
 
-/// Which reference meets which window.
+/// Which reference meets which window. A pair is one reference with one window; results are in pair order.
 enum class Pairing : std::uint8_t {
   one_to_one,   ///< n references, n windows: pair k = (k, k)
   one_to_many,  ///< 1 reference, m windows: pair k = (0, k)
   n_to_mn,      ///< n references, n*m windows: reference i meets windows i*m .. i*m+m-1; pair k = (k / m, k)
   n_to_m        ///< n references, m windows: all n*m pairs; pair k = (k / m, k % m)
 };
+/// "one_to_one", "one_to_many", "n_to_mn", "n_to_m".
 std::string_view to_string(Pairing pairing);
 
-/// Where a matrix lies: top-left element (x, y) in image number `image`.
+/// Where a patch lies: its top-left element is (x, y), in px, of image number `image`.
 struct PatchPosition {
   int image = 0;
   int x = 0;
   int y = 0;
 };
 
-/// A batch of matrices of one size that lie in images and are read in place, never copied out.
-/// Packed matrices are the special case of one image of (count*h) rows x w (see `packed`).
+/// A batch of equally sized patches of images. They are read in place and never copied out.
+/// n packed matrices are one image of n * height rows, with patches at y = 0, height, 2 * height, ...
 struct Patches {
-  std::span<const ImageView> images;  ///< all of one ScalarType
-  std::span<const PatchPosition> positions;
-  int height = 0;
-  int width = 0;
+  std::span<const ImageView> images;         ///< all of one ScalarType; owned by the caller
+  std::span<const PatchPosition> positions;  ///< one for each patch
+  Size size;                                 ///< of every patch, px
 };
 
 /// What is computed for every shift.
 enum class Criterion : std::uint8_t {
-  cross_correlation,  ///< c itself
-  zncc,               ///< zero-normalized cross-correlation, [-1, 1]
-  ncc,                ///< c / sqrt(sum ref^2 * sum search^2): [-1, 1] ([0, 1] for unsigned types)
-  ssd                 ///< sum (ref - search)^2 >= 0; peaks are minima
+  cross_correlation,  ///< the sum of products c itself
+  zncc,               ///< zero-mean normalised cross-correlation, [-1, 1]
+  ncc,                ///< c / sqrt(sum reference^2 * sum window^2): [-1, 1] ([0, 1] for unsigned types)
+  ssd                 ///< sum (reference - window)^2 >= 0, in grey levels squared; peaks are minima
 };
+/// "sums", "zncc", "ncc", "ssd".
 std::string_view to_string(Criterion criterion);
 
 /// One correlation job. All pairs share sizes and shifts.
 ///
-/// Shift (0, 0) lays the reference's top-left element on the window's. A window may reach outside its
-/// image: elements there count as outside the window. A reference must lie inside its image and
-/// has at most 32,768 rows and columns.
+/// Shift (0, 0) lays the reference's top-left element on the window's. A window may reach outside its image:
+/// elements there count as outside the window. A reference must lie inside its image and has at most 32,768
+/// rows and columns.
 struct CorrelateRequest {
   Pairing pairing = Pairing::one_to_one;
   Patches reference;
   Patches search;
   Shifts shifts;
   Criterion criterion = Criterion::zncc;
-  /// Optional weights of the reference matrices, 0 = ignore the element (same positions as reference; u8, one
-  /// image per reference image). Empty = every element counts. Masked ZNCC takes means and variances over
-  /// the elements that count, on both sides.
+  /// Optional: which elements of the references count (0 = ignore the element). u8, one image for each
+  /// reference image and of its size; `reference.positions` hold for it, too. Empty = every element counts.
+  /// Masked scores take means and variances over the elements that count, on both sides.
   std::span<const ImageView> reference_mask;
-  /// Name of a registered variant, or empty: the planner chooses. A variant that cannot do the job is refused
-  /// with UsageError, never replaced.
+  /// Name of a registered variant, or empty: the planner chooses. A variant that cannot do the job leads to
+  /// UsageError; it is never replaced silently.
   std::string variant;
 };
 
-/// Correlation surfaces: pairs x ny x nx, packed, row-major in (pair, dy, dx).
+/// Correlation surfaces: pairs x ny x nx values, packed, row-major in (pair, dy, dx).
 ///
-/// Criterion::cross_correlation: u8 -> u32 (sums modulo 2^32, exact to 257x257 elements), u16 -> u64, i32 ->
-/// i64 (exact while |c| < 2^63), f32 -> f32, f64 -> f64. Other measures: f32 for every input. zncc, ncc and
-/// ssd are defined where the reference lies wholly inside window and image; elsewhere, and where a side has
-/// no contrast (zncc) or no energy (ncc), zncc and ncc are 0 and ssd is the largest float. Never NaN for
-/// finite images. Every variant is exact to float32 rounding, except scores of cpu-fft away from a pair's
-/// best shift: within 2e-6 (ssd: relative), and zncc of cuda-f16-tensor, which is for images of up to 12 bit:
-/// some 1e-6 at 21x21 elements, 2e-5 at 64x64. Zncc of cuda-u8-tensor is within 5e-6 where both sides deviate
-/// by a grey level or more.
+/// Criterion::cross_correlation: u8 -> u32 (sums modulo 2^32, exact up to 257x257 elements), u16 -> u64,
+/// i32 -> i64 (exact while |c| < 2^63), f32 -> f32, f64 -> f64. Other criteria: f32 for every input.
+///
+/// zncc, ncc and ssd are defined where the reference lies wholly inside window and image. Elsewhere, and
+/// where a side has no contrast (zncc) or no energy (ncc), zncc and ncc are 0 and ssd is the largest float.
+/// Values are never NaN for finite images.
+///
+/// Every variant is exact to float32 rounding, with three exceptions: scores of cpu-fft away from a pair's
+/// best shift are within 2e-6 (ssd: relative); zncc of cuda-f16-tensor, which is for images of up to 12 bit,
+/// is within some 1e-6 at 21x21 elements and 2e-5 at 64x64; zncc of cuda-u8-tensor is within 5e-6 where both
+/// sides deviate by a grey level or more.
 struct Surfaces {
   enum class Type : std::uint8_t { u32, u64, i64, f32, f64 };
   Type type = Type::f32;
   std::int64_t pairs = 0;
-  int ny = 0;
-  int nx = 0;
+  int ny = 0;  ///< shifts in y
+  int nx = 0;  ///< shifts in x
   std::vector<std::byte> bytes;
 
+  /// The ny x nx values of a pair. T: std::uint32_t, std::uint64_t, std::int64_t, float or double. Throws
+  /// UsageError where T is not the element type, or where there is no such pair.
   template <typename T>
   const T* surface(std::int64_t pair) const {
-    return reinterpret_cast<const T*>(bytes.data()) + pair * ny * nx;
+    return reinterpret_cast<const T*>(bytes.data()) + checked_offset(type_of(T{}), pair);
   }
   template <typename T>
   T* surface(std::int64_t pair) {
-    return reinterpret_cast<T*>(bytes.data()) + pair * ny * nx;
+    return reinterpret_cast<T*>(bytes.data()) + checked_offset(type_of(T{}), pair);
   }
+
+ private:
+  static constexpr Type type_of(std::uint32_t) { return Type::u32; }
+  static constexpr Type type_of(std::uint64_t) { return Type::u64; }
+  static constexpr Type type_of(std::int64_t) { return Type::i64; }
+  static constexpr Type type_of(float) { return Type::f32; }
+  static constexpr Type type_of(double) { return Type::f64; }
+  std::int64_t checked_offset(Type requested, std::int64_t pair) const;
 };
+/// "u32", "u64", "i64", "f32", "f64".
+std::string_view to_string(Surfaces::Type type);
 
 /// The best shift of one pair. Ties go to the lowest (dy, dx) in row-major order.
 struct Peak {
-  int dx = 0;
-  int dy = 0;
+  int dx = 0;              ///< px
+  int dy = 0;              ///< px
   float score = 0;         ///< value at the peak; 0 where no shift is defined
   bool found = false;      ///< false: no shift of the rectangle is defined, or no contrast anywhere
-  bool at_border = false;  ///< on the rectangle's edge: the true peak may lie beyond
-  float second = 0;        ///< best value more than 2 px (in x or y) away from the peak; 0 if none
+  bool at_border = false;  ///< on the edge of the rectangle: the true peak may lie beyond
+  float second_score = 0;  ///< best value more than 2 px (in x or y) away from the peak; 0 if there is none
   /// Values at dy-1..dy+1, dx-1..dx+1 around the peak, row-major; the peak's own value where not defined.
   float neighbourhood[9] = {};
 };
 
-/// A registered variant, for listings and checks.
-struct VariantInfo {
-  std::string name;     ///< "cpu-naive", "cpu-direct", "cpu-fft", "cuda-basic", ...
-  std::string backend;  ///< "cpu" or "cuda"
-  std::vector<Pairing> pairings;
-  std::vector<ScalarType> types;
-  std::vector<Criterion> criteria;
-  bool masks = false;  ///< takes reference_mask
-  std::string idea;    ///< one line
+/// A registered implementation of the correlation, for listings and checks. All compute the same results;
+/// they differ in speed, and in the jobs that they support.
+struct CorrelateVariant {
+  std::string name;                 ///< "cpu-naive", "cpu-direct", "cpu-fft", "cuda-basic", ...
+  std::string backend;              ///< "cpu" or "cuda"
+  std::vector<Pairing> pairings;    ///< that it supports
+  std::vector<ScalarType> types;    ///< of image elements that it supports
+  std::vector<Criterion> criteria;  ///< that it supports
+  bool masks = false;               ///< supports CorrelateRequest::reference_mask
+  std::string idea;                 ///< one line
 };
-/// Every variant that this build holds.
-std::vector<VariantInfo> correlate_variants();
+/// Every variant that this build holds, those of the CPU first.
+std::vector<CorrelateVariant> correlate_variants();
 
-/// Facts the planner sees: the job's shape, nothing of its data.
+/// The shape of a job: all that the planner knows of it. Image contents play no part.
 struct CorrelateShape {
   Pairing pairing = Pairing::one_to_one;
   ScalarType type = ScalarType::u8;
   Criterion criterion = Criterion::zncc;
-  int bit_depth = 0;  ///< of u16: the largest of all images (ImageView::bit_depth); 0 = all of the type
-  int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
+  int bit_depth = 0;  ///< of u16: the largest of all images (ImageView::bit_depth); 0 = any value
+  Size reference;     ///< of a reference, px
+  Size search;        ///< of a search window, px
   Shifts shifts;
-  std::int64_t references = 0, pairs = 0;
-  bool masked = false;
+  std::int64_t references = 0;  ///< number of references
+  std::int64_t pairs = 0;       ///< number of pairs
+  bool masked = false;          ///< the job has a reference_mask
 };
-/// Facts of a device that the planner sees.
-struct DeviceFacts {
-  std::string backend = "cpu";
-  int threads = 1;
-  int compute_capability = 0;  ///< 90 for 9.0; 0 for the CPU
-  bool cufft = false;          ///< NVIDIA's library of transforms can be loaded
+/// The properties of a device that the planner uses.
+struct DeviceProperties {
+  std::string backend = "cpu";  ///< "cpu" or "cuda"
+  int threads = 1;              ///< of the CPU
+  int compute_capability = 0;   ///< 90 for 9.0; 0 for the CPU
+  bool cufft = false;           ///< NVIDIA's FFT library (libcufft) can be loaded
 };
+/// The planner's choice.
 struct CorrelatePlan {
   std::string variant;
   std::string reason;  ///< one sentence, for --verbose and run.json
 };
-/// Chooses a variant: a pure function of shape and device, no hardware is touched.
-CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceFacts& device);
+/// Chooses a variant: a pure function of shape and device that touches no hardware. Throws UsageError where
+/// the device's backend is unknown, or none of its variants supports the shape.
+CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceProperties& device);
 
-/// Seconds that the steps of a call took, by the device's clock; those of the slowest where several share the
+/// Seconds that the steps of a call took by the device's clock; of the slowest GPU where several share the
 /// work. 0 where they are not measured (CPU, nothing to do).
 struct DeviceSeconds {
   double upload = 0;
@@ -176,30 +198,37 @@ struct DeviceSeconds {
   double download = 0;
 };
 
-/// Runs correlations on one device; keeps threads, FFT plans and buffers between calls.
-/// One call at a time per object; objects are independent of each other.
+/// Runs correlations on one device, or on several GPUs. Keeps threads, FFT plans and buffers between calls.
+/// One call at a time for each object; objects are independent of each other.
+///
+///     dic::Correlator correlator("cuda");
+///     std::vector<dic::Peak> peaks;
+///     correlator.peaks(request, peaks);
 class Correlator {
  public:
   /// device: "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M" or "cuda:all": several GPUs share the pairs
-  /// of a job, and the result is that of one. threads: 0 = one per core. Throws DeviceError where there is
-  /// none.
+  /// of a job, and the result is that of one. threads: of the CPU, 0 = one per core. Throws UsageError for an
+  /// unknown name and DeviceError where there is no such device.
   explicit Correlator(const std::string& device = "cpu", int threads = 0);
   ~Correlator();
   Correlator(Correlator&&) noexcept;
   Correlator& operator=(Correlator&&) noexcept;
 
-  /// Throws UsageError for requests that contradict themselves (sizes, types, positions outside).
-  /// `out` is resized; its memory is reused from call to call.
+  /// Computes the surfaces of all pairs. Throws UsageError for requests that contradict themselves (sizes,
+  /// types, positions outside) and DeviceError where the device fails. `out` is resized; its memory is reused
+  /// from call to call.
   void surfaces(const CorrelateRequest& request, Surfaces& out);
-  /// Peaks only; surfaces are not stored. measure must not be `sums`. One peak per pair.
+  /// Computes one peak for each pair; surfaces are not stored. The criterion must not be cross_correlation.
+  /// Throws as `surfaces` does.
   void peaks(const CorrelateRequest& request, std::vector<Peak>& out);
 
-  const DeviceFacts& device() const;
-  /// What the last call ran.
+  /// The device; of several GPUs, the one of the lowest compute capability.
+  const DeviceProperties& device() const;
+  /// The plan of the last call.
   const CorrelatePlan& last_plan() const;
-  /// Of the last call.
+  /// Times of the last call.
   DeviceSeconds device_seconds() const;
-  /// For measurements: from now on a call runs its kernels so many times, launch after launch on inputs that
+  /// For measurements: from now on a call runs its kernels `times` times, launch after launch, on inputs that
   /// stay on the device. The results are those of the last run. Changes nothing on the CPU, whose steps are
   /// not timed. Throws UsageError where `times` is less than 1.
   void repeat_kernels(std::int64_t times);

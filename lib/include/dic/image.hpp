@@ -15,6 +15,14 @@ std::size_t size_of(ScalarType type);
 /// "u8", "u16", "i32", "f32", "f64".
 std::string_view to_string(ScalarType type);
 
+/// Width and height, in px or elements: always in this order.
+struct Size {
+  int width = 0;
+  int height = 0;
+
+  bool operator==(const Size&) const = default;
+};
+
 /// One grey image (or matrix) that somebody else owns: h rows of w elements, row-major, x right, y down.
 /// Rows may be padded (`row_bytes` >= width * element size) and need no alignment.
 struct ImageView {

@@ -144,10 +144,8 @@ std::vector<FoundShift> DeviceCoarseSearch::around(const CoarseLattice& lattice,
   };
   return find(lattice, place(lattice, which, window_of), [&](const SubsetShape& subset, std::int64_t count) {
     return CorrelateShape{.pairing = Pairing::one_to_one,
-                          .ref_h = subset.height,
-                          .ref_w = subset.width,
-                          .search_h = subset.height + 2 * range,
-                          .search_w = subset.width + 2 * range,
+                          .reference = {subset.width, subset.height},
+                          .search = {subset.width + 2 * range, subset.height + 2 * range},
                           .shifts = {0, 2 * range, 0, 2 * range},
                           .references = count,
                           .pairs = count};
@@ -161,11 +159,9 @@ std::vector<FoundShift> DeviceCoarseSearch::everywhere(const CoarseLattice& latt
               [&](const SubsetShape& subset, std::int64_t count) {
                 return CorrelateShape{
                     .pairing = Pairing::n_to_m,
-                    .ref_h = subset.height,
-                    .ref_w = subset.width,
-                    .search_h = current.height,
-                    .search_w = current.width,
-                    .shifts = Shifts::valid(subset.height, subset.width, current.height, current.width),
+                    .reference = {subset.width, subset.height},
+                    .search = {current.width, current.height},
+                    .shifts = Shifts::valid({subset.width, subset.height}, {current.width, current.height}),
                     .references = count,
                     .pairs = count};
               });

@@ -19,10 +19,8 @@ bool same_place(const ImageView& a, const ImageView& b) {
 
 CorrelateShape shape_of(std::int64_t count, int size, int range) {
   return {.pairing = Pairing::one_to_one,
-          .ref_h = size,
-          .ref_w = size,
-          .search_h = size + 2 * range,
-          .search_w = size + 2 * range,
+          .reference = {size, size},
+          .search = {size + 2 * range, size + 2 * range},
           .shifts = {0, 2 * range, 0, 2 * range},
           .references = count,
           .pairs = count};

@@ -50,7 +50,7 @@ class SubsetSearch {
                          const kernels::Stream& stream);
   const kernels::DeviceImage* describe(const SearchImages& images, const kernels::Stream& stream);
 
-  DeviceFacts facts_;
+  DeviceProperties facts_;
   correlate::cuda::JobRunner runner_;
   /// Reference, current image and ROI of the last calls: frames take turns in a few places.
   std::array<std::array<ImageView, 3>, 8> described_;
