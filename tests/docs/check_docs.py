@@ -1,0 +1,183 @@
+"""Runs every code block of README.md and docs/, and checks links and paths.
+
+    python check_docs.py DIC PREFIX [PAGE ...]
+
+DIC is the program, PREFIX an installation of the library. The blocks of a page run in order in one temporary folder that
+holds links to data/ and docs/, with `dic` on PATH:
+
+    sh              run by bash
+    cpp             compiled with -Wall -Wextra -Werror against the installation, as a complete program
+    cmake           configured as a project
+    python          run
+    toml            read by `dic track --config`
+    text, matlab, mermaid   not run
+
+A comment in the line before a block says what to do instead:
+
+    <!-- docs-test: file NAME -->     write the block to a file, for the blocks after it
+    <!-- docs-test: skip REASON -->   do not run it
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(\S*)\s*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
+MARK = re.compile(r"<!-- docs-test: (file|skip) (.+?) -->\s*\n\Z")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+NAMED_PATH = re.compile(r"`((?:app|lib|kernels|tests|docs|cmake|data|\.ci)/[\w./-]+)`")
+NOT_RUN = ("text", "matlab", "mermaid")
+SECONDS = 120
+
+
+class Block:
+    def __init__(self, page, match):
+        before = page.text[: match.start()]
+        mark = MARK.search(before)
+        self.language, self.code = match.group(1), match.group(2)
+        self.line = before.count("\n") + 1
+        self.action, self.argument = mark.groups() if mark else ("run", "")
+
+
+class Page:
+    def __init__(self, path):
+        self.path = path
+        self.name = str(path.relative_to(ROOT))
+        self.text = path.read_text()
+        self.prose = FENCE.sub("", self.text)
+        self.blocks = [Block(self, match) for match in FENCE.finditer(self.text)]
+
+
+def anchors(text):
+    """The anchors that GitHub makes of the headings."""
+    result = set()
+    for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)).strip()
+        result.add(words.lower().replace(" ", "-"))
+    return result
+
+
+def problems_of_links(page):
+    for target in LINK.findall(page.prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (page.path.parent / file).resolve() if file else page.path
+        if not path.exists():
+            yield f"{page.name}: the link {target} leads nowhere"
+        elif anchor and path.suffix == ".md" and anchor not in anchors(path.read_text()):
+            yield f"{page.name}: {target} names no heading"
+    for named in NAMED_PATH.findall(page.prose):
+        if not (ROOT / named.rstrip("./")).exists():
+            yield f"{page.name}: there is no {named}"
+
+
+def problems_of_form(page):
+    for number, line in enumerate(page.prose.splitlines(), 1):
+        if re.match(r" {4,}(dic|cmake|ctest|python|\.ci/\S+) ", line):
+            yield f"{page.name}: a command in an indented block is not run: {line.strip()}"
+    for block in page.blocks:
+        if not block.language:
+            yield f"{page.name}:{block.line}: the block names no language"
+
+
+class Runner:
+    def __init__(self, program, prefix, folder):
+        self.folder = folder
+        self.environment = dict(
+            os.environ,
+            PATH=os.pathsep.join([str(folder / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
+            CMAKE_PREFIX_PATH=str(prefix),
+            CMAKE_GENERATOR="Ninja",
+            CXXFLAGS="-Wall -Wextra -Werror",
+            LD_LIBRARY_PATH=str(prefix / "lib"),
+        )
+        (folder / "bin").mkdir()
+        (folder / "bin" / "dic").symlink_to(program)
+        for name in ("data", "docs"):
+            (folder / name).symlink_to(ROOT / name)
+
+    def run(self, command):
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, text=True, timeout=SECONDS,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        return "" if done.returncode == 0 else f"code {done.returncode} of {shlex.join(command)[:200]}\n{done.stdout}"
+
+    def run_block(self, block):
+        """What went wrong; empty = nothing."""
+        if block.language in ("sh", "console"):
+            return self.run(["bash", "-euo", "pipefail", "-c", block.code])
+        name = f"block_{block.line}"
+        if block.language == "cpp":
+            project = self.folder / name
+            project.mkdir()
+            (project / "main.cpp").write_text(block.code)
+            (project / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.25)\nproject(block LANGUAGES CXX)\nfind_package(dic REQUIRED)\n"
+                "find_package(OpenCV QUIET COMPONENTS core)\nfind_package(Eigen3 QUIET)\n"
+                "add_executable(block main.cpp)\ntarget_link_libraries(block PRIVATE dic::dic)\n"
+                "if(OpenCV_FOUND)\n  target_link_libraries(block PRIVATE ${OpenCV_LIBS})\nendif()\n"
+                "if(Eigen3_FOUND)\n  target_link_libraries(block PRIVATE Eigen3::Eigen)\nendif()\n"
+            )
+            return self.run(["cmake", "-S", name, "-B", f"{name}/build"]) or self.run(
+                ["cmake", "--build", f"{name}/build"]
+            )
+        if block.language == "cmake":
+            (self.folder / name).mkdir()
+            (self.folder / name / "CMakeLists.txt").write_text(block.code)
+            return self.run(["cmake", "-S", name, "-B", f"{name}/build"])
+        if block.language == "python":
+            return self.run([sys.executable, "-c", block.code])
+        if block.language == "toml":
+            (self.folder / f"{name}.toml").write_text(block.code)
+            return self.run(["dic", "track", "--config", f"{name}.toml", "--save-config", f"{name}.out.toml"])
+        return f'The language "{block.language}" is unknown.'
+
+
+def check_blocks(page, program, prefix, counts):
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(program, prefix, pathlib.Path(folder))
+        for block in page.blocks:
+            where = f"{page.name}:{block.line}"
+            if block.action == "skip":
+                print(f"{where}: {block.language} not run: {block.argument}")
+                counts["not run, with a reason"] = counts.get("not run, with a reason", 0) + 1
+            elif block.action == "file":
+                (pathlib.Path(folder) / block.argument).write_text(block.code)
+                counts["file"] = counts.get("file", 0) + 1
+            elif block.language not in NOT_RUN:
+                begin = time.monotonic()
+                problem = runner.run_block(block)
+                counts[block.language] = counts.get(block.language, 0) + 1
+                print(f"{where}: {block.language} {'failed' if problem else 'ok'}, {time.monotonic() - begin:.1f} s")
+                if problem:
+                    yield f"{where}: {problem}"
+
+
+def main():
+    program, prefix = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    paths = [pathlib.Path(argument).resolve() for argument in sys.argv[3:]] or [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "kernels").rglob("README.md")),
+        ROOT / "data" / "README.md",
+    ]
+    problems, counts = [], {}
+    for path in paths:
+        page = Page(path)
+        problems += [*problems_of_links(page), *problems_of_form(page), *check_blocks(page, program, prefix, counts)]
+    print("Blocks:", ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    for problem in problems:
+        print("PROBLEM:", problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
