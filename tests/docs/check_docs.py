@@ -15,6 +15,7 @@ holds links to data/ and docs/, with `dic` on PATH:
 A comment in the line before a block says what to do instead:
 
     <!-- docs-test: file NAME -->     write the block to a file, for the blocks after it
+    <!-- docs-test: needs NAME -->    run it only where this environment variable is set
     <!-- docs-test: skip REASON -->   do not run it
 """
 
@@ -29,7 +30,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\S*)\s*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
-MARK = re.compile(r"<!-- docs-test: (file|skip) (.+?) -->\s*\n\Z")
+MARK = re.compile(r"<!-- docs-test: (file|skip|needs) (.+?) -->\s*\n\Z")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_PATH = re.compile(r"`((?:app|lib|kernels|tests|docs|cmake|data|\.ci)/[\w./-]+)`")
 NOT_RUN = ("text", "matlab", "mermaid")
@@ -146,8 +147,11 @@ def check_blocks(page, program, prefix, counts):
         runner = Runner(program, prefix, pathlib.Path(folder))
         for block in page.blocks:
             where = f"{page.name}:{block.line}"
-            if block.action == "skip":
-                print(f"{where}: {block.language} not run: {block.argument}")
+            reason = block.argument if block.action == "skip" else ""
+            if block.action == "needs" and block.argument not in os.environ:
+                reason = f"{block.argument} is not set"
+            if reason:
+                print(f"{where}: {block.language} not run: {reason}")
                 counts["not run, with a reason"] = counts.get("not run, with a reason", 0) + 1
             elif block.action == "file":
                 (pathlib.Path(folder) / block.argument).write_text(block.code)
@@ -167,6 +171,7 @@ def main():
         ROOT / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "kernels").rglob("README.md")),
+        ROOT / "CHANGELOG.md",
         ROOT / "data" / "README.md",
     ]
     problems, counts = [], {}
