@@ -24,7 +24,7 @@ constexpr const char* kCorrelateExamples =
     "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
     "  dic bench correlate my.toml --json my.json --resume go on after an interruption\n"
     "\n"
-    "docs/user-guide.md describes FILE and what is measured.";
+    "docs/bench.md describes FILE and what is measured.";
 
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
