@@ -33,6 +33,8 @@ FENCE = re.compile(r"^```(\S*)\s*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"<!-- docs-test: (file|skip|needs) (.+?) -->\s*\n\Z")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_PATH = re.compile(r"`((?:app|lib|kernels|tests|docs|cmake|data|\.ci)/[\w./-]+)`")
+NAMED_SOURCE = re.compile(r"`((?:\.\./)*(?!app/|lib/|kernels/|tests/)[\w/-]+\.(?:cuh?|[ch]pp))`")
+INCLUDE_FOLDERS = ("lib/include", "lib/shared/include", "kernels/include")
 NOT_RUN = ("text", "matlab", "mermaid")
 SECONDS = 120
 
@@ -76,6 +78,10 @@ def problems_of_links(page):
             yield f"{page.name}: {target} names no heading"
     for named in NAMED_PATH.findall(page.prose):
         if not (ROOT / named.rstrip("./")).exists():
+            yield f"{page.name}: there is no {named}"
+    for named in NAMED_SOURCE.findall(page.prose):  # beside the page, or as it is included
+        folders = (page.path.parent, *(ROOT / folder for folder in INCLUDE_FOLDERS))
+        if named != "main.cpp" and not any((folder / named).exists() for folder in folders):
             yield f"{page.name}: there is no {named}"
 
 
