@@ -101,7 +101,6 @@ class Runner:
             os.environ,
             PATH=os.pathsep.join([str(folder / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
             CMAKE_PREFIX_PATH=str(prefix),
-            CMAKE_GENERATOR="Ninja",
             CXXFLAGS="-Wall -Wextra -Werror",
             LD_LIBRARY_PATH=str(prefix / "lib"),
         )
