@@ -33,7 +33,7 @@ constexpr const char* kExamples =
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
-    "dic COMMAND --help lists the options of a command.";
+    "dic COMMAND --help lists the options of a command. The guides (docs/...) are installed in share/doc/dic.";
 
 int fail(const std::string& message, ExitCode code) {
   std::cerr << "dic: " << message << '\n';
