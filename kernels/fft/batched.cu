@@ -5,7 +5,7 @@
 #include "fft/axis.hpp"
 #include "fft/batches.hpp"
 #include "fft/cufft.hpp"
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 #include "ncc/variants.hpp"
 
 // cuda-fft: pad, transform, multiply, transform back, crop; the transforms are cuFFT's.
@@ -66,7 +66,7 @@ struct Parts {
 /// number of transforms for the last batch.
 template <typename T, typename Real>
 __global__ void __launch_bounds__(threads)
-    pad(const __grid_constant__ Frame frame, const __grid_constant__ FftLayout layout,
+    pad(const __grid_constant__ JobView view, const __grid_constant__ FftLayout layout,
         const __grid_constant__ FftBatch batch, std::int64_t reference_places, std::int64_t places,
         Pair<Real>* out) {
   const Parts parts{static_cast<int>(layout.elements() / 2)};
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(threads)
     const bool exists = k < (is_reference ? batch.references : batch.windows);
     const std::int64_t first = is_reference ? batch.first_reference : batch.first_window;
     const auto matrix =
-        load_matrix<T>(is_reference ? frame.reference : frame.search, exists ? first + k : first);
+        load_patch<T>(is_reference ? view.reference : view.search, exists ? first + k : first);
     const int y1 = exists ? min(matrix.y1, y_axis.first + y_axis.used) : 0;
     const int x1 = min(matrix.x1, x_axis.first + x_axis.used);
     parts.for_each(parts.part(task), [&](int i) {
@@ -147,9 +147,9 @@ template <typename T, typename Sum>
 void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stream) {
   using Real = std::conditional_t<std::is_same_v<Sum, float>, float, double>;
   constexpr bool is_f32 = std::is_same_v<Real, float>;
-  const Frame frame = make_frame(job);
+  const JobView view = make_job_view(job);
   const FftLayout layout = make_layout(job);
-  const std::int64_t pairs_of_place = layout.elements() / 2, m = frame.windows_per_reference;
+  const std::int64_t pairs_of_place = layout.elements() / 2, m = view.windows_per_reference;
   const auto bytes = pairs_of_place * static_cast<std::int64_t>(sizeof(Pair<Real>));
   const FftBatches batches(job.first_pair, job.pairs, m, job.pairing == Pairing::n_to_m,
                            static_cast<std::int64_t>(workspace.most_bytes()) / bytes);
@@ -164,7 +164,7 @@ void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stre
   };
   batches.for_each([&](const FftBatch& batch) {
     pad<T, Real><<<grid_size(places * parts, 1), threads, 0, stream>>>(
-        frame, layout, batch, batches.references(), places, references);
+        view, layout, batch, batches.references(), places, references);
     transform(is_f32 ? FftKind::f32_forward : FftKind::f64_forward, places, references);
     multiply<Real><<<grid_size(batches.pairs() * parts, 1), threads, 0, stream>>>(
         layout, static_cast<unsigned>(batch.first_pair - batch.first_reference * m), static_cast<unsigned>(m),
@@ -172,7 +172,7 @@ void launch(const NccJob& job, Sum* out, Workspace& workspace, StreamHandle stre
         batch.pairs, batches.pairs(), references, windows, products);
     transform(is_f32 ? FftKind::f32_inverse : FftKind::f64_inverse, batches.pairs(), products);
     crop<Real, Sum><<<grid_size(batch.pairs * output_parts, 1), threads, 0, stream>>>(
-        layout, batch.pairs, frame.ny, frame.nx, reinterpret_cast<const Real*>(products),
+        layout, batch.pairs, view.ny, view.nx, reinterpret_cast<const Real*>(products),
         out + (batch.first_pair - job.first_pair) * job.shifts.count());
   });
 }
@@ -189,7 +189,7 @@ bool rounds_exactly(const NccJob& job, const FftLayout& layout) {
 
 }  // namespace
 
-std::string refuses_fft(const NccJob& job) {
+std::string Fft::unsupported_reason(const NccJob& job) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // 32-bit offsets in a matrix
   const std::int64_t extent_y = job.reference.height + std::int64_t{job.search.height};
   const std::int64_t extent_x = job.reference.width + std::int64_t{job.search.width};
@@ -199,7 +199,7 @@ std::string refuses_fft(const NccJob& job) {
   return {};
 }
 
-void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+void Fft::launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     if constexpr (!std::is_same_v<T, std::int32_t>) launch<T>(job, static_cast<Sum*>(out), workspace, stream);
   });

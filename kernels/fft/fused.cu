@@ -50,15 +50,15 @@ constexpr int blocks_per_multiprocessor =
     std::min(1024 / threads_per_block<B>,
              228 * 1024 / (shared_bytes<B> + 1024 + static_cast<int>(sizeof(FusedRounds<B>))));
 
-__device__ FusedRound make_round(const Frame& frame, const TransformShape& shape, std::int64_t first_pair,
+__device__ FusedRound make_round(const JobView& view, const TransformShape& shape, std::int64_t first_pair,
                                  int k, bool is_stored) {
   if (k == 0)
-    return {padded(load_matrix<float>(frame.reference, frame.reference_of(first_pair)), shape.reference_y,
+    return {padded(load_patch<float>(view.reference, view.reference_of(first_pair)), shape.reference_y,
                    shape.reference_x),
             0, false};
   const std::int64_t pair = first_pair + (is_stored ? k - 1 : 0);
-  return {padded(load_matrix<float>(frame.search, frame.window_of(pair)), shape.y, shape.x),
-          surface_origin(frame, shape, pair), is_stored};
+  return {padded(load_patch<float>(view.search, view.window_of(pair)), shape.y, shape.x),
+          surface_origin(view, shape, pair), is_stored};
 }
 
 /// Pairs side by side meet at barriers, unless each has a warp of its own.
@@ -75,7 +75,7 @@ __device__ void wait_for_pair() {
 /// FusedTransform<B>::threads threads take one reference and a group of its windows.
 template <int B>
 __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocessor<B>)
-    fused_fft(const __grid_constant__ Frame frame, const __grid_constant__ PairGroups groups,
+    fused_fft(const __grid_constant__ JobView view, const __grid_constant__ PairGroups groups,
               const __grid_constant__ TransformShape shape, Complex* spectra, float* out) {
   using Transform = FusedTransform<B>;
   extern __shared__ Complex planes[];
@@ -91,12 +91,12 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
   for (std::int64_t base = std::int64_t{blockIdx.x} * pairs_per_block<B>; base < groups.count();
        base += step) {
     const bool exists = base + place < groups.count();
-    const PairRange pairs = groups.pairs(frame, groups.group(exists ? base + place : base));
+    const PairRange pairs = groups.pairs(view, groups.group(exists ? base + place : base));
     const auto count = exists ? static_cast<int>(pairs.end - pairs.begin) : 0;
     const int windows = pairs_are_independent<B> ? count : groups.windows_per_group;
     // Where all matrices lie, at once: one wait instead of one per window.
     for (int k = thread; k <= windows; k += Transform::threads)
-      rounds[k] = make_round(frame, shape, pairs.begin, k, k <= count);
+      rounds[k] = make_round(view, shape, pairs.begin, k, k <= count);
     wait_for_pair<B>();
     for (int k = 0; k <= windows; ++k) {
       asm volatile(""
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(threads_per_block<B>, blocks_per_multiprocesso
       wait_for_pair<B>();
       if (rounds[k].is_stored)
         Transform::rows_back_second(thread, shape.output_rows, z,
-                                    TransformOutput<B>{shape, frame.nx, out + rounds[k].origin});
+                                    TransformOutput<B>{shape, view.nx, out + rounds[k].origin});
       wait_for_pair<B>();
     }
   }
@@ -137,7 +137,7 @@ int device_attribute(cudaDeviceAttr attribute) {
 /// For few pairs, each with a block of its own: half of the threads take the reference, half the window.
 template <int B>
 __global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
-    fused_fft_of_pair(const __grid_constant__ Frame frame, const __grid_constant__ TransformShape shape,
+    fused_fft_of_pair(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
                       float* out) {
   using Transform = FusedTransform<B>;
   extern __shared__ Complex planes[];
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
   const int thread = threadIdx.x % Transform::threads;
   const int rows = has_window ? shape.window_rows : shape.reference_rows;
   Complex* const z = planes + (has_window ? Transform::elements : 0);
-  const FusedRound round = make_round(frame, shape, blockIdx.x, has_window ? 1 : 0, true);
+  const FusedRound round = make_round(view, shape, blockIdx.x, has_window ? 1 : 0, true);
   Transform::rows_first(thread, rows, z, round.matrix);
   __syncthreads();
   Transform::rows_second(thread, rows, twiddles<B>, z);
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(2 * FusedTransform<B>::threads, 1)
   __syncthreads();
   if (has_window)
     Transform::rows_back_second(thread, shape.output_rows, z,
-                                TransformOutput<B>{shape, frame.nx, out + round.origin});
+                                TransformOutput<B>{shape, view.nx, out + round.origin});
 }
 
 /// A block for every pair. Nothing is shared between windows of a reference, and nobody waits for the others.
@@ -183,16 +183,16 @@ void launch_pairs(const NccJob& job, float* out, StreamHandle stream) {
     check(cudaFuncSetAttribute(fused_fft_of_pair<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
           "Reserving shared memory for cuda-fft-fused");
   fused_fft_of_pair<B><<<static_cast<unsigned>(job.pairs), 2 * FusedTransform<B>::threads, bytes, stream>>>(
-      make_frame(job), make_shape<B>(job), out);
+      make_job_view(job), make_shape<B>(job), out);
 }
 
 /// Windows per group such that the last wave of blocks is full too. A reference costs 0.4 of a window.
-int group_size(const Frame& frame, int most, std::int64_t places) {
+int group_size(const JobView& view, int most, std::int64_t places) {
   constexpr double cost_of_reference = 0.4;
   int best = 1;
   double least = std::numeric_limits<double>::infinity();
-  for (int size = 1; size <= std::min<std::int64_t>(most, frame.windows_per_reference); ++size) {
-    const std::int64_t waves = (PairGroups(frame, 1, size).count() + places - 1) / places;
+  for (int size = 1; size <= std::min<std::int64_t>(most, view.windows_per_reference); ++size) {
+    const std::int64_t waves = (PairGroups(view, 1, size).count() + places - 1) / places;
     const double cost = static_cast<double>(waves) * (size + cost_of_reference);
     if (cost < least) least = cost, best = size;
   }
@@ -206,29 +206,29 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
   if (40 * 1024 < shared_bytes<B>)  // more than every block may have
     check(cudaFuncSetAttribute(fused_fft<B>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<B>),
           "Reserving shared memory for cuda-fft-fused");
-  const Frame frame = make_frame(job);
+  const JobView view = make_job_view(job);
   const std::int64_t resident =
       std::int64_t{device_attribute(cudaDevAttrMultiProcessorCount)} * blocks_per_multiprocessor<B>;
-  const PairGroups groups(frame, 1, group_size(frame, most_windows<B>, per_block * resident));
+  const PairGroups groups(view, 1, group_size(view, most_windows<B>, per_block * resident));
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       grid_size(groups.count(), per_block), spectrum_is_shared<B> ? INT_MAX : resident));
   Complex* spectra = nullptr;
   if (!spectrum_is_shared<B>)
     spectra = static_cast<Complex*>(workspace.memory().reserve(
         blocks * per_block * FusedTransform<B>::spectrum_elements * sizeof(Complex)));
-  fused_fft<B><<<blocks, threads, shared_bytes<B>, stream>>>(frame, groups, make_shape<B>(job), spectra, out);
+  fused_fft<B><<<blocks, threads, shared_bytes<B>, stream>>>(view, groups, make_shape<B>(job), spectra, out);
 }
 
 }  // namespace
 
-std::string refuses_fft_fused(const NccJob& job) {
+std::string FftFused::unsupported_reason(const NccJob& job) {
   if (job.sums != Surfaces::Type::f32) return "cuda-fft-fused sums in f32 only: use cuda-fft.";
   if (least_length(job) > largest_length)
     return "cuda-fft-fused does transforms of at most 128x128: use cuda-fft.";
   return {};
 }
 
-void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+void FftFused::launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
   auto* const sums = static_cast<float*>(out);
   if (!clear_empty_shifts(job, sums, stream)) return;
   const int length = least_length(job);

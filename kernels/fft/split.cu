@@ -79,7 +79,7 @@ struct Spectra {
 /// A block transforms some packed rows of one matrix.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
-    rows_from_pixels(const __grid_constant__ Frame frame, const __grid_constant__ TransformShape shape,
+    rows_from_pixels(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
                      const __grid_constant__ FftBatch batch, int groups,
                      const __grid_constant__ Spectra spectra) {
   using Transform = SplitTransform<B>;
@@ -92,9 +92,9 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   const int rows = min(used - first, Transform::lines);
   if (rows <= 0) return;
   const PaddedMatrix matrix =
-      is_reference ? padded(load_matrix<float>(frame.reference, batch.first_reference + k), shape.reference_y,
+      is_reference ? padded(load_patch<float>(view.reference, batch.first_reference + k), shape.reference_y,
                             shape.reference_x)
-                   : padded(load_matrix<float>(frame.search, batch.first_window + k), shape.y, shape.x);
+                   : padded(load_patch<float>(view.search, batch.first_window + k), shape.y, shape.x);
   for_tasks_of_block(rows * 16, [&](int task) {
     const int row = task / 16, j = task % 16;
     Complex v[B];
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
 /// A block takes some packed rows of one product to their sums.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
-    rows_to_sums(const __grid_constant__ Frame frame, const __grid_constant__ TransformShape shape,
+    rows_to_sums(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
                  int groups, const Complex* products, float* out) {
   using Transform = SplitTransform<B>;
   extern __shared__ Complex z[];
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
     unrolled<16>([&](auto j) { z[Transform::row_slot(row, j) + i] = conj(twiddles<B>.rows[j][i]) * v[j]; });
   });
   __syncthreads();
-  const TransformOutput<B> output{shape, frame.nx, out + surface_origin(frame, shape, pair)};
+  const TransformOutput<B> output{shape, view.nx, out + surface_origin(view, shape, pair)};
   for_tasks_of_block(rows * 16, [&](int task) {
     const int row = task / 16, j = task % 16;
     const Complex* const run = z + Transform::row_slot(row, j);
@@ -227,9 +227,9 @@ template <int B>
 void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle stream) {
   using Transform = SplitTransform<B>;
   constexpr auto bytes = Transform::elements * sizeof(Complex);
-  const Frame frame = make_frame(job);
+  const JobView view = make_job_view(job);
   const TransformShape shape = make_shape<B>(job);
-  const std::int64_t m = frame.windows_per_reference;
+  const std::int64_t m = view.windows_per_reference;
   const bool is_shared = job.pairing == Pairing::n_to_m;
   const std::size_t most_bytes =
       is_shared ? workspace.most_bytes() : std::min(workspace.most_bytes(), most_cached_bytes);
@@ -252,7 +252,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
       return static_cast<unsigned>(count * per_item);
     };
     rows_from_pixels<B><<<blocks(batch.references + batch.windows, input_groups), Transform::threads,
-                          row_bytes<B>, stream>>>(frame, shape, batch, input_groups, spectra);
+                          row_bytes<B>, stream>>>(view, shape, batch, input_groups, spectra);
     if (batch.references > 0)
       columns_of_references<B><<<blocks(batch.references, Transform::column_groups), Transform::threads,
                                  column_bytes<B>, stream>>>(shape, references);
@@ -261,21 +261,21 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
             shape, static_cast<unsigned>(batch.first_pair - batch.first_reference * m),
             static_cast<unsigned>(m), batches.has_products(), spectra);
     rows_to_sums<B><<<blocks(batch.pairs, output_groups), Transform::threads, row_bytes<B>, stream>>>(
-        frame, shape, output_groups, spectra.products,
+        view, shape, output_groups, spectra.products,
         out + (batch.first_pair - job.first_pair) * job.shifts.count());
   });
 }
 
 }  // namespace
 
-std::string refuses_fft_split(const NccJob& job) {
+std::string FftSplit::unsupported_reason(const NccJob& job) {
   if (job.sums != Surfaces::Type::f32) return "cuda-fft-split sums in f32 only: use cuda-fft.";
   if (least_length(job) > largest_length)
     return "cuda-fft-split does transforms of at most 512x512: use cuda-fft.";
   return {};
 }
 
-void launch_fft_split(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+void FftSplit::launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
   auto* const sums = static_cast<float*>(out);
   if (!clear_empty_shifts(job, sums, stream)) return;
   const int length = least_length(job);

@@ -4,7 +4,7 @@
 
 #include "fft/axis.hpp"
 #include "fft/transform_output.hpp"
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 
 namespace dic::kernels {
 
@@ -54,7 +54,7 @@ struct PaddedMatrix {
     return {reinterpret_cast<const float*>(first + y * row_bytes), x0, exists ? x1 - x0 : 0u};
   }
 };
-__device__ inline PaddedMatrix padded(const Matrix<float>& matrix, const FftAxis& y, const FftAxis& x) {
+__device__ inline PaddedMatrix padded(const PatchView<float>& matrix, const FftAxis& y, const FftAxis& x) {
   return {reinterpret_cast<const char*>(matrix.row(y.first) + x.first),
           matrix.row_bytes,
           max(matrix.x0 - x.first, 0),
@@ -64,10 +64,10 @@ __device__ inline PaddedMatrix padded(const Matrix<float>& matrix, const FftAxis
 }
 
 /// Where the sum of shift (0, 0), less the axes' `first`, of a pair lies in the output.
-__device__ inline std::int64_t surface_origin(const Frame& frame, const TransformShape& shape,
+__device__ inline std::int64_t surface_origin(const JobView& view, const TransformShape& shape,
                                               std::int64_t pair) {
   const int row = shape.y.shifts_before - shape.y.low, column = shape.x.shifts_before - shape.x.low;
-  return (pair * frame.ny + row) * frame.nx + column;
+  return (pair * view.ny + row) * view.nx + column;
 }
 
 }  // namespace dic::kernels

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "common/host_device.hpp"
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 
 namespace dic::kernels {
 
@@ -12,7 +12,7 @@ struct PairGroup {
   std::int64_t window;     ///< the first, counted among its reference's
 };
 
-/// Pairs begin .. end - 1, counted from frame.first_pair; none where end <= begin.
+/// Pairs begin .. end - 1, counted from view.first_pair; none where end <= begin.
 struct PairRange {
   std::int64_t begin, end;
 };
@@ -24,44 +24,43 @@ struct PairGroups {
   std::int64_t across, down;                             ///< groups along windows and references
   int references_per_group, windows_per_group;
 
-  PairGroups(const Frame& frame, int of_references, int of_windows)
-      : first_reference(frame.first_pair / frame.windows_per_reference),
-        end_reference((frame.first_pair + frame.pairs - 1) / frame.windows_per_reference + 1),
-        windows(frame.windows_per_reference),
-        across((windows + of_windows - 1) / of_windows),
-        down((end_reference - first_reference + of_references - 1) / of_references),
-        references_per_group(of_references),
-        windows_per_group(of_windows) {}
+  PairGroups(const JobView& view, int references_at_once, int windows_at_once)
+      : first_reference(view.first_pair / view.windows_per_reference),
+        end_reference((view.first_pair + view.pairs - 1) / view.windows_per_reference + 1),
+        windows(view.windows_per_reference),
+        across((windows + windows_at_once - 1) / windows_at_once),
+        down((end_reference - first_reference + references_at_once - 1) / references_at_once),
+        references_per_group(references_at_once),
+        windows_per_group(windows_at_once) {}
   DIC_HOST_DEVICE std::int64_t count() const { return across * down; }
   __device__ PairGroup group(std::int64_t index) const {
     return {first_reference + index / across * references_per_group, index % across * windows_per_group};
   }
   /// Reference p of a group, or an empty matrix.
   template <typename T>
-  __device__ Matrix<T> reference(const Frame& frame, const PairGroup& group, int p) const {
-    return group.reference + p < end_reference ? load_matrix<T>(frame.reference, group.reference + p)
-                                               : Matrix<T>{};
+  __device__ PatchView<T> reference(const JobView& view, const PairGroup& group, int p) const {
+    return group.reference + p < end_reference ? load_patch<T>(view.reference, group.reference + p)
+                                               : PatchView<T>{};
   }
   /// Window k of a group, or an empty matrix.
   template <typename T>
-  __device__ Matrix<T> window(const Frame& frame, const PairGroup& group, int k) const {
-    return group.window + k < windows
-               ? load_matrix<T>(frame.search, frame.window_of(pair(frame, group, 0, k)))
-               : Matrix<T>{};
+  __device__ PatchView<T> window(const JobView& view, const PairGroup& group, int k) const {
+    return group.window + k < windows ? load_patch<T>(view.search, view.window_of(pair(view, group, 0, k)))
+                                      : PatchView<T>{};
   }
-  /// Number of the pair of reference p and window k, counted from frame.first_pair.
-  __device__ std::int64_t pair(const Frame& frame, const PairGroup& group, int p, int k) const {
-    return (group.reference + p) * windows + group.window + k - frame.first_pair;
+  /// Number of the pair of reference p and window k, counted from view.first_pair.
+  __device__ std::int64_t pair(const JobView& view, const PairGroup& group, int p, int k) const {
+    return (group.reference + p) * windows + group.window + k - view.first_pair;
   }
   /// The pairs of the first reference of a group that the part holds.
-  __device__ PairRange pairs(const Frame& frame, const PairGroup& group) const {
-    const std::int64_t first = pair(frame, group, 0, 0);
+  __device__ PairRange pairs(const JobView& view, const PairGroup& group) const {
+    const std::int64_t first = pair(view, group, 0, 0);
     const std::int64_t end = first + min(std::int64_t{windows_per_group}, windows - group.window);
-    return {max(first, std::int64_t{0}), min(end, frame.pairs)};
+    return {max(first, std::int64_t{0}), min(end, view.pairs)};
   }
-  __device__ bool holds(const Frame& frame, const PairGroup& group, int p, int k) const {
-    const std::int64_t index = pair(frame, group, p, k);
-    return group.window + k < windows && index >= 0 && index < frame.pairs;
+  __device__ bool holds(const JobView& view, const PairGroup& group, int p, int k) const {
+    const std::int64_t index = pair(view, group, p, k);
+    return group.window + k < windows && index >= 0 && index < view.pairs;
   }
 };
 

@@ -1,91 +1,142 @@
 #pragma once
 
+#include <concepts>
 #include <dic/kernels/ncc.hpp>
 
-/// The launches that the registry lists. Each expects a job that `refusal` accepts and that has outputs.
+/// The concepts of which a variant is made, and the variants with limits or abilities of their own. The
+/// registry (registry.cpp) turns each into a VariantOperations. All launches expect a job that the variant
+/// supports and that has outputs.
 namespace dic::kernels {
 
-void launch_basic(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_shuffle(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_shuffle_rectangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_shuffle_triangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_right(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_right_rectangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_right_triangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_both(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_both_rectangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_multimat_both_triangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_multirow_right(const NccJob& job, void* out, StreamHandle stream);
-void launch_multirow_right_multimat_right(const NccJob& job, void* out, StreamHandle stream);
-void launch_multirow_both(const NccJob& job, void* out, StreamHandle stream);
-void launch_multirow_both_multimat_right(const NccJob& job, void* out, StreamHandle stream);
-void launch_multirow_both_multimat_both(const NccJob& job, void* out, StreamHandle stream);
+/// Queues sums of products: out[pair, dy, dx].
+template <typename V>
+concept ComputesSums = requires(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+  { V::launch_sums(job, out, workspace, stream) } -> std::same_as<void>;
+};
+
+/// Scores and peaks straight from the images: see ScoreFusion.
+template <typename V>
+concept FusesScores = requires(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                               Peak* peaks, Workspace& workspace, StreamHandle stream) {
+  { V::fits(job, FusedOutput::scores) } -> std::same_as<bool>;
+  { V::launch_scores(job, criterion, kind, scores, workspace, stream) } -> std::same_as<void>;
+  { V::launch_peaks(job, criterion, peaks, workspace, stream) } -> std::same_as<void>;
+};
+
+/// Limits beyond types and pairing: one sentence about what does not fit, or an empty text.
+template <typename V>
+concept HasLimits = requires(const NccJob& job) {
+  { V::unsupported_reason(job) } -> std::same_as<std::string>;
+};
+
+/// A block may need more shared memory than every device has.
+template <typename V>
+concept NeedsSharedMemory = requires(const NccJob& job) {
+  { V::shared_bytes(job) } -> std::same_as<int>;
+};
+
+template <typename V>
+concept Variant = ComputesSums<V> || FusesScores<V>;
+
+/// A variant that is one launch without memory of its own.
+template <void (*launch)(const NccJob& job, void* out, StreamHandle stream)>
+struct SumsOnly {
+  static void launch_sums(const NccJob& job, void* out, Workspace&, StreamHandle stream) {
+    launch(job, out, stream);
+  }
+};
+
+// simt/
 void launch_block_per_shift(const NccJob& job, void* out, StreamHandle stream);
 void launch_warp_per_shift(const NccJob& job, void* out, StreamHandle stream);
 void launch_warp_per_shift_simple(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_rectangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_triangle(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_shared(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_shared_continuous(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_shared_multimat_right(const NccJob& job, void* out, StreamHandle stream);
-void launch_warp_per_shift_shared_columns(const NccJob& job, void* out, StreamHandle stream);
 void launch_registers(const NccJob& job, void* out, StreamHandle stream);
 
-std::string refuses_masked(const NccJob& job);
+struct F32Scores {
+  static std::string unsupported_reason(const NccJob& job);
+  static int shared_bytes(const NccJob& job);
+  static bool fits(const NccJob& job, FusedOutput output);
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_f32_scores(const NccJob& job);
-bool f32_scores_fit(const NccJob& job, bool peaks);
-int f32_scores_shared_bytes(const NccJob& job);
-void launch_f32_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                       Workspace& workspace, StreamHandle stream);
-void launch_f32_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                      StreamHandle stream);
+// tensor/
+struct FewShifts {
+  static std::string unsupported_reason(const NccJob& job);
+  static bool fits(const NccJob&, FusedOutput) { return true; }
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_few_shifts(const NccJob& job);
-bool few_shifts_fit(const NccJob& job, bool peaks);
-void launch_few_shifts_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                              Workspace& workspace, StreamHandle stream);
-void launch_few_shifts_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                             StreamHandle stream);
+struct U8Tensor {
+  static std::string unsupported_reason(const NccJob& job);
+  static int shared_bytes(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+  static bool fits(const NccJob& job, FusedOutput output);
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_fft(const NccJob& job);
-void launch_fft(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
-std::string refuses_fft_split(const NccJob& job);
-void launch_fft_split(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
-std::string refuses_fft_fused(const NccJob& job);
-void launch_fft_fused(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+struct U16Tensor {
+  static std::string unsupported_reason(const NccJob& job);
+  static int shared_bytes(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+  static bool fits(const NccJob& job, FusedOutput output);
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_u8_tensor(const NccJob& job);
-void launch_u8_tensor(const NccJob& job, void* out, StreamHandle stream);
-bool u8_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_u8_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                             Workspace& workspace, StreamHandle stream);
-void launch_u8_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                            StreamHandle stream);
+struct F16Tensor {
+  static std::string unsupported_reason(const NccJob& job);
+  static int shared_bytes(const NccJob& job);
+  static bool fits(const NccJob& job, FusedOutput output);
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_u16_tensor(const NccJob& job);
-void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream);
-int u16_tensor_shared_bytes(const NccJob& job);
-bool u16_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_u16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                              Workspace& workspace, StreamHandle stream);
-void launch_u16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                             StreamHandle stream);
+struct F32Tensor {
+  static std::string unsupported_reason(const NccJob& job);
+  static int shared_bytes(const NccJob& job);
+  static bool fits(const NccJob& job, FusedOutput output);
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_f16_tensor(const NccJob& job);
-int f16_tensor_shared_bytes(const NccJob& job);
-bool f16_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_f16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                              Workspace& workspace, StreamHandle stream);
-void launch_f16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                             StreamHandle stream);
+// masked/
+struct Masked {
+  static std::string unsupported_reason(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+  static bool fits(const NccJob&, FusedOutput) { return true; }
+  static void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                            Workspace& workspace, StreamHandle stream);
+  static void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                           StreamHandle stream);
+};
 
-std::string refuses_f32_tensor(const NccJob& job);
-int f32_tensor_shared_bytes(const NccJob& job);
-bool f32_tensor_scores_fit(const NccJob& job, bool peaks);
-void launch_f32_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                              Workspace& workspace, StreamHandle stream);
-void launch_f32_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                             StreamHandle stream);
+// fft/ (a folder beside ncc/)
+struct Fft {
+  static std::string unsupported_reason(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+};
+struct FftSplit {
+  static std::string unsupported_reason(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+};
+struct FftFused {
+  static std::string unsupported_reason(const NccJob& job);
+  static void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
+};
 
 }  // namespace dic::kernels

@@ -22,8 +22,8 @@ struct Followed {
   Peak peak;
 
   /// The images of the job, with a position from here.
-  __device__ static DeviceMatrices at(const DeviceMatrices& images, const PatchPosition& position) {
-    DeviceMatrices one = images;
+  __device__ static DevicePatches at(const DevicePatches& images, const PatchPosition& position) {
+    DevicePatches one = images;
     one.positions = &position;
     return one;
   }
@@ -54,21 +54,21 @@ struct Followed {
 };
 
 __global__ void __launch_bounds__(warp_size, resident_blocks)
-    follow_peaks(const __grid_constant__ Frame frame, const __grid_constant__ few::Layout layout,
+    follow_peaks(const __grid_constant__ JobView view, const __grid_constant__ few::Layout layout,
                  const __grid_constant__ GridPoints points, const __grid_constant__ FollowedSearch search) {
   extern __shared__ uint4 shared[];
   __shared__ few::Surface<most_shifts> surface;
   __shared__ Followed followed;
-  few::PairScores<most_shifts> pair(frame, layout, reinterpret_cast<Word*>(shared), surface);
+  few::PairScores<most_shifts> pair(view, layout, reinterpret_cast<Word*>(shared), surface);
   const bool leads = threadIdx.x == 0;
-  const auto count = static_cast<std::uint32_t>(frame.pairs);  // few registers are left
+  const auto count = static_cast<std::uint32_t>(view.pairs);  // few registers are left
   for (std::uint32_t task = blockIdx.x; task < count; task += gridDim.x) {
     if (leads) followed.begin(points, search.list[task], search);
     __syncwarp();
-    pair.take_reference(Followed::at(frame.reference, followed.reference), 0, followed.h, followed.w);
+    pair.take_reference(Followed::at(view.reference, followed.reference), 0, followed.h, followed.w);
     for (bool first = true;; first = false) {
-      pair.score(Followed::at(frame.search, followed.window), 0, Criterion::zncc);
-      find_peak(frame, Criterion::zncc, surface.scores, most_shifts, &followed.peak);
+      pair.score(Followed::at(view.search, followed.window), 0, Criterion::zncc);
+      find_peak(view, Criterion::zncc, surface.scores, most_shifts, &followed.peak);
       __syncwarp();
       const Peak& peak = followed.peak;
       const bool as_good = peak.found && peak.score >= followed.best;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(point_threads)
 
 }  // namespace
 
-std::string refuses_following(const NccJob& job) {
+std::string follow_unsupported_reason(const NccJob& job) {
   if (job.type != ScalarType::u8 || job.masks || std::max(job.shifts.nx(), job.shifts.ny()) > most_shifts)
     return "Peaks are followed in up to 5x5 shifts of 8-bit images.";
   if (few::Layout(job).bytes() > few::most_shared_bytes)
@@ -108,7 +108,7 @@ void launch_follow_peaks(const NccJob& job, const GridPoints& points, const Foll
   const std::string what = describe("following peaks", job);
   allow_shared_memory(follow_peaks, layout.bytes(), what);
   follow_peaks<<<grid_size(job.pairs, few::pairs_of_block(job.pairs)), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, points, search);
+      make_job_view(job), layout, points, search);
   take_peaks<<<grid_size(job.pairs, point_threads), point_threads, 0, stream>>>(points, job.pairs, search);
   check_launch(what);
 }

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-/// What a backend (CPU, CUDA) of the correlation room offers. `Correlator` validates a request once, turns it
-/// into a `Job` and hands it to its backend; listing, checking, planning and dispatch all go through the
-/// table that `backends()` returns, so that they cannot disagree.
+/// The interface of the backends (CPU, CUDA). `Correlator` checks a request once, makes a `Job` of it and
+/// passes that to its backend. Listing, checks, planning and dispatch all go through the table that
+/// `backends()` returns, so that they cannot disagree.
 namespace dic::correlate {
 
 /// Type of the sums of products: see Surfaces.
@@ -23,9 +23,9 @@ struct Pair {
   std::int64_t window = 0;
 };
 
-/// A request that has been checked: one element type, sizes and counts that agree with the form, references
-/// and masks inside their images, shifts of moderate size. Windows may lie partly or wholly outside.
-/// Spans belong to the caller and live until the call returns.
+/// A request that has been checked: one element type, sizes and counts that agree with the pairing,
+/// references and masks inside their images, shifts of moderate size. Windows may lie partly or wholly
+/// outside. Spans belong to the caller and live until the call returns.
 struct Job {
   Pairing pairing = Pairing::one_to_one;
   Patches reference;
@@ -57,7 +57,7 @@ class Backend {
   virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
-  /// `out` has job.pairs elements, each a fresh Peak{}. job.measure is not `sums`.
+  /// `out` has job.pairs elements, each a fresh Peak{}. job.criterion is not cross_correlation.
   virtual void peaks(const Job& job, const std::string& variant, std::span<Peak> out) = 0;
 };
 
@@ -65,13 +65,13 @@ class Backend {
 struct BackendEntry {
   std::string_view name;                               ///< "cpu", "cuda": what a device string begins with
   const std::vector<CorrelateVariant>& (*variants)();  ///< every variant, none where the backend is not built
-  /// Why a variant cannot do a job of this shape beyond what its CorrelateVariant says: one sentence, or
-  /// empty.
-  std::string (*problem)(std::string_view variant, const CorrelateShape& shape);
-  /// Chooses among `variants()`; pure. The shape can be done by at least one of them.
+  /// Why a variant does not support a job of this shape, apart from what its CorrelateVariant says: one
+  /// sentence, or empty.
+  std::string (*unsupported_reason)(std::string_view variant, const CorrelateShape& shape);
+  /// Chooses among `variants()`: a pure function. At least one of them supports the shape.
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);
-  /// Opens the devices of these numbers, all where there is none; CPU threads: 0 = one per core. Throws
-  /// DeviceError.
+  /// Opens the devices with these numbers; an empty list means all of them. CPU threads: 0 = one per core.
+  /// Throws DeviceError.
   std::unique_ptr<Backend> (*open)(std::span<const int> ordinals, int threads);
 };
 
@@ -83,14 +83,15 @@ BackendEntry cuda_backend();
 std::span<const BackendEntry> backends();
 const BackendEntry& backend_named(std::string_view name);
 
-/// Why `variant` of `backend` cannot do the job: one sentence, or empty when it can.
-std::string variant_problem(const BackendEntry& backend, std::string_view variant,
-                            const CorrelateShape& shape);
+/// Why `variant` of `backend` does not support the job: one sentence, or empty where it does.
+std::string unsupported_reason(const BackendEntry& backend, std::string_view variant,
+                               const CorrelateShape& shape);
 
 /// The best shift of a packed ny x nx surface of scores by the rules of `Peak`. Scores are larger-is-better
-/// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the measure's sign.
+/// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the criterion's
+/// sign.
 Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion);
-/// What a surface holds for a score: the measure's sign, and its value for a shift that is not defined.
+/// What a surface holds for a score: the criterion's sign, and its value for a shift that is not defined.
 inline float score_to_value(float score, Criterion criterion) {
   const bool undefined = score == -std::numeric_limits<float>::infinity();
   if (criterion == Criterion::ssd) return undefined ? std::numeric_limits<float>::max() : -score;

@@ -76,14 +76,14 @@ struct Correlator::Impl {
   std::unique_ptr<Backend> backend;
   CorrelatePlan plan;
 
-  // Settles which variant runs: the one the caller names, if it can, or the planner's.
+  // Decides which variant runs: the one that the caller names, or the planner's choice.
   Job prepare(const CorrelateRequest& request) {
     const Job job = correlate::check_request(request);
     if (request.variant.empty()) {
       plan = entry.plan(job.shape(), backend->facts());
     } else {
-      const std::string problem = correlate::variant_problem(entry, request.variant, job.shape());
-      if (!problem.empty()) throw UsageError(problem);
+      const std::string reason = correlate::unsupported_reason(entry, request.variant, job.shape());
+      if (!reason.empty()) throw UsageError(reason);
       plan = {request.variant, "asked for by name"};
     }
     return job;

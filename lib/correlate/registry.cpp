@@ -26,22 +26,22 @@ const BackendEntry& backend_named(std::string_view name) {
   throw UsageError("There is no device \"" + std::string(name) + "\": use cpu or cuda.");
 }
 
-std::string variant_problem(const BackendEntry& backend, std::string_view variant,
-                            const CorrelateShape& shape) {
+std::string unsupported_reason(const BackendEntry& backend, std::string_view variant,
+                               const CorrelateShape& shape) {
   const std::vector<CorrelateVariant>& all = backend.variants();
   const auto info = std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.name == variant; });
   const std::string name(variant);
   if (info == all.end())
     return "The " + std::string(backend.name) + " backend has no correlation variant \"" + name + "\".";
   if (!holds(info->pairings, shape.pairing))
-    return name + " does not do the form " + std::string(to_string(shape.pairing)) + ".";
+    return name + " does not do the pairing " + std::string(to_string(shape.pairing)) + ".";
   if (!holds(info->types, shape.type))
     return name + " does not take " + std::string(to_string(shape.type)) + " images.";
   if (!holds(info->criteria, shape.criterion))
     return name + " does not compute " + std::string(to_string(shape.criterion)) + ".";
   if (shape.masked && !info->masks) return name + " does not take masks.";
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {};  // nothing to do is always possible
-  return backend.problem(variant, shape);
+  return backend.unsupported_reason(variant, shape);
 }
 
 }  // namespace correlate

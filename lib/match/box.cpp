@@ -17,16 +17,16 @@ double side(const Point& a, const Point& b, const Point& p) {
 
 /// The part of a convex polygon on the inner side of the edge a -> b (one step of Sutherland & Hodgman 1974).
 Polygon clip(const Polygon& polygon, const Point& a, const Point& b) {
-  Polygon kept;
+  Polygon clipped;
   for (std::size_t k = 0; k < polygon.size(); ++k) {
     const Point &p = polygon[k], &q = polygon[(k + 1) % polygon.size()];
     const double from = side(a, b, p), to = side(a, b, q);
-    if (from >= 0) kept.push_back(p);
+    if (from >= 0) clipped.push_back(p);
     if ((from < 0) == (to < 0)) continue;
     const double t = from / (from - to);
-    kept.push_back({p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])});
+    clipped.push_back({p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])});
   }
-  return kept;
+  return clipped;
 }
 
 double area(const Polygon& polygon) {
@@ -72,12 +72,12 @@ bool is_suppressed(const Match& match, const std::vector<Match>& accepted, doubl
 
 std::vector<Match> suppress_non_maxima(const std::vector<Match>& matches, double max_overlap,
                                        int max_matches) {
-  std::vector<Match> kept;
+  std::vector<Match> accepted;
   for (const Match& match : matches) {
-    if (static_cast<int>(kept.size()) == max_matches) break;
-    if (!is_suppressed(match, kept, max_overlap)) kept.push_back(match);
+    if (static_cast<int>(accepted.size()) == max_matches) break;
+    if (!is_suppressed(match, accepted, max_overlap)) accepted.push_back(match);
   }
-  return kept;
+  return accepted;
 }
 
 }  // namespace dic

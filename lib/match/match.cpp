@@ -113,8 +113,8 @@ struct Matcher::Impl {
   Surfaces surfaces;
   std::vector<Peak> peaks;
 
-  explicit Impl(const MatchOptions& wanted)
-      : options(wanted), pool(wanted.threads), correlator(make_correlator(wanted.device, wanted.threads)) {}
+  explicit Impl(const MatchOptions& from)
+      : options(from), pool(from.threads), correlator(make_correlator(from.device, from.threads)) {}
 
   MatchResult find_template(std::size_t index, ImageView image, std::stop_token stop);
   MatchResult find_pattern(const Pattern& pattern, const Match& pose, ImageView image);
@@ -144,18 +144,18 @@ MatchResult Matcher::find(ImageView image, std::stop_token stop) {
   return result;
 }
 
-/// What one template yields at all rotations and scales.
+/// The matches of one template at all rotations and scales.
 MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std::stop_token stop) {
-  const Template& wanted = templates[index];
-  check_types(wanted, image, options.method);
+  const Template& source = templates[index];
+  check_types(source, image, options.method);
   Match pose;
   pose.template_index = static_cast<int>(index);
-  pose.width = wanted.values.width();
-  pose.height = wanted.values.height();
+  pose.width = source.values.width();
+  pose.height = source.values.height();
   bool fits = false;
   MatchResult result;
   for (const double scale : options.scales) {
-    const TemplateWarp warp(wanted, scale, pool);
+    const TemplateWarp warp(source, scale, pool);
     for (const double rotation : options.rotations) {
       if (stop.stop_requested()) throw Cancelled("Template matching was cancelled.");
       const auto pattern = warp.at(rotation, image.width, image.height);
@@ -192,7 +192,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
 
   MatchResult result;
   std::vector<Match>& accepted = result.matches;
-  bool first = true;  // tells the best score, however low
+  bool first = true;  // its score is the best one and is reported, however low
   for (const Candidate& candidate : correlate(pattern, image)) {
     if (is_suppressed(place(candidate.x, candidate.y), accepted, options.max_overlap)) continue;
     if (!first && estimated_score(candidate) < options.threshold - kEstimateError) continue;
@@ -207,7 +207,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
   return result;
 }
 
-/// Candidates of a pattern wholly inside the image. Where one match is wanted that is the peak alone: the
+/// Candidates of a pattern, wholly inside the image. For one match that is the peak alone, so that the
 /// surface need not be stored and searched.
 std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   const Image elements = to_elements(pattern, image.type, options.method);

@@ -22,7 +22,7 @@ struct Template {
 /// be empty.
 Template make_template(ImageView values, ImageView mask);
 
-/// A template turned and scaled onto the pixel grid of an image: what is searched for.
+/// A template rotated and scaled onto the pixel grid of an image, ready for the search.
 struct Pattern {
   Image values;  ///< f64
   Image mask;    ///< u8, 1 = counts
@@ -34,11 +34,12 @@ struct Pattern {
   bool is_masked() const { return elements < static_cast<std::int64_t>(mask.width()) * mask.height(); }
 };
 
-/// Turns one template, scaled once, by any angle.
+/// Rotates one template, scaled once, by any angle.
 class TemplateWarp {
  public:
   TemplateWarp(const Template& source, double scale, ThreadPool& pool);
-  /// The pattern at an angle; nothing where it is larger than that, or less than two pixels of it count.
+  /// The pattern at an angle; nothing where it exceeds the maximum size, or fewer than two of its pixels
+  /// count.
   std::optional<Pattern> at(double rotation_deg, int max_width, int max_height) const;
 
  private:

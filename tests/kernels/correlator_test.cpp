@@ -172,7 +172,7 @@ template <typename T>
 bool can_do(Problem<T>& problem, Criterion criterion) {
   if (problem.variant.empty()) return true;
   const CorrelateShape shape = correlate::check_request(problem.request(criterion)).shape();
-  return correlate::variant_problem(correlate::backend_named("cuda"), problem.variant, shape).empty();
+  return correlate::unsupported_reason(correlate::backend_named("cuda"), problem.variant, shape).empty();
 }
 
 template <typename T>

@@ -26,7 +26,7 @@ struct DeviceSide {
   static constexpr int pad = 3;
   DeviceBuffer pixels, images, positions;
 
-  kernels::DeviceMatrices upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
+  kernels::DevicePatches upload(const Side& side, const std::vector<T>& values, const Stream& stream) {
     const std::size_t row = side.image_w * sizeof(T), pitch = row + pad * sizeof(T);
     const std::size_t rows = static_cast<std::size_t>(side.image_h) * side.images;
     // One element further on, so that the first row is not aligned either; 4 bytes that may be read follow.
@@ -168,7 +168,7 @@ struct Parameter {
   std::string name;
 
   bool can_do(const Case& c) const {
-    return variant->sums() && kernels::refusal(*variant, shape_of(c, type, sums)).empty();
+    return variant->computes_sums() && variant->unsupported_reason(shape_of(c, type, sums)).empty();
   }
 };
 void PrintTo(const Parameter& p, std::ostream* out) { *out << p.name; }
@@ -178,7 +178,7 @@ class EveryVariant : public GpuTest, public testing::WithParamInterface<Paramete
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const std::string obstacle = kernels::obstacle(*GetParam().variant);
+    const std::string obstacle = GetParam().variant->unavailable_reason();
     if (!obstacle.empty()) miss("library", obstacle);
   }
 
@@ -348,9 +348,9 @@ TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
   NccJob job = shape_of(
       make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid({300, 300}, {400, 400})),
       ScalarType::u16, Surfaces::Type::u64);
-  EXPECT_NE(kernels::refusal(variant("cuda-fft"), job), "");
+  EXPECT_NE(variant("cuda-fft").unsupported_reason(job), "");
   job.type = ScalarType::u8;
-  EXPECT_EQ(kernels::refusal(variant("cuda-fft"), job), "");
+  EXPECT_EQ(variant("cuda-fft").unsupported_reason(job), "");
 }
 
 TEST(Cases, have_names_of_their_own) {
@@ -361,7 +361,7 @@ TEST(Cases, have_names_of_their_own) {
 TEST(Registry, every_variant_takes_some_case) {
   const std::vector<Parameter> all = parameters();
   for (const NccVariant& variant : kernels::ncc_variants())
-    EXPECT_TRUE(!variant.sums() || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
+    EXPECT_TRUE(!variant.computes_sums() || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
       return p.variant == &variant;
     })) << variant.name;
 }

@@ -425,7 +425,7 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
           .search = {.images = pair + 1, .count = n, .height = size + 2 * range, .width = size + 2 * range},
           .shifts = {0, 2 * range, 0, 2 * range},
           .pairs = n};
-      ASSERT_EQ(kernels::refuses_following(job), "");
+      ASSERT_EQ(kernels::follow_unsupported_reason(job), "");
       const DeviceArray<PointStart> starts(s.starts, stream);
       kernels::launch_follow_peaks(job, device.points,
                                    {list.data(), range, steps, starts.data(), windows.data(), peaks.data()},

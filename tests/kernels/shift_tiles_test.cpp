@@ -38,7 +38,7 @@ Products work_of(const ShiftAxis& axis) {
   for (int tile = 0; tile < axis.blocks * axis.tiles; ++tile) {
     for (int band = 0; band < axis.bands; ++band) {
       for (int group = 0; group < axis.groups; ++group) {
-        const Steps steps = axis.of_group(axis.steps(tile, band), group);
+        const Steps steps = axis.group_steps(axis.steps(tile, band), group);
         EXPECT_LE(steps.count(), axis.steps_of_group);
         for (int step = steps.first; step < steps.last; ++step) multiply(axis, tile, band, step, products);
       }

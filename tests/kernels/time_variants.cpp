@@ -201,7 +201,7 @@ class Side {
     kernels::upload(positions_.reserve(bytes_of_positions), positions.data(), bytes_of_positions, stream);
     stream.synchronize("upload");
   }
-  kernels::DeviceMatrices matrices() const {
+  kernels::DevicePatches matrices() const {
     return {image_.description(),
             static_cast<const PatchPosition*>(positions_.data()),
             count_,
@@ -250,7 +250,7 @@ void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wan
   kernels::Workspace kept;
   sums.reserve(job.outputs() * kernels::size_of(job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
-    if (variant.sums() && kernels::obstacle(variant).empty() && kernels::refusal(variant, job).empty())
+    if (variant.computes_sums() && variant.unavailable_reason().empty() && variant.unsupported_reason(job).empty())
       report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), kept, stream.handle()); });
   if (shape.ref_size == shape.window_size) return;  // scores want shifts that are defined
   job.sums = kernels::sums_for_scores(job.type, shape.ref_size, shape.ref_size);
@@ -270,15 +270,15 @@ void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wan
     kernels::launch_peaks(job, Criterion::zncc, surfaces, found, workspace.data(), stream.handle());
   });
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
-    if (!variant.fused || !kernels::refusal(variant, job).empty()) continue;
-    if (variant.fused->fits(job, false))
+    if (!variant.score_fusion() || !variant.unsupported_reason(job).empty()) continue;
+    if (variant.can_fuse(job, kernels::FusedOutput::scores))
       report(std::string(variant.name) + ", fused scores", [&] {
-        variant.fused->launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, surfaces, kept,
+        variant.score_fusion()->launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, surfaces, kept,
                                      stream.handle());
       });
-    if (variant.fused->fits(job, true))
+    if (variant.can_fuse(job, kernels::FusedOutput::peaks))
       report(std::string(variant.name) + ", fused peaks",
-             [&] { variant.fused->launch_peaks(job, Criterion::zncc, found, kept, stream.handle()); });
+             [&] { variant.score_fusion()->launch_peaks(job, Criterion::zncc, found, kept, stream.handle()); });
   }
 }
 

@@ -48,14 +48,14 @@ struct MaskedReferences {
 /// A warp copies a reference.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    mask_references(const __grid_constant__ DeviceMatrices in, const DeviceImage* masks, std::int64_t first,
+    mask_references(const __grid_constant__ DevicePatches in, const DeviceImage* masks, std::int64_t first,
                     std::int64_t count, const __grid_constant__ MaskedReferences out) {
   const int lane = threadIdx.x % warp_size;
   for_each_task(count, warps, warp_index(), [&](std::int64_t task) {
-    const auto reference = load_matrix<T>(in, first + task);
+    const auto reference = load_patch<T>(in, first + task);
     const auto mask =
-        masks ? load_matrix<std::uint8_t>({masks, in.positions, in.count, in.height, in.width}, first + task)
-              : Matrix<std::uint8_t>{};
+        masks ? load_patch<std::uint8_t>({masks, in.positions, in.count, in.height, in.width}, first + task)
+              : PatchView<std::uint8_t>{};
     const bool exists = reference.x0 < reference.x1 && reference.y0 < reference.y1;
     MomentSums<T> sums(exists ? reference.row(reference.y0)[reference.x0] : T{0});
     int counted = 0;
@@ -169,8 +169,8 @@ struct BandMemory {
 /// The running sums of some rows of a window, from (y, x) on, less `origin` (of floats: an element of the
 /// window, so that what is constant sums to exact zeros).
 template <typename T, typename Value>
-__device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int rows, int columns, int pitch,
-                           Running<Value>* shared) {
+__device__ void stage_rows(const PatchView<T>& window, T origin, int y, int x, int rows, int columns,
+                           int pitch, Running<Value>* shared) {
   constexpr int chunk = 2 * warp_size;  ///< columns, two of a lane
   const int lane = threadIdx.x % warp_size, first_row = warp_index();
   for (int first = 0; first < columns; first += chunk) {
@@ -194,10 +194,10 @@ __device__ void stage_rows(const Matrix<T>& window, T origin, int y, int x, int 
       }
       const Running<Value> before = first > 0 ? line[0] : Running<Value>{0, 0};  // by this warp's last lane
       sums.sum += before.sum, sums.squares += before.squares;
-      const Running<Value> of_left{sums.sum - b, sums.squares - b * b};
+      const Running<Value> left_sums{sums.sum - b, sums.squares - b * b};
       if (first == 0 && lane == 0) line[0] = before;
       if (first + 2 * lane < columns)
-        *reinterpret_cast<RunningPair<Value>*>(line + 2 * lane + 1) = {of_left, sums};
+        *reinterpret_cast<RunningPair<Value>*>(line + 2 * lane + 1) = {left_sums, sums};
       pixels = reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixels) + warps * window.row_bytes);
     }
     __syncwarp();
@@ -278,14 +278,14 @@ class SumsUnderMask {
     }
   }
   /// Adds what the other parts have of the thread's first shift, to part 0.
-  __device__ void add_parts(int parts, Sums* of_thread) {
+  __device__ void add_parts(int parts, Sums* sums_by_thread) {
     if (parts == 1) return;
-    of_thread[threadIdx.x] = sums_[0];
+    sums_by_thread[threadIdx.x] = sums_[0];
     __syncthreads();
     for (int i = threadIdx.x + threads / parts; i < threads; i += threads / parts) {
-      sums_[0].sum += of_thread[i].sum;
-      sums_[0].squares += of_thread[i].squares;
-      sums_[0].summed += of_thread[i].summed;
+      sums_[0].sum += sums_by_thread[i].sum;
+      sums_[0].squares += sums_by_thread[i].squares;
+      sums_[0].summed += sums_by_thread[i].summed;
     }
     __syncthreads();  // the memory is used again
   }
@@ -330,10 +330,10 @@ __host__ __device__ constexpr int least_blocks(int shifts) {
   return cuda::std::is_floating_point_v<Value> ? 4 : 5;
 }
 
-/// A block scores a tile of one pair's shifts. `frame` is that of the packed references.
+/// A block scores a tile of one pair's shifts. `view` is that of the packed references.
 template <typename T, typename Sum, int kShifts>
 __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShifts))
-    masked_scores(const __grid_constant__ Frame frame, const __grid_constant__ MaskedReferences references,
+    masked_scores(const __grid_constant__ JobView view, const __grid_constant__ MaskedReferences references,
                   const __grid_constant__ MaskedCut cut, Criterion criterion, const Sum* products,
                   const __grid_constant__ MaskedOutput out) {
   using Value = RunningSum<T, Sum>;
@@ -341,23 +341,23 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
   extern __shared__ uint4 shared[];
   __shared__ union {
     float scores[threads * Under::count];
-    uint4 of_thread[threads * sizeof(typename Under::Sums) / sizeof(uint4)];
+    uint4 sums_by_thread[threads * sizeof(typename Under::Sums) / sizeof(uint4)];
   } result;
   const BandMemory<Value> memory(cut, shared);
-  const int h = frame.reference.height, w = frame.reference.width;
+  const int h = view.reference.height, w = view.reference.width;
   const int tiles = cut.across * cut.down, threads_of_part = threads / cut.parts;
   const int part = static_cast<int>(threadIdx.x) / threads_of_part;
   const int first_shift = static_cast<int>(threadIdx.x) % threads_of_part;
-  for_each_task(frame.pairs * tiles, 1, 0, [&](std::int64_t task) {
+  for_each_task(view.pairs * tiles, 1, 0, [&](std::int64_t task) {
     const std::int64_t pair = tiles == 1 ? task : task / tiles;
     const auto tile = static_cast<int>(task - pair * tiles);
     const int x = tile % cut.across * cut.columns, y = tile / cut.across * cut.rows;
-    const int shifts_x = min(cut.columns, frame.nx - x), shifts_y = min(cut.rows, frame.ny - y);
-    const int shifts = shifts_x * shifts_y, dx = frame.dx_min + x, dy = frame.dy_min + y;
-    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const int shifts_x = min(cut.columns, view.nx - x), shifts_y = min(cut.rows, view.ny - y);
+    const int shifts = shifts_x * shifts_y, dx = view.dx_min + x, dy = view.dy_min + y;
+    const auto window = load_patch<T>(view.search, view.window_of(pair));
     const bool exists = window.x0 < window.x1 && window.y0 < window.y1;
     const T origin = !is_exact<T> && exists ? window.row(window.y0)[window.x0] : T{0};
-    const std::int64_t index = frame.reference_of(pair);
+    const std::int64_t index = view.reference_of(pair);
     const auto* const record = static_cast<const MaskedReference<T>*>(references.records) + index;
     const std::uint32_t* bits = references.bits + index * h * references.row_words;
 
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
       }
       __syncthreads();  // the running sums are overwritten for the next band or task
     }
-    under.add_parts(cut.parts, reinterpret_cast<typename Under::Sums*>(result.of_thread));
+    under.add_parts(cut.parts, reinterpret_cast<typename Under::Sums*>(result.sums_by_thread));
 
     const MaskedReference<T> reference = *record;
 #pragma unroll
@@ -390,7 +390,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
       const Rectangle& existing = reference.existing;
       const bool inside = sx + existing.x0 >= window.x0 && sx + existing.x1 <= window.x1 &&
                           sy + existing.y0 >= window.y0 && sy + existing.y1 <= window.y1;
-      const std::int64_t place = (pair * frame.ny + y + row) * frame.nx + x + column;
+      const std::int64_t place = (pair * view.ny + y + row) * view.nx + x + column;
       const float value = inside ? score<T>(criterion, reference.count, products[place], reference.moments,
                                             under.moments(k, reference.count, origin))
                                  : undefined;
@@ -401,7 +401,7 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     }
     if (!out.peaks) return;
     __syncthreads();
-    find_peak(frame, criterion, result.scores, frame.nx, out.peaks + pair);
+    find_peak(view, criterion, result.scores, view.nx, out.peaks + pair);
     __syncthreads();  // the scores are overwritten for the next task
   });
 }
@@ -413,7 +413,7 @@ struct ReferenceRange {
   std::int64_t first, count;
 
   explicit ReferenceRange(const NccJob& job) {
-    const std::int64_t m = make_frame(job).windows_per_reference;
+    const std::int64_t m = make_job_view(job).windows_per_reference;
     first = job.first_pair / m;
     count = (job.first_pair + job.pairs - 1) / m - first + 1;
   }
@@ -470,7 +470,7 @@ NccJob with_masked_references(const NccJob& job, const MaskedReferences& referen
         job.reference, job.masks, range.first, range.count, references);
   });
   check_launch(describe("masking of the references", job));
-  const std::int64_t m = make_frame(job).windows_per_reference;
+  const std::int64_t m = make_job_view(job).windows_per_reference;
   NccJob packed = job;
   packed.reference.images = references.image;
   packed.reference.positions = references.positions;
@@ -490,26 +490,9 @@ int most_shared_bytes() {
   return bytes;
 }
 
-/// A fast variant for the products of a job, whatever its shifts.
-const NccVariant& products_variant(const NccJob& job) {
-  constexpr std::array by_speed{"cuda-u8-tensor", "cuda-u16-tensor", "cuda-dp4a", "cuda-registers"};
-  constexpr int of_u8_tensor = 160 * 1024;
-  const int shared = most_shared_bytes();
-  const auto can_do = [&](const NccVariant& variant) {
-    const int needs = variant.name == by_speed[0] ? of_u8_tensor
-                      : variant.shared_bytes      ? variant.shared_bytes(job)
-                                                  : 0;
-    return refusal(variant, job).empty() && needs <= shared;
-  };
-  for (const std::string_view name : by_speed) {
-    const NccVariant& variant = *std::ranges::find(ncc_variants(), name, &NccVariant::name);
-    if (can_do(variant)) return variant;
-  }
-  return *std::ranges::find(ncc_variants(), std::string_view("cuda-basic"), &NccVariant::name);
-}
-
 void launch_products(const NccJob& packed, void* out, Workspace& workspace, StreamHandle stream) {
-  launch_ncc(products_variant(packed), packed, out, workspace, stream);
+  const NccDevice device{.shared_bytes = most_shared_bytes()};
+  launch_ncc(plan_packed_sums(packed, device), packed, out, workspace, stream);
 }
 
 template <typename T, typename Sum>
@@ -540,7 +523,7 @@ void launch_scoring(const NccJob& job, Criterion criterion, const MaskedOutput& 
       const auto kernel =
           cut.has_few_shifts() ? masked_scores<T, Sum, 1> : masked_scores<T, Sum, most_shifts<Value>>;
       kernel<<<grid_size(tasks, 1), threads, BandMemory<Value>::bytes(cut, references.row_words), stream>>>(
-          make_frame(packed), references, cut, criterion, static_cast<const Sum*>(products), out);
+          make_job_view(packed), references, cut, criterion, static_cast<const Sum*>(products), out);
     }
   });
   check_launch(describe("scores of masked references", job));
@@ -548,7 +531,7 @@ void launch_scoring(const NccJob& job, Criterion criterion, const MaskedOutput& 
 
 }  // namespace
 
-std::string refuses_masked(const NccJob& job) {
+std::string Masked::unsupported_reason(const NccJob& job) {
   bool fits = true;
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     if (job.shifts.count() > 0) fits = cut_of<T, Sum>(job).band > 0;
@@ -589,6 +572,18 @@ void launch_masked_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Wo
   void* const memory = arena.take(peaks_workspace_bytes(job));
   launch_scoring(job, criterion, {.scores = scores}, arena, workspace, stream);
   launch_peaks(job, criterion, scores, peaks, memory, stream);
+}
+
+void Masked::launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) {
+  launch_masked_sums(job, out, workspace, stream);
+}
+void Masked::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                           Workspace& workspace, StreamHandle stream) {
+  launch_masked_scores(job, criterion, kind, scores, workspace, stream);
+}
+void Masked::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                          StreamHandle stream) {
+  launch_masked_peaks(job, criterion, peaks, workspace, stream);
 }
 
 }  // namespace dic::kernels

@@ -6,11 +6,11 @@ namespace dic::kernels {
 
 /// Stores the peak of a pair's scores, which a block has in shared memory, rows `stride` apart; what lies
 /// between them is `undefined`.
-__device__ inline void find_peak(const Frame& frame, Criterion criterion, const float* surface, int stride,
+__device__ inline void find_peak(const JobView& view, Criterion criterion, const float* surface, int stride,
                                  Peak* out) {
   const auto search = [&](auto&& wanted) {
     Best best = Best::none();
-    for (int i = threadIdx.x; i < stride * frame.ny; i += blockDim.x)
+    for (int i = threadIdx.x; i < stride * view.ny; i += blockDim.x)
       if (surface[i] > best.score && wanted(i)) best = {surface[i], i};
     return best_of_block(best);
   };
@@ -18,7 +18,7 @@ __device__ inline void find_peak(const Frame& frame, Criterion criterion, const 
   const Best second = search([&](int i) { return best.index >= 0 && is_far(i, best.index, stride); });
   if (threadIdx.x < warp_size)
     store_peak(
-        frame, criterion, {best.score, best.index % stride, best.index / stride}, second.score, out,
+        view, criterion, {best.score, best.index % stride, best.index / stride}, second.score, out,
         [&](int x, int y) { return surface[y * stride + x]; }, thread_of_block());
 }
 
@@ -32,23 +32,23 @@ struct ColumnBest {
 
 /// The first shift, row by row, that a column of this warp's threads has and that scores at least `least`.
 template <int count>
-__device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[count], float least,
+__device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns)[count], float least,
                           const float* tile, int stride) {
   constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x % warp_size;
   unsigned own = 0;  // columns of the thread's
 #pragma unroll
-  for (int i = 0; i < count; ++i) own |= of_thread[i].score >= least ? 1u << i : 0;
+  for (int i = 0; i < count; ++i) own |= thread_columns[i].score >= least ? 1u << i : 0;
   int index = cuda::std::numeric_limits<int>::max();
   for (unsigned lanes = __ballot_sync(all, own != 0); lanes != 0; lanes &= lanes - 1) {
     const int holder = __ffs(lanes) - 1;
-    const unsigned of_holder = __shfl_sync(all, own, holder);
+    const unsigned holder_columns = __shfl_sync(all, own, holder);
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      if ((of_holder >> i & 1) == 0) continue;
-      const int column = __shfl_sync(all, of_thread[i].column, holder);
+      if ((holder_columns >> i & 1) == 0) continue;
+      const int column = __shfl_sync(all, thread_columns[i].column, holder);
 #pragma unroll 1
-      for (int row = lane; row < frame.ny; row += warp_size)
+      for (int row = lane; row < view.ny; row += warp_size)
         if (tile[row * stride + column] >= least) index = min(index, row << 16 | column);
     }
   }
@@ -58,34 +58,34 @@ __device__ int find_shift(const Frame& frame, const ColumnBest (&of_thread)[coun
 __device__ inline bool is_far(int from, int to) { return abs(from - to) > 2; }
 
 /// Where the 5 columns begin that hold all columns near one: others where there are none.
-__device__ inline int first_near(const Frame& frame, int column) {
-  return max(min(column - 2, frame.nx - 5), 0);
+__device__ inline int first_near(const JobView& view, int column) {
+  return max(min(column - 2, view.nx - 5), 0);
 }
 
 /// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
-/// does not have are NaN, beside fewer than 5 columns of shifts, too. of_thread: every shift counts in one of
-/// a thread's columns. scale: of the scores.
+/// does not have are NaN, beside fewer than 5 columns of shifts, too. thread_columns: every shift counts in
+/// one of a thread's columns. scale: of the scores.
 template <int count>
-__device__ void find_peak(const Frame& frame, Criterion criterion, const ColumnBest (&of_thread)[count],
+__device__ void find_peak(const JobView& view, Criterion criterion, const ColumnBest (&thread_columns)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
   __syncthreads();
   float highest = undefined;
 #pragma unroll
-  for (const ColumnBest& best : of_thread) highest = fmaxf(highest, best.score);
+  for (const ColumnBest& best : thread_columns) highest = fmaxf(highest, best.score);
   // Rounding may lift several shifts above 1: the first of them is the peak.
   highest = fminf(max_of_warp(highest), inverse(scale));
   Best best = Best::none();
-  if (highest > undefined) best = {highest, find_shift(frame, of_thread, highest, tile, stride)};
+  if (highest > undefined) best = {highest, find_shift(view, thread_columns, highest, tile, stride)};
   best = best_of_warps(best);
 
   const int peak_row = best.index >> 16, peak_column = best.index & 0xffff;
   float second = undefined;
 #pragma unroll
-  for (const ColumnBest& other : of_thread)
+  for (const ColumnBest& other : thread_columns)
     if (is_far(other.column, peak_column)) second = fmaxf(second, other.score);
-  const int first_column = first_near(frame, peak_column);
+  const int first_column = first_near(view, peak_column);
 #pragma unroll 1
-  for (int row = threadIdx.x; row < frame.ny; row += blockDim.x) {
+  for (int row = threadIdx.x; row < view.ny; row += blockDim.x) {
     if (!is_far(row, peak_row)) continue;
 #pragma unroll
     for (int i = 0; i < 5; ++i) second = fmaxf(second, tile[row * stride + first_column + i]);
@@ -93,7 +93,7 @@ __device__ void find_peak(const Frame& frame, Criterion criterion, const ColumnB
   second = best_of_warps({max_of_warp(second), 0}).score;
   if (threadIdx.x < warp_size)
     store_peak(
-        frame, criterion, {best.score * scale, peak_column, peak_row}, second * scale, out,
+        view, criterion, {best.score * scale, peak_column, peak_row}, second * scale, out,
         [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
 }
 
@@ -105,51 +105,54 @@ struct FirstShift {
   float beside = undefined;
 
   /// Looks at a column that has such a shift.
-  __device__ void take_column(const Frame& frame, int candidate, float least, const float* tile, int stride) {
+  __device__ void take_column(const JobView& view, int candidate, float least, const float* tile,
+                              int stride) {
     constexpr unsigned all = 0xffffffffu;
-    const float* const near = tile + first_near(frame, candidate);
-    const auto look_at = [&](int of_lane, bool& is_one) {
+    const float* const near = tile + first_near(view, candidate);
+    const auto look_at = [&](int lane_row, bool& is_one) {
       float best = undefined;
-      if (of_lane >= frame.ny) return best;
-      is_one = tile[of_lane * stride + candidate] >= least;
+      if (lane_row >= view.ny) return best;
+      is_one = tile[lane_row * stride + candidate] >= least;
 #pragma unroll
-      for (int i = 0; i < 5; ++i) best = fmaxf(best, near[of_lane * stride + i]);
+      for (int i = 0; i < 5; ++i) best = fmaxf(best, near[lane_row * stride + i]);
       return best;
     };
     const int upper = threadIdx.x, lower = upper + warp_size;
     bool is_upper = false, is_lower = false;
-    const float of_upper = look_at(upper, is_upper);
-    const float of_lower = frame.ny > warp_size ? look_at(lower, is_lower) : undefined;
+    const float upper_best = look_at(upper, is_upper);
+    const float lower_best = view.ny > warp_size ? look_at(lower, is_lower) : undefined;
     const unsigned rows = __ballot_sync(all, is_upper);
     const int first = rows != 0 ? __ffs(rows) - 1 : warp_size - 1 + __ffs(__ballot_sync(all, is_lower));
     if (first >= row) return;  // columns come from left to right
     row = first, column = candidate;
-    beside = is_far(upper, row) ? of_upper : undefined;
-    if (is_far(lower, row)) beside = fmaxf(beside, of_lower);
+    beside = is_far(upper, row) ? upper_best : undefined;
+    if (is_far(lower, row)) beside = fmaxf(beside, lower_best);
   }
 };
 
 /// Stores the peak of a pair, as find_peak does, of which one warp, alone in its block, has all shifts: lane
 /// x those of column x and, where there is a tail, some of the column after the last lane's.
 template <bool has_tail>
-__device__ void find_peak_of_warp(const Frame& frame, Criterion criterion, float of_column, float of_tail,
-                                  const float* tile, int stride, Peak* out, float scale = 1) {
+__device__ void find_peak_of_warp(const JobView& view, Criterion criterion, float column_best,
+                                  float tail_best, const float* tile, int stride, Peak* out,
+                                  float scale = 1) {
   constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x;
   __syncwarp();
-  const float highest = fminf(max_of_warp(has_tail ? fmaxf(of_column, of_tail) : of_column), inverse(scale));
+  const float highest =
+      fminf(max_of_warp(has_tail ? fmaxf(column_best, tail_best) : column_best), inverse(scale));
   FirstShift peak;
   if (highest > undefined) {
-    for (unsigned columns = __ballot_sync(all, of_column >= highest); columns != 0; columns &= columns - 1)
-      peak.take_column(frame, __ffs(columns) - 1, highest, tile, stride);
-    if (has_tail && __any_sync(all, of_tail >= highest))
-      peak.take_column(frame, warp_size, highest, tile, stride);
+    for (unsigned columns = __ballot_sync(all, column_best >= highest); columns != 0; columns &= columns - 1)
+      peak.take_column(view, __ffs(columns) - 1, highest, tile, stride);
+    if (has_tail && __any_sync(all, tail_best >= highest))
+      peak.take_column(view, warp_size, highest, tile, stride);
   }
   float second = peak.beside;
-  if (is_far(lane, peak.column)) second = fmaxf(second, of_column);
-  if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, of_tail);
+  if (is_far(lane, peak.column)) second = fmaxf(second, column_best);
+  if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, tail_best);
   store_peak(
-      frame, criterion, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
+      view, criterion, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
       [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(kept(lane)));
 }
 

@@ -14,11 +14,11 @@ struct PartGrid {
 struct NearParts {
   int first_x = 0, last_x = -1, first_y = 0, last_y = -1;
 
-  __device__ NearParts(const Frame& frame, const PartGrid& grid, const Best& peak) {
+  __device__ NearParts(const JobView& view, const PartGrid& grid, const Best& peak) {
     if (peak.score == undefined) return;
-    const int x = peak.index % frame.nx, y = peak.index / frame.nx;
-    first_x = max(x - 2, 0) / grid.columns, last_x = min(x + 2, frame.nx - 1) / grid.columns;
-    first_y = max(y - 2, 0) / grid.rows, last_y = min(y + 2, frame.ny - 1) / grid.rows;
+    const int x = peak.index % view.nx, y = peak.index / view.nx;
+    first_x = max(x - 2, 0) / grid.columns, last_x = min(x + 2, view.nx - 1) / grid.columns;
+    first_y = max(y - 2, 0) / grid.rows, last_y = min(y + 2, view.ny - 1) / grid.rows;
   }
   __device__ bool holds(int x, int y) const {
     return x >= first_x && x <= last_x && y >= first_y && y <= last_y;
@@ -26,19 +26,19 @@ struct NearParts {
 };
 
 /// A block per pair.
-__global__ void merge_parts(const __grid_constant__ Frame frame, const __grid_constant__ PartGrid grid,
+__global__ void merge_parts(const __grid_constant__ JobView view, const __grid_constant__ PartGrid grid,
                             const __grid_constant__ PartPeaks peaks) {
   const int parts = grid.count(), thread = threadIdx.x;
-  for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
-    const Best* const of_pair = peaks.bests + pair * parts;
+  for_each_task(view.pairs, 1, 0, [&](std::int64_t pair) {
+    const Best* const pair_bests = peaks.bests + pair * parts;
     Best best = Best::none();
-    for (int i = thread; i < parts; i += blockDim.x) best.take(of_pair[i]);
+    for (int i = thread; i < parts; i += blockDim.x) best.take(pair_bests[i]);
     best = best_of_block(best);
 
-    const NearParts near(frame, grid, best);
+    const NearParts near(view, grid, best);
     Best beyond = Best::none();
     for (int i = thread; i < parts; i += blockDim.x)
-      if (!near.holds(i % grid.parts_x, i / grid.parts_x)) beyond.take(of_pair[i]);
+      if (!near.holds(i % grid.parts_x, i / grid.parts_x)) beyond.take(pair_bests[i]);
     beyond = best_of_block(beyond);
     PairPeak& peak = peaks.pairs[pair];
     if (thread == 0) {
@@ -53,15 +53,15 @@ __global__ void merge_parts(const __grid_constant__ Frame frame, const __grid_co
 }
 
 /// A warp per pair.
-__global__ void store_peaks(const __grid_constant__ Frame frame, const __grid_constant__ PartPeaks peaks,
+__global__ void store_peaks(const __grid_constant__ JobView view, const __grid_constant__ PartPeaks peaks,
                             Criterion criterion, Peak* out) {
-  for_each_task(frame.pairs, blockDim.x / warp_size, threadIdx.x / warp_size, [&](std::int64_t pair) {
+  for_each_task(view.pairs, blockDim.x / warp_size, threadIdx.x / warp_size, [&](std::int64_t pair) {
     const PairPeak& peak = peaks.pairs[pair];
-    const int index = max(peak.best.index, 0), x = index % frame.nx, y = index / frame.nx;
+    const int index = max(peak.best.index, 0), x = index % view.nx, y = index / view.nx;
     const auto score_at = [&](int to_x, int to_y) {
       return peak.around[neighbours / 2 + 3 * (to_y - y) + to_x - x];
     };
-    store_peak(frame, criterion, {score_at(x, y), x, y}, __int_as_float(ordered(peak.second)), out + pair,
+    store_peak(view, criterion, {score_at(x, y), x, y}, __int_as_float(ordered(peak.second)), out + pair,
                score_at);
   });
 }
@@ -74,14 +74,14 @@ void launch_merged_parts(const NccJob& job, const Tasks& tasks, int columns, int
   const int threads = tasks.parts() <= few_parts ? warp_size : most_warps_of_block * warp_size;
   fill(peaks.near.count, 0, sizeof(int), stream);
   merge_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(
-      make_frame(job), {tasks.parts_x, tasks.parts_y, columns, rows}, peaks);
+      make_job_view(job), {tasks.parts_x, tasks.parts_y, columns, rows}, peaks);
   check_launch(describe("best parts", job));
 }
 
 void launch_part_peaks(const NccJob& job, Criterion criterion, const PartPeaks& peaks, Peak* out,
                        StreamHandle stream) {
   constexpr int warps = 4;
-  store_peaks<<<grid_size(job.pairs, warps), warps * warp_size, 0, stream>>>(make_frame(job), peaks,
+  store_peaks<<<grid_size(job.pairs, warps), warps * warp_size, 0, stream>>>(make_job_view(job), peaks,
                                                                              criterion, out);
   check_launch(describe("peaks of parts", job));
 }

@@ -27,13 +27,13 @@ struct PartTasks : Tasks {
     windows *= references;
     references = 1;
   }
-  std::int64_t deal(std::int64_t resident, int turn) {
-    if (!list.parts) return Tasks::deal(resident, turn);
+  std::int64_t distribute(std::int64_t resident, int tasks_per_block) {
+    if (!list.parts) return Tasks::distribute(resident, tasks_per_block);
     next_task = static_cast<int>(std::min(most_near_parts * windows, resident));
     return next_task;
   }
-  __device__ int of_block() const {
-    if (!list.parts) return Tasks::of_block();
+  __device__ int count_for_block() const {
+    if (!list.parts) return Tasks::count_for_block();
     return static_cast<int>((*list.count - blockIdx.x + next_task - 1) / next_task);
   }
   __device__ Place place(std::int64_t task) const {

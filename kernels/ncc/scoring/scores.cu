@@ -1,4 +1,4 @@
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 #include "ncc/scoring/scoring.cuh"
 
 namespace dic::kernels {
@@ -9,15 +9,15 @@ constexpr int warps = threads / warp_size;
 
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    reference_moments(const __grid_constant__ Frame frame, Moments<T>* out) {
+    reference_moments(const __grid_constant__ JobView view, Moments<T>* out) {
   const int lane = threadIdx.x % warp_size;
-  for_each_task(frame.reference.count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
-    const auto reference = load_matrix<T>(frame.reference, task);
+  for_each_task(view.reference.count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
+    const auto reference = load_patch<T>(view.reference, task);
     MomentSums<T> sums(*reference.row(0));
-    for (int y = 0; y < frame.reference.height; ++y)
-      for (int x = lane; x < frame.reference.width; x += warp_size) sums.add(reference.row(y)[x]);
+    for (int y = 0; y < view.reference.height; ++y)
+      for (int x = lane; x < view.reference.width; x += warp_size) sums.add(reference.row(y)[x]);
     sums.sum_over_warp();
-    if (lane == 0) out[task] = sums.moments(std::int64_t{frame.reference.height} * frame.reference.width);
+    if (lane == 0) out[task] = sums.moments(std::int64_t{view.reference.height} * view.reference.width);
   });
 }
 
@@ -25,19 +25,19 @@ __global__ void __launch_bounds__(threads)
 /// under the reference slide down with it: a row enters, a row leaves.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
-    scores(const __grid_constant__ Frame frame, std::int64_t tasks, int rows, Criterion criterion,
+    scores(const __grid_constant__ JobView view, std::int64_t tasks, int rows, Criterion criterion,
            ScoreKind kind, const Sum* sums, const Moments<T>* references, float* out) {
-  const int groups = (frame.ny + rows - 1) / rows;
-  const int h = frame.reference.height, w = frame.reference.width;
+  const int groups = (view.ny + rows - 1) / rows;
+  const int h = view.reference.height, w = view.reference.width;
   const std::int64_t n = std::int64_t{h} * w;
   for_each_task(tasks, threads, threadIdx.x, [&](std::int64_t task) {
-    const auto column = static_cast<int>(task % frame.nx);
-    const auto first_row = static_cast<int>(task / frame.nx % groups) * rows;
-    const std::int64_t pair = task / frame.nx / groups;
-    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
-    const Moments<T> reference = references[frame.reference_of(pair)];
-    const int x = frame.dx_min + column;
-    const int first = frame.dy_min + first_row, last = min(first + rows, frame.dy_min + frame.ny) - 1;
+    const auto column = static_cast<int>(task % view.nx);
+    const auto first_row = static_cast<int>(task / view.nx % groups) * rows;
+    const std::int64_t pair = task / view.nx / groups;
+    const auto window = load_patch<T>(view.search, view.window_of(pair));
+    const Moments<T> reference = references[view.reference_of(pair)];
+    const int x = view.dx_min + column;
+    const int first = view.dy_min + first_row, last = min(first + rows, view.dy_min + view.ny) - 1;
     const bool inside = x >= window.x0 && x + w <= window.x1;
     const int first_inside = max(first, window.y0), last_inside = min(last, window.y1 - h);
     const bool some_inside = inside && first_inside <= last_inside;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(threads)
     if (some_inside)
       for (int y = first_inside; y < first_inside + h - 1; ++y) add_row(y);
     for (int y = first; y <= last; ++y) {
-      const std::int64_t index = (pair * frame.ny + y - frame.dy_min) * frame.nx + column;
+      const std::int64_t index = (pair * view.ny + y - view.dy_min) * view.nx + column;
       float result = undefined;
       if (inside && y >= first_inside && y <= last_inside) {
         add_row(y + h - 1);
@@ -75,24 +75,24 @@ struct Parts {
 };
 
 /// The best of what the blocks of one surface found, in every thread.
-__device__ Best best_of_parts(const Best* of_part, const Parts& parts) {
+__device__ Best best_of_parts(const Best* bests, const Parts& parts) {
   Best best = Best::none();
-  for (int i = threadIdx.x; i < parts.count; i += threads) best.take(of_part[i]);
+  for (int i = threadIdx.x; i < parts.count; i += threads) best.take(bests[i]);
   return best_of_block(best);
 }
 
 /// A block finds the best of a part of a surface; with `peaks`, which this kernel found before, the best of
 /// those that are far from the surface's peak: most parts have none that is near, and are not searched again.
 __global__ void __launch_bounds__(threads)
-    best_of_surfaces(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts,
+    best_of_surfaces(const __grid_constant__ JobView view, const __grid_constant__ Parts parts,
                      const float* scores, const Best* peaks, Best* out) {
-  const int shifts = frame.nx * frame.ny;
-  for_each_task(frame.pairs * parts.count, 1, 0, [&](std::int64_t task) {
+  const int shifts = view.nx * view.ny;
+  for_each_task(view.pairs * parts.count, 1, 0, [&](std::int64_t task) {
     const std::int64_t pair = task / parts.count;
     const int first = static_cast<int>(task - pair * parts.count) * parts.size;
     const int end = min(first + parts.size, shifts);
     const Best peak = peaks ? best_of_parts(peaks + pair * parts.count, parts) : Best::none();
-    const int reach = 2 * frame.nx + 2;
+    const int reach = 2 * view.nx + 2;
     if (peaks && (end <= peak.index - reach || first > peak.index + reach)) {
       if (threadIdx.x == 0) out[task] = peaks[task];
       return;
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll 4
     for (int i = first + threadIdx.x; i < end; i += threads) {
       const float score = surface[i];
-      if (score > best.score && (peak.index < 0 || is_far(i, peak.index, frame.nx))) best = {score, i};
+      if (score > best.score && (peak.index < 0 || is_far(i, peak.index, view.nx))) best = {score, i};
     }
     best = best_of_block(best);
     if (threadIdx.x == 0) out[task] = best;
@@ -110,14 +110,14 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    peaks_of_parts(const __grid_constant__ Frame frame, const __grid_constant__ Parts parts,
+    peaks_of_parts(const __grid_constant__ JobView view, const __grid_constant__ Parts parts,
                    Criterion criterion, const float* scores, const Best* first, const Best* second,
                    Peak* out) {
-  for_each_task(frame.pairs, 1, 0, [&](std::int64_t pair) {
+  for_each_task(view.pairs, 1, 0, [&](std::int64_t pair) {
     const Best best = best_of_parts(first + pair * parts.count, parts);
     const Best other = best_of_parts(second + pair * parts.count, parts);
     if (threadIdx.x < warp_size)
-      store_peak(frame, criterion, scores + pair * frame.nx * frame.ny, frame.nx, best, other, out + pair);
+      store_peak(view, criterion, scores + pair * view.nx * view.ny, view.nx, best, other, out + pair);
   });
 }
 
@@ -144,7 +144,7 @@ void launch_reference_moments(const NccJob& job, void* moments, StreamHandle str
   if (job.reference.count == 0) return;
   visit_scalar(job.type, [&]<typename T>(T) {
     reference_moments<T><<<grid_size(job.reference.count, warps), threads, 0, stream>>>(
-        make_frame(job), static_cast<Moments<T>*>(moments));
+        make_job_view(job), static_cast<Moments<T>*>(moments));
   });
   check_launch(describe("moments of the references", job));
 }
@@ -152,13 +152,13 @@ void launch_reference_moments(const NccJob& job, void* moments, StreamHandle str
 void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, const void* sums,
                    const void* moments, float* out, StreamHandle stream) {
   if (job.outputs() == 0) return;
-  const Frame frame = make_frame(job);
+  const JobView view = make_job_view(job);
   // The first shift of a group costs h rows of sums, every further one 2.
-  const int rows = std::max(16, frame.reference.height);
-  const std::int64_t tasks = frame.pairs * frame.nx * ((frame.ny + rows - 1) / rows);
+  const int rows = std::max(16, view.reference.height);
+  const std::int64_t tasks = view.pairs * view.nx * ((view.ny + rows - 1) / rows);
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     scores<T, Sum><<<grid_size(tasks, threads), threads, 0, stream>>>(
-        frame, tasks, rows, criterion, kind, static_cast<const Sum*>(sums),
+        view, tasks, rows, criterion, kind, static_cast<const Sum*>(sums),
         static_cast<const Moments<T>*>(moments), out);
   });
   check_launch(describe("scores", job));
@@ -171,14 +171,14 @@ std::size_t peaks_workspace_bytes(const NccJob& job) {
 void launch_peaks(const NccJob& job, Criterion criterion, const float* scores, Peak* out, void* workspace,
                   StreamHandle stream) {
   if (job.outputs() == 0) return;
-  const Frame frame = make_frame(job);
+  const JobView view = make_job_view(job);
   const Parts parts(job);
   const std::int64_t tasks = job.pairs * parts.count;
   auto* const first = static_cast<Best*>(workspace);
   auto* const second = first + tasks;
-  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, nullptr, first);
-  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(frame, parts, scores, first, second);
-  peaks_of_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(frame, parts, criterion, scores, first,
+  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(view, parts, scores, nullptr, first);
+  best_of_surfaces<<<grid_size(tasks, 1), threads, 0, stream>>>(view, parts, scores, first, second);
+  peaks_of_parts<<<grid_size(job.pairs, 1), threads, 0, stream>>>(view, parts, criterion, scores, first,
                                                                   second, out);
   check_launch(describe("peaks", job));
 }

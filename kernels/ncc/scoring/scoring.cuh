@@ -2,7 +2,7 @@
 
 #include <cuda/std/limits>
 
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 #include "ncc/scoring/moments.cuh"
 
 /// Scores of shifts and peaks of surfaces, by the rules of <dic/correlate.hpp>.
@@ -50,7 +50,7 @@ __device__ float score(Criterion criterion, std::int64_t n, Sum product, const M
 
 /// Calls body.operator()<measure>().
 template <typename Body>
-__device__ void visit_measure(Criterion criterion, Body&& body) {
+__device__ void visit_criterion(Criterion criterion, Body&& body) {
   switch (criterion) {
     case Criterion::zncc:
       return body.template operator()<Criterion::zncc>();
@@ -109,14 +109,14 @@ __device__ void wait_for_block() {
 
 /// The best of the warps of a block, in every thread; all threads of a warp have its best.
 __device__ inline Best best_of_warps(Best best) {
-  __shared__ Best of_warp[most_warps_of_block];
+  __shared__ Best by_warp[most_warps_of_block];
   const int warps = blockDim.x / warp_size;
   if (warps == 1) return best;
-  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = best;
+  if (threadIdx.x % warp_size == 0) by_warp[threadIdx.x / warp_size] = best;
   __syncthreads();
 #pragma unroll 1
-  for (int w = 0; w < warps; ++w) best.take(of_warp[w]);
-  __syncthreads();  // of_warp is used again
+  for (int w = 0; w < warps; ++w) best.take(by_warp[w]);
+  __syncthreads();  // by_warp is used again
   return best;
 }
 /// The best of all threads of a block of whole warps, in every thread.
@@ -136,7 +136,7 @@ struct BestShift {
 /// Stores the Peak of a surface; score_at(x, y) is asked for the neighbours. For one warp: `lane`
 /// stores a word.
 template <typename ScoreAt>
-__device__ void store_peak(const Frame& frame, Criterion criterion, const BestShift& best, float second,
+__device__ void store_peak(const JobView& view, Criterion criterion, const BestShift& best, float second,
                            Peak* out, ScoreAt&& score_at, int lane = threadIdx.x % warp_size) {
   constexpr int word = sizeof(int), words = sizeof(Peak) / word, flags = offsetof(Peak, found) / word,
                 first_neighbour = offsetof(Peak, neighbourhood) / word;
@@ -144,29 +144,30 @@ __device__ void store_peak(const Frame& frame, Criterion criterion, const BestSh
                 offsetof(Peak, at_border) == offsetof(Peak, found) + 1 &&
                 offsetof(Peak, second_score) == (flags + 1) * word && words == first_neighbour + 9);
   const bool found = best.score > undefined;
-  const unsigned of_lane = lane - first_neighbour;
-  const unsigned neighbour = of_lane < 9 ? of_lane : 4;  // the peak itself, for lanes that store none
+  const unsigned neighbour_lane = lane - first_neighbour;
+  const unsigned neighbour =
+      neighbour_lane < 9 ? neighbour_lane : 4;  // the peak itself, for lanes that store none
   const int x = best.x - 1 + static_cast<int>(neighbour % 3),
             y = best.y - 1 + static_cast<int>(neighbour / 3);
   const auto is_below = [](int i, int count) {
     return static_cast<unsigned>(i) < static_cast<unsigned>(count);
   };
-  const bool exists = found && is_below(x, frame.nx) && is_below(y, frame.ny);
-  const bool at_border = !is_below(best.x - 1, frame.nx - 2) || !is_below(best.y - 1, frame.ny - 2);
+  const bool exists = found && is_below(x, view.nx) && is_below(y, view.ny);
+  const bool at_border = !is_below(best.x - 1, view.nx - 2) || !is_below(best.y - 1, view.ny - 2);
   float score = exists ? score_at(x, y) : undefined;
   if (!(score > undefined)) score = best.score;
   if (lane == flags + 1) score = second;
   int value = __float_as_int(score > undefined ? value_of(score, criterion) : 0.0f);
-  if (lane == 0) value = frame.dx_min + best.x;
-  if (lane == 1) value = frame.dy_min + best.y;
+  if (lane == 0) value = view.dx_min + best.x;
+  if (lane == 1) value = view.dy_min + best.y;
   if (lane == flags) value = 1 + at_border * 256;
   if (lane < words) reinterpret_cast<int*>(out)[lane] = found ? value : 0;
 }
 
 /// The same for a surface with rows `stride` apart; indices count in nx columns.
-__device__ inline void store_peak(const Frame& frame, Criterion criterion, const float* surface, int stride,
+__device__ inline void store_peak(const JobView& view, Criterion criterion, const float* surface, int stride,
                                   const Best& best, const Best& second, Peak* out) {
-  store_peak(frame, criterion, {best.score, best.index % frame.nx, best.index / frame.nx}, second.score, out,
+  store_peak(view, criterion, {best.score, best.index % view.nx, best.index / view.nx}, second.score, out,
              [&](int x, int y) { return surface[std::int64_t{y} * stride + x]; });
 }
 

@@ -88,12 +88,13 @@ struct PrefixSums {
 
   __device__ Sum* at(int column) const { return sums + column + column / gap_every; }
   /// For one warp.
-  __device__ void store(const ColumnSums<Square, columns>& of_columns) const {
+  __device__ void store(const ColumnSums<Square, columns>& column_sums) const {
     constexpr unsigned all = 0xffffffffu;
     const int lane = threadIdx.x % warp_size;
     Sum total{0, 0};
 #pragma unroll
-    for (int i = 0; i < columns; ++i) total.sum += of_columns.sums[i], total.squares += of_columns.squares[i];
+    for (int i = 0; i < columns; ++i)
+      total.sum += column_sums.sums[i], total.squares += column_sums.squares[i];
     Sum before = total;
 #pragma unroll
     for (int distance = 1; distance < warp_size; distance *= 2) {
@@ -103,11 +104,11 @@ struct PrefixSums {
     }
     if (lane == warp_size - 1) *at(warp_size * columns) = before;
     before.sum -= total.sum, before.squares -= total.squares;
-    Sum* const of_lane = at(columns * lane);
+    Sum* const lane_prefix = at(columns * lane);
 #pragma unroll
     for (int i = 0; i < columns; ++i) {
-      of_lane[i] = before;
-      before.sum += of_columns.sums[i], before.squares += of_columns.squares[i];
+      lane_prefix[i] = before;
+      before.sum += column_sums.sums[i], before.squares += column_sums.squares[i];
     }
   }
 };
@@ -148,15 +149,15 @@ __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::u
 
 /// Where the statistics of a matrix begin: its element under that of the first one.
 template <typename T>
-__device__ Matrix<T> load_source(const Frame& frame, const StatisticsTable& table, std::int64_t index) {
-  if (!table.of_images) {
-    Matrix<T> window = load_matrix<T>(frame.search, table.first_matrix + index);
-    window.origin = window.row(frame.dy_min) + frame.dx_min;
-    window.x0 -= frame.dx_min, window.x1 -= frame.dx_min;
-    window.y0 -= frame.dy_min, window.y1 -= frame.dy_min;
+__device__ PatchView<T> load_source(const JobView& view, const StatisticsTable& table, std::int64_t index) {
+  if (!table.covers_images) {
+    PatchView<T> window = load_patch<T>(view.search, table.first_matrix + index);
+    window.origin = window.row(view.dy_min) + view.dx_min;
+    window.x0 -= view.dx_min, window.x1 -= view.dx_min;
+    window.y0 -= view.dy_min, window.y1 -= view.dy_min;
     return window;
   }
-  const DeviceImage image = frame.search.images[index];
+  const DeviceImage image = view.search.images[index];
   return {static_cast<const T*>(image.data), image.row_bytes, 0, image.width, 0, image.height};
 }
 
@@ -171,10 +172,10 @@ struct RawRow {
     constexpr int size = sizeof(T), per_word = 4 / size < columns ? 4 / size : columns;
 #pragma unroll
     for (int i = 0; i < words; ++i) {
-      const std::uint32_t of_lane = __funnelshift_r(word[i], word[i + 1], offset);
+      const std::uint32_t lane_word = __funnelshift_r(word[i], word[i + 1], offset);
 #pragma unroll
       for (int j = 0; j < per_word; ++j)
-        elements[per_word * i + j] = __byte_perm(of_lane, 0, size == 1 ? 0x4440 + j : 0x4410 + 0x22 * j);
+        elements[per_word * i + j] = __byte_perm(lane_word, 0, size == 1 ? 0x4440 + j : 0x4410 + 0x22 * j);
     }
   }
 };
@@ -185,7 +186,7 @@ class LaneColumns {
  public:
   using Raw = RawRow<T, columns>;
 
-  __device__ LaneColumns(const Matrix<T>& matrix, int row, int first)
+  __device__ LaneColumns(const PatchView<T>& matrix, int row, int first)
       : at_(reinterpret_cast<const char*>(matrix.row(row) + first)), row_bytes_(matrix.row_bytes) {
     constexpr int size = sizeof(T);
 #pragma unroll
@@ -222,13 +223,13 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
   const int lane = threadIdx.x % warp_size;
   const auto* const left = prefix.at(lane);
   const auto* const right = prefix.at(lane + width);
-  WindowStatistics of_column[columns];
+  WindowStatistics column_statistics[columns];
   const auto find = [&](int i) {
     const auto a = left[i * prefix.step], b = right[i * prefix.step];
     if constexpr (Elements::about_middle)
-      of_column[i] = statistics_about(middle, n, b.sum - a.sum, b.squares - a.squares);
+      column_statistics[i] = statistics_about(middle, n, b.sum - a.sum, b.squares - a.squares);
     else
-      of_column[i] = statistics<criterion>(n, b.sum - a.sum, b.squares - a.squares);
+      column_statistics[i] = statistics<criterion>(n, b.sum - a.sum, b.squares - a.squares);
   };
 #pragma unroll
   for (int i = 0; i < columns - 1; ++i) find(i);
@@ -238,43 +239,43 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
     // Evict-first: nothing reads a line before the table is complete.
     if (i * warp_size < end - lane)
       __stcs(reinterpret_cast<uint2*>(out + std::int64_t{i} * strip_step),
-             uint2{of_column[i].low, of_column[i].high});
+             uint2{column_statistics[i].low, column_statistics[i].high});
 }
 
 constexpr int bands = 256;
 constexpr int sorters = 32;  ///< blocks that order pairs, while the others do statistics
 
 /// The band of rows in which the window of a pair begins; images follow each other.
-__device__ int band_of(const Frame& frame, std::int64_t pair) {
-  const ImageExtent& extent = frame.search.extent;
-  const PatchPosition at = frame.search.positions[frame.first_pair + pair];
+__device__ int band_of(const JobView& view, std::int64_t pair) {
+  const ImageExtent& extent = view.search.extent;
+  const PatchPosition at = view.search.positions[view.first_pair + pair];
   const int rows = static_cast<int>((std::int64_t{extent.count} * extent.height + bands - 1) / bands);
   return min(max((at.image * extent.height + at.y) / rows, 0), bands - 1);
 }
 
 /// Calls body(pair, band) for every one of `sorters` pairs.
 template <typename Body>
-__device__ void visit_pairs(const Frame& frame, int sorter, Body&& body) {
+__device__ void visit_pairs(const JobView& view, int sorter, Body&& body) {
   constexpr int at_once = 8;  // loads on their way
   const std::int64_t step = std::int64_t{sorters} * blockDim.x;
-  for (std::int64_t first = sorter + sorters * threadIdx.x; first < frame.pairs; first += at_once * step) {
-    int of_pair[at_once];
+  for (std::int64_t first = sorter + sorters * threadIdx.x; first < view.pairs; first += at_once * step) {
+    int bands[at_once];
 #pragma unroll
-    for (int i = 0; i < at_once; ++i) of_pair[i] = band_of(frame, min(first + i * step, frame.pairs - 1));
+    for (int i = 0; i < at_once; ++i) bands[i] = band_of(view, min(first + i * step, view.pairs - 1));
 #pragma unroll
     for (int i = 0; i < at_once; ++i)
-      if (first + i * step < frame.pairs) body(first + i * step, of_pair[i]);
+      if (first + i * step < view.pairs) body(first + i * step, bands[i]);
   }
 }
 
 /// A block orders the pairs of one remainder by their bands, at the places of that remainder. So no block
 /// waits for another, and as such a sample lies about as all pairs do, neighbours in the order are in
 /// neighbouring bands. The order within a band differs from run to run: results do not depend on it.
-__device__ void order_pairs(const Frame& frame, int sorter, int* order) {
+__device__ void order_pairs(const JobView& view, int sorter, int* order) {
   __shared__ int places[bands];
   for (int band = threadIdx.x; band < bands; band += blockDim.x) places[band] = 0;
   __syncthreads();
-  visit_pairs(frame, sorter, [&](std::int64_t, int band) { atomicAdd(places + band, 1); });
+  visit_pairs(view, sorter, [&](std::int64_t, int band) { atomicAdd(places + band, 1); });
   __syncthreads();
   if (threadIdx.x < warp_size)
     for (int band = threadIdx.x, before = 0; band < bands; band += warp_size) {
@@ -284,30 +285,30 @@ __device__ void order_pairs(const Frame& frame, int sorter, int* order) {
       before = __shfl_sync(0xffffffffu, up_to, warp_size - 1);
     }
   __syncthreads();
-  visit_pairs(frame, sorter, [&](std::int64_t pair, int band) {
+  visit_pairs(view, sorter, [&](std::int64_t pair, int band) {
     order[sorter + std::int64_t{sorters} * atomicAdd(places + band, 1)] = static_cast<int>(pair);
   });
 }
 
 template <typename Elements, int columns>
 __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
-    window_statistics(const __grid_constant__ Frame frame, const __grid_constant__ StatisticsTable table,
+    window_statistics(const __grid_constant__ JobView view, const __grid_constant__ StatisticsTable table,
                       const __grid_constant__ Strips strips, Criterion criterion, std::uint32_t middle) {
   using T = typename Elements::Type;
   if (blockIdx.x == 0 && threadIdx.x == 0) *table.taken = 0;
   if (const int sorter = static_cast<int>(blockIdx.x + sorters - gridDim.x); table.order && sorter >= 0)
-    return order_pairs(frame, sorter, table.order);
+    return order_pairs(view, sorter, table.order);
   using Prefix = PrefixSums<typename Elements::Square, columns>;
   constexpr int warps = warps_of_block(columns);
   __shared__ typename Prefix::Sum sums[warps][Prefix::places];
   const Prefix prefix{sums[threadIdx.x / warp_size]};
-  const int lane = threadIdx.x % warp_size, h = frame.reference.height, w = frame.reference.width;
+  const int lane = threadIdx.x % warp_size, h = view.reference.height, w = view.reference.width;
   const std::int64_t tasks = table.matrices * strips.per_matrix * strips.segments;
   for_each_task(tasks, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     const std::int64_t place = task / strips.per_matrix, index = place / strips.segments;
     const int first_column = static_cast<int>(task - place * strips.per_matrix) * strips.columns;
     const int segment = static_cast<int>(place - index * strips.segments) * strips.segment;
-    const Matrix<T> source = load_source<T>(frame, table, index);
+    const PatchView<T> source = load_source<T>(view, table, index);
     const int first_row = max(segment, source.y0);
     const int end_row = min(min(segment + strips.segment, table.rows), source.y1 - h + 1);
     const int end_column = min(strips.columns, table.columns - first_column);
@@ -318,7 +319,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     Lane entering(source, first_row, first_column + lane * columns), leaving = entering;
     typename Lane::Raw raw, raw_leaving;
     std::uint32_t elements[columns], elements_leaving[columns];
-    ColumnSums<typename Elements::Square, columns> of_columns;
+    ColumnSums<typename Elements::Square, columns> column_sums;
     constexpr int at_once = columns == most_columns || sizeof(typename Elements::Square) > 4
                                 ? 1
                                 : 12 / (2 * sizeof(T));  // rows on their way
@@ -331,7 +332,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
       for (int i = 0; i < at_once; ++i) {
         if (row + i >= h) break;
         rows[i].unpack(elements);
-        of_columns.add(elements);
+        column_sums.add(elements);
       }
     }
     const int column = first_column + lane;
@@ -341,7 +342,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     for (int row = first_row;; ++row, out += statistics_strip) {
       const bool more = row + 1 < end_row;
       if (more) entering.load(raw), leaving.load(raw_leaving);
-      prefix.store(of_columns);
+      prefix.store(column_sums);
       __syncwarp();
       const auto store = [&]<Criterion known> {
         store_statistics<known, Elements>(prefix, w, h * w, middle, end_column, out, table.strip_step);
@@ -349,11 +350,11 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
       if constexpr (Elements::about_middle)
         store.template operator()<Criterion::zncc>();
       else
-        visit_measure(criterion, store);
+        visit_criterion(criterion, store);
       __syncwarp();
       if (!more) return;
       raw.unpack(elements), raw_leaving.unpack(elements_leaving);
-      of_columns.exchange(elements, elements_leaving);
+      column_sums.exchange(elements, elements_leaving);
     }
   });
 }
@@ -367,8 +368,8 @@ void launch_columns(const NccJob& job, Criterion criterion, const StatisticsTabl
   const Strips strips(table, columns * warp_size, job.reference.height, job.reference.width,
                       warps * (resident_blocks(kernel, warps * warp_size, 0) - ordering));
   const std::int64_t tasks = table.matrices * strips.per_matrix * strips.segments;
-  kernel<<<grid_size(tasks, warps) + ordering, warps * warp_size, 0, stream>>>(make_frame(job), table, strips,
-                                                                               criterion, middle);
+  kernel<<<grid_size(tasks, warps) + ordering, warps * warp_size, 0, stream>>>(make_job_view(job), table,
+                                                                               strips, criterion, middle);
 }
 
 /// With as many columns to a lane as it takes, or as leaves room for a strip beside a wide reference.
@@ -399,7 +400,7 @@ bool squares_are_small(const NccJob& job) {
 std::size_t order_bytes(const NccJob& job, const StatisticsTable& table) {
   constexpr std::size_t cache_bytes = std::size_t{24} << 20;
   constexpr std::int64_t few_pairs = 4096;
-  const bool pays = table.of_images && job.pairing != Pairing::n_to_m && table.bytes() > cache_bytes &&
+  const bool pays = table.covers_images && job.pairing != Pairing::n_to_m && table.bytes() > cache_bytes &&
                     job.pairs > few_pairs && job.pairs <= std::numeric_limits<int>::max();
   return pays ? sizeof(int) * static_cast<std::size_t>(job.pairs) : 0;
 }
@@ -409,15 +410,16 @@ bool statistics_fit(const NccJob& job) { return job.reference.width <= (most_col
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
   const std::int64_t count = job.search.count;
   const bool all = job.pairing == Pairing::n_to_m;
-  const StatisticsTable of_windows(false, all ? 0 : job.first_pair, all ? count : job.pairs, job.shifts.ny(),
-                                   job.shifts.nx());
+  const StatisticsTable window_table(false, all ? 0 : job.first_pair, all ? count : job.pairs,
+                                     job.shifts.ny(), job.shifts.nx());
   const ImageExtent& extent = job.search.extent;
-  const StatisticsTable of_images(true, 0, extent.count, extent.height - job.reference.height + 1,
-                                  extent.width - job.reference.width + 1);
+  const StatisticsTable image_table(true, 0, extent.count, extent.height - job.reference.height + 1,
+                                    extent.width - job.reference.width + 1);
   // Strips as narrow as windows cost twice as much.
-  const bool hold_references = of_images.rows > 0 && of_images.columns > 0 && extent.count > 0;
-  const bool fit = all || of_images.bytes() <= most_bytes;
-  return hold_references && fit && of_images.count() < 2 * of_windows.count() ? of_images : of_windows;
+  const bool hold_references = image_table.rows > 0 && image_table.columns > 0 && extent.count > 0;
+  const bool fit = all || image_table.bytes() <= most_bytes;
+  return hold_references && fit && image_table.count() < 2 * window_table.count() ? image_table
+                                                                                  : window_table;
 }
 
 void launch_window_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,

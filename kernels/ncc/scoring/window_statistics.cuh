@@ -2,7 +2,7 @@
 
 #include <dic/kernels/workspace.hpp>
 
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 
 /// What scores need to know of the window under the reference, for every shift, before anything is
 /// multiplied: exact sums over the reference's size, at every position of an image, or of the shifts of
@@ -45,7 +45,7 @@ struct alignas(16) ShiftStatistics {
 /// windows share, or those of the shifts of a job's windows.
 struct StatisticsTable {
   WindowStatistics* first = nullptr;
-  bool of_images = false;
+  bool covers_images = false;
   std::int64_t first_matrix = 0;  ///< windows before it have none
   std::int64_t matrices = 0;
   int rows = 0, columns = 0;  ///< of one matrix
@@ -59,7 +59,7 @@ struct StatisticsTable {
   StatisticsTable() = default;
   StatisticsTable(bool images, std::int64_t from_matrix, std::int64_t count, int matrix_rows,
                   int matrix_columns)
-      : of_images(images),
+      : covers_images(images),
         first_matrix(from_matrix),
         matrices(count),
         rows(matrix_rows),
@@ -73,12 +73,12 @@ struct StatisticsTable {
   }
   __device__ std::int64_t ordered(std::int64_t pair) const { return order ? order[pair] : pair; }
   /// Those of the shifts from (y, x) of the job's rectangle on, in window `index`.
-  __device__ ShiftStatistics of_shifts(const Frame& frame, std::int64_t index, int y, int x) const {
+  __device__ ShiftStatistics shift_statistics(const JobView& view, std::int64_t index, int y, int x) const {
     int matrix = static_cast<int>(index - first_matrix);
-    if (of_images) {
-      const PatchPosition window = frame.search.positions[index];
+    if (covers_images) {
+      const PatchPosition window = view.search.positions[index];
       matrix = window.image;
-      y += window.y + frame.dy_min, x += window.x + frame.dx_min;
+      y += window.y + view.dy_min, x += window.x + view.dx_min;
     }
     const int strip = x >> 5;  // windows may begin left of their image
     static_assert(statistics_strip == 1 << 5);
@@ -101,10 +101,10 @@ void launch_window_statistics(const NccJob& job, Criterion criterion, const Stat
 
 /// Memory that a launch works in beside the statistics, in bytes.
 struct Scratch {
-  std::size_t of_launch = 0, of_pair = 0;
+  std::size_t per_launch = 0, per_pair = 0;
 
   std::size_t bytes(std::int64_t pairs) const {
-    return of_launch + of_pair * static_cast<std::size_t>(pairs);
+    return per_launch + per_pair * static_cast<std::size_t>(pairs);
   }
 };
 
@@ -114,23 +114,23 @@ template <typename Launch>
 void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scratch, Workspace& workspace,
                      StreamHandle stream, Launch&& launch) {
   NccJob part = job;
-  std::size_t of_pair = scratch.of_pair;
-  if (!plan_statistics(job, workspace.most_bytes()).of_images && job.pairing != Pairing::n_to_m)
-    of_pair += StatisticsTable(false, 0, 1, job.shifts.ny(), job.shifts.nx()).bytes();
-  if (of_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / of_pair, 1, job.pairs);
+  std::size_t per_pair = scratch.per_pair;
+  if (!plan_statistics(job, workspace.most_bytes()).covers_images && job.pairing != Pairing::n_to_m)
+    per_pair += StatisticsTable(false, 0, 1, job.shifts.ny(), job.shifts.nx()).bytes();
+  if (per_pair > 0) part.pairs = std::clamp<std::int64_t>(workspace.most_bytes() / per_pair, 1, job.pairs);
   for (std::int64_t first = 0; first < job.pairs; first += part.pairs) {
     part.first_pair = job.first_pair + first;
     part.pairs = std::min(part.pairs, job.pairs - first);
     StatisticsTable table = plan_statistics(part, workspace.most_bytes());
-    constexpr std::size_t of_counter = 16;
-    const std::size_t before_order = table.bytes() + of_counter + scratch.bytes(part.pairs);
-    const std::size_t of_order = order_bytes(part, table);
-    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + of_order));
+    constexpr std::size_t counter_bytes = 16;
+    const std::size_t before_order = table.bytes() + counter_bytes + scratch.bytes(part.pairs);
+    const std::size_t ordering_bytes = order_bytes(part, table);
+    auto* const memory = static_cast<std::byte*>(workspace.memory().reserve(before_order + ordering_bytes));
     table.first = reinterpret_cast<WindowStatistics*>(memory);
     table.taken = reinterpret_cast<unsigned*>(memory + table.bytes());
-    if (of_order > 0) table.order = reinterpret_cast<int*>(memory + before_order);
+    if (ordering_bytes > 0) table.order = reinterpret_cast<int*>(memory + before_order);
     launch_window_statistics(part, criterion, table, stream);
-    launch(part, first, table, memory + table.bytes() + of_counter);
+    launch(part, first, table, memory + table.bytes() + counter_bytes);
   }
 }
 

@@ -1,5 +1,5 @@
 #include "ncc/shuffle/shuffle_tiles.cuh"
-#include "ncc/variants.hpp"
+#include "ncc/shuffle/variants.hpp"
 
 namespace dic::kernels {
 namespace {
@@ -14,7 +14,9 @@ struct Both : ShuffleTile {
   static constexpr int moving = 4, fixed = 4;
 };
 
-bool has_few_windows(const NccJob& job) { return make_frame(job).windows_per_reference <= FewWindows::fixed; }
+bool has_few_windows(const NccJob& job) {
+  return make_job_view(job).windows_per_reference <= FewWindows::fixed;
+}
 
 void launch_right_split(RowSplit split, const NccJob& job, void* out, StreamHandle stream) {
   if (has_few_windows(job))

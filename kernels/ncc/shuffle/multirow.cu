@@ -1,5 +1,5 @@
 #include "ncc/shuffle/shuffle_tiles.cuh"
-#include "ncc/variants.hpp"
+#include "ncc/shuffle/variants.hpp"
 
 namespace dic::kernels {
 namespace {

@@ -17,43 +17,43 @@ constexpr int shuffle_tile_blocks = sizeof(Sum) == 8 ? 2 : 3;
 /// reference by s is displacing the window by -s.
 template <typename T, typename Sum, typename Tile, typename Tasks>
 __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_blocks<Sum>)
-    shuffle_tiles(const __grid_constant__ Frame frame, const __grid_constant__ Tasks rows,
+    shuffle_tiles(const __grid_constant__ JobView view, const __grid_constant__ Tasks rows,
                   const __grid_constant__ PairGroups groups, std::int64_t tasks, int strips, Sum* out) {
   constexpr bool whole_overlaps = std::is_same_v<Tasks, OverlapTasks>;
   static_assert(whole_overlaps || (Tile::shifts == 1 && Tile::rows == 1), "a part ends at any row");
   // The matrices' descriptions would take half of the registers: they wait in shared memory.
-  __shared__ Matrix<T> of_warp[shuffle_tile_warps][Tile::moving + Tile::fixed];
+  __shared__ PatchView<T> by_warp[shuffle_tile_warps][Tile::moving + Tile::fixed];
   const int lane = threadIdx.x % warp_size, warp = warp_index();
-  Matrix<T>* references = of_warp[warp];
-  Matrix<T>* windows = references + Tile::moving;
+  PatchView<T>* references = by_warp[warp];
+  PatchView<T>* windows = references + Tile::moving;
   for_each_task(tasks, shuffle_tile_warps, warp, [&](std::int64_t task) {
     const auto strip = static_cast<int>(task % strips);
     const RowTask part = rows.task(task / strips % rows.count());
     if (!whole_overlaps && part.begin >= part.end) return;
     const PairGroup group = groups.group(task / strips / rows.count());
     __syncwarp();
-    if (lane < Tile::moving) references[lane] = groups.reference<T>(frame, group, lane);
-    if (lane < Tile::fixed) windows[lane] = groups.window<T>(frame, group, lane);
+    if (lane < Tile::moving) references[lane] = groups.reference<T>(view, group, lane);
+    if (lane < Tile::fixed) windows[lane] = groups.window<T>(view, group, lane);
     __syncwarp();
 
-    const int dx = frame.dx_min + frame.nx - 1 - strip * warp_size;
-    const int dy = frame.dy_min + frame.ny - 1 - part.shift;
+    const int dx = view.dx_min + view.nx - 1 - strip * warp_size;
+    const int dy = view.dy_min + view.ny - 1 - part.shift;
     TileSums<Tile, Sum> sums = {};
-    shuffle_rows<Tile, T, Sum>(references, windows, frame.reference.width, frame.search.width, -dx, -dy,
+    shuffle_rows<Tile, T, Sum>(references, windows, view.reference.width, view.search.width, -dx, -dy,
                                part.begin, part.end, lane, sums);
-    const int column = dx - lane - frame.dx_min, row = dy - frame.dy_min;
+    const int column = dx - lane - view.dx_min, row = dy - view.dy_min;
     if (column < 0) return;
 #pragma unroll
     for (int p = 0; p < Tile::moving; ++p) {
 #pragma unroll
       for (int k = 0; k < Tile::fixed; ++k) {
-        if (!groups.holds(frame, group, p, k)) continue;
-        Sum* target = out + (groups.pair(frame, group, p, k) * frame.ny + row) * frame.nx + column;
+        if (!groups.holds(view, group, p, k)) continue;
+        Sum* target = out + (groups.pair(view, group, p, k) * view.ny + row) * view.nx + column;
 #pragma unroll
         for (int s = 0; s < Tile::shifts; ++s) {
           if (s > row) break;
           if constexpr (whole_overlaps)
-            target[-s * frame.nx] = sums[p][k][s];
+            target[-s * view.nx] = sums[p][k][s];
           else
             atomic_add(target, sums[p][k][s]);
         }
@@ -65,14 +65,14 @@ __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_bl
 /// A job cut into groups of pairs and strips of 32 columns of shifts.
 template <typename Tile>
 struct TiledJob {
-  Frame frame;
+  JobView view;
   PairGroups groups;
   int strips;
 
   explicit TiledJob(const NccJob& job)
-      : frame(make_frame(job)),
-        groups(frame, Tile::moving, Tile::fixed),
-        strips((frame.nx + warp_size - 1) / warp_size) {}
+      : view(make_job_view(job)),
+        groups(view, Tile::moving, Tile::fixed),
+        strips((view.nx + warp_size - 1) / warp_size) {}
 
   template <typename Types, typename Tasks>
   void launch(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream) const {
@@ -81,7 +81,7 @@ struct TiledJob {
     Types::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
       shuffle_tiles<T, Sum, Tile>
           <<<grid_size(tasks, shuffle_tile_warps), shuffle_tile_warps * warp_size, 0, stream>>>(
-              frame, rows, groups, tasks, strips, static_cast<Sum*>(out));
+              view, rows, groups, tasks, strips, static_cast<Sum*>(out));
     });
   }
 };

@@ -1,5 +1,5 @@
 #include "ncc/pair_groups.cuh"
-#include "ncc/variants.hpp"
+#include "ncc/shuffle/variants.hpp"
 
 // A block goes down the columns of a group, staging rows of the reference and of its windows in shared
 // memory. Its warps sum the overlaps of vertically neighbouring shifts, which need nearly the same rows:
@@ -38,13 +38,14 @@ template <typename T, int windows>
 struct Staged {
   T reference[ring_rows][group_columns];
   T window[windows][staged_rows][group_columns];
-  Matrix<T> whole_reference, whole_window[windows];
+  PatchView<T> whole_reference, whole_window[windows];
 };
 
 /// Copies rows [first, last) of a matrix, `columns` columns from x0 on, to row(y) of shared memory; outside
 /// are zeros.
 template <Loading loading, typename T, typename RowOf>
-__device__ void stage(const Matrix<T>& matrix, int first, int last, int x0, int columns, const RowOf& row) {
+__device__ void stage(const PatchView<T>& matrix, int first, int last, int x0, int columns,
+                      const RowOf& row) {
   constexpr bool strided = loading == Loading::strided;
   const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
   const int share = (last - first + warps - 1) / warps;
@@ -65,11 +66,11 @@ struct Strip {
 
 /// The warp's sums of products of the strip, lane by lane.
 template <typename Variant, typename T, typename Sum>
-__device__ void sum_strip(const Frame& frame, const Strip& strip, Staged<T, Variant::windows>& staged,
+__device__ void sum_strip(const JobView& view, const Strip& strip, Staged<T, Variant::windows>& staged,
                           Sum (&sums)[Variant::windows]) {
   const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-  const int dy = strip.dy + warp, last_dy = strip.dy + warps - 1, height = frame.reference.height;
-  const int y_begin = max(0, strip.dy), y_end = min(frame.search.height, height + last_dy);
+  const int dy = strip.dy + warp, last_dy = strip.dy + warps - 1, height = view.reference.height;
+  const int y_begin = max(0, strip.dy), y_end = min(view.search.height, height + last_dy);
   for (int x0 = strip.x_begin; x0 < strip.x_end; x0 += group_columns) {
     const int columns = min(group_columns, strip.x_end - x0);
     int needed = max(0, y_begin - last_dy);  // first row of the reference that is not in the ring
@@ -84,9 +85,9 @@ __device__ void sum_strip(const Frame& frame, const Strip& strip, Staged<T, Vari
                                 [&](int y) { return staged.window[k][y - y0]; });
       __syncthreads();
       for (int y = max(y0, dy); y < min(y1, height + dy); ++y) {
-        const T* of_reference = staged.reference[(y - dy) % ring_rows];
+        const T* reference_row = staged.reference[(y - dy) % ring_rows];
         for (int x = lane; x < columns; x += warp_size) {
-          const T element = of_reference[x];
+          const T element = reference_row[x];
 #pragma unroll
           for (int k = 0; k < Variant::windows; ++k)
             multiply_add(sums[k], element, staged.window[k][y - y0][x]);
@@ -99,34 +100,34 @@ __device__ void sum_strip(const Frame& frame, const Strip& strip, Staged<T, Vari
 
 template <typename Variant, typename T, typename Sum>
 __global__ void __launch_bounds__(warps* warp_size, 4)
-    warp_per_shift_shared(const __grid_constant__ Frame frame, const __grid_constant__ PairGroups groups,
+    warp_per_shift_shared(const __grid_constant__ JobView view, const __grid_constant__ PairGroups groups,
                           std::int64_t tasks, int column_groups, Sum* out) {
   __shared__ Staged<T, Variant::windows> staged;
   const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-  const int shift_groups = (frame.ny + warps - 1) / warps;
+  const int shift_groups = (view.ny + warps - 1) / warps;
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
     // Neighbouring blocks have neighbouring shifts, and so nearly the same elements.
     const auto column_group = static_cast<int>(task % column_groups);
-    const auto column = static_cast<int>(task / column_groups % frame.nx);
-    const auto first_row = static_cast<int>(task / column_groups / frame.nx % shift_groups) * warps;
-    const PairGroup group = groups.group(task / column_groups / frame.nx / shift_groups);
-    Strip strip{frame.dx_min + column, frame.dy_min + first_row, 0, 0};
+    const auto column = static_cast<int>(task / column_groups % view.nx);
+    const auto first_row = static_cast<int>(task / column_groups / view.nx % shift_groups) * warps;
+    const PairGroup group = groups.group(task / column_groups / view.nx / shift_groups);
+    Strip strip{view.dx_min + column, view.dy_min + first_row, 0, 0};
     strip.x_begin = max(0, strip.dx) + column_group * group_columns;
-    strip.x_end = min(frame.search.width, frame.reference.width + strip.dx);
+    strip.x_end = min(view.search.width, view.reference.width + strip.dx);
     if constexpr (Variant::splits_columns) strip.x_end = min(strip.x_end, strip.x_begin + group_columns);
 
     __syncthreads();  // the matrices of the task before are no longer read
-    if (threadIdx.x == 0) staged.whole_reference = groups.reference<T>(frame, group, 0);
+    if (threadIdx.x == 0) staged.whole_reference = groups.reference<T>(view, group, 0);
     if (threadIdx.x < Variant::windows)
-      staged.whole_window[threadIdx.x] = groups.window<T>(frame, group, threadIdx.x);
+      staged.whole_window[threadIdx.x] = groups.window<T>(view, group, threadIdx.x);
     __syncthreads();
     Sum sums[Variant::windows] = {};
-    sum_strip<Variant>(frame, strip, staged, sums);
+    sum_strip<Variant>(view, strip, staged, sums);
 #pragma unroll
     for (int k = 0; k < Variant::windows; ++k) {
       const Sum sum = warp_sum(sums[k]);
-      if (lane > 0 || first_row + warp >= frame.ny || !groups.holds(frame, group, 0, k)) continue;
-      Sum* target = out + (groups.pair(frame, group, 0, k) * frame.ny + first_row + warp) * frame.nx + column;
+      if (lane > 0 || first_row + warp >= view.ny || !groups.holds(view, group, 0, k)) continue;
+      Sum* target = out + (groups.pair(view, group, 0, k) * view.ny + first_row + warp) * view.nx + column;
       if constexpr (Variant::splits_columns)
         atomic_add(target, sum);
       else
@@ -137,16 +138,16 @@ __global__ void __launch_bounds__(warps* warp_size, 4)
 
 template <typename Variant>
 void launch(const NccJob& job, void* out, StreamHandle stream) {
-  const Frame frame = make_frame(job);
-  const PairGroups groups(frame, 1, Variant::windows);
-  const int widest = std::min(frame.reference.width, frame.search.width);
+  const JobView view = make_job_view(job);
+  const PairGroups groups(view, 1, Variant::windows);
+  const int widest = std::min(view.reference.width, view.search.width);
   const int column_groups = Variant::splits_columns ? (widest + group_columns - 1) / group_columns : 1;
-  const int shift_groups = (frame.ny + warps - 1) / warps;
-  const std::int64_t tasks = groups.count() * shift_groups * frame.nx * column_groups;
+  const int shift_groups = (view.ny + warps - 1) / warps;
+  const std::int64_t tasks = groups.count() * shift_groups * view.nx * column_groups;
   if (Variant::splits_columns) fill(out, 0, job.outputs() * size_of(job.sums), stream);
   ImageTypes::visit(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     warp_per_shift_shared<Variant, T><<<grid_size(tasks, 1), warps * warp_size, 0, stream>>>(
-        frame, groups, tasks, column_groups, static_cast<Sum*>(out));
+        view, groups, tasks, column_groups, static_cast<Sum*>(out));
   });
 }
 

@@ -1,5 +1,5 @@
+#include "ncc/shuffle/variants.hpp"
 #include "ncc/shuffle/warp_shuffle.cuh"
-#include "ncc/variants.hpp"
 
 namespace dic::kernels {
 namespace {
@@ -10,7 +10,7 @@ constexpr int warps = 8;
 /// in the valid form, where the reference is the smaller one.
 template <typename T, typename Sum, typename Tasks>
 __global__ void __launch_bounds__(warps* warp_size, 2)
-    warp_shuffle(const __grid_constant__ Frame frame, const __grid_constant__ Tasks rows, std::int64_t tasks,
+    warp_shuffle(const __grid_constant__ JobView view, const __grid_constant__ Tasks rows, std::int64_t tasks,
                  int strips, Sum* out) {
   constexpr bool whole_overlaps = std::is_same_v<Tasks, OverlapTasks>;
   const int lane = threadIdx.x % warp_size;
@@ -20,15 +20,15 @@ __global__ void __launch_bounds__(warps* warp_size, 2)
     const RowTask part = rows.task(task / strips % rows.count());
     if (!whole_overlaps && part.begin >= part.end) return;
 
-    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
-    const auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
+    const auto window = load_patch<T>(view.search, view.window_of(pair));
+    const auto reference = load_patch<T>(view.reference, view.reference_of(pair));
     TileSums<ShuffleTile, Sum> sums = {};
-    shuffle_rows<ShuffleTile, T, Sum>(&window, &reference, frame.search.width, frame.reference.width,
-                                      frame.dx_min + strip * warp_size, frame.dy_min + part.shift, part.begin,
+    shuffle_rows<ShuffleTile, T, Sum>(&window, &reference, view.search.width, view.reference.width,
+                                      view.dx_min + strip * warp_size, view.dy_min + part.shift, part.begin,
                                       part.end, lane, sums);
     const int column = strip * warp_size + lane;
-    if (column >= frame.nx) return;
-    Sum* target = out + (pair * frame.ny + part.shift) * frame.nx + column;
+    if (column >= view.nx) return;
+    Sum* target = out + (pair * view.ny + part.shift) * view.nx + column;
     if constexpr (whole_overlaps)
       *target = sums[0][0][0];
     else
@@ -45,7 +45,7 @@ void launch(const NccJob& job, const Tasks& rows, void* out, StreamHandle stream
   if (tasks == 0) return;  // no overlap anywhere
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     warp_shuffle<T, Sum><<<grid_size(tasks, warps), warps * warp_size, 0, stream>>>(
-        make_frame(job), rows, tasks, strips, static_cast<Sum*>(out));
+        make_job_view(job), rows, tasks, strips, static_cast<Sum*>(out));
   });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "common/row_tasks.hpp"
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 
 /// The loop of the warp-shuffle family. A warp computes 32 horizontally neighbouring shifts, one per lane. Of
 /// the `moving` matrices 64 elements of a row lie in the lanes' registers as a ring that turns by one lane
@@ -26,7 +26,7 @@ template <typename T>
 using Register = cuda::std::conditional_t<sizeof(T) < 4, std::uint32_t, T>;
 
 template <typename T>
-__device__ Register<T> load_or_zero(const Matrix<T>& matrix, int y, int x) {
+__device__ Register<T> load_or_zero(const PatchView<T>& matrix, int y, int x) {
   return y >= matrix.y0 && y < matrix.y1 ? matrix.at_or_zero(matrix.row(y), x) : T{0};
 }
 
@@ -34,8 +34,9 @@ __device__ Register<T> load_or_zero(const Matrix<T>& matrix, int y, int x) {
 /// moving[p][y + sy, x + sx + lane] * fixed[k][y - s, x]. All lanes of the warp must call it. `width`,
 /// `moving_width`: widths of the whole matrices.
 template <typename Tile, typename T, typename Sum>
-__device__ void shuffle_rows(const Matrix<T>* moving, const Matrix<T>* fixed, int moving_width, int width,
-                             int sx, int sy, int begin, int end, int lane, TileSums<Tile, Sum>& sums) {
+__device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fixed, int moving_width,
+                             int width, int sx, int sy, int begin, int end, int lane,
+                             TileSums<Tile, Sum>& sums) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int fixed_rows = Tile::rows + Tile::shifts - 1;
   constexpr int unrolled = Tile::moving * Tile::fixed * Tile::shifts * Tile::rows > 32 ? 4 : 8;

@@ -1,4 +1,4 @@
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 #include "ncc/variants.hpp"
 
 namespace dic::kernels {
@@ -10,12 +10,12 @@ constexpr int threads = warps * warp_size;
 /// A block sums one overlap: its threads take the elements in turn, then the partial sums are added.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
-    block_per_shift(const __grid_constant__ Frame frame, std::int64_t outputs, Sum* out) {
-  __shared__ Sum of_warp[warps];
+    block_per_shift(const __grid_constant__ JobView view, std::int64_t outputs, Sum* out) {
+  __shared__ Sum by_warp[warps];
   for_each_task(outputs, 1, 0, [&](std::int64_t task) {
-    const auto [pair, dx, dy] = output_at(frame, task);
-    const auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
-    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const auto [pair, dx, dy] = output_at(view, task);
+    const auto reference = load_patch<T>(view.reference, view.reference_of(pair));
+    const auto window = load_patch<T>(view.search, view.window_of(pair));
     const Overlap o = overlap(reference, window, dx, dy);
     const int width = o.width(), elements = width * o.height();
     Sum sum = 0;
@@ -24,13 +24,13 @@ __global__ void __launch_bounds__(threads)
       multiply_add(sum, reference.row(y)[x], window.row(y + dy)[x + dx]);
     }
     sum = warp_sum(sum);
-    if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = sum;
+    if (threadIdx.x % warp_size == 0) by_warp[threadIdx.x / warp_size] = sum;
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (int w = 1; w < warps; ++w) sum += of_warp[w];
+      for (int w = 1; w < warps; ++w) sum += by_warp[w];
       out[task] = sum;
     }
-    __syncthreads();  // of_warp is written again for the next task
+    __syncthreads();  // by_warp is written again for the next task
   });
 }
 
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(threads)
 void launch_block_per_shift(const NccJob& job, void* out, StreamHandle stream) {
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     block_per_shift<T, Sum><<<grid_size(job.outputs(), 1), threads, 0, stream>>>(
-        make_frame(job), job.outputs(), static_cast<Sum*>(out));
+        make_job_view(job), job.outputs(), static_cast<Sum*>(out));
   });
 }
 

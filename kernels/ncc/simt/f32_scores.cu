@@ -49,19 +49,19 @@ struct ScoreLayout {
 /// Adds up every value over the threads of a block, in every thread.
 template <int count>
 __device__ void sum_over_block(double (&values)[count]) {
-  __shared__ double of_warp[warp_size][count];
+  __shared__ double by_warp[warp_size][count];
   __syncthreads();  // readers of earlier sums are done
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     values[i] = warp_sum(values[i]);
-    if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size][i] = values[i];
+    if (threadIdx.x % warp_size == 0) by_warp[threadIdx.x / warp_size][i] = values[i];
   }
   __syncthreads();
   const int warps = static_cast<int>(blockDim.x) / warp_size;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    values[i] = of_warp[0][i];
-    for (int w = 1; w < warps; ++w) values[i] += of_warp[w][i];
+    values[i] = by_warp[0][i];
+    for (int w = 1; w < warps; ++w) values[i] += by_warp[w][i];
   }
 }
 
@@ -84,12 +84,12 @@ struct StagedMatrix {
     return sum;
   }
   __device__ RunSums subtract(float mean) const {
-    RunSums of_thread;
+    RunSums thread_sums;
     for_each([&](float& element) {
       element -= mean;
-      of_thread.add(RunSums::of(element));
+      thread_sums.add(RunSums::of(element));
     });
-    return of_thread;
+    return thread_sums;
   }
 };
 
@@ -103,9 +103,10 @@ struct CentredTerms {
     const int n = reference.rows * reference.columns;
     double means[]{reference.sum_of_thread(), window.sum_of_thread()};
     sum_over_block(means);
-    const RunSums of_reference = reference.subtract(static_cast<float>(means[0] / n));
-    const RunSums of_window = window.subtract(static_cast<float>(means[1] / (window.rows * window.columns)));
-    double sums[]{of_reference.sum, of_reference.squares, of_window.squares};
+    const RunSums reference_sums = reference.subtract(static_cast<float>(means[0] / n));
+    const RunSums window_sums =
+        window.subtract(static_cast<float>(means[1] / (window.rows * window.columns)));
+    double sums[]{reference_sums.sum, reference_sums.squares, window_sums.squares};
     sum_over_block(sums);
     sum = static_cast<float>(sums[0]);
     scale = scale_of(variation_of(n, sums[0], sums[1], sums[1]));
@@ -211,12 +212,12 @@ struct ScoreOutput {
 };
 
 /// Writes a block's packed scores to the surfaces of the job.
-__device__ void store_scores(const Frame& frame, const TileBlock& block, const float* surface,
+__device__ void store_scores(const JobView& view, const TileBlock& block, const float* surface,
                              int tile_columns, int tile_rows, const ScoreOutput& out) {
   for (int i = threadIdx.x; i < block.shifts_x * block.shifts_y; i += blockDim.x) {
     const int y = i / block.shifts_x, x = i - y * block.shifts_x;
-    const std::int64_t row = block.first_pair * frame.ny + block.tile_y * tile_rows + y;
-    out.scores[row * frame.nx + block.tile_x * tile_columns + x] =
+    const std::int64_t row = block.first_pair * view.ny + block.tile_y * tile_rows + y;
+    out.scores[row * view.nx + block.tile_x * tile_columns + x] =
         out.kind == ScoreKind::value ? value_of(surface[i], Criterion::zncc) : surface[i];
   }
 }
@@ -224,24 +225,24 @@ __device__ void store_scores(const Frame& frame, const TileBlock& block, const f
 /// 96 registers let four blocks of 160 threads meet on a multiprocessor.
 template <typename Tile>
 __global__ void __maxnreg__(96)
-    f32_scores(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut,
+    f32_scores(const __grid_constant__ JobView view, const __grid_constant__ Cut cut,
                const __grid_constant__ ScoreLayout layout, std::int64_t tasks,
                const __grid_constant__ ScoreOutput out) {
   extern __shared__ uint4 shared[];
   auto* const words = reinterpret_cast<float*>(shared);
-  const int h = frame.reference.height, w = frame.reference.width;
+  const int h = view.reference.height, w = view.reference.width;
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const TileBlock block(frame, cut, task);
+    const TileBlock block(view, cut, task);
     __syncthreads();  // the last task's readers are done
-    stage_band<float>(frame, cut, block, 0, 0, words);
+    stage_band<float>(view, cut, block, 0, 0, words);
     __syncthreads();
     const StagedMatrix staged_window{words, cut.window_rows, cut.window_columns, cut.window};
     const StagedMatrix reference{words + cut.window_words() + cut.y.lead * cut.reference_stride, h, w,
                                  RowLayout{cut.reference_stride}};
     const CentredTerms centred(reference, staged_window);
 
-    const int dx = frame.dx_min + block.tile_x * Tile::columns, dy = frame.dy_min + block.tile_y * Tile::rows;
-    const auto window = load_matrix<float>(frame.search, frame.window_of(block.first_pair));
+    const int dx = view.dx_min + block.tile_x * Tile::columns, dy = view.dy_min + block.tile_y * Tile::rows;
+    const auto window = load_patch<float>(view.search, view.window_of(block.first_pair));
     const WindowTerms terms(layout, centred.window_squares, words);
     terms.fill(block, staged_window, dy - first_window_row(cut, block, 0), h, w, [&](int x, int y) {
       return dx + x >= window.x0 && dx + x + w <= window.x1 && dy + y >= window.y0 && dy + y + h <= window.y1;
@@ -254,8 +255,8 @@ __global__ void __maxnreg__(96)
         if (x + i < block.shifts_x) terms.score(y * block.shifts_x + x + i, h * w, sums[i], centred);
     });
     __syncthreads();
-    if (out.scores) store_scores(frame, block, terms.scores(), Tile::columns, Tile::rows, out);
-    if (out.peaks) find_peak(frame, Criterion::zncc, terms.scores(), frame.nx, out.peaks + block.first_pair);
+    if (out.scores) store_scores(view, block, terms.scores(), Tile::columns, Tile::rows, out);
+    if (out.peaks) find_peak(view, Criterion::zncc, terms.scores(), view.nx, out.peaks + block.first_pair);
   });
 }
 
@@ -285,8 +286,8 @@ void launch_tile(const NccJob& job, const ScoreOutput& out, StreamHandle stream)
   const std::int64_t tasks = job.pairs * cut.blocks_of_pair();
   const auto kernel = f32_scores<Tile>;
   allow_shared_memory(kernel, layout.bytes(), describe("cuda-f32-scores", job));
-  kernel<<<grid_size(tasks, 1), cut.threads(), layout.bytes(), stream>>>(make_frame(job), cut, layout, tasks,
-                                                                         out);
+  kernel<<<grid_size(tasks, 1), cut.threads(), layout.bytes(), stream>>>(make_job_view(job), cut, layout,
+                                                                         tasks, out);
   check_launch(describe("cuda-f32-scores", job));
 }
 void launch(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
@@ -296,24 +297,24 @@ void launch(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
 
 }  // namespace
 
-std::string refuses_f32_scores(const NccJob& job) {
+std::string F32Scores::unsupported_reason(const NccJob& job) {
   if (std::max(job.reference.height, job.reference.width) > most_band)
     return "cuda-f32-scores does references up to 64x64.";
   return {};
 }
 
-bool f32_scores_fit(const NccJob& job, bool peaks) {
-  return !peaks || job.shifts.count() == 0 || cut_for(job).blocks_of_pair() == 1;
+bool F32Scores::fits(const NccJob& job, FusedOutput output) {
+  return output == FusedOutput::scores || job.shifts.count() == 0 || cut_for(job).blocks_of_pair() == 1;
 }
 
-int f32_scores_shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
+int F32Scores::shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
 
-void launch_f32_scores(const NccJob& job, Criterion, ScoreKind kind, float* scores, Workspace&,
-                       StreamHandle stream) {
+void F32Scores::launch_scores(const NccJob& job, Criterion, ScoreKind kind, float* scores, Workspace&,
+                              StreamHandle stream) {
   launch(job, {.kind = kind, .scores = scores}, stream);
 }
 
-void launch_f32_peaks(const NccJob& job, Criterion, Peak* peaks, Workspace&, StreamHandle stream) {
+void F32Scores::launch_peaks(const NccJob& job, Criterion, Peak* peaks, Workspace&, StreamHandle stream) {
   launch(job, {.peaks = peaks}, stream);
 }
 

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "ncc/simt/shift_tiles.hpp"
-#include "ncc/u8_shared.cuh"
+#include "ncc/stage_patch.cuh"
 
 /// A thread computes a tile of neighbouring shifts in registers: in a step it multiplies a few words of one
 /// row of the window with those of `rows` rows of the reference, and every word of the window serves all
@@ -48,9 +48,9 @@ struct Operands<std::uint8_t, Sum> {
 };
 
 /// Which shifts a thread computes.
-template <int of_columns, int of_rows>
+template <int tile_columns, int tile_rows>
 struct Tile {
-  static constexpr int columns = of_columns, rows = of_rows;
+  static constexpr int columns = tile_columns, rows = tile_rows;
 };
 using NarrowTile = Tile<9, 3>;
 using WideTile = Tile<11, 3>;
@@ -234,8 +234,8 @@ auto visit_best_tile(const NccJob& job, Visitor&& visit) {
 
 /// rows x columns of a matrix from (y, x) on, as words; what does not exist is zero.
 template <typename Word, typename T>
-__device__ void stage(const Matrix<T>& matrix, int y, int x, int rows, int columns, const RowLayout& layout,
-                      Word* shared) {
+__device__ void stage(const PatchView<T>& matrix, int y, int x, int rows, int columns,
+                      const RowLayout& layout, Word* shared) {
   const Cells cells(columns);
   for (int column = cells.column(); column < columns; column += cells.columns_at_once()) {
     const bool in_columns = x + column >= matrix.x0 && x + column < matrix.x1;
@@ -251,7 +251,7 @@ __device__ void stage(const Matrix<T>& matrix, int y, int x, int rows, int colum
     }
   }
 }
-__device__ inline void stage(const Matrix<u8>& matrix, int y, int x, int rows, int columns,
+__device__ inline void stage(const PatchView<u8>& matrix, int y, int x, int rows, int columns,
                              const RowLayout& layout, Word* shared) {
   stage_words(matrix, y, x, rows, (columns + 3) / 4, layout.stride, shared);
 }
@@ -330,7 +330,7 @@ struct GroupList {
     const Steps steps = lane < axis.tiles ? axis.steps(first_tile + lane, band) : Steps{};
     int sum = 0;
     for (int g = 0; g < axis.groups; ++g) {
-      const unsigned tiles = __ballot_sync(0xffffffffu, axis.of_group(steps, g).count() > 0);
+      const unsigned tiles = __ballot_sync(0xffffffffu, axis.group_steps(steps, g).count() > 0);
       const int n = __popc(tiles);
       if (lane == 0)
         groups[g] = {static_cast<short>(__ffs(tiles) - 1), static_cast<short>(n), static_cast<short>(sum)};
@@ -364,18 +364,18 @@ struct TileParts {
   __device__ int count() const { return x.total * y.total; }
   __device__ Place place(int i) const {
     const int group_y = y.group_of(i, x.total);
-    const GroupList::Group of_y = y.groups[group_y];
-    i -= of_y.before * x.total;
-    const int group_x = x.group_of(i, of_y.tiles);
-    const GroupList::Group of_x = x.groups[group_x];
-    i -= of_x.before * of_y.tiles;
-    const int row = i / of_x.tiles;
-    return {group_x, group_y, of_x.first + i - row * of_x.tiles, of_y.first + row};
+    const GroupList::Group range_y = y.groups[group_y];
+    i -= range_y.before * x.total;
+    const int group_x = x.group_of(i, range_y.tiles);
+    const GroupList::Group range_x = x.groups[group_x];
+    i -= range_x.before * range_y.tiles;
+    const int row = i / range_x.tiles;
+    return {group_x, group_y, range_x.first + i - row * range_x.tiles, range_y.first + row};
   }
   __device__ int index(const Place& at) const {
-    const GroupList::Group of_x = x.groups[at.group_x], of_y = y.groups[at.group_y];
-    return of_y.before * x.total + of_x.before * of_y.tiles + (at.tile_y - of_y.first) * of_x.tiles +
-           at.tile_x - of_x.first;
+    const GroupList::Group range_x = x.groups[at.group_x], range_y = y.groups[at.group_y];
+    return range_y.before * x.total + range_x.before * range_y.tiles +
+           (at.tile_y - range_y.first) * range_x.tiles + at.tile_x - range_x.first;
   }
 };
 
@@ -386,7 +386,7 @@ struct TileBlock {
   int tile_x, tile_y;
   int shifts_x, shifts_y;  ///< that are wanted
 
-  __device__ TileBlock(const Frame& frame, const Cut& cut, std::int64_t task) : tile_x(0), tile_y(0) {
+  __device__ TileBlock(const JobView& view, const Cut& cut, std::int64_t task) : tile_x(0), tile_y(0) {
     if (const int blocks = cut.x.blocks * cut.y.blocks; blocks > 1) {
       const int block = static_cast<int>(task % blocks);
       task /= blocks;
@@ -394,9 +394,9 @@ struct TileBlock {
       tile_y = block / cut.x.blocks * cut.y.tiles;
     }
     first_pair = task * cut.pairs;
-    pairs = static_cast<int>(min(std::int64_t{cut.pairs}, frame.pairs - first_pair));
-    shifts_x = min(cut.x.shifts_of_block(), frame.nx - tile_x * cut.x.tile);
-    shifts_y = min(cut.y.shifts_of_block(), frame.ny - tile_y * cut.y.tile);
+    pairs = static_cast<int>(min(std::int64_t{cut.pairs}, view.pairs - first_pair));
+    shifts_x = min(cut.x.shifts_of_block(), view.nx - tile_x * cut.x.tile);
+    shifts_y = min(cut.y.shifts_of_block(), view.ny - tile_y * cut.y.tile);
   }
 };
 
@@ -407,16 +407,16 @@ __device__ inline int first_window_row(const Cut& cut, const TileBlock& block, i
 
 /// Brings a band to shared memory; it is there after the next barrier.
 template <typename T, typename Word>
-__device__ void stage_band(const Frame& frame, const Cut& cut, const TileBlock& block, int band_x, int band_y,
-                           Word* shared) {
+__device__ void stage_band(const JobView& view, const Cut& cut, const TileBlock& block, int band_x,
+                           int band_y, Word* shared) {
   const int x = cut.x.band_begin(band_x), y = cut.y.band_begin(band_y);
   for (int slot = 0; slot < block.pairs; ++slot) {
     Word* const words = shared + slot * cut.pair_words();
     const std::int64_t pair = block.first_pair + slot;
-    const auto window = load_matrix<T>(frame.search, frame.window_of(pair));
+    const auto window = load_patch<T>(view.search, view.window_of(pair));
     stage(window, first_window_row(cut, block, band_y), cut.x.shift_of(block.tile_x) + x, cut.window_rows,
           cut.window_columns, cut.window, words);
-    auto reference = load_matrix<T>(frame.reference, frame.reference_of(pair));
+    auto reference = load_patch<T>(view.reference, view.reference_of(pair));
     reference.y0 = max(reference.y0, y), reference.y1 = min(reference.y1, cut.y.band_end(band_y));
     stage(reference, y - cut.y.lead, x, cut.reference_rows, cut.reference_columns,
           RowLayout{cut.reference_stride}, words + cut.window_words());
@@ -454,26 +454,26 @@ class PartialSums {
   /// Multiplies a staged band. Begins and ends with a barrier.
   __device__ PartialSums(const Cut& cut, const TileBlock& block, int band_x, int band_y, void* shared)
       : sums_(static_cast<Partial*>(shared)) {
-    __shared__ TileParts of_block;
-    parts_ = &of_block;
+    __shared__ TileParts block_parts;
+    parts_ = &block_parts;
     if (threadIdx.x < warp_size) {
-      of_block.x.list(cut.x, block.tile_x, band_x);
-      of_block.y.list(cut.y, block.tile_y, band_y);
+      block_parts.x.list(cut.x, block.tile_x, band_x);
+      block_parts.y.list(cut.y, block.tile_y, band_y);
     }
     __syncthreads();
-    count_ = of_block.count();
+    count_ = block_parts.count();
     const int thread = static_cast<int>(threadIdx.x);
     slot_ = thread < count_ * block.pairs ? thread / count_ : -1;
     Partial sums[Tile::rows][Tile::columns] = {};
     if (slot_ >= 0) {
-      at_ = of_block.place(thread - slot_ * count_);
+      at_ = block_parts.place(thread - slot_ * count_);
       const int tile_y = block.tile_y + at_.tile_y;
       const int row =
           cut.y.shift_of(tile_y) + cut.y.band_begin(band_y) - first_window_row(cut, block, band_y);
       multiply_part<K, Tile>(cut, static_cast<const typename K::Word*>(shared) + slot_ * cut.pair_words(),
                              at_.tile_x, row,
-                             cut.x.of_group(cut.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
-                             cut.y.of_group(cut.y.steps(tile_y, band_y), at_.group_y), sums);
+                             cut.x.group_steps(cut.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
+                             cut.y.group_steps(cut.y.steps(tile_y, band_y), at_.group_y), sums);
     }
     __syncthreads();
     if (slot_ >= 0) {
@@ -489,16 +489,16 @@ class PartialSums {
   template <typename Body>
   __device__ void for_each_row(Body&& body) const {
     if (slot_ < 0) return;
-    const GroupRange of_x = parts_->x.groups_of(at_.tile_x), of_y = parts_->y.groups_of(at_.tile_y);
-    const int rank = (at_.group_y - of_y.first) * of_x.count + at_.group_x - of_x.first;
-    for (int row = rank; row < Tile::rows; row += of_x.count * of_y.count) {
+    const GroupRange range_x = parts_->x.groups_of(at_.tile_x), range_y = parts_->y.groups_of(at_.tile_y);
+    const int rank = (at_.group_y - range_y.first) * range_x.count + at_.group_x - range_x.first;
+    for (int row = rank; row < Tile::rows; row += range_x.count * range_y.count) {
       Partial sums[Tile::columns] = {};
-      for (int y = of_y.first; y < of_y.first + of_y.count; ++y) {
-        for (int x = of_x.first; x < of_x.first + of_x.count; ++x) {
+      for (int y = range_y.first; y < range_y.first + range_y.count; ++y) {
+        for (int x = range_x.first; x < range_x.first + range_x.count; ++x) {
           const int part = slot_ * count_ + parts_->index({x, y, at_.tile_x, at_.tile_y});
-          const Partial* const of_part = sums_ + part * sums_of_thread + row * Tile::columns;
+          const Partial* const part_sums = sums_ + part * sums_of_thread + row * Tile::columns;
 #pragma unroll
-          for (int i = 0; i < Tile::columns; ++i) sums[i] += of_part[i];
+          for (int i = 0; i < Tile::columns; ++i) sums[i] += part_sums[i];
         }
       }
       body(slot_, at_.tile_x * Tile::columns, at_.tile_y * Tile::rows + row, sums);

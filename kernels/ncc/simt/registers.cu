@@ -8,21 +8,21 @@ namespace {
 /// `adds`: to what `out` holds, instead of storing.
 template <typename T, typename Sum, typename Tile>
 __global__ void __launch_bounds__(most_threads, 1)
-    registers(const __grid_constant__ Frame frame, const __grid_constant__ Cut cut, std::int64_t tasks,
+    registers(const __grid_constant__ JobView view, const __grid_constant__ Cut cut, std::int64_t tasks,
               bool adds, Sum* out) {
   using K = Operands<T, Sum>;
   extern __shared__ uint4 shared[];
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const TileBlock block(frame, cut, task);
+    const TileBlock block(view, cut, task);
     for (int band = 0; band < cut.x.bands * cut.y.bands; ++band) {
       const int band_x = band % cut.x.bands, band_y = band / cut.x.bands;
       __syncthreads();  // the last band's readers are done
-      stage_band<T>(frame, cut, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
+      stage_band<T>(view, cut, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
       const PartialSums<K, Tile> products(cut, block, band_x, band_y, shared);
       products.for_each_row([&](int slot, int x, int y, const auto& sums) {
         if (y >= block.shifts_y) return;
-        const std::int64_t row = (block.first_pair + slot) * frame.ny + block.tile_y * Tile::rows + y;
-        Sum* const target = out + (row * frame.nx + block.tile_x * Tile::columns + x);
+        const std::int64_t row = (block.first_pair + slot) * view.ny + block.tile_y * Tile::rows + y;
+        Sum* const target = out + (row * view.nx + block.tile_x * Tile::columns + x);
 #pragma unroll
         for (int i = 0; i < Tile::columns; ++i)
           if (x + i < block.shifts_x) target[i] = adds ? target[i] + sums[i] : Sum{sums[i]};
@@ -47,7 +47,7 @@ void launch(const NccJob& job, void* out, StreamHandle stream) {
   if (adds) fill(out, 0, job.outputs() * sizeof(Sum), stream);
   const auto kernel = registers<T, Sum, Tile>;
   allow_shared_memory(kernel, cut.shared_bytes(), describe("tiles in registers", job));
-  kernel<<<grid_size(tasks, 1), cut.threads(), cut.shared_bytes(), stream>>>(make_frame(job), cut, tasks,
+  kernel<<<grid_size(tasks, 1), cut.threads(), cut.shared_bytes(), stream>>>(make_job_view(job), cut, tasks,
                                                                              adds, static_cast<Sum*>(out));
 }
 

@@ -63,7 +63,7 @@ struct ShiftAxis {
     return last > first ? Steps{first / unit, ceil(last, unit)} : Steps{};
   }
   /// Those of a group. The tiles that have some follow each other.
-  DIC_HOST_DEVICE Steps of_group(const Steps& all, int group) const {
+  DIC_HOST_DEVICE Steps group_steps(const Steps& all, int group) const {
     const int begin = group * steps_of_group;
     return {larger(all.first, begin), smaller(all.last, begin + steps_of_group)};
   }

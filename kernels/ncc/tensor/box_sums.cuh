@@ -2,7 +2,7 @@
 
 #include "common/launch.cuh"
 #include "ncc/scoring/scoring.cuh"
-#include "ncc/u8_shared.cuh"
+#include "ncc/stage_patch.cuh"
 
 /// Sums over the windows under the reference for the shifts of a block, whose elements it has in shared
 /// memory: a warp walks down some rows of shifts. Elements are integers then, so that sums that slide stay
@@ -39,9 +39,9 @@ struct BoxShape {
   __host__ __device__ constexpr int words() const { return round_up(3 * places() * groups(), 4); }
 };
 __host__ __device__ constexpr BoxShape box_shape(int columns) {
-  const int of_lane = (columns + warp_size - 1) / warp_size;
-  if (of_lane <= 2) return {4, 16};
-  return {of_lane <= 4 ? of_lane : 8, 32};
+  const int columns_per_lane = (columns + warp_size - 1) / warp_size;
+  if (columns_per_lane <= 2) return {4, 16};
+  return {columns_per_lane <= 4 ? columns_per_lane : 8, 32};
 }
 
 /// Sums over the columns left of a column, for those of a row and the one after, in shared memory.
@@ -50,9 +50,9 @@ struct BoxPrefix {
   std::uint64_t* squares;
   int* sums;
 
-  __device__ BoxPrefix(float* of_warp, int group)
-      : squares(reinterpret_cast<std::uint64_t*>(of_warp) + group * shape.places()),
-        sums(reinterpret_cast<int*>(of_warp) + (2 * shape.groups() + group) * shape.places()) {}
+  __device__ BoxPrefix(float* warp_memory, int group)
+      : squares(reinterpret_cast<std::uint64_t*>(warp_memory) + group * shape.places()),
+        sums(reinterpret_cast<int*>(warp_memory) + (2 * shape.groups() + group) * shape.places()) {}
   __device__ static int at(int column) {
     return shape.columns % 2 == 0 ? column + column / shape.columns : column;
   }
@@ -123,7 +123,7 @@ struct ColumnBoxes {
 };
 
 template <BoxShape shape, typename ToInteger>
-__device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integer, float* of_warp,
+__device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integer, float* warp_memory,
                                    float* roots, int roots_stride) {
   const int lane = threadIdx.x % shape.lanes, group = threadIdx.x % warp_size / shape.lanes;
   const int rows = boxes.end_y - boxes.first_y;
@@ -131,14 +131,14 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
   // Where rows are not as many for each group, two groups have the same ones.
   const int per_group = (rows + shape.groups() - 1) / shape.groups();
   const int own_y = boxes.first_y + group * per_group, first_y = min(own_y, boxes.first_y + rows - per_group);
-  const BoxPrefix<shape> prefix(of_warp, group);
+  const BoxPrefix<shape> prefix(warp_memory, group);
   const float* entering = boxes.elements + first_y * boxes.stride + lane * shape.columns;
   const float* leaving = entering;
-  ColumnBoxes<shape, ToInteger> of_columns(to_integer);
+  ColumnBoxes<shape, ToInteger> column_boxes(to_integer);
 #pragma unroll(shape.columns <= 4 ? 2 : 1)
-  for (int row = 0; row < boxes.height; ++row, entering += boxes.stride) of_columns.add(entering);
+  for (int row = 0; row < boxes.height; ++row, entering += boxes.stride) column_boxes.add(entering);
   for (int y = 0; y < per_group; ++y) {
-    of_columns.store(lane, prefix);
+    column_boxes.store(lane, prefix);
     __syncwarp();
     float* const row = roots + (first_y + y) * roots_stride;
     const int end_x = first_y + y >= own_y ? boxes.shifts_x : 0;
@@ -146,7 +146,7 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
     for (int x = lane; x < end_x; x += shape.lanes)
       row[x] = inverse_root_of_variation(boxes.height * boxes.width, prefix.box(x, boxes.width));
     __syncwarp();
-    if (y + 1 < per_group) of_columns.exchange(entering, leaving);
+    if (y + 1 < per_group) column_boxes.exchange(entering, leaving);
     entering += boxes.stride, leaving += boxes.stride;
   }
 }
@@ -157,16 +157,16 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
 template <typename ToInteger>
 __device__ void fill_inverse_roots(const Boxes& boxes, int columns, const ToInteger& to_integer,
                                    float* shared, float* roots, int roots_stride) {
-  float* const of_warp = shared + threadIdx.x / warp_size * box_shape(columns).words();
+  float* const warp_memory = shared + threadIdx.x / warp_size * box_shape(columns).words();
   switch (box_shape(columns).columns + box_shape(columns).lanes) {
     case 4 + 16:
-      return fill_inverse_roots<BoxShape{4, 16}>(boxes, to_integer, of_warp, roots, roots_stride);
+      return fill_inverse_roots<BoxShape{4, 16}>(boxes, to_integer, warp_memory, roots, roots_stride);
     case 3 + 32:
-      return fill_inverse_roots<BoxShape{3, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+      return fill_inverse_roots<BoxShape{3, 32}>(boxes, to_integer, warp_memory, roots, roots_stride);
     case 4 + 32:
-      return fill_inverse_roots<BoxShape{4, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+      return fill_inverse_roots<BoxShape{4, 32}>(boxes, to_integer, warp_memory, roots, roots_stride);
     default:
-      return fill_inverse_roots<BoxShape{8, 32}>(boxes, to_integer, of_warp, roots, roots_stride);
+      return fill_inverse_roots<BoxShape{8, 32}>(boxes, to_integer, warp_memory, roots, roots_stride);
   }
 }
 

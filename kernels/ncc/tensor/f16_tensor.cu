@@ -25,7 +25,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
   static constexpr bool converts = true;
-  static constexpr int most_warps = 4, most_tiles = 8, tasks_of_block = 4;
+  static constexpr int most_warps = 4, most_tiles = 8, tasks_per_block = 4;
   static constexpr WideShape shapes[]{
       WideShape{.tiles = 8, .stride = 36, .reference_stride = 20, .alone = true},
       WideShape{8, false, 52, 36, true},
@@ -97,7 +97,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       }
     });
     constexpr unsigned all = 0xffffffffu;
-    return {WideReferenceSums::of_warp(sum, low + (std::uint64_t{high} << 8)),
+    return {WideReferenceSums::over_warp(sum, low + (std::uint64_t{high} << 8)),
             __reduce_max_sync(all, max(most & 0xffffu, most >> 16)),
             __reduce_min_sync(all, min(least & 0xffffu, least >> 16))};
   }
@@ -161,7 +161,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   struct TailOperands {
     static constexpr int words_per_step = 8;
     int words, height, group;
-    const Word *of_window, *of_reference;
+    const Word *lane_window, *lane_reference;
 
     __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
                             const WarpPlace&, int window_at)
@@ -169,15 +169,15 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       const int lane = threadIdx.x % warp_size, shift = window_at % 2, word = lane % 4;
       group = lane / 4;
       words = (reference.width + shift + 7) / 8 * 4;
-      of_window = memory.window + group * shape.stride + (window_at + columns_per_warp) / 2 + word;
-      of_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
+      lane_window = memory.window + group * shape.stride + (window_at + columns_per_warp) / 2 + word;
+      lane_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
     }
     __device__ void load(int row, int q, Products::Patch& patch) const {
-      const Word* const at = of_reference + min(row + group, height) * shape.reference_stride + q;
+      const Word* const at = lane_reference + min(row + group, height) * shape.reference_stride + q;
       patch[0] = at[0], patch[1] = q + half_step < words ? at[half_step] : 0;
     }
     __device__ void load(int row, int q, Products::Quad& quad) const {
-      const Word* const at = of_window + row * shape.stride + q;
+      const Word* const at = lane_window + row * shape.stride + q;
       quad[0] = at[0], quad[1] = at[8 * shape.stride];
       quad[2] = at[half_step], quad[3] = at[8 * shape.stride + half_step];
     }
@@ -187,7 +187,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   };
 
   template <typename Body>
-  __device__ static void visit_measure(Criterion, Body&& body) {
+  __device__ static void visit_criterion(Criterion, Body&& body) {
     body.template operator()<Criterion::zncc>();
   }
 
@@ -240,26 +240,26 @@ struct HalfMethod : WithStatistics<HalfMethod> {
 
 }  // namespace
 
-std::string refuses_f16_tensor(const NccJob& job) {
+std::string F16Tensor::unsupported_reason(const NccJob& job) {
   if (job.bit_depth < 1 || job.bit_depth > most_bits)
     return "cuda-f16-tensor takes images of at most 12 bit.";
-  if (job.shifts.count() > 0 && !wide_scores_fit<HalfMethod>(job, false))
+  if (job.shifts.count() > 0 && !wide_scores_fit<HalfMethod>(job, FusedOutput::scores))
     return "cuda-f16-tensor does references up to about 181x181.";
   return {};
 }
 
-int f16_tensor_shared_bytes(const NccJob& job) {
+int F16Tensor::shared_bytes(const NccJob& job) {
   return choose_wide_cut<HalfMethod>(job, true).shared_bytes();
 }
 
-bool f16_tensor_scores_fit(const NccJob& job, bool peaks) { return wide_scores_fit<HalfMethod>(job, peaks); }
+bool F16Tensor::fits(const NccJob& job, FusedOutput fused) { return wide_scores_fit<HalfMethod>(job, fused); }
 
-void launch_f16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+void F16Tensor::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
   launch_wide_scores<HalfMethod>(job, criterion, kind, scores, workspace, stream);
 }
 
-void launch_f16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+void F16Tensor::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
   launch_wide_peaks<HalfMethod>(job, criterion, peaks, workspace, stream);
 }

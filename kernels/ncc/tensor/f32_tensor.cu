@@ -23,7 +23,7 @@ struct Range {
     most = fmaxf(most, other.most);
     mean += other.mean;
   }
-  __device__ Range of_warp() const { return {-max_of_warp(-least), max_of_warp(most), warp_sum(mean)}; }
+  __device__ Range over_warp() const { return {-max_of_warp(-least), max_of_warp(most), warp_sum(mean)}; }
 };
 
 /// How the elements of a matrix become operands and integers: about their mean, by their range.
@@ -100,10 +100,10 @@ class FloatChunks {
     Range range = Range::none();
     const float weight = __fdividef(1.0f, count_);
     visit([&](float element) { range.add(element, weight); });
-    return range.of_warp();
+    return range.over_warp();
   }
   /// What does not exist becomes zero.
-  template <bool of_window>
+  template <bool is_window>
   __device__ void convert(int rows, const Scale& scale, float further) const {
     visit_chunks(0, rows, [&](float4& chunk, int row) {
       const bool row_exists = rows_.holds(row);
@@ -114,7 +114,7 @@ class FloatChunks {
       const uint2 right = split(operand(chunk.z, 2), operand(chunk.w, 3));
       const uint4 in_turn{left.x, left.y, right.x, right.y};
       const uint4 high_first{left.x, right.x, left.y, right.y}, low_first{left.y, right.y, left.x, right.x};
-      reinterpret_cast<uint4&>(chunk) = !of_window ? in_turn : row % 2 == 0 ? high_first : low_first;
+      reinterpret_cast<uint4&>(chunk) = !is_window ? in_turn : row % 2 == 0 ? high_first : low_first;
     });
   }
 
@@ -142,7 +142,7 @@ struct SplitMethod {
   static constexpr std::string_view name = "cuda-f32-tensor";
   using Products = SplitProducts;
   static constexpr bool keeps_window = false, keeps_tile = true, tail_in_steps = true;
-  static constexpr int most_warps = 16, most_tiles = 4, tasks_of_block = 4;
+  static constexpr int most_warps = 16, most_tiles = 4, tasks_per_block = 4;
   static constexpr WideShape shapes[]{WideShape{4, false, 34, 22}, WideShape{4, false, 64, 38},
                                       WideShape{3, true, 34, 22},  WideShape{3, true, 50, 38},
                                       WideShape{1, false},         WideShape{2, false},
@@ -203,16 +203,17 @@ struct SplitMethod {
   template <WideShape shape>
   __device__ static void score(const Task& task, Criterion, const LaneShifts<shape>& shifts,
                                const LaneValues<shape, float>& sums, LaneValues<shape, float>& scores) {
-    const Scale of_reference = scale(task, &ReferenceSums::reference);
-    const Scale of_window = scale(task, &ReferenceSums::window);
+    const Scale reference_scale = scale(task, &ReferenceSums::reference);
+    const Scale window_scale = scale(task, &ReferenceSums::window);
     const int n = elements(task);
-    const float of_pair = static_cast<float>(n) * of_reference.ratio() * of_window.ratio() *
-                          inverse_root_of_variation(n, sums_of_reference(task));
-    const Defined rows{task.share.first_y, task.share.last_y}, columns{task.share.first_x, task.share.last_x};
+    const float pair_scale = static_cast<float>(n) * reference_scale.ratio() * window_scale.ratio() *
+                             inverse_root_of_variation(n, sums_of_reference(task));
+    const Defined rows{task.block_shifts.first_y, task.block_shifts.last_y},
+        columns{task.block_shifts.first_x, task.block_shifts.last_x};
     shifts.visit([&](int i, int row, int column) {
       const bool is_defined = rows.holds(row) && columns.holds(column);
-      scores[i] =
-          is_defined ? sums[i] * (of_pair * task.memory.tile[row * shape.tile_stride() + column]) : no_score;
+      scores[i] = is_defined ? sums[i] * (pair_scale * task.memory.tile[row * shape.tile_stride() + column])
+                             : no_score;
     });
   }
 
@@ -221,7 +222,7 @@ struct SplitMethod {
   __device__ static int warp() { return thread_of_block() / warp_size; }
   __device__ static bool is_first_lane() { return thread_of_block() % warp_size == 0; }
   __device__ static int elements(const Task& task) {
-    return task.frame.reference.height * task.frame.reference.width;
+    return task.view.reference.height * task.view.reference.width;
   }
   __device__ static FloatChunks chunks_of_reference(const Task& task) {
     const StagedReference reference = task.reference();
@@ -232,99 +233,101 @@ struct SplitMethod {
             {reference.first, reference.first + reference.width}};
   }
   __device__ static int first_column(const Task& task) {
-    return task.share.window.byte() / static_cast<int>(sizeof(float));
+    return task.block_shifts.window.byte() / static_cast<int>(sizeof(float));
   }
   __device__ static FloatChunks chunks_of_window(const Task& task) {
-    const auto& share = task.share;
-    const DeviceMatrices& reference = task.frame.reference;
+    const auto& block_shifts = task.block_shifts;
+    const DevicePatches& reference = task.view.reference;
     const int first = first_column(task);
     return {reinterpret_cast<float*>(task.memory.window),
             2 * task.window_stride,
             task.cut.window_chunks,
-            {share.first_y, share.last_y + reference.height},
-            {first + share.first_x, first + share.last_x + reference.width}};
+            {block_shifts.first_y, block_shifts.last_y + reference.height},
+            {first + block_shifts.first_x, first + block_shifts.last_x + reference.width}};
   }
   __device__ static Scale scale(const Task& task, Range ReferenceSums::*of) {
     Range range = Range::none();
-    for (int i = 0; i < warps(); ++i) range.add(task.of_warps[i].*of);
+    for (int i = 0; i < warps(); ++i) range.add(task.sums_by_warp[i].*of);
     return {range, elements(task)};
   }
   __device__ static BoxSum sums_of_reference(const Task& task) {
     BoxSum sums{0, 0};
     for (int i = 0; i < warps(); ++i)
-      sums.sum += task.of_warps[i].sum, sums.squares += task.of_warps[i].squares;
+      sums.sum += task.sums_by_warp[i].sum, sums.squares += task.sums_by_warp[i].squares;
     return sums;
   }
 
   __device__ static void find_ranges(const Task& task) {
     const Range window = chunks_of_window(task).range(), reference = chunks_of_reference(task).range();
-    if (is_first_lane()) task.of_warps[warp()].window = window, task.of_warps[warp()].reference = reference;
+    if (is_first_lane())
+      task.sums_by_warp[warp()].window = window, task.sums_by_warp[warp()].reference = reference;
   }
   __device__ static void sum_reference(const Task& task) {
-    const Scale of_reference = scale(task, &ReferenceSums::reference);
-    BoxSum of_thread{0, 0};
+    const Scale reference_scale = scale(task, &ReferenceSums::reference);
+    BoxSum thread_sum{0, 0};
     chunks_of_reference(task).visit([&](float element) {
-      const int integer = of_reference.integer(element);
-      of_thread.sum += integer;
-      of_thread.squares += std::int64_t{integer} * integer;
+      const int integer = reference_scale.integer(element);
+      thread_sum.sum += integer;
+      thread_sum.squares += std::int64_t{integer} * integer;
     });
-    const int sum = warp_sum(of_thread.sum);
-    const std::uint64_t squares = warp_sum(of_thread.squares);
-    if (is_first_lane()) task.of_warps[warp()].sum = sum, task.of_warps[warp()].squares = squares;
+    const int sum = warp_sum(thread_sum.sum);
+    const std::uint64_t squares = warp_sum(thread_sum.squares);
+    if (is_first_lane()) task.sums_by_warp[warp()].sum = sum, task.sums_by_warp[warp()].squares = squares;
   }
   __device__ static void sum_windows(const Task& task) {
-    const Scale of_window = scale(task, &ReferenceSums::window);
-    const DeviceMatrices& reference = task.frame.reference;
-    const int rows = task.share.shifts_y, per_warp = (rows + warps() - 1) / warps();
+    const Scale window_scale = scale(task, &ReferenceSums::window);
+    const DevicePatches& reference = task.view.reference;
+    const int rows = task.block_shifts.shifts_y, per_warp = (rows + warps() - 1) / warps();
     const Boxes boxes{reinterpret_cast<const float*>(task.memory.window) + first_column(task),
                       2 * task.window_stride,
                       reference.height,
                       reference.width,
-                      task.share.shifts_x,
+                      task.block_shifts.shifts_x,
                       warp() * per_warp,
                       min((warp() + 1) * per_warp, rows)};
     fill_inverse_roots(
         boxes, columns_of_boxes(task.cut, reference.width),
-        [=](float element) { return of_window.integer(element); }, task.memory.tile + task.cut.exchange_at,
+        [=](float element) { return window_scale.integer(element); }, task.memory.tile + task.cut.exchange_at,
         task.memory.tile, task.cut.warp.tile_stride());
   }
   /// Takes the reference about its mean once more: the first one was rounded.
   __device__ static void convert(const Task& task) {
-    const Scale of_reference = scale(task, &ReferenceSums::reference);
+    const Scale reference_scale = scale(task, &ReferenceSums::reference);
     const float sum = static_cast<float>(sums_of_reference(task).sum);
-    const float further = __fdividef(sum, elements(task) * of_reference.to_integers);
-    const int h = task.frame.reference.height;
-    chunks_of_reference(task).convert<false>(h, of_reference, further);
-    chunks_of_window(task).convert<true>(h + task.share.shifts_y - 1, scale(task, &ReferenceSums::window), 0);
+    const float further = __fdividef(sum, elements(task) * reference_scale.to_integers);
+    const int h = task.view.reference.height;
+    chunks_of_reference(task).convert<false>(h, reference_scale, further);
+    chunks_of_window(task).convert<true>(h + task.block_shifts.shifts_y - 1,
+                                         scale(task, &ReferenceSums::window), 0);
   }
 };
 
 }  // namespace
 
-std::string refuses_f32_tensor(const NccJob& job) {
-  if (job.shifts.count() > 0 && !f32_tensor_scores_fit(job, false))
+std::string F32Tensor::unsupported_reason(const NccJob& job) {
+  if (job.shifts.count() > 0 && !fits(job, FusedOutput::scores))
     return "cuda-f32-tensor does references up to about 140x140.";
   return {};
 }
 
-int f32_tensor_shared_bytes(const NccJob& job) {
+int F32Tensor::shared_bytes(const NccJob& job) {
   return choose_wide_cut<SplitMethod>(job, true).shared_bytes();
 }
 
-bool f32_tensor_scores_fit(const NccJob& job, bool peaks) {
+bool F32Tensor::fits(const NccJob& job, FusedOutput fused) {
   const WideCut cut = choose_wide_cut<SplitMethod>(job, true);
-  return cut_fits(job, cut, peaks) &&
+  return cut_fits(job, cut, fused) &&
          SplitMethod::columns_of_boxes(cut, job.reference.width) <= most_box_columns;
 }
 
-void launch_f32_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+void F32Tensor::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace&, StreamHandle stream) {
   if (job.outputs() == 0) return;
   launch_wide<SplitMethod, WideResult::scores>(
       job, {}, {.criterion = criterion, .kind = kind, .scores = scores}, stream);
 }
 
-void launch_f32_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
+void F32Tensor::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
                              StreamHandle stream) {
   if (job.outputs() == 0) return;
   launch_wide<SplitMethod, WideResult::peaks>(job, {}, {.criterion = criterion, .peaks = peaks}, stream);

@@ -15,30 +15,29 @@ struct Output {
 };
 
 template <int shifts>
-__device__ void store_scores(const Frame& frame, const Output& out, const float* scores, std::int64_t pair) {
-  float* const surface = out.scores + pair * frame.nx * frame.ny;
+__device__ void store_scores(const JobView& view, const Output& out, const float* scores, std::int64_t pair) {
+  float* const surface = out.scores + pair * view.nx * view.ny;
 #pragma unroll 1
-  for (int i = threadIdx.x % warp_size; i < shifts * frame.ny; i += warp_size) {
+  for (int i = threadIdx.x % warp_size; i < shifts * view.ny; i += warp_size) {
     const int y = i / shifts, x = i % shifts;
-    if (x < frame.nx)
-      surface[y * frame.nx + x] =
+    if (x < view.nx)
+      surface[y * view.nx + x] =
           out.kind == ScoreKind::value ? value_of(scores[i], out.criterion) : scores[i];
   }
 }
 
 template <int shifts>
 __global__ void __launch_bounds__(warp_size, shifts <= 5 ? 20 : 12)
-    few_shifts(const __grid_constant__ Frame frame, const __grid_constant__ few::Layout layout,
+    few_shifts(const __grid_constant__ JobView view, const __grid_constant__ few::Layout layout,
                const __grid_constant__ Output out) {
   extern __shared__ uint4 shared[];
   __shared__ few::Surface<shifts> surface;
-  few::PairScores<shifts> pair(frame, layout, reinterpret_cast<Word*>(shared), surface);
-  for_each_task(frame.pairs, 1, 0, [&](std::int64_t task) {
-    pair.take_reference(frame.reference, frame.reference_of(task), frame.reference.height,
-                        frame.reference.width);
-    pair.score(frame.search, frame.window_of(task), out.criterion);
-    if (out.scores) store_scores<shifts>(frame, out, surface.scores, task);
-    if (out.peaks) find_peak(frame, out.criterion, surface.scores, shifts, out.peaks + task);
+  few::PairScores<shifts> pair(view, layout, reinterpret_cast<Word*>(shared), surface);
+  for_each_task(view.pairs, 1, 0, [&](std::int64_t task) {
+    pair.take_reference(view.reference, view.reference_of(task), view.reference.height, view.reference.width);
+    pair.score(view.search, view.window_of(task), out.criterion);
+    if (out.scores) store_scores<shifts>(view, out, surface.scores, task);
+    if (out.peaks) find_peak(view, out.criterion, surface.scores, shifts, out.peaks + task);
     __syncwarp();  // the next pair takes the memory
   });
 }
@@ -49,7 +48,7 @@ void launch_width(const NccJob& job, const Output& out, StreamHandle stream) {
   const few::Layout layout(job);
   allow_shared_memory(kernel, layout.bytes(), describe("cuda-few-shifts", job));
   kernel<<<grid_size(job.pairs, few::pairs_of_block(job.pairs)), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, out);
+      make_job_view(job), layout, out);
   check_launch(describe("cuda-few-shifts", job));
 }
 
@@ -62,7 +61,7 @@ void launch(const NccJob& job, const Output& out, StreamHandle stream) {
 
 }  // namespace
 
-std::string refuses_few_shifts(const NccJob& job) {
+std::string FewShifts::unsupported_reason(const NccJob& job) {
   if (std::max(job.shifts.nx(), job.shifts.ny()) > few::most_shifts)
     return "cuda-few-shifts does up to 9x9 shifts.";
   if (few::Layout(job).bytes() > few::most_shared_bytes)
@@ -70,14 +69,12 @@ std::string refuses_few_shifts(const NccJob& job) {
   return {};
 }
 
-bool few_shifts_fit(const NccJob&, bool) { return true; }
-
-void launch_few_shifts_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+void FewShifts::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace&, StreamHandle stream) {
   launch(job, {.criterion = criterion, .kind = kind, .scores = scores}, stream);
 }
 
-void launch_few_shifts_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
+void FewShifts::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace&,
                              StreamHandle stream) {
   launch(job, {.criterion = criterion, .peaks = peaks}, stream);
 }

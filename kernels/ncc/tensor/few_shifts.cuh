@@ -168,20 +168,20 @@ __device__ void multiply(const Pair& pair, LaneSums<shifts>& sums, Word (&produc
     for (int row = 0; row < pair.h; row += step_rows) {
       window.advance();
       lower.load(window);
-      Word of_reference[2][1];
+      Word words[2][1];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        reference.load(4 * i, of_reference[i]);
+        reference.load(4 * i, words[i]);
         const Word mask = row + group < pair.h ? exist[i] : 0;
-        of_reference[i][0] &= mask;
-        sums.reference.add(of_reference[i][0]);
+        words[i][0] &= mask;
+        sums.reference.add(words[i][0]);
         sums.first.add(upper.at[i][0] & mask);
       }
       reference.advance();
 #pragma unroll
       for (int dx = 0; dx < shifts; ++dx)
         kernels::multiply(products[dx], {upper.at[0][dx], lower.at[0][dx], upper.at[1][dx], lower.at[1][dx]},
-                          of_reference[0][0], of_reference[1][0]);
+                          words[0][0], words[1][0]);
       upper = lower;
     }
     const RowWords below(pair.window, pair.h + group, column);
@@ -290,34 +290,34 @@ template <int shifts>
 class PairScores {
  public:
   /// shared: layout.bytes() of it. surface: receives the scores.
-  __device__ PairScores(const Frame& frame, const Layout& layout, Word* shared, Surface<shifts>& surface)
-      : frame_(frame),
+  __device__ PairScores(const JobView& view, const Layout& layout, Word* shared, Surface<shifts>& surface)
+      : view_(view),
         layout_(layout),
-        of_window_(shared),
-        of_reference_(shared + layout.window.words()),
+        window_words_(shared),
+        reference_words_(shared + layout.window.words()),
         surface_(surface) {}
 
-  /// Of all pairs from now on: the first h x w elements, at most those of the frame.
-  __device__ void take_reference(const DeviceMatrices& references, std::int64_t index, int h, int w) {
-    const auto reference = load_matrix<u8>(references, index);
+  /// Of all pairs from now on: the first h x w elements, at most those of the view.
+  __device__ void take_reference(const DevicePatches& references, std::int64_t index, int h, int w) {
+    const auto reference = load_patch<u8>(references, index);
     h_ = h;
     w_ = w;
     reference_byte_ = stage_window(references, reference, index, 0, 0, h, w, ChunkCells(layout_.cells),
-                                   layout_.reference.stride, of_reference_);
+                                   layout_.reference.stride, reference_words_);
   }
-  __device__ void score(const DeviceMatrices& windows, std::int64_t index, Criterion criterion) {
-    const auto window = load_matrix<u8>(windows, index);
+  __device__ void score(const DevicePatches& windows, std::int64_t index, Criterion criterion) {
+    const auto window = load_patch<u8>(windows, index);
     const int window_byte =
-        stage_window(windows, window, index, frame_.dy_min, frame_.dx_min, h_ + frame_.ny - 1,
-                     w_ + frame_.nx - 1, ChunkCells(layout_.cells), layout_.window.stride, of_window_);
+        stage_window(windows, window, index, view_.dy_min, view_.dx_min, h_ + view_.ny - 1, w_ + view_.nx - 1,
+                     ChunkCells(layout_.cells), layout_.window.stride, window_words_);
     wait_for_copies();
     __syncwarp();
-    const Pair pair{{of_reference_, layout_.reference.stride, reference_byte_},
-                    {of_window_, layout_.window.stride, window_byte},
+    const Pair pair{{reference_words_, layout_.reference.stride, reference_byte_},
+                    {window_words_, layout_.window.stride, window_byte},
                     h_,
                     w_,
-                    frame_.nx,
-                    frame_.ny};
+                    view_.nx,
+                    view_.ny};
     LaneSums<shifts> sums;
     Word products[shifts][4] = {};
     multiply(pair, sums, products);
@@ -325,15 +325,15 @@ class PairScores {
     sum_edges(pair, sums);
     surface_.sum_windows(pair, sums);
     sums.reference.add_over_warp();
-    const DefinedShifts defined{window.x0 - frame_.dx_min, window.x1 - w_ - frame_.dx_min,
-                                window.y0 - frame_.dy_min, window.y1 - h_ - frame_.dy_min};
+    const DefinedShifts defined{window.x0 - view_.dx_min, window.x1 - w_ - view_.dx_min,
+                                window.y0 - view_.dy_min, window.y1 - h_ - view_.dy_min};
     score_shifts(pair, defined, criterion, sums.reference.moments(h_ * w_), surface_);
   }
 
  private:
-  const Frame& frame_;
+  const JobView& view_;
   const Layout& layout_;
-  Word *of_window_, *of_reference_;
+  Word *window_words_, *reference_words_;
   Surface<shifts>& surface_;
   int h_ = 0, w_ = 0, reference_byte_ = 0;
 };

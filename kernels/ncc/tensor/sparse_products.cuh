@@ -2,7 +2,7 @@
 
 #include <cuda/std/bit>
 
-#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/block_shifts.cuh"
 #include "ncc/tensor/u8_products.cuh"
 #include "ncc/tensor/u8_sums.cuh"
 
@@ -16,10 +16,10 @@
 ///
 ///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
 ///
-/// the reference's row turned by m; the bits are the same for all references. A window that begins at any
-/// byte of 8 turns it by that much more, and need not be realigned; where the reference begins in its chunk,
-/// turns it back. The dense factor holds pairs of window columns, k and k + 32: a product computes 16 x 8
-/// shifts of a reference's row, and nothing is wasted but the 32nd element where references have 31.
+/// the reference's row rotated by m; the bits are the same for all references. A window that begins at any
+/// byte of 8 rotates it by that much more, and need not be realigned; where the reference begins in its
+/// chunk, rotates it back. The dense factor holds pairs of window columns, k and k + 32: a product computes
+/// 16 x 8 shifts of a reference's row, and nothing is wasted but the 32nd element where references have 31.
 ///
 /// Shift (dx, dy) = (m + 8 b, lines e + c), m = 0 .. 7 and 16 .. 23: a product has the row m and the column
 /// n = 2 e + b, so that 4 rows of the window, at two columns each, make its dense factor. Then the window's
@@ -34,9 +34,9 @@ constexpr int sparse_rows = 4;     ///< shifts along y of one product
 /// reference.
 constexpr int window_box = 5 * chunk_bytes, reference_box = 3 * chunk_bytes;
 /// Of a row of operands in shared memory, in words: padded so that lanes find their rows in other banks.
-constexpr int paired_words = 28, turned_words = 36;
-/// Rows of both of which a warp makes operands in one turn: it loads them all before it stores any.
-constexpr int window_rows_a_turn = 2 * warp_size, reference_rows_a_turn = warp_size;
+constexpr int paired_words = 28, rotated_words = 36;
+/// Rows of both of which a warp makes operands in one pass: it loads them all before it stores any.
+constexpr int window_rows_per_pass = 2 * warp_size, reference_rows_per_pass = warp_size;
 
 /// sums = before + a b
 __device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], const uint4& b, Word which,
@@ -68,9 +68,9 @@ struct WindowRow {
   uint4 chunks[window_box / chunk_bytes];
 
   __device__ void load(const Word* box, int row) {
-    const auto* const of_row = reinterpret_cast<const uint4*>(box) + row * (window_box / chunk_bytes);
+    const auto* const row_chunks = reinterpret_cast<const uint4*>(box) + row * (window_box / chunk_bytes);
 #pragma unroll
-    for (int i = 0; i < window_box / chunk_bytes; ++i) chunks[i] = of_row[i];
+    for (int i = 0; i < window_box / chunk_bytes; ++i) chunks[i] = row_chunks[i];
   }
   __device__ void store(Word* operands, int row) const {
     const auto low = [](Word left, Word right) { return __byte_perm(left, right, 0x5140); };
@@ -136,7 +136,7 @@ struct ReferenceRow {
   }
   __device__ void store(Word* operands, int row) const {
     constexpr int half = sparse_period / 2;
-    auto* const turned = reinterpret_cast<uint4*>(operands + row * turned_words);
+    auto* const rotated = reinterpret_cast<uint4*>(operands + row * rotated_words);
     Word word[half + 1];
 #pragma unroll
     for (int i = 0; i < words / 2; ++i) {
@@ -148,35 +148,35 @@ struct ReferenceRow {
 #pragma unroll
     for (int p = 0; p < half; p += 4) {
       word[p + 3] = __byte_perm(word[p + 2], word[p + 4], 0x6341);
-      turned[p / 4] = {word[p], word[p + 1], word[p + 2], word[p + 3]};
-      turned[(half + p) / 4] = {swap_halves(word[p]), swap_halves(word[p + 1]), swap_halves(word[p + 2]),
-                                swap_halves(word[p + 3])};
+      rotated[p / 4] = {word[p], word[p + 1], word[p + 2], word[p + 3]};
+      rotated[(half + p) / 4] = {swap_halves(word[p]), swap_halves(word[p + 1]), swap_halves(word[p + 2]),
+                                 swap_halves(word[p + 3])};
     }
   }
 };
 
-/// For a row that is turned by -4 .. 31 (by less than 0 as by 0), which column of each pair its elements are
+/// For a row that is rotated by -4 .. 31 (by less than 0 as by 0), which column of each pair its elements are
 /// of: 16 elements a word, by the instruction's definition, and with columns numbered so that a lane's pairs
 /// lie side by side.
 struct WhichColumns {
   static constexpr int most_left = 4;
-  Word of_turn[most_left + sparse_period];
+  Word by_rotation[most_left + sparse_period];
 
   /// For one warp.
   __device__ void fill() {
-    for (int turn = threadIdx.x; turn < most_left + sparse_period; turn += warp_size) {
+    for (int rotation = threadIdx.x; rotation < most_left + sparse_period; rotation += warp_size) {
       Word which = 0;
       for (int i = 0; i < 16; ++i) {
         const int column = 16 * (i / 2 % 2) + 8 * (i / 4 % 2) + 2 * (i / 8) + i % 2;
-        which |= (2 * (i % 2) + (column < turn - most_left)) << 2 * i;
+        which |= (2 * (i % 2) + (column < rotation - most_left)) << 2 * i;
       }
-      of_turn[turn] = which;
+      by_rotation[rotation] = which;
     }
   }
 };
-/// What a lane holds of the sparse factor: addresses in a row of turned words, in bytes, and which column of
+/// What a lane holds of the sparse factor: addresses in a row of rotated words, in bytes, and which column of
 /// each pair is meant.
-struct TurnedLane {
+struct RotatedLane {
   unsigned first[2];
   Word which;
 };
@@ -184,34 +184,35 @@ struct TurnedLane {
 /// Where a lane's parts of both factors lie, in one register.
 class SparseLane {
  public:
-  /// Of products in which row r of the sparse factor is turned by r % 8 + 16 (r / 8).
-  __device__ static SparseLane of_rows(int lines) {
+  /// Of products in which row r of the sparse factor is rotated by r % 8 + 16 (r / 8).
+  __device__ static SparseLane for_rows(int lines) {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * lines * (group / 2) + 2 * sparse_block * (group % 2), 1};
   }
-  /// Of products with 8 rows of the window, in which all rows of the sparse factor are turned alike. A lane
+  /// Of products with 8 rows of the window, in which all rows of the sparse factor are rotated alike. A lane
   /// has two of the products' columns: they are 4 rows apart, so that lanes load from different banks.
-  __device__ static SparseLane of_column() {
+  __device__ static SparseLane for_column() {
     const unsigned group = thread_of_block() / 4;
     return {4 * paired_words * (group / 2 + rows_apart * (group % 2)) + 2 * sparse_block, 0};
   }
   static constexpr int rows_apart = 4;
   /// In bytes, of the lane's first pairs of columns.
   __device__ unsigned in_window() const { return packed_ >> 16; }
-  /// With `turn` more, of a reference that begins at byte `offset` of its ring.
-  __device__ TurnedLane turned(const WhichColumns& columns, unsigned turn, unsigned offset) const {
-    const unsigned first = (packed_ >> 8) - 4 * (turn - offset);
+  /// With `rotation` added, of a reference that begins at byte `offset` of its ring.
+  __device__ RotatedLane rotated(const WhichColumns& columns, unsigned rotation, unsigned offset) const {
+    const unsigned first = (packed_ >> 8) - 4 * (rotation - offset);
     return {{first % (4 * sparse_period), (first + 16) % (4 * sparse_period)},
-            columns.of_turn[packed_ % 256 + turn]};
+            columns.by_rotation[packed_ % 256 + rotation]};
   }
 
  private:
-  __device__ SparseLane(unsigned of_window, unsigned turn_a_row) {
+  __device__ SparseLane(unsigned window_byte, unsigned rotation_per_row) {
     const unsigned thread = thread_of_block(), t = thread % 4, chunk = t % 2 * 2 + t / 2;
-    const unsigned first = 32 * (t % 2) + 8 * (t / 2) - 4 * turn_a_row * (thread / 4);
-    // The second 16 elements of a row have columns 4 further right: as if it were turned by 4 less.
-    const unsigned turn = WhichColumns::most_left + turn_a_row * (thread / 4 + 16 * (t % 2)) - 4 * (t / 2);
-    packed_ = (of_window + chunk_bytes * chunk) << 16 | first % (4 * sparse_period) << 8 | turn;
+    const unsigned first = 32 * (t % 2) + 8 * (t / 2) - 4 * rotation_per_row * (thread / 4);
+    // The second 16 elements of a row have columns 4 further right: as if it were rotated by 4 less.
+    const unsigned rotation =
+        WhichColumns::most_left + rotation_per_row * (thread / 4 + 16 * (t % 2)) - 4 * (t / 2);
+    packed_ = (window_byte + chunk_bytes * chunk) << 16 | first % (4 * sparse_period) << 8 | rotation;
   }
 
   unsigned packed_;
@@ -243,7 +244,7 @@ __device__ void take_last_steps(int steps, Step&& step) {
 /// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lie two more
 /// rows. halves: swapped_halves, which the compiler must not know.
 template <int lines, bool has_row>
-__device__ void multiply_rows(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
+__device__ void multiply_rows(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
                               Word halves, SparseSums<lines, has_row>& sums) {
   constexpr int held = SparseSums<lines, has_row>::held;
   // The compiler would swap a word when it expects it to be there, and products would wait where it is not.
@@ -258,7 +259,7 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
       for (int j = 1; j < rows_ahead; ++j) ahead[j - 1][i] = ahead[j][i];
-      ahead[rows_ahead - 1][i] = load(at[i] + row * 4 * turned_words);
+      ahead[rows_ahead - 1][i] = load(at[i] + row * 4 * rotated_words);
     }
   };
   const auto load_pairs = [&](int row) {
@@ -282,7 +283,7 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
   multiply_row(0, true);
   int left = rows - 1;
   for (; left >= held; left -= held) {
-    at[0] += held * 4 * turned_words, at[1] += held * 4 * turned_words, window += held * 4 * paired_words;
+    at[0] += held * 4 * rotated_words, at[1] += held * 4 * rotated_words, window += held * 4 * paired_words;
 #pragma unroll
     for (int u = 1; u <= held; ++u) multiply_row(u - held, false);
   }
@@ -292,7 +293,7 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
 /// Hands the sums of all lines to the lanes by their columns, in the order of their rows. exchange: 512 bytes
 /// a line of shared memory. For one warp.
 template <int lines, int held>
-__device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word (&of_column)[4 * lines]) {
+__device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word (&column_sums)[4 * lines]) {
   // Of row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: what 4 lanes have of a
   // column goes to its chunk.
   const unsigned lane = thread_of_block();
@@ -307,8 +308,8 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
 #pragma unroll
   for (int c = 0; c < lines; ++c) {
     const uint4 rows = exchange[warp_size * c + lane];
-    of_column[c] = rows.x, of_column[lines + c] = rows.y;
-    of_column[2 * lines + c] = rows.z, of_column[3 * lines + c] = rows.w;
+    column_sums[c] = rows.x, column_sums[lines + c] = rows.y;
+    column_sums[2 * lines + c] = rows.z, column_sums[3 * lines + c] = rows.w;
   }
   __syncwarp();
 }
@@ -316,9 +317,9 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
 /// The sums of products of column 32 of the shifts: of row 32 - lane, and of the first row. Rows of the
 /// reference meet rows of the window, and the sum of a shift lies on a diagonal of that product. `window`: of
 /// the lane's first pairs.
-__device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const TurnedLane& lane,
-                                       Word& of_lane, Word& first) {
-  constexpr int window_step = 4 * paired_words, reference_step = 4 * turned_words;
+__device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
+                                       Word& lane_sum, Word& first) {
+  constexpr int window_step = 4 * paired_words, reference_step = 4 * rotated_words;
   unsigned at = reference + thread_of_block() / 4 * reference_step;
   // Element (row, column) of tile i belongs to shift 8 (5 - i) + row of the column - row.
   Word tiles[6][4];
@@ -335,7 +336,7 @@ __device__ inline void multiply_column(unsigned window, unsigned reference, int 
   multiply_rows(true);
 #pragma unroll 1
   for (int y = 16; y < rows; y += 16) multiply_rows(false);
-  sum_diagonals<SparseLane::rows_apart>(tiles, of_lane, first);
+  sum_diagonals<SparseLane::rows_apart>(tiles, lane_sum, first);
 }
 
 }  // namespace dic::kernels

@@ -26,11 +26,11 @@ struct SplitProducts {
     Word high[2], low[2];
   };
   struct Sums {
-    float of[4] = {}, of_turn[4] = {};
+    float of[4] = {}, partial[4] = {};
 
-    __device__ void end_turn() {
+    __device__ void end_part() {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) of[i] += of_turn[i], of_turn[i] = 0;
+      for (int i = 0; i < 4; ++i) of[i] += partial[i], partial[i] = 0;
     }
     __device__ Product product(int i) const { return of[i]; }
   };
@@ -122,9 +122,9 @@ struct SplitProducts {
   template <typename ForEachTile>
   __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
     for_each_tile([&](Sums& sums, const Quad& window) {
-      multiply(sums.of_turn, window.high, reference.low);
-      multiply(sums.of_turn, window.low, reference.high);
-      multiply(sums.of_turn, window.high, reference.high);
+      multiply(sums.partial, window.high, reference.low);
+      multiply(sums.partial, window.low, reference.high);
+      multiply(sums.partial, window.high, reference.high);
     });
   }
 };

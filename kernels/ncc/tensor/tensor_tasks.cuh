@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ncc/u8_shared.cuh"
+#include "ncc/stage_patch.cuh"
 
 /// Which shifts of which pair a block that multiplies on tensor cores does, task after task.
 namespace dic::kernels {
@@ -28,21 +28,21 @@ struct Tasks {
   /// Groups of tasks that a block does one after the other.
   __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
-  /// The blocks to launch, of which `resident` run at once. turn: tasks of a block, after which others
-  /// follow, since multiprocessors and the warps of one are not equally fast; that costs the start of a block
-  /// every few tasks. 0: as many as there are for it.
-  std::int64_t deal(std::int64_t resident, int turn) {
-    if (turn > 0 && references == 1 && groups() >= 2 * turn * resident) {
+  /// Returns the number of blocks to launch, of which `resident` run at once. A block does tasks_per_block
+  /// tasks, and then another block follows: multiprocessors and their warps are not equally fast. That costs
+  /// the start of a block every few tasks. 0: a block does as many tasks as there are for it.
+  std::int64_t distribute(std::int64_t resident, int tasks_per_block) {
+    if (tasks_per_block > 0 && references == 1 && groups() >= 2 * tasks_per_block * resident) {
       next_task = 1;
-      next_block = most_of_block = turn;
-      return (groups() + turn - 1) / turn;
+      next_block = most_of_block = tasks_per_block;
+      return (groups() + tasks_per_block - 1) / tasks_per_block;
     }
     next_task = static_cast<int>(std::min(groups(), resident));
     return next_task;
   }
   /// Tasks of one window follow each other in a block; blocks at work at the same time have windows that are
   /// close to each other in the image.
-  __device__ int of_block() const {
+  __device__ int count_for_block() const {
     const std::int64_t left = groups() - std::int64_t{blockIdx.x} * next_block;
     return min(most_of_block, static_cast<int>((left + next_task - 1) / next_task * references));
   }

@@ -11,7 +11,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   using Products = ExactProducts;
   using ReferenceSums = WideReferenceSums;
   static constexpr bool converts = false;
-  static constexpr int most_warps = 8, most_tiles = 4, tasks_of_block = 2;
+  static constexpr int most_warps = 8, most_tiles = 4, tasks_per_block = 2;
   static constexpr WideShape shapes[]{
       WideShape{4, false, 44, 28}, WideShape{4, false, 76, 44}, WideShape{3, true, 44, 28},
       WideShape{3, true, 52, 44},  WideShape{1, false},         WideShape{2, false},
@@ -55,7 +55,7 @@ struct ExactMethod : WithStatistics<ExactMethod> {
       for (const Word word : {words.x, words.y, words.z, words.w}) add_elements(word, sum, low, high);
       squares += low + (std::uint64_t{high} << 8);
     });
-    return ReferenceSums::of_warp(sum, squares);
+    return ReferenceSums::over_warp(sum, squares);
   }
 
   __device__ static WideLaneStart<Word> reference_of_lane(const WideCut& cut,
@@ -71,8 +71,8 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   struct TailOperands {
     static constexpr int words_per_step = 16;
     int words, height, group, word, window_stride, reference_stride, bit_shift;
-    const Word* of_window;
-    WideLaneStart<Word> of_reference;
+    const Word* lane_window;
+    WideLaneStart<Word> lane_reference;
 
     __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
                             const WarpPlace& place, int window_at)
@@ -81,24 +81,24 @@ struct ExactMethod : WithStatistics<ExactMethod> {
           window_stride(shape.stride > 0 ? shape.stride : cut.k.window_stride),
           reference_stride(shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride),
           bit_shift(16 * (window_at % 2)),
-          of_reference(reference_of_lane(cut, reference, memory, 0, 0)) {
+          lane_reference(reference_of_lane(cut, reference, memory, 0, 0)) {
       const int lane = threadIdx.x % warp_size;
       group = lane / 4, word = 2 * (lane % 4);
-      of_window = memory.window + (place.first_row + group) * window_stride +
-                  (window_at + columns_per_warp) / 2 + word;
+      lane_window = memory.window + (place.first_row + group) * window_stride +
+                    (window_at + columns_per_warp) / 2 + word;
     }
     __device__ void load(int row, int q, Products::Patch& patch) const {
-      const Word* const of_row = of_reference.reference + min(row + group, height) * reference_stride;
+      const Word* const row_words = lane_reference.reference + min(row + group, height) * reference_stride;
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const Word* const at = of_row + min(q + half_step * i + word, words);
-        patch.put(i, {at[0], at[1], at[2]}, of_reference.bit_shift);
+        const Word* const at = row_words + min(q + half_step * i + word, words);
+        patch.put(i, {at[0], at[1], at[2]}, lane_reference.bit_shift);
       }
     }
     __device__ void load(int row, int q, Products::Quad& quad) const {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const Word* const at = of_window + (row + i % 2 * 8) * window_stride + q + i / 2 * half_step;
+        const Word* const at = lane_window + (row + i % 2 * 8) * window_stride + q + i / 2 * half_step;
         quad.put(i, {__funnelshift_r(at[0], at[1], bit_shift), __funnelshift_r(at[1], at[2], bit_shift)});
       }
     }
@@ -108,8 +108,8 @@ struct ExactMethod : WithStatistics<ExactMethod> {
   };
 
   template <typename Body>
-  __device__ static void visit_measure(Criterion criterion, Body&& body) {
-    kernels::visit_measure(criterion, body);
+  __device__ static void visit_criterion(Criterion criterion, Body&& body) {
+    kernels::visit_criterion(criterion, body);
   }
 
   template <Criterion criterion>
@@ -118,8 +118,8 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     ReferenceSums sums;
     float weight;  ///< inverse root of its variation; no_score without contrast, 1 for ssd
 
-    __device__ Reference(int elements, const ReferenceSums& of_elements, int)
-        : n(elements), sums(of_elements) {
+    __device__ Reference(int elements, const ReferenceSums& element_sums, int)
+        : n(elements), sums(element_sums) {
       const float variation = criterion == Criterion::zncc ? centred(sums.squares(), sums.sum, sums.sum)
                                                            : static_cast<float>(sums.squares());
       weight = criterion == Criterion::ssd ? 1.0f : variation > 0 ? inverse_root(variation) : no_score;
@@ -143,30 +143,32 @@ struct ExactMethod : WithStatistics<ExactMethod> {
 
 }  // namespace
 
-std::string refuses_u16_tensor(const NccJob& job) {
+std::string U16Tensor::unsupported_reason(const NccJob& job) {
   const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
-  const bool fit = job.shifts.count() == 0 || (wide_scores_fit<ExactMethod>(job, false) &&
-                                               fits(choose_wide_cut<ExactMethod>(job, false)));
+  const bool fit = job.shifts.count() == 0 || (wide_scores_fit<ExactMethod>(job, FusedOutput::scores) &&
+                                               dic::kernels::fits(choose_wide_cut<ExactMethod>(job, false)));
   if (!exact || !fit) return "cuda-u16-tensor does references up to about 181x181.";
   return {};
 }
 
-int u16_tensor_shared_bytes(const NccJob& job) {
+int U16Tensor::shared_bytes(const NccJob& job) {
   return choose_wide_cut<ExactMethod>(job, true).shared_bytes();
 }
 
-bool u16_tensor_scores_fit(const NccJob& job, bool peaks) { return wide_scores_fit<ExactMethod>(job, peaks); }
+bool U16Tensor::fits(const NccJob& job, FusedOutput fused) {
+  return wide_scores_fit<ExactMethod>(job, fused);
+}
 
-void launch_u16_tensor(const NccJob& job, void* out, StreamHandle stream) {
+void U16Tensor::launch_sums(const NccJob& job, void* out, Workspace&, StreamHandle stream) {
   launch_wide<ExactMethod, WideResult::sums>(job, {}, {.sums = static_cast<std::uint64_t*>(out)}, stream);
 }
 
-void launch_u16_tensor_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+void U16Tensor::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                               Workspace& workspace, StreamHandle stream) {
   launch_wide_scores<ExactMethod>(job, criterion, kind, scores, workspace, stream);
 }
 
-void launch_u16_tensor_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+void U16Tensor::launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                              StreamHandle stream) {
   launch_wide_peaks<ExactMethod>(job, criterion, peaks, workspace, stream);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/u8_shared.cuh"
+#include "ncc/stage_patch.cuh"
 
 /// Exact sums of u8 products on tensor cores (mma m16n8k32, u8 x u8 -> s32; sums wrap modulo 2^32 as they
 /// should).
@@ -124,7 +124,7 @@ struct LaneAddresses {
     return {window + 4 * words, tail + 4 * words, reference + 4 * words, bit_shift};
   }
   /// Of steps of one word, where a lane's second word is 4 rows further down.
-  __device__ LaneAddresses of_one_word(int lane_word, int window_stride, int reference_stride) const {
+  __device__ LaneAddresses for_one_word(int lane_word, int window_stride, int reference_stride) const {
     const unsigned in_window = 4 * lane_word * (4 * window_stride - 1);
     return {window + in_window, tail + in_window, reference + 4 * lane_word * (4 * reference_stride - 1),
             bit_shift};
@@ -189,7 +189,7 @@ __device__ void multiply_window(const ProductLayout& k, const LaneAddresses& sta
   for (; at.reference < last_word; at = at.further(2))
     multiply_words<2, tiles, has_tail>(k.rows, window_stride, reference_stride, zero, at, sums);
   if (!takes_odd_words || at.reference > last_word) return;
-  at = at.of_one_word(threadIdx.x % 2, window_stride, reference_stride);
+  at = at.for_one_word(threadIdx.x % 2, window_stride, reference_stride);
   multiply_words<1, tiles, has_tail>(k.rows, window_stride, reference_stride, zero, at, sums);
 }
 

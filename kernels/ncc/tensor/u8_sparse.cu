@@ -7,10 +7,10 @@
 
 #include "common/resident_blocks.hpp"
 #include "ncc/scoring/find_peak.cuh"
+#include "ncc/tensor/block_shifts.cuh"
 #include "ncc/tensor/pair_task.cuh"
 #include "ncc/tensor/sparse_products.cuh"
-#include "ncc/tensor/tensor_shares.cuh"
-#include "ncc/tensor/turns.hpp"
+#include "ncc/tensor/task_batches.hpp"
 #include "ncc/tensor/u8_scores.cuh"
 #include "ncc/tensor/u8_sparse.hpp"
 
@@ -64,7 +64,7 @@ std::size_t choose_shape(const NccJob& job) {
 struct SparseLayout {
   int window_rows = 0;     ///< of the window
   int reference_rows = 0;  ///< of operands: below the reference, zeros that the tail meets
-  int turns = 1;  ///< in which operands are made of boxes: these may take the place of what was loaded
+  int passes = 1;  ///< that make operands of boxes: operands may take the place of what a pass has loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
   Word halves = swapped_halves;  ///< for multiply_rows
 
@@ -74,21 +74,21 @@ struct SparseLayout {
     window_rows = height + job.shifts.ny() - 1;
     reference_rows = shape.tail ? round_up(height, 16) : height;
     reference = (reference_rows + shape.rows() - 1) * paired_words;
-    turns = std::max(round_up(window_rows, window_rows_a_turn) / window_rows_a_turn,
-                     round_up(reference_rows, reference_rows_a_turn) / reference_rows_a_turn);
-    const int of_window = round_up(window_rows * window_box / 4, aligned);
+    passes = std::max(round_up(window_rows, window_rows_per_pass) / window_rows_per_pass,
+                      round_up(reference_rows, reference_rows_per_pass) / reference_rows_per_pass);
+    const int window_part = round_up(window_rows * window_box / 4, aligned);
     window_box_at = shape.rows() * tile_stride;
-    for (int done = 1; done < turns; ++done) {
-      const int rows_stored = std::min(done * reference_rows_a_turn, reference_rows);
-      const int rows_loaded = std::min(done * window_rows_a_turn, window_rows);
-      const int of_reference = rows_loaded < window_rows ? 0 : rows_stored * reference_box / 4;
-      const int loaded = of_reference > 0 ? of_window + of_reference : rows_loaded * window_box / 4;
-      window_box_at = std::max(window_box_at, reference + rows_stored * turned_words - loaded);
+    for (int done = 1; done < passes; ++done) {
+      const int rows_stored = std::min(done * reference_rows_per_pass, reference_rows);
+      const int rows_loaded = std::min(done * window_rows_per_pass, window_rows);
+      const int reference_part = rows_loaded < window_rows ? 0 : rows_stored * reference_box / 4;
+      const int loaded = reference_part > 0 ? window_part + reference_part : rows_loaded * window_box / 4;
+      window_box_at = std::max(window_box_at, reference + rows_stored * rotated_words - loaded);
     }
     window_box_at = round_up(window_box_at, aligned);
-    reference_box_at = window_box_at + of_window;
+    reference_box_at = window_box_at + window_part;
     words = std::max(reference_box_at + round_up(height * reference_box / 4, aligned),
-                     reference + (reference_rows + 2) * turned_words);
+                     reference + (reference_rows + 2) * rotated_words);
   }
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
@@ -121,41 +121,42 @@ using SparseValues = Value[SparseShifts<shape>::count];
 /// Makes operands of a task's boxes, which lie in `shared` as the layout says. Returns the sums over the
 /// reference. (For GPUs before Hopper, the kernel is empty.)
 [[maybe_unused]] __device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
-                                                        unsigned of_reference, const RingMasks& masks) {
+                                                        unsigned reference_byte, const RingMasks& masks) {
   const Word *const window_box = shared + layout.window_box_at, *const reference_box =
                                                                     shared + layout.reference_box_at;
   ReferenceSums sums{0, 0};
-  int upper = thread_of_block(), of_both = upper;
+  int upper = thread_of_block(), reference_row = upper;
 #pragma unroll 1
-  for (int turn = 0; turn < layout.turns; ++turn) {
-    if (turn > 0) __syncwarp();  // lanes without a row load what is overwritten
+  for (int pass = 0; pass < layout.passes; ++pass) {
+    if (pass > 0) __syncwarp();  // lanes without a row load what is overwritten
     const int lower = upper + warp_size;
-    WindowRow of_upper, of_lower;
+    WindowRow upper_row, lower_row;
     ReferenceRow reference;
-    of_upper.load(window_box, min(upper, layout.window_rows - 1));
-    of_lower.load(window_box, min(lower, layout.window_rows - 1));
-    reference.load(reference_box, min(of_both, height - 1), of_both < height, of_reference, masks);
+    upper_row.load(window_box, min(upper, layout.window_rows - 1));
+    lower_row.load(window_box, min(lower, layout.window_rows - 1));
+    reference.load(reference_box, min(reference_row, height - 1), reference_row < height, reference_byte,
+                   masks);
     reference.add_to(sums);
     __syncwarp();
-    if (upper < layout.window_rows) of_upper.store(shared, upper);
-    if (lower < layout.window_rows) of_lower.store(shared, lower);
-    if (of_both < layout.reference_rows) reference.store(shared + layout.reference, of_both);
-    upper += window_rows_a_turn, of_both += reference_rows_a_turn;
+    if (upper < layout.window_rows) upper_row.store(shared, upper);
+    if (lower < layout.window_rows) lower_row.store(shared, lower);
+    if (reference_row < layout.reference_rows) reference.store(shared + layout.reference, reference_row);
+    upper += window_rows_per_pass, reference_row += reference_rows_per_pass;
   }
   return {__reduce_add_sync(0xffffffffu, sums.sum), __reduce_add_sync(0xffffffffu, sums.squares)};
 }
 
 /// The sums of products of a pair's shifts: those of a lane's tail in order, others as products leave them.
-/// of_window, of_reference: the bytes at which these begin in their chunks.
+/// window_byte, reference_byte: the bytes at which these begin in their chunks.
 template <SparseShape shape>
-__device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& of_lane,
-                                const WhichColumns& columns, unsigned of_window, unsigned of_reference,
+__device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& lane,
+                                const WhichColumns& columns, unsigned window_byte, unsigned reference_byte,
                                 Word halves, SparseSums<shape.lines, shape.tail>& sums,
                                 SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
-  const unsigned turn = of_window % sparse_block;
-  window += 2 * (of_window - turn);  // pairs of columns
-  multiply_rows(window + of_lane.in_window(), reference, height, of_lane.turned(columns, turn, of_reference),
+  const unsigned rotation = window_byte % sparse_block;
+  window += 2 * (window_byte - rotation);  // pairs of columns
+  multiply_rows(window + lane.in_window(), reference, height, lane.rotated(columns, rotation, reference_byte),
                 halves, sums);
   if constexpr (shape.tail) {
     const int lane = thread_of_block(), holder = lane % 8 * 4 + 3;
@@ -164,9 +165,9 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
       const Word value = __shfl_sync(0xffffffffu, sums.of[shape.lines][i], holder);
       if (lane / 8 == i) values[in_main] = value;
     }
-    const SparseLane of_column = SparseLane::of_column();
-    multiply_column(window + of_column.in_window(), reference, height,
-                    of_column.turned(columns, turn + columns_per_warp - sparse_block, of_reference),
+    const SparseLane column_lane = SparseLane::for_column();
+    multiply_column(window + column_lane.in_window(), reference, height,
+                    column_lane.rotated(columns, rotation + columns_per_warp - sparse_block, reference_byte),
                     values[in_main + 1], values[in_main + 2]);
   }
 }
@@ -175,10 +176,10 @@ template <SparseShape shape>
 __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word* exchange,
                            SparseValues<shape, Word>& values) {
   constexpr int in_main = SparseShifts<shape>::in_main;
-  Word of_column[in_main];
-  give_columns<shape.lines>(sums.of, reinterpret_cast<uint4*>(exchange), of_column);
+  Word column_sums[in_main];
+  give_columns<shape.lines>(sums.of, reinterpret_cast<uint4*>(exchange), column_sums);
 #pragma unroll
-  for (int i = 0; i < in_main; ++i) values[i] = of_column[i];
+  for (int i = 0; i < in_main; ++i) values[i] = column_sums[i];
 }
 
 /// Turns a lane's sums into what Reference8::score gives; returns what makes scores of it. known: the first
@@ -188,34 +189,35 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
                             const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
   constexpr int in_main = SparseShifts<shape>::in_main, count = SparseShifts<shape>::count;
-  const Defined rows = task.of_y, of_x = task.of_x;
+  const Defined rows = task.defined_y, defined_x = task.defined_x;
   const auto row_of = [&](int i) { return i <= in_main ? i : i == in_main + 1 ? in_main - shifts.lane : 0; };
   const auto exists = [&](int i) {
     if (i < known) return true;
     const bool is_mine = i < in_main + 2 || shifts.lane == warp_size - 1;
-    return rows.holds(row_of(i)) && (i <= in_main || (is_mine && of_x.holds(columns_per_warp)));
+    return rows.holds(row_of(i)) && (i <= in_main || (is_mine && defined_x.holds(columns_per_warp)));
   };
   const bool has_some = known > 0 || rows.last >= rows.first;
   const Defined existing = has_some ? rows : Defined{0, 0};
-  const WindowStatistics* const of_lane = has_some ? task.statistics.column(of_x.nearest(shifts.lane)) : any;
-  const WindowStatistics* const of_tail =
-      shape.tail && has_some ? task.statistics.column(of_x.nearest(columns_per_warp)) : any;
+  const WindowStatistics* const lane_statistics =
+      has_some ? task.statistics.column(defined_x.nearest(shifts.lane)) : any;
+  const WindowStatistics* const tail_statistics =
+      shape.tail && has_some ? task.statistics.column(defined_x.nearest(columns_per_warp)) : any;
   const auto address = [&](int i) {
-    const WindowStatistics* const of_column = i <= in_main ? of_lane : of_tail;
-    return of_column + (i < known ? i : existing.nearest(row_of(i))) * statistics_strip;
+    const WindowStatistics* const column_statistics = i <= in_main ? lane_statistics : tail_statistics;
+    return column_statistics + (i < known ? i : existing.nearest(row_of(i))) * statistics_strip;
   };
   const Reference8<criterion> reference(elements, sums_of_reference);
-  const float weight = of_x.holds(shifts.lane) ? reference.weight : no_score;
+  const float weight = defined_x.holds(shifts.lane) ? reference.weight : no_score;
   constexpr int at_once = known > 0 ? loads_at_once<shape> : 12;  // tests take registers, too
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
-    WindowStatistics of_shifts[at_once];
+    WindowStatistics shift_statistics[at_once];
 #pragma unroll
     for (int i = first; i < first + at_once && i < count; ++i)
-      of_shifts[i - first] = load_statistics(address(i));
+      shift_statistics[i - first] = load_statistics(address(i));
 #pragma unroll
     for (int i = first; i < first + at_once && i < count; ++i)
-      scores[i] = reference.score(sums[i], of_shifts[i - first],
+      scores[i] = reference.score(sums[i], shift_statistics[i - first],
                                   !exists(i)     ? no_score
                                   : i <= in_main ? weight
                                                  : reference.weight);
@@ -224,51 +226,53 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
   return reference.scale;
 }
 template <Criterion criterion, SparseShape shape>
-__device__ float score_pair(int elements, const ReferenceSums& of_reference, const PairTask& task,
+__device__ float score_pair(int elements, const ReferenceSums& reference_sums, const PairTask& task,
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
                             const SparseValues<shape, Word>& sums, SparseValues<shape, float>& scores) {
   constexpr int least = least_rows<shape>(), most = shape.main_rows() - 1;
-  const auto are_defined = [&](int rows) { return task.of_y.first == 0 && task.of_y.last >= rows - 1; };
+  const auto are_defined = [&](int rows) {
+    return task.defined_y.first == 0 && task.defined_y.last >= rows - 1;
+  };
   if (are_defined(most))
-    return score_rows<criterion, most>(elements, of_reference, task, any, shifts, sums, scores);
+    return score_rows<criterion, most>(elements, reference_sums, task, any, shifts, sums, scores);
   if (least < most && are_defined(least))
-    return score_rows<criterion, least>(elements, of_reference, task, any, shifts, sums, scores);
-  return score_rows<criterion, 0>(elements, of_reference, task, any, shifts, sums, scores);
+    return score_rows<criterion, least>(elements, reference_sums, task, any, shifts, sums, scores);
+  return score_rows<criterion, 0>(elements, reference_sums, task, any, shifts, sums, scores);
 }
 
 /// Finds the peak of a pair's scores. tile: shared memory for them.
 template <SparseShape shape>
-__device__ void find_peak_of_task(const Frame& frame, Criterion criterion, const SparseShifts<shape>& shifts,
+__device__ void find_peak_of_task(const JobView& view, Criterion criterion, const SparseShifts<shape>& shifts,
                                   const SparseValues<shape, float>& scores, float scale, float* tile,
                                   Peak* out) {
   constexpr int chains = 4;  // of maxima that do not wait for each other
-  float of_column[chains]{undefined, undefined, undefined, undefined}, of_tail = undefined;
+  float chain_best[chains]{undefined, undefined, undefined, undefined}, tail_best = undefined;
 #pragma unroll
   for (int row = 0; row < shape.main_rows(); ++row) {
     tile[row * tile_stride + shifts.lane] = scores[row];
-    of_column[row % chains] = fmaxf(of_column[row % chains], scores[row]);
+    chain_best[row % chains] = fmaxf(chain_best[row % chains], scores[row]);
   }
   shifts.visit_tail([&](int i, int row, int column) {
     tile[row * tile_stride + column] = scores[i];
-    float& best = i == shape.main_rows() ? of_column[0] : of_tail;
+    float& best = i == shape.main_rows() ? chain_best[0] : tail_best;
     best = fmaxf(best, scores[i]);
   });
-  const float best = fmaxf(fmaxf(of_column[0], of_column[1]), fmaxf(of_column[2], of_column[3]));
-  find_peak_of_warp<shape.tail>(frame, criterion, best, of_tail, tile, tile_stride, out, scale);
+  const float best = fmaxf(fmaxf(chain_best[0], chain_best[1]), fmaxf(chain_best[2], chain_best[3]));
+  find_peak_of_warp<shape.tail>(view, criterion, best, tail_best, tile, tile_stride, out, scale);
 }
 
 /// For one warp. taken: zero at first.
-[[maybe_unused]] __device__ Turn take_turn(const Turns& turns, unsigned* taken) {
+[[maybe_unused]] __device__ TaskBatch take_batch(const TaskBatches& batches, unsigned* taken) {
   unsigned number = 0;
   if (thread_of_block() == 0) number = atomicAdd(taken, 1);
-  return turns.turn(__shfl_sync(0xffffffffu, number, 0));
+  return batches.batch(__shfl_sync(0xffffffffu, number, 0));
 }
 
 template <std::size_t choice>
 __global__ void __launch_bounds__(warp_size, 16)
-    u8_sparse(const __grid_constant__ Frame frame, const __grid_constant__ SparseLayout layout,
+    u8_sparse(const __grid_constant__ JobView view, const __grid_constant__ SparseLayout layout,
               const __grid_constant__ Boxes boxes, const __grid_constant__ Tasks tasks,
-              const __grid_constant__ Turns turns, const __grid_constant__ StatisticsTable statistics,
+              const __grid_constant__ TaskBatches batches, const __grid_constant__ StatisticsTable statistics,
               const __grid_constant__ RingMasks masks, Criterion criterion, Peak* peaks) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
@@ -278,19 +282,19 @@ __global__ void __launch_bounds__(warp_size, 16)
   __shared__ PairTask known[2 * look_ahead];
   __shared__ std::uint64_t copied;  // mbarrier
   __shared__ WhichColumns columns;
-  const int height = frame.reference.height;
+  const int height = view.reference.height;
   // Looks up the block's next tasks, from number `first` on. Returns how many it found.
   const auto look_up = [&](int first) {
     const int ahead = threadIdx.x;
     std::int64_t task = std::int64_t{first + ahead} * gridDim.x + blockIdx.x;
-    int found = min(look_ahead, turns.rounds - first);
+    int found = min(look_ahead, batches.rounds - first);
     if (found <= 0) {
-      if (turns.deal_all()) return 0;
-      const Turn turn = take_turn(turns, statistics.taken);
-      task = turn.first + ahead, found = turn.tasks;
+      if (batches.all_assigned()) return 0;
+      const TaskBatch batch = take_batch(batches, statistics.taken);
+      task = batch.first + ahead, found = batch.tasks;
     }
     if (ahead < found)
-      new (known + (first + ahead) % (2 * look_ahead)) PairTask(frame, tasks, statistics, task);
+      new (known + (first + ahead) % (2 * look_ahead)) PairTask(view, tasks, statistics, task);
     return found;
   };
   const auto copy = [&](int task) {
@@ -311,7 +315,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     ptx::fence_proxy_async(ptx::space_shared);
   }
   columns.fill();
-  const SparseLane lane = SparseLane::of_rows(shape.lines);
+  const SparseLane lane = SparseLane::for_rows(shape.lines);
   int count = look_up(0);
   __syncwarp();
   copy(0);
@@ -321,24 +325,24 @@ __global__ void __launch_bounds__(warp_size, 16)
     const bool more = i + 1 < count;
     while (!ptx::mbarrier_try_wait_parity(&copied, i % 2)) {
     }
-    const ReferenceSums of_reference = make_operands(shared, layout, height, task.of_reference, masks);
+    const ReferenceSums reference_sums = make_operands(shared, layout, height, task.reference_byte, masks);
     ptx::fence_proxy_async(ptx::space_shared);  // the next boxes overwrite operands
     __syncwarp();
     SparseSums<shape.lines, shape.tail> products;
     SparseValues<shape, Word> sums;
     multiply_shifts<shape>(shared_address(shared), shared_address(shared + layout.reference), height, lane,
-                           columns, task.of_window, task.of_reference, layout.halves, products, sums);
+                           columns, task.window_byte, task.reference_byte, layout.halves, products, sums);
     __syncwarp();
     if (more) copy(i + 1);
     order_sums<shape>(products, shared, sums);
     const SparseShifts<shape> shifts;
     SparseValues<shape, float> scores;
     float scale = no_score;
-    visit_measure(criterion, [&]<Criterion known_measure> {
-      scale = score_pair<known_measure>(height * frame.reference.width, of_reference, task, statistics.first,
-                                        shifts, sums, scores);
+    visit_criterion(criterion, [&]<Criterion known_criterion> {
+      scale = score_pair<known_criterion>(height * view.reference.width, reference_sums, task,
+                                          statistics.first, shifts, sums, scores);
     });
-    find_peak_of_task(frame, criterion, shifts, scores, scale, reinterpret_cast<float*>(shared),
+    find_peak_of_task(view, criterion, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
     if (!__any_sync(0xffffffffu, more)) break;  // the vote tells the compiler that lanes stay together
     __syncwarp();                               // what the task used is free now
@@ -364,8 +368,8 @@ bool describe_boxes(const DeviceImage& image, int width, int height, CUtensorMap
     const bool found = code == cudaSuccess && result == cudaDriverEntryPointSuccess;
     return found ? reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(address) : nullptr;
   }();
-  const auto of_first = reinterpret_cast<std::uintptr_t>(image.data);
-  const bool whole_chunks = (of_first | static_cast<std::uintptr_t>(image.row_bytes)) % chunk_bytes == 0;
+  const auto first_address = reinterpret_cast<std::uintptr_t>(image.data);
+  const bool whole_chunks = (first_address | static_cast<std::uintptr_t>(image.row_bytes)) % chunk_bytes == 0;
   const bool exists = image.data && image.width > 0 && image.height > 0 && image.row_bytes > 0;
   if (!encode || !whole_chunks || !exists) return false;
   const cuuint64_t size[]{static_cast<cuuint64_t>(image.width), static_cast<cuuint64_t>(image.height)};
@@ -384,7 +388,7 @@ void launch_shape(const NccJob& job, const Boxes& boxes, const SparseLayout& lay
   const auto kernel = u8_sparse<choice>;
   const std::int64_t blocks = std::min(job.pairs, resident_blocks(kernel, warp_size, layout.bytes()));
   kernel<<<static_cast<unsigned>(blocks), warp_size, layout.bytes(), stream>>>(
-      make_frame(job), layout, boxes, tasks, Turns(job.pairs, blocks), statistics,
+      make_job_view(job), layout, boxes, tasks, TaskBatches(job.pairs, blocks), statistics,
       RingMasks(job.reference.width), criterion, peaks);
 }
 
@@ -398,8 +402,8 @@ bool launch_u8_sparse_peaks(const NccJob& job, const StatisticsTable& statistics
     return false;
   const SparseLayout layout(job, shapes[choice]);
   Boxes boxes;
-  if (!describe_boxes(job.search.only, window_box, layout.window_rows, boxes.window) ||
-      !describe_boxes(job.reference.only, reference_box, job.reference.height, boxes.reference))
+  if (!describe_boxes(job.search.single_image, window_box, layout.window_rows, boxes.window) ||
+      !describe_boxes(job.reference.single_image, reference_box, job.reference.height, boxes.reference))
     return false;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     ((choice == i ? launch_shape<i>(job, boxes, layout, statistics, criterion, peaks, stream) : void()), ...);

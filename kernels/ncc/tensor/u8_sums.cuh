@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/u8_shared.cuh"
+#include "ncc/stage_patch.cuh"
 
 /// Sums over 8-bit elements in shared memory: exact in unsigned 32 bits up to 257 x 257 elements.
 namespace dic::kernels {
@@ -17,7 +17,7 @@ struct ReferenceSums {
 /// row in its chunks is zero.
 template <bool wanted>
 __device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
-                              ReferenceSums* of_warps) {
+                              ReferenceSums* sums_by_warp) {
   const auto mask = [&](int word) { return ~low_bytes(offset - 4 * word); };
   Word sum = 0, squares = 0;
   for (int row = threadIdx.x; row < rows; row += blockDim.x) {
@@ -39,16 +39,16 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
   constexpr unsigned all = 0xffffffffu;
   sum = __reduce_add_sync(all, sum);
   squares = __reduce_add_sync(all, squares);
-  if (threadIdx.x % warp_size == 0) of_warps[threadIdx.x / warp_size] = {sum, squares};
+  if (threadIdx.x % warp_size == 0) sums_by_warp[threadIdx.x / warp_size] = {sum, squares};
 }
 /// All of them.
 template <bool one_warp = false>
-__device__ ReferenceSums sum_of_warps(const ReferenceSums* of_warps) {
-  ReferenceSums all = of_warps[0];
+__device__ ReferenceSums sum_of_warps(const ReferenceSums* sums_by_warp) {
+  ReferenceSums all = sums_by_warp[0];
   if constexpr (!one_warp) {
 #pragma unroll 1
     for (int warp = 1; warp < static_cast<int>(blockDim.x) / warp_size; ++warp)
-      all.sum += of_warps[warp].sum, all.squares += of_warps[warp].squares;
+      all.sum += sums_by_warp[warp].sum, all.squares += sums_by_warp[warp].squares;
   }
   return all;
 }

@@ -15,7 +15,7 @@
 ///     TailColumn                   the same, where tails are products in every step
 ///     ReferenceColumn              take(Patch&), one step ahead
 ///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
-/// and Sums::end_turn, which is called after as many steps as there are tiles.
+/// and Sums::end_part, which is called after as many steps as there are tiles.
 namespace dic::kernels {
 
 using u16 = std::uint16_t;
@@ -69,7 +69,7 @@ struct ExactProducts {
   struct Sums {
     Word low[4] = {}, mixed[4] = {}, high[4] = {};
 
-    __device__ void end_turn() {}
+    __device__ void end_part() {}
     __device__ Product product(int i) const {
       return (Product{high[i]} << 16) + (Product{mixed[i]} << 8) + low[i];
     }
@@ -168,7 +168,7 @@ struct HalfProducts {
   struct Sums {
     float of[4] = {};
 
-    __device__ void end_turn() {}
+    __device__ void end_part() {}
     __device__ Product product(int i) const { return of[i]; }
     __device__ void add(const Sums& other) {
 #pragma unroll
@@ -237,27 +237,27 @@ __device__ void multiply_columns(const ProductLayout& k, const WideLaneStart<typ
     typename Products::Quad quads[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) column.take(quads[t]);
-    const auto end_turn = [&] {
+    const auto end_part = [&] {
 #pragma unroll
-      for (typename Products::Sums& of_tile : sums) of_tile.end_turn();
+      for (typename Products::Sums& tile_sums : sums) tile_sums.end_part();
     };
     const auto step = [&](int u) {
-      typename Products::Patch of_reference;
-      patch.take(of_reference);
-      [[maybe_unused]] typename Products::Quad of_tail;
-      if constexpr (has_tail) tail_column.take(of_tail);
+      typename Products::Patch reference_patch;
+      patch.take(reference_patch);
+      [[maybe_unused]] typename Products::Quad tail_quad;
+      if constexpr (has_tail) tail_column.take(tail_quad);
       Products::multiply_add(
           [&](auto&& multiply_tile) {
 #pragma unroll
             for (int t = 0; t < tiles; ++t) multiply_tile(sums[t], quads[(u + t) % tiles]);
-            if constexpr (has_tail) multiply_tile(sums[tiles], of_tail);
+            if constexpr (has_tail) multiply_tile(sums[tiles], tail_quad);
           },
-          of_reference);
+          reference_patch);
       column.take(quads[u]);
-      if (u == tiles - 1) end_turn();
+      if (u == tiles - 1) end_part();
     };
     take_turns<tiles>(k.rows / 4, step);
-    if (k.rows / 4 % tiles != 0) end_turn();
+    if (k.rows / 4 % tiles != 0) end_part();
   }
 }
 

@@ -1,36 +1,18 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 #include <utility>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/tensor/tensor_shares.cuh"
+#include "ncc/tensor/block_shifts.cuh"
 #include "ncc/tensor/wide_products.cuh"
 
-/// The kernel for elements wider than a byte, that of cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A
-/// block takes one pair after the other, or as many of its shifts as a Cut covers: it copies window and
-/// reference to shared memory as they lie in the image, multiplies on tensor cores, and turns the products
-/// into scores and the peak.
-///
-/// A Method says how elements become products and what a score is:
-///     Products                     see wide_products.cuh
-///     WideShape shapes[]         what is compiled, and least_blocks(shape), most_warps of a block
-///     tasks_of_block               in a turn (Tasks::deal)
-///     lay_out(...)                 where in shared memory references, scores and the window lie
-///     clear(...)                   what must be zero there before the first task
-///     keeps_window, keeps_tile     products leave the window as it is; scores need what lies in their place
-///     prepare(task)                turns what was copied into operands, and sums it
-///     reference_of_lane(...)       where a lane reads them
-///     tail_in_steps                tails are products in every step; if not,
-///     TailOperands<shape>          what a lane loads for those of multiply_tail
-///     score(...)                   a lane's sums
-/// WithStatistics has prepare and score for methods whose windows are summed before, by
-/// window_statistics.cuh:
-///     origin(job)                  what elements of the window are multiplied relative to
-///     sum_reference(...)           from the staged elements
-///     converts, convert_...(...)   turn what lies in shared memory into operands
-///     Reference<measure>           scores
+/// The kernel for elements wider than a byte: cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A block
+/// takes one pair after the other, or as many of its shifts as a WideCut covers. It copies window and
+/// reference to shared memory as they lie in the image, multiplies on tensor cores, and makes scores and the
+/// peak of the products. A method says how elements become products and what a score is: see WideMethod.
 namespace dic::kernels {
 
 /// What a warp computes: `tiles` products one above the other, and with a tail the one column that 2 R + 1
@@ -121,9 +103,9 @@ void lay_out(const NccJob& job, bool scored, WideCut& cut) {
       scored ? round_up(std::max(rows * cut.warp.tile_stride(), cut.exchange_at + exchanged), 4) : 0;
   // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end. A tail reads
   // up to 32 rows from its last 16 rows of the reference on, or from its last step on.
-  const int of_tail = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
+  const int tail_sums = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
   const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
-  cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + of_tail + 2) * cut.k.window_stride +
+  cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + tail_sums + 2) * cut.k.window_stride +
                                                 std::max(columns - cut.k.window_stride, 0)),
                               4);
   Method::lay_out(job, cut);
@@ -263,7 +245,7 @@ struct WideReferenceSums {
     squares_high += other.squares_high;
   }
   /// From those of its threads.
-  __device__ static WideReferenceSums of_warp(Word sum, std::uint64_t squares) {
+  __device__ static WideReferenceSums over_warp(Word sum, std::uint64_t squares) {
     constexpr unsigned all = 0xffffffffu;
     return {__reduce_add_sync(all, sum),
             __reduce_add_sync(all, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
@@ -274,10 +256,10 @@ struct WideReferenceSums {
   static constexpr int low_bits = 20;  // threads have up to 2^42
 };
 template <bool one_warp, typename Sums>
-__device__ Sums sum_of_warps(const Sums* of_warps) {
-  Sums sums = of_warps[0];
+__device__ Sums sum_of_warps(const Sums* sums_by_warp) {
+  Sums sums = sums_by_warp[0];
   const int warps = one_warp ? 1 : blockDim.x / warp_size;
-  for (int i = 1; i < warps; ++i) sums.add(of_warps[i]);
+  for (int i = 1; i < warps; ++i) sums.add(sums_by_warp[i]);
   return sums;
 }
 
@@ -290,7 +272,7 @@ __device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high)
 }
 
 template <typename Method>
-using ShareOf = Share<typename Method::Products::Element>;
+using BlockShiftsOf = BlockShifts<typename Method::Products::Element>;
 
 /// Where a warp's shifts begin in the block's, and which part of the steps is its.
 struct WarpPlace {
@@ -319,7 +301,7 @@ __device__ void multiply_tail(const WideCut& cut, const StagedReference& referen
   constexpr int heights = (diagonals + tail_rows - 1 + 15) / 16, tiles = 2 * heights;
   using Operands = typename Method::template TailOperands<shape>;
   const Operands operands(cut, reference, memory, place, window_at);
-  typename Products::Sums of_tiles[tiles];
+  typename Products::Sums tile_sums[tiles];
   for (int row = tail_rows * (cut.parts - 1 - place.part); row < reference.height;
        row += tail_rows * cut.parts) {
     for (int q = 0; q < operands.words; q += Operands::words_per_step) {
@@ -329,13 +311,13 @@ __device__ void multiply_tail(const WideCut& cut, const StagedReference& referen
       typename Products::Quad quads[heights];
 #pragma unroll
       for (int i = 0; i < heights; ++i) operands.load(row + 16 * i, q, quads[i]);
-      const auto multiply = [&](int first, const auto& of_reference) {
+      const auto multiply = [&](int first, const auto& reference_patch) {
         Products::multiply_add(
             [&](auto&& multiply_tile) {
 #pragma unroll
-              for (int i = 0; i < heights; ++i) multiply_tile(of_tiles[2 * i + first], quads[i]);
+              for (int i = 0; i < heights; ++i) multiply_tile(tile_sums[2 * i + first], quads[i]);
             },
-            of_reference);
+            reference_patch);
       };
       multiply(1, upper);
       multiply(0, lower);
@@ -343,14 +325,14 @@ __device__ void multiply_tail(const WideCut& cut, const StagedReference& referen
   }
   typename Products::Product products[tiles][4], last;
 #pragma unroll
-  for (int i = 0; i < 4 * tiles; ++i) products[i / 4][i % 4] = of_tiles[i / 4].product(i % 4);
+  for (int i = 0; i < 4 * tiles; ++i) products[i / 4][i % 4] = tile_sums[i / 4].product(i % 4);
   sum_diagonals<1>(products, sums[shape.rows()], last);
   if constexpr (shape.has_corner()) sums[shape.rows() + 1] = last;
 }
 
 /// The sums of products of a lane's shifts, those of its part of the steps.
 template <typename Method, WideShape shape>
-__device__ void multiply_shifts(const WideCut& cut, const ShareOf<Method>& share,
+__device__ void multiply_shifts(const WideCut& cut, const BlockShiftsOf<Method>& block_shifts,
                                 const StagedReference& reference, const WideMemory& memory,
                                 const WarpPlace& place,
                                 LaneValues<shape, typename Method::Products::Product>& sums) {
@@ -359,7 +341,7 @@ __device__ void multiply_shifts(const WideCut& cut, const ShareOf<Method>& share
   const FragmentLane at(thread_of_block() % warp_size);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   using Pair = typename Products::Pair;
-  const int window_at = share.window.byte() / static_cast<int>(sizeof(typename Products::Element)),
+  const int window_at = block_shifts.window.byte() / static_cast<int>(sizeof(typename Products::Element)),
             aligned = window_at / Products::alignment * Products::alignment;
   const int member_pair = at.word * Products::elements_per_member / 2;
   const Pair* const first = reinterpret_cast<const Pair*>(memory.window) +
@@ -373,7 +355,7 @@ __device__ void multiply_shifts(const WideCut& cut, const ShareOf<Method>& share
 
   constexpr bool tail_in_steps = shape.tail && Method::tail_in_steps;
   constexpr int products = shape.tiles + tail_in_steps;
-  Sums of_tiles[products];
+  Sums tile_sums[products];
   constexpr int step = Products::elements_per_step / 2;
   const auto multiply = [&](const Stretch& stretch, Sums(&to)[products]) {
     multiply_columns<Products, shape.tiles, tail_in_steps, shape.stride, shape.reference_stride>(cut.k, lane,
@@ -386,17 +368,17 @@ __device__ void multiply_shifts(const WideCut& cut, const ShareOf<Method>& share
       Sums part[products];
       multiply({q, min(q + at_once, whole.end), whole.step}, part);
 #pragma unroll
-      for (int t = 0; t < products; ++t) of_tiles[t].add(part[t]);
+      for (int t = 0; t < products; ++t) tile_sums[t].add(part[t]);
     }
   } else {
-    multiply(whole, of_tiles);
+    multiply(whole, tile_sums);
   }
 #pragma unroll
-  for (int i = 0; i < shape.rows(); ++i) sums[i] = of_tiles[i / 4].product(i % 4);
+  for (int i = 0; i < shape.rows(); ++i) sums[i] = tile_sums[i / 4].product(i % 4);
   if constexpr (tail_in_steps) {
-    const auto& of_tail = of_tiles[shape.tiles];
-    sums[shape.rows()] =
-        tail_of_lane({of_tail.product(0), of_tail.product(1), of_tail.product(2), of_tail.product(3)});
+    const auto& tail_sums = tile_sums[shape.tiles];
+    sums[shape.rows()] = tail_of_lane(
+        {tail_sums.product(0), tail_sums.product(1), tail_sums.product(2), tail_sums.product(3)});
   }
   if constexpr (shape.tail && !tail_in_steps)
     multiply_tail<Method, shape>(cut, reference, memory, place, window_at, sums);
@@ -408,72 +390,120 @@ __device__ void add_parts(const WideCut& cut, const WarpPlace& place, Product* s
                           LaneValues<shape, Product>& sums) {
   constexpr int count = LaneShifts<shape>::count;
   const int lane = threadIdx.x % warp_size;
-  Product* const of_place = shared + place.place * (cut.parts - 1) * count * warp_size + lane;
+  Product* const place_sums = shared + place.place * (cut.parts - 1) * count * warp_size + lane;
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < count; ++i)
-    if (place.part > 0) of_place[((place.part - 1) * count + i) * warp_size] = sums[i];
+    if (place.part > 0) place_sums[((place.part - 1) * count + i) * warp_size] = sums[i];
   __syncthreads();
   if (place.part > 0) return;
   for (int part = 1; part < cut.parts; ++part)
 #pragma unroll
-    for (int i = 0; i < count; ++i) sums[i] += of_place[((part - 1) * count + i) * warp_size];
+    for (int i = 0; i < count; ++i) sums[i] += place_sums[((part - 1) * count + i) * warp_size];
 }
 
 /// What a block knows of a task.
 template <typename Method>
 struct WideTask {
-  const Frame& frame;
+  const JobView& view;
   const WideCut& cut;
-  const ShareOf<Method>& share;
+  const BlockShiftsOf<Method>& block_shifts;
   const WideMemory& memory;
   int window_stride, reference_stride;  ///< in pairs
   int origin;
   bool has_new_window;
-  typename Method::ReferenceSums* of_warps;
+  typename Method::ReferenceSums* sums_by_warp;
 
   __device__ StagedReference reference() const {
-    return {share.reference.byte() / static_cast<int>(sizeof(typename Method::Products::Element)),
-            frame.reference.height, frame.reference.width};
+    return {block_shifts.reference.byte() / static_cast<int>(sizeof(typename Method::Products::Element)),
+            view.reference.height, view.reference.width};
   }
 };
 
-/// What methods share whose windows have a StatisticsTable.
+/// How elements become products (see wide_products.cuh) and what a score is.
+template <typename M>
+concept WideMethod = requires(const NccJob& job, WideCut& cut, const WideCut& chosen,
+                              const StagedReference& reference, const WideMemory& memory, int n) {
+  { M::name } -> std::convertible_to<std::string_view>;
+  typename M::Products::Element;
+  typename M::Products::Product;
+  typename M::ReferenceSums;  // what a warp finds out about its rows of the reference
+  // The shapes that are compiled, and the launch: warps of a block, tiles of a warp, tasks of a block before
+  // another one follows (Tasks::distribute), blocks that a multiprocessor must have registers for.
+  { M::shapes[0] } -> std::convertible_to<WideShape>;
+  { M::most_warps } -> std::convertible_to<int>;
+  { M::most_tiles } -> std::convertible_to<int>;
+  { M::tasks_per_block } -> std::convertible_to<int>;
+  { M::least_blocks(M::shapes[0]) } -> std::same_as<int>;
+  // Products leave the window as it is; scores need the tile, which then has memory of its own; tails are
+  // products in every step, or else multiply_tail does them with TailOperands<shape>.
+  { M::keeps_window } -> std::convertible_to<bool>;
+  { M::keeps_tile } -> std::convertible_to<bool>;
+  { M::tail_in_steps } -> std::convertible_to<bool>;
+  // Pairs of elements in a row of the reference, from: copied elements, words of a step, width.
+  { M::reference_pairs(n, n, n) } -> std::same_as<int>;
+  // Where references, scores and window lie in shared memory.
+  { M::lay_out(job, cut) } -> std::same_as<void>;
+  // Elements of the window are multiplied relative to this value.
+  { M::origin(job) } -> std::same_as<int>;
+  // Zeroes what must be zero there before the first task; n: words of a row.
+  { M::clear(chosen, n, memory) } -> std::same_as<void>;
+  // Where a lane reads the reference's operands: from row n on, moved by n elements.
+  {
+    M::reference_of_lane(chosen, reference, memory, n, n)
+    } -> std::same_as<WideLaneStart<typename M::Products::Pair>>;
+};
+
+/// A method whose windows are summed before, by window_statistics.cuh: WithStatistics does the rest of it.
+template <typename M>
+concept StatisticsMethod = WideMethod<M> &&
+    requires(const ReferenceChunks& chunks, const StagedReference& reference, const WideMemory& memory,
+             int stride) {
+  // What lies in shared memory is not yet operands: then there are convert_window and convert_reference.
+  { M::converts } -> std::convertible_to<bool>;
+  {
+    M::template sum_reference<true>(chunks, reference, stride, memory)
+    } -> std::same_as<typename M::ReferenceSums>;
+  typename M::template Reference<Criterion::zncc>;  // makes a score of a sum of products
+};
+
+/// What methods with a StatisticsTable have in common.
 template <typename Method>
 struct WithStatistics {
   static constexpr bool keeps_window = true, keeps_tile = false, tail_in_steps = false;
 
-  /// Sums the reference, and turns what lies in shared memory into operands.
+  /// Sums the reference, and makes operands of what lies in shared memory.
   template <WideShape shape, bool scored>
   __device__ static void prepare(const WideTask<Method>& task) {
+    static_assert(StatisticsMethod<Method>);
     const StagedReference reference = task.reference();
     const ReferenceChunks chunks(task.cut.operand_chunks, reference);
-    const auto of_warp =
+    const auto warp_sums =
         Method::template sum_reference<scored>(chunks, reference, task.reference_stride, task.memory);
     if (const int thread = thread_of_block(); thread % warp_size == 0)
-      task.of_warps[thread / warp_size] = of_warp;
+      task.sums_by_warp[thread / warp_size] = warp_sums;
     if constexpr (Method::converts) {
       if (task.has_new_window) Method::convert_window(task.cut, task.memory, task.origin);
       wait_for_block<shape.alone>();
       Method::convert_reference(task.cut, chunks, reference, task.reference_stride, task.memory,
-                                sum_of_warps<shape.alone>(task.of_warps), task.origin);
+                                sum_of_warps<shape.alone>(task.sums_by_warp), task.origin);
     }
   }
   template <WideShape shape, typename Product>
   __device__ static void score(const WideTask<Method>& task, Criterion criterion,
                                const LaneShifts<shape>& shifts, const LaneValues<shape, Product>& sums,
                                LaneValues<shape, float>& scores) {
-    const int elements = task.frame.reference.height * task.frame.reference.width;
-    Method::visit_measure(criterion, [&]<Criterion criterion> {
+    const int elements = task.view.reference.height * task.view.reference.width;
+    Method::visit_criterion(criterion, [&]<Criterion criterion> {
       score_shifts<shape>(typename Method::template Reference<criterion>(
-                              elements, sum_of_warps<shape.alone>(task.of_warps), task.origin),
-                          task.share, shifts, sums, scores);
+                              elements, sum_of_warps<shape.alone>(task.sums_by_warp), task.origin),
+                          task.block_shifts, shifts, sums, scores);
     });
   }
 };
 
-/// Turns the sums of a share into scores, and these into what the launch writes.
-template <typename Method, WideShape shape, WideResult result, typename Product>
+/// Makes scores of a lane's sums of products, and of these what the launch writes.
+template <WideMethod Method, WideShape shape, WideResult result, typename Product>
 __device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<shape>& shifts,
                               const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out) {
   LaneValues<shape, float> scores;
@@ -481,14 +511,14 @@ __device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<sha
   for (float& score : scores) score = no_score;
   if (shifts.owned) Method::template score<shape>(task, out.criterion, shifts, sums, scores);
   if constexpr (result == WideResult::peaks)
-    find_peak_of_share<shape>(task.frame, task.share, out, shifts, scores, task.memory.tile);
+    find_peak_of_block<shape>(task.view, task.block_shifts, out, shifts, scores, task.memory.tile);
   else if (shifts.owned)
-    store_scores<shape>(task.frame, task.share, out, shifts, scores);
+    store_scores<shape>(task.view, task.block_shifts, out, shifts, scores);
 }
 
-template <typename Method, std::size_t choice, WideResult result>
+template <WideMethod Method, std::size_t choice, WideResult result>
 __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_blocks(Method::shapes[choice]))
-    wide_tensor(const __grid_constant__ Frame frame, const __grid_constant__ WideCut cut,
+    wide_tensor(const __grid_constant__ JobView view, const __grid_constant__ WideCut cut,
                 const __grid_constant__ Tasks tasks, int origin,
                 const __grid_constant__ StatisticsTable statistics,
                 const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
@@ -499,26 +529,27 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   // Tasks that a block's first lanes look up at once; with less memory for them, more warps alone fit.
   constexpr int look_ahead = shape.alone ? 4 : 8;
   extern __shared__ uint4 shared[];
-  __shared__ ShareOf<Method> upcoming[look_ahead], shares[2];
-  __shared__ typename Method::ReferenceSums of_warps[shape.alone ? 1 : Method::most_warps];
+  __shared__ BlockShiftsOf<Method> upcoming[look_ahead], current[2];
+  __shared__ typename Method::ReferenceSums sums_by_warp[shape.alone ? 1 : Method::most_warps];
   const WideMemory memory(cut, shared);
   const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
   const int reference_stride = shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride;
-  const int count = tasks.of_block();
+  const int count = tasks.count_for_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
       upcoming[i] =
-          ShareOf<Method>(frame, cut, tasks, statistics, Place(tasks, tasks.task_of_block(task + i)));
+          BlockShiftsOf<Method>(view, cut, tasks, statistics, Place(tasks, tasks.task_of_block(task + i)));
   };
-  const auto needs_window = [](int task, const ShareOf<Method>& share) {
-    return !Method::keeps_window || task == 0 || !share.continues_window;
+  const auto needs_window = [](int task, const BlockShiftsOf<Method>& block_shifts) {
+    return !Method::keeps_window || task == 0 || !block_shifts.continues_window;
   };
   const auto stage = [&](int task) {
-    const ShareOf<Method>& share = upcoming[task % look_ahead];
-    if (needs_window(task, share))
-      share.stage_window(frame, cut.window_chunks, words_per_pair * window_stride, memory.window);
-    share.stage_reference(frame, cut.reference_chunks, words_per_pair * reference_stride, memory.staged);
-    if (threadIdx.x == 0) shares[task % 2] = share;
+    const BlockShiftsOf<Method>& block_shifts = upcoming[task % look_ahead];
+    if (needs_window(task, block_shifts))
+      block_shifts.stage_window(view, cut.window_chunks, words_per_pair * window_stride, memory.window);
+    block_shifts.stage_reference(view, cut.reference_chunks, words_per_pair * reference_stride,
+                                 memory.staged);
+    if (threadIdx.x == 0) current[task % 2] = block_shifts;
   };
 
   Method::clear(cut, reference_stride, memory);
@@ -528,41 +559,43 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   for (int task = 0; task < count; ++task) {
     wait_for_copies();
     wait_for_block<shape.alone>();  // what the last task used is free now, too
-    const ShareOf<Method>& share = shares[task % 2];
-    const WideTask<Method> of_task{
-        frame,   cut, share, memory, window_stride, reference_stride, origin, needs_window(task, share),
-        of_warps};
+    const BlockShiftsOf<Method>& block_shifts = current[task % 2];
+    const WideTask<Method> wide_task{view,          cut,
+                                     block_shifts,  memory,
+                                     window_stride, reference_stride,
+                                     origin,        needs_window(task, block_shifts),
+                                     sums_by_warp};
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
-    Method::template prepare<shape, scored>(of_task);
+    Method::template prepare<shape, scored>(wide_task);
     wait_for_block<shape.alone>();
     const WarpPlace place(cut, shape);
     LaneValues<shape, Product> sums;
-    multiply_shifts<Method, shape>(cut, share, of_task.reference(), memory, place, sums);
+    multiply_shifts<Method, shape>(cut, block_shifts, wide_task.reference(), memory, place, sums);
     if (!shape.alone && cut.parts > 1)
       add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile + cut.exchange_at), sums);
     wait_for_block<shape.alone>();
     if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
     if constexpr (scored)
-      finish_scores<Method, shape, result>(of_task, shifts, sums, out);
+      finish_scores<Method, shape, result>(wide_task, shifts, sums, out);
     else
-      store_surface(frame, share, shifts, out.sums, [&](int i) { return sums[i]; });
+      store_surface(view, block_shifts, shifts, out.sums, [&](int i) { return sums[i]; });
   }
 }
 
-template <typename Method, std::size_t choice, WideResult result>
+template <WideMethod Method, std::size_t choice, WideResult result>
 void launch_wide_shape(const NccJob& job, const WideCut& cut, const StatisticsTable& statistics,
                        const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
   Tasks tasks(job, cut.columns(), cut.rows());
   const auto kernel = wide_tensor<Method, choice, result>;
   const std::int64_t blocks =
-      tasks.deal(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), Method::tasks_of_block);
+      tasks.distribute(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), Method::tasks_per_block);
   kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
-      make_frame(job), cut, tasks, Method::origin(job), statistics, out);
+      make_job_view(job), cut, tasks, Method::origin(job), statistics, out);
 }
 
 /// Launches the cut's shape: what is instantiated is Method::shapes itself.
-template <typename Method, WideResult result>
+template <WideMethod Method, WideResult result>
 void launch_wide(const NccJob& job, const StatisticsTable& statistics,
                  const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
   const WideCut cut = choose_wide_cut<Method>(job, result != WideResult::sums);
@@ -574,18 +607,18 @@ void launch_wide(const NccJob& job, const StatisticsTable& statistics,
   check_launch(describe(Method::name, job));
 }
 
-template <typename Method>
+template <WideMethod Method>
 void launch_wide_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                         Workspace& workspace, StreamHandle stream) {
   with_statistics(
       job, criterion, {}, workspace, stream,
       [&](const NccJob& part, std::int64_t first_pair, const StatisticsTable& statistics, std::byte*) {
-        float* const of_part = scores + first_pair * job.shifts.count();
+        float* const part_scores = scores + first_pair * job.shifts.count();
         launch_wide<Method, WideResult::scores>(
-            part, statistics, {.criterion = criterion, .kind = kind, .scores = of_part}, stream);
+            part, statistics, {.criterion = criterion, .kind = kind, .scores = part_scores}, stream);
       });
 }
-template <typename Method>
+template <WideMethod Method>
 void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
                        StreamHandle stream) {
   with_statistics(
@@ -596,13 +629,14 @@ void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Work
       });
 }
 
-/// peaks: all shifts of a pair are one block's.
-inline bool cut_fits(const NccJob& job, const WideCut& cut, bool peaks) {
-  return fits(cut) && (!peaks || (cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny()));
+/// For peaks, one block has all shifts of a pair.
+inline bool cut_fits(const NccJob& job, const WideCut& cut, FusedOutput output) {
+  return fits(cut) && (output == FusedOutput::scores ||
+                       (cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny()));
 }
-template <typename Method>
-bool wide_scores_fit(const NccJob& job, bool peaks) {
-  return statistics_fit(job) && cut_fits(job, choose_wide_cut<Method>(job, true), peaks);
+template <WideMethod Method>
+bool wide_scores_fit(const NccJob& job, FusedOutput output) {
+  return statistics_fit(job) && cut_fits(job, choose_wide_cut<Method>(job, true), output);
 }
 
 }  // namespace dic::kernels

@@ -28,8 +28,8 @@ const CpuVariant& variant_named(std::string_view name) {
   return *std::find_if(all.begin(), all.end(), [&](const auto& v) { return v.info.name == name; });
 }
 
-std::string problem(std::string_view variant, const CorrelateShape& shape) {
-  return variant_named(variant).problem(shape);
+std::string cpu_unsupported_reason(std::string_view variant, const CorrelateShape& shape) {
+  return variant_named(variant).unsupported_reason(shape);
 }
 
 class CpuBackend final : public Backend {
@@ -112,6 +112,6 @@ std::unique_ptr<Backend> open(std::span<const int>, int threads) {
 
 }  // namespace
 
-BackendEntry cpu_backend() { return {"cpu", infos, problem, plan_cpu, open}; }
+BackendEntry cpu_backend() { return {"cpu", infos, cpu_unsupported_reason, plan_cpu, open}; }
 
 }  // namespace dic::correlate

@@ -5,8 +5,8 @@
 // Lanes are columns of the reference. A block of DY x DX shifts stays in registers while the rows go by: each
 // load of a window row serves DY shifts, each load of a reference row DX.
 
-// ---- Arithmetic per element type
-// ---------------------------------------------------------------------------- D: lanes of the prepared
+// ---- Arithmetic per element type ----
+// D: lanes of the prepared
 // reference; Stored: their type; kSums: accumulators per shift; max_steps: vectors per accumulator before it,
 // or the total of its lanes, could overflow.
 
@@ -164,8 +164,7 @@ struct ArithmeticOf<float> {
 template <>
 struct ArithmeticOf<double> : ArithmeticOf<float> {};
 
-// ---- A block of shifts
-// ----------------------------------------------------------------------------------------
+// ---- A block of shifts ----
 
 // Some columns of the prepared reference: `chunks` vectors per row.
 template <class A>
@@ -208,8 +207,7 @@ HWY_NOINLINE void add_block(const Panel<A>& panel, int stride, const Block<T>& w
     for (int dx = 0; dx < DX; ++dx) sums[dy * sums_stride + dx] += A::total(acc[dy][dx]);
 }
 
-// ---- The kernel
-// -------------------------------------------------------------------------------------------------
+// ---- The kernel ----
 
 template <typename T>
 class DirectKernel final : public Kernel<T> {
@@ -236,7 +234,7 @@ class DirectKernel final : public Kernel<T> {
       stored_ = hwy::AllocateAligned<Stored>(needed);
       capacity_ = needed;
     }
-    std::fill_n(stored_.get(), needed, Stored{0});  // what lies beyond the reference's width stays zero
+    std::fill_n(stored_.get(), needed, Stored{0});  // columns beyond the reference's width stay zero
     height_ = shape.reference.height;
   }
 

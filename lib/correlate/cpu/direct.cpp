@@ -66,7 +66,7 @@ CpuVariant direct_variant() {
                    .masks = true,
                    .idea = "SIMD over columns, a block of shifts in registers; exact integers or float64"},
           .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_direct)(type); },
-          .problem = no_problem};
+          .unsupported_reason = always_supported};
 }
 
 }  // namespace dic::correlate

@@ -48,8 +48,8 @@ std::vector<FftPass<R>> fft_passes(int n) {
 #endif
 
 // Transforms run over rows of vectors: every lane is its own column, so no butterfly shuffles lanes. Forward
-// transforms leave their result in digit-reversed order and inverse ones take it so; products of spectra do
-// not mind. Two real tiles of the window travel as real and imaginary part of one complex tile.
+// transforms leave their result in digit-reversed order and inverse ones take it so; which
+// products of spectra allow. Two real tiles of the window are real and imaginary part of one complex tile.
 
 HWY_BEFORE_NAMESPACE();
 namespace dic::correlate {
@@ -447,7 +447,7 @@ namespace {
 
 // Rounding to integers is exact while the worst error of float64 transforms stays below one half:
 // eps * c log2(N) * |reference| * |window| with a c of 4, every element at the end of its range.
-std::string problem(const CorrelateShape& shape) {
+std::string fft_unsupported_reason(const CorrelateShape& shape) {
   const FftSize size = choose_fft_size(shape);
   if (size.ny == 0) return "cpu-fft does not take references beyond 2048 px.";
   if (shape.criterion != Criterion::cross_correlation || shape.type == ScalarType::f32 ||
@@ -473,7 +473,7 @@ CpuVariant fft_variant() {
                .masks = false,
                .idea = "overlap-save transforms, two tiles as one complex; scores within 2e-6, peaks exact"},
       .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_fft)(type); },
-      .problem = problem};
+      .unsupported_reason = fft_unsupported_reason};
 }
 
 }  // namespace dic::correlate

@@ -31,7 +31,7 @@ double fft_work(const CorrelateShape& shape, const FftSize& size) {
 FftSize choose_fft_size(const CorrelateShape& shape) {
   FftSize best;
   double least = std::numeric_limits<double>::infinity();
-  // What covers all shifts at once needs not be larger.
+  // A transform that covers all shifts at once need not be larger.
   const int whole_y = shape.reference.height + shape.shifts.ny() - 1,
             whole_x = shape.reference.width + shape.shifts.nx() - 1;
   for (int ny : kSizes) {

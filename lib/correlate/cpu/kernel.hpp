@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What a variant of the CPU backend supplies: the inner loop. Everything else is the frame's (runner.hpp).
+/// What a variant of the CPU backend supplies: the inner loop. Runner (runner.hpp) does everything else.
 namespace dic::correlate {
 
 /// Sums of products of T: exact integers, or float64. Unsigned sums beyond 2^63 do not occur: that would take
@@ -71,11 +71,11 @@ class Kernel : public KernelBase {
   virtual double correlate(const Block<T>& window, int ny, int nx, Sum<T>* out) = 0;
 };
 
-/// A variant of the CPU backend. `make` returns a Kernel<T> of the asked type.
+/// A variant of the CPU backend. `make` returns a Kernel<T> of the requested type.
 struct CpuVariant {
   CorrelateVariant info;
   std::unique_ptr<KernelBase> (*make)(ScalarType type);
-  std::string (*problem)(const CorrelateShape& shape);
+  std::string (*unsupported_reason)(const CorrelateShape& shape);
 };
 
 CpuVariant naive_variant();

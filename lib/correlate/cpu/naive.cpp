@@ -1,7 +1,7 @@
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/variants.hpp"
 
-// The yardstick: one shift after the other, straight from the definition.
+// The reference implementation: one shift after the other, straight from the definition.
 namespace dic::correlate {
 namespace {
 
@@ -50,7 +50,7 @@ CpuVariant naive_variant() {
                    .masks = true,
                    .idea = "one shift after the other, exact integers or float64: the reference"},
           .make = make_kernel<NaiveKernel>,
-          .problem = no_problem};
+          .unsupported_reason = always_supported};
 }
 
 }  // namespace dic::correlate

@@ -42,7 +42,7 @@ double transform_cost(const CorrelateShape& shape) {
   return shape.criterion == Criterion::cross_correlation ? 3 : 1;
 }
 
-bool fft_can(const CorrelateShape& shape) { return variant_problem(cpu_backend(), "cpu-fft", shape).empty(); }
+bool fft_can(const CorrelateShape& shape) { return unsupported_reason(cpu_backend(), "cpu-fft", shape).empty(); }
 
 }  // namespace
 

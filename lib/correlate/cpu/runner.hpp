@@ -12,15 +12,15 @@
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/scoring.hpp"
 
-/// The frame of the CPU backend: which shifts are defined, tiles of shifts over threads, zero padding,
-/// scores, peaks. A variant supplies only a Kernel.
+/// What all variants of the CPU backend have in common: which shifts are defined, tiles of shifts over
+/// threads, zero padding, scores, peaks. A variant supplies only a Kernel.
 namespace dic::correlate {
 
-/// What one thread needs; kept from call to call.
+/// The memory of one thread, reused from call to call.
 template <typename T>
 struct Worker {
   std::unique_ptr<Kernel<T>> kernel;
-  std::unique_ptr<Kernel<T>> exact;  ///< recomputes what `kernel` leaves open
+  std::unique_ptr<Kernel<T>> exact;  ///< recomputes scores that `kernel` leaves undecided
   ScoringScratch scratch;
   std::vector<Sum<T>> products;
   std::vector<T> padded;
@@ -58,7 +58,7 @@ class Runner {
     tiles_ = tiles_x_ * std::int64_t{(job.shifts.ny() + tile_ny_ - 1) / tile_ny_};
   }
 
-  /// Scores of every pair, as values of the measure.
+  /// Scores of every pair, as values of the criterion.
   void surfaces(float* out) {
     const std::int64_t count = job_.shifts.count();
     for_pairs([&](std::int64_t k, int) { return out + k * count; },
@@ -277,7 +277,7 @@ class Runner {
     score(window, part, worker.exact_offset, 0, worker, out);
   }
 
-  // Scores from inexact sums: every shift that may be the best, and the neighbours of the best, get exact.
+  // Scores from inexact sums: every shift that may be the best, and the neighbours of the best, become exact.
   void settle_peak(std::int64_t k, Worker<T>& worker, float* scores) {
     if (!workers_[0].kernel->inexact()) return;
     const Pair pair = job_.pair(k);

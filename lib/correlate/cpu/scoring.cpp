@@ -45,7 +45,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // ---- Column sums ----
 
 // Elements of T, widened to ColumnSum<T>, and their squares. For floats relative to `origin`, an element of
-// the window: what is flat gives exact zeros.
+// the window, so that a flat window gives exact zeros.
 template <typename T>
 struct Widen {
   using D = hn::ScalableTag<ColumnSum<T>>;
@@ -148,7 +148,7 @@ inline double sum_of(const double* values, int n) {
 template <typename T>
 void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>* HWY_RESTRICT out) {
   if constexpr (std::is_floating_point_v<T>) {
-    // No running sums: what leaves would leave its rounding behind.
+    // No running sums: an element that leaves them would leave its rounding error behind.
     for (int dx = 0; dx < nx; ++dx) out[dx] = sum_of(columns + dx, width);
   } else {
     std::uint64_t sum = 0;
@@ -162,7 +162,7 @@ void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>
 }
 
 // A reference's mask as bit patterns for vectors of widened elements: all bits set where an element counts.
-// A row's last vector overlaps the one before; what both hold counts in one of them.
+// A row's last vector overlaps the one before; elements of both count in one of them.
 template <typename T>
 class WideMask {
  public:
@@ -233,7 +233,7 @@ class WideMask {
 
 // ---- Normalization ----
 
-// What the rows of one tile share.
+// Values that all rows of a tile need.
 template <typename T>
 struct Normalizer {
   double n, offset, reference_rest, reference_variation, reference_energy, origin, error;
@@ -489,7 +489,8 @@ inline float second_best(const float* scores, int ny, int nx, int py, int px) {
   return best;
 }
 
-// Position of the best score in dx, dy (0-based), its value and `second`: what needs the whole surface.
+// Position of the best score in dx, dy (0-based), its value and its second_score: the parts of a Peak that
+// need the whole surface.
 Peak find_peak(const float* scores, const Shifts& shifts) {
   const int ny = shifts.ny(), nx = shifts.nx();
   Peak peak;

@@ -14,7 +14,7 @@ inline std::vector<Criterion> all_measures() {
 inline std::vector<ScalarType> all_types() {
   return {ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64};
 }
-inline std::string no_problem(const CorrelateShape&) { return {}; }
+inline std::string always_supported(const CorrelateShape&) { return {}; }
 
 template <template <typename> class K>
 std::unique_ptr<KernelBase> make_kernel(ScalarType type) {

@@ -2,11 +2,11 @@
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/workspace.hpp>
 
-#include "core/parallel.hpp"
+#include "core/thread_team.hpp"
 #include "correlate/cuda/gpu_worker.hpp"
 #include "correlate/cuda/plan_cuda.hpp"
 
-// The CUDA backend: shares the pairs of a job out to GPUs, which write into one result.
+// The CUDA backend: GPUs take equal ranges of the pairs of a job and write into one result.
 namespace dic::correlate {
 namespace {
 
@@ -15,12 +15,13 @@ using cuda::PairRange;
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const std::vector<kernels::Device>& devices) : threads_(std::ssize(devices)) {
+  explicit CudaBackend(const std::vector<kernels::Device>& devices)
+      : team_(static_cast<int>(devices.size())) {
     for (const kernels::Device& device : devices) {
       const kernels::DeviceScope scope(device.index);
       workers_.push_back(std::make_unique<GpuWorker>(device));
     }
-    facts_ = cuda::facts_of(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
+    facts_ = cuda::device_properties(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
   }
 
   const DeviceProperties& facts() const override { return facts_; }
@@ -30,29 +31,29 @@ class CudaBackend final : public Backend {
   }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
-    share(job, [&](GpuWorker& worker, PairRange pairs) { worker.surfaces(job, pairs, variant, out); });
+    run(job, [&](GpuWorker& worker, PairRange pairs) { worker.surfaces(job, pairs, variant, out); });
   }
   void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
-    share(job, [&](GpuWorker& worker, PairRange pairs) { worker.peaks(job, pairs, variant, out); });
+    run(job, [&](GpuWorker& worker, PairRange pairs) { worker.peaks(job, pairs, variant, out); });
   }
 
  private:
-  /// Calls run(worker, pairs) for all GPUs at once, with equal shares.
-  template <typename Run>
-  void share(const Job& job, Run&& run) {
+  /// Calls work(worker, pairs) for all GPUs at once, with equal ranges of the pairs.
+  template <typename Work>
+  void run(const Job& job, Work&& work) {
     const std::int64_t count = std::ssize(workers_);
     std::vector<DeviceSeconds> seconds(count);
-    threads_.parallel_for(count, 1, [&](std::int64_t i, std::int64_t, int) {
-      const PairRange pairs{job.pairs * i / count, job.pairs * (i + 1) / count};
+    team_.run([&](int rank) {
+      const PairRange pairs{job.pairs * rank / count, job.pairs * (rank + 1) / count};
       if (pairs.begin == pairs.end) return;
-      run(*workers_[i], pairs);
-      seconds[i] = workers_[i]->device_seconds();
+      work(*workers_[rank], pairs);
+      seconds[rank] = workers_[rank]->device_seconds();
     });
     seconds_ = std::ranges::max(seconds, {}, &DeviceSeconds::kernels);
   }
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
-  ThreadPool threads_;  ///< one waits for each GPU
+  ThreadTeam team_;  ///< a thread for each GPU
   DeviceProperties facts_;
   DeviceSeconds seconds_;
 };
@@ -66,6 +67,6 @@ std::unique_ptr<Backend> open(std::span<const int> ordinals, int) {
 
 }  // namespace
 
-BackendEntry cuda_backend() { return {"cuda", cuda::variants, cuda::problem, cuda::plan, open}; }
+BackendEntry cuda_backend() { return {"cuda", cuda::variants, cuda::unsupported_reason, cuda::plan, open}; }
 
 }  // namespace dic::correlate

@@ -14,12 +14,12 @@ const std::vector<CorrelateVariant>& no_variants() {
   static const std::vector<CorrelateVariant> none;
   return none;
 }
-std::string problem(std::string_view, const CorrelateShape&) { return kMessage; }
+std::string unsupported_reason(std::string_view, const CorrelateShape&) { return kMessage; }
 CorrelatePlan plan(const CorrelateShape&, const DeviceProperties&) { throw DeviceError(kMessage); }
 std::unique_ptr<Backend> open(std::span<const int>, int) { throw DeviceError(kMessage); }
 
 }  // namespace
 
-BackendEntry cuda_backend() { return {"cuda", no_variants, problem, plan, open}; }
+BackendEntry cuda_backend() { return {"cuda", no_variants, unsupported_reason, plan, open}; }
 
 }  // namespace dic::correlate

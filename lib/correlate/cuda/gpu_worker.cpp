@@ -11,13 +11,11 @@ namespace {
 using kernels::NccJob;
 using kernels::NccVariant;
 
-/// Surfaces that are in flight at once take at most this much, and at most half of the free memory.
-constexpr std::size_t most_surface_bytes = std::size_t{1} << 30;
+/// The surfaces of a part take at most this much, and at most half of the free memory.
+constexpr std::size_t largest_part_bytes = std::size_t{1} << 30;
 
 std::size_t pitch_of(const ImageView& image) {
-  constexpr std::size_t alignment = 256;  // rows start at whole cache lines
-  const std::size_t bytes = std::max(image.width, 0) * size_of(image.type);
-  return (bytes + alignment - 1) / alignment * alignment;
+  return kernels::device_pitch(image.width, size_of(image.type));
 }
 
 void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const kernels::Stream& stream) {
@@ -30,7 +28,7 @@ void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const
   for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
 }
 
-kernels::ImageExtent extent_of(std::span<const ImageView> images) {
+kernels::ImageExtent largest_extent(std::span<const ImageView> images) {
   kernels::ImageExtent extent{.count = static_cast<int>(images.size())};
   for (const ImageView& p : images) {
     extent.height = std::max(extent.height, p.height);
@@ -41,26 +39,26 @@ kernels::ImageExtent extent_of(std::span<const ImageView> images) {
 
 }  // namespace
 
-kernels::DeviceMatrices DeviceSide::upload(const Patches& matrices, const kernels::Stream& stream) {
-  const kernels::DeviceImage* images = upload_images(matrices.images, stream);
-  kernels::DeviceImage only;
-  if (matrices.images.size() == 1) {
-    const ImageView& p = matrices.images.front();
-    only = {pixels_.data(), static_cast<std::ptrdiff_t>(pitch_of(p)), p.width, p.height};
+kernels::DevicePatches UploadedPatches::upload(const Patches& patches, const kernels::Stream& stream) {
+  const kernels::DeviceImage* images = upload_images(patches.images, stream);
+  kernels::DeviceImage single;
+  if (patches.images.size() == 1) {
+    const ImageView& p = patches.images.front();
+    single = {pixels_.data(), static_cast<std::ptrdiff_t>(pitch_of(p)), p.width, p.height};
   }
-  const std::size_t bytes = matrices.positions.size_bytes();
-  kernels::upload(positions_.reserve(bytes), matrices.positions.data(), bytes, stream);
+  const std::size_t bytes = patches.positions.size_bytes();
+  kernels::upload(positions_.reserve(bytes), patches.positions.data(), bytes, stream);
   return {.images = images,
           .positions = static_cast<const PatchPosition*>(positions_.data()),
-          .count = static_cast<std::int64_t>(matrices.positions.size()),
-          .height = matrices.size.height,
-          .width = matrices.size.width,
-          .extent = extent_of(matrices.images),
-          .only = only};
+          .count = static_cast<std::int64_t>(patches.positions.size()),
+          .height = patches.size.height,
+          .width = patches.size.width,
+          .extent = largest_extent(patches.images),
+          .single_image = single};
 }
 
-const kernels::DeviceImage* DeviceSide::upload_images(std::span<const ImageView> images,
-                                                      const kernels::Stream& stream) {
+const kernels::DeviceImage* UploadedPatches::upload_images(std::span<const ImageView> images,
+                                                           const kernels::Stream& stream) {
   std::size_t bytes = 0;
   for (const ImageView& p : images) bytes += pitch_of(p) * std::max(p.height, 0);
   auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
@@ -82,7 +80,7 @@ const kernels::DeviceImage* DeviceSide::upload_images(std::span<const ImageView>
   return static_cast<const kernels::DeviceImage*>(descriptions_.data());
 }
 
-/// Queues what `launch` does as often as it is to run, and gives where the last run leaves its results.
+/// Queues `launch` as often as repeat_kernels says. Returns the result of the last run.
 template <typename Launch>
 auto GpuWorker::compute(Launch&& launch) {
   computing_.start(stream_);
@@ -114,7 +112,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     const Peak* result = compute([&] {
       auto* found = peaks_.reserve<Peak>(part.pairs);
-      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // what lies between the fields
+      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // the padding, too
       runner_.peaks(variant, part, job.criterion, found, stream_);
       return found;
     });
@@ -134,13 +132,13 @@ NccJob GpuWorker::upload(const Job& job) {
   return whole;
 }
 
-/// Calls body(part) for parts of the pairs that fit into the memory, and waits for each.
+/// Calls body(part) for parts of the pairs that fit into memory, and waits for each.
 template <typename Body>
 void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::string& name,
                           std::size_t bytes_per_pair, Body&& body) {
   const std::size_t available = kernels::free_memory() + runner_.surface_bytes();
   const std::int64_t pairs_at_once =
-      std::max<std::int64_t>(1, std::min(most_surface_bytes, available / 2) / bytes_per_pair);
+      std::max<std::int64_t>(1, std::min(largest_part_bytes, available / 2) / bytes_per_pair);
   for (std::int64_t first = pairs.begin; first < pairs.end; first += pairs_at_once) {
     NccJob part = whole;
     part.first_pair = first;
@@ -153,7 +151,7 @@ void GpuWorker::for_parts(const NccJob& whole, PairRange pairs, const std::strin
   seconds_.upload = uploading_.seconds();
 }
 
-/// Fetches what the kernels of a part have computed.
+/// Queues the copy of the results of a part to the host.
 void GpuWorker::download(void* host, const void* device, std::size_t bytes) {
   downloading_.start(stream_);
   kernels::download(host, device, bytes, stream_);

@@ -16,30 +16,30 @@ struct PairRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Images, their descriptions and the positions of one side of a job, in device memory.
-class DeviceSide {
+/// The references or the windows of a job in device memory: pixels, descriptions of images, positions.
+class UploadedPatches {
  public:
-  kernels::DeviceMatrices upload(const Patches& matrices, const kernels::Stream& stream);
+  kernels::DevicePatches upload(const Patches& patches, const kernels::Stream& stream);
   const kernels::DeviceImage* upload_images(std::span<const ImageView> images, const kernels::Stream& stream);
 
  private:
   kernels::DeviceBuffer pixels_, descriptions_, positions_;
 };
 
-/// Runs a share of a job on one GPU, with memory that is kept from job to job. Surfaces that do not fit are
-/// done in parts; the result is the same.
+/// Runs a part of a job on one GPU. Keeps its memory from job to job. Surfaces that do not fit into memory
+/// are computed in parts; the result is the same.
 class GpuWorker {
  public:
   /// Expects `device` to be current; the calls select it.
   explicit GpuWorker(const kernels::Device& device) : device_(device.index) {}
 
-  /// Both write the elements of their pairs and return when these are there. `out` is that of the whole job.
+  /// Both write the results of their pairs and return when these are complete. `out` is the whole job's.
   void surfaces(const Job& job, PairRange pairs, const std::string& variant, Surfaces& out);
   void peaks(const Job& job, PairRange pairs, const std::string& variant, std::span<Peak> out);
 
   /// Of the last call.
   const DeviceSeconds& device_seconds() const { return seconds_; }
-  /// See Correlator::repeat_kernels. Those of a part run so often before the next part.
+  /// See Correlator::repeat_kernels. The kernels of a part run that often before the next part.
   void repeat_kernels(std::int64_t times) { runs_ = times; }
 
  private:
@@ -56,7 +56,7 @@ class GpuWorker {
   kernels::Stream stream_;
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;
-  DeviceSide reference_, search_, masks_;
+  UploadedPatches reference_, search_, masks_;
   JobRunner runner_;
   kernels::DeviceBuffer peaks_;
 };

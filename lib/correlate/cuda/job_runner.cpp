@@ -10,16 +10,12 @@ using kernels::Stream;
 
 namespace {
 
-/// Surfaces of the parts of a job.
-constexpr std::size_t most_surface_bytes = std::size_t{512} << 20;
-
-bool has_fused(const NccVariant& variant, const NccJob& job, bool peaks) {
-  return variant.fused && variant.fused->fits(job, peaks);
-}
+/// The surfaces of a part of a job in peaks_in_parts.
+constexpr std::size_t moderate_part_bytes = std::size_t{512} << 20;
 
 }  // namespace
 
-DeviceProperties facts_of(const kernels::Device& device) {
+DeviceProperties device_properties(const kernels::Device& device) {
   return {.backend = "cuda",
           .threads = 1,
           .compute_capability = device.compute_capability,
@@ -28,9 +24,9 @@ DeviceProperties facts_of(const kernels::Device& device) {
 
 std::size_t bytes_of_pair(const NccVariant& variant, NccJob job, bool peaks) {
   job.pairs = 1;
-  const bool surfaces = !peaks || !has_fused(variant, job, true);
+  const bool surfaces = !peaks || !variant.can_fuse(job, kernels::FusedOutput::peaks);
   return (surfaces ? job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) : 0) +
-         (variant.masks ? kernels::masked_workspace_bytes(job) : 0);
+         (variant.supports_masks ? kernels::masked_workspace_bytes(job) : 0);
 }
 
 const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const Stream& stream) {
@@ -42,8 +38,8 @@ const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const 
 const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Criterion criterion,
                                kernels::ScoreKind kind, const Stream& stream) {
   auto* out = scores_.reserve<float>(job.outputs());
-  if (has_fused(variant, job, false)) {
-    variant.fused->launch_scores(job, criterion, kind, out, workspace_, stream.handle());
+  if (variant.can_fuse(job, kernels::FusedOutput::scores)) {
+    variant.score_fusion()->launch_scores(job, criterion, kind, out, workspace_, stream.handle());
     return out;
   }
   void* moments = moments_.reserve(job.reference.count * kernels::moments_bytes);
@@ -54,18 +50,19 @@ const float* JobRunner::scores(const NccVariant& variant, const NccJob& job, Cri
 
 void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Criterion criterion, Peak* out,
                       const Stream& stream) {
-  if (has_fused(variant, job, true))
-    return variant.fused->launch_peaks(job, criterion, out, workspace_, stream.handle());
-  const float* of_shifts = scores(variant, job, criterion, kernels::ScoreKind::score, stream);
+  if (variant.can_fuse(job, kernels::FusedOutput::peaks))
+    return variant.score_fusion()->launch_peaks(job, criterion, out, workspace_, stream.handle());
+  const float* surfaces = scores(variant, job, criterion, kernels::ScoreKind::score, stream);
   // Only now: the variant works in the same memory, and may let it grow.
   void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
-  kernels::launch_peaks(job, criterion, of_shifts, out, memory, stream.handle());
+  kernels::launch_peaks(job, criterion, surfaces, out, memory, stream.handle());
 }
 
 void JobRunner::peaks_in_parts(const NccVariant& variant, const NccJob& job, Criterion criterion, Peak* out,
                                const Stream& stream) {
   const std::size_t bytes = bytes_of_pair(variant, job, true);
-  const std::int64_t at_once = bytes == 0 ? job.pairs : std::max<std::int64_t>(1, most_surface_bytes / bytes);
+  const std::int64_t at_once =
+      bytes == 0 ? job.pairs : std::max<std::int64_t>(1, moderate_part_bytes / bytes);
   for (std::int64_t first = 0; first < job.pairs; first += at_once) {
     NccJob part = job;
     part.first_pair = job.first_pair + first;

@@ -15,7 +15,8 @@ const kernels::NccVariant& variant_named(std::string_view name);
 kernels::NccJob job_of(const CorrelateShape& shape);
 
 const std::vector<CorrelateVariant>& variants();
-std::string problem(std::string_view variant, const CorrelateShape& shape);
+/// Why a variant does not support a job of this shape, or this machine: one sentence, or empty.
+std::string unsupported_reason(std::string_view variant, const CorrelateShape& shape);
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceProperties& device);
 
 }  // namespace dic::correlate::cuda

@@ -6,10 +6,7 @@
 namespace dic::track::cuda {
 namespace {
 
-std::ptrdiff_t pitch_of(int width) {
-  constexpr std::ptrdiff_t alignment = 256;  // rows start at whole cache lines
-  return (width + alignment - 1) / alignment * alignment;
-}
+std::ptrdiff_t pitch_of(int width) { return static_cast<std::ptrdiff_t>(kernels::device_pitch(width, 1)); }
 
 kernels::DeviceImage image_of(const ImageView& view) {
   return {view.data, view.row_bytes, view.width, view.height};

@@ -39,8 +39,7 @@ std::byte* pixels_from(const ArrivingFrame& frame, int first) {
 }  // namespace
 
 std::size_t pitch_of(const ImageView& image) {
-  constexpr std::size_t alignment = 256;
-  return (row_bytes_of(image) + alignment - 1) / alignment * alignment;
+  return kernels::device_pitch(image.width, size_of(image.type));
 }
 
 StagedRows Stager::stage(const ImageView& image) {

@@ -36,7 +36,7 @@ void complete(CorrelateShape& shape, const SearchImages& images) {
 
 }  // namespace
 
-SubsetSearch::SubsetSearch(const kernels::Device& device) : facts_(correlate::cuda::facts_of(device)) {}
+SubsetSearch::SubsetSearch(const kernels::Device& device) : facts_(correlate::cuda::device_properties(device)) {}
 
 std::string SubsetSearch::peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
                                 const kernels::Stream& stream) {
@@ -47,7 +47,7 @@ std::string SubsetSearch::peaks(const SearchImages& images, const SubsetWindows&
 bool SubsetSearch::follows(const ImageView& image, int size, int range) const {
   CorrelateShape shape = shape_of(1, size, range);
   complete(shape, {{}, image, {}});
-  return kernels::refuses_following(correlate::cuda::job_of(shape)).empty();
+  return kernels::follow_unsupported_reason(correlate::cuda::job_of(shape)).empty();
 }
 
 void SubsetSearch::follow(const SearchImages& images, const kernels::GridPoints& points, std::int64_t count,
@@ -78,8 +78,8 @@ NccJob SubsetSearch::job_of(const SearchImages& images, const CorrelateShape& sh
   job.search.images = descriptions + 1;
   if (images.cut && !images.roi.empty()) job.masks = descriptions + 2;
   job.search.extent = {1, images.current.height, images.current.width};
-  job.reference.only = description_of(images.reference);
-  job.search.only = description_of(images.current);
+  job.reference.single_image = description_of(images.reference);
+  job.search.single_image = description_of(images.current);
   job.search.count = shape.pairing == Pairing::n_to_m ? shape.pairs / shape.references : shape.pairs;
   return job;
 }

@@ -18,7 +18,7 @@ struct FollowedSearch {
 };
 
 /// Why peaks of the job cannot be followed in one launch: one sentence, empty where they can.
-std::string refuses_following(const NccJob& job);
+std::string follow_unsupported_reason(const NccJob& job);
 /// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
 /// peak as good as the one before lies on the border of its window, or it was followed often enough.
 /// The job is one to one, of the largest subsets, has images but no positions, and as many pairs as `list`

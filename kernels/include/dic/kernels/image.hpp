@@ -13,6 +13,13 @@ struct DeviceImage {
   int height = 0;
 };
 
+/// Bytes from row to row of images that dic places in device memory: rows start at whole cache lines.
+constexpr std::size_t device_pitch(int width, std::size_t element_bytes) {
+  constexpr std::size_t alignment = 256;
+  const std::size_t bytes = width > 0 ? width * element_bytes : 0;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// Where a kernel writes an image whose size follows from its input. Alignment as for DeviceImage.
 template <typename T>
 struct DevicePlane {

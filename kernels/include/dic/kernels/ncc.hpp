@@ -23,14 +23,14 @@ struct ImageExtent {
 
 /// `count` matrices of one size (at least 1x1), read in place from images. Both pointers are device memory.
 /// References lie inside their images; of windows, what lies outside counts as zero.
-struct DeviceMatrices {
+struct DevicePatches {
   const DeviceImage* images = nullptr;
   const PatchPosition* positions = nullptr;
   std::int64_t count = 0;
   int height = 0;
   int width = 0;
   ImageExtent extent = {};  ///< lets windows that overlap share what is computed once per image
-  DeviceImage only = {};    ///< where there is just one image, the same for the host; or without data
+  DeviceImage single_image = {};  ///< where there is just one image: the same for the host; else without data
 };
 
 /// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.
@@ -40,8 +40,8 @@ struct NccJob {
   int bit_depth = 0;  ///< of u16: all elements are below 2^bit_depth; 0 = all of the type
   /// Type of the sums: the one that Surfaces gives for `type`, or the wider u64 for u8 and f64 for f32.
   Surfaces::Type sums = Surfaces::Type::u32;
-  DeviceMatrices reference;
-  DeviceMatrices search;
+  DevicePatches reference;
+  DevicePatches search;
   /// Images of u8, one for each of the references' images and of its size, in device memory: non-zero
   /// where an element counts. Null: all count.
   const DeviceImage* masks = nullptr;
@@ -70,58 +70,103 @@ enum class ScoreKind : std::uint8_t {
   value,  ///< what Surfaces holds: ssd is >= 0, undefined shifts are 0 (ssd: the largest float)
   score   ///< larger is better: ssd is negated, undefined shifts and those without contrast are -infinity
 };
-/// Scores and peaks straight from the images: sums never leave the chip. Both expect a job that `fits` and
-/// write what launch_scores and launch_peaks would.
-struct FusedScores {
-  /// peaks: the answer for launch_peaks instead of launch_scores.
-  bool (*fits)(const NccJob& job, bool peaks);
-  void (*launch_scores)(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
-                        Workspace& workspace, StreamHandle stream);
-  void (*launch_peaks)(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
-                       StreamHandle stream);
+/// What a launch computes straight from the images.
+enum class FusedOutput : std::uint8_t { scores, peaks };
+
+/// An ability that some variants have: scores and peaks straight from the images, without sums in memory.
+class ScoreFusion {
+ public:
+  /// Whether the job, which the variant supports, can be done so. Always true for scores of a variant that
+  /// does not compute sums.
+  virtual bool fits(const NccJob& job, FusedOutput output) const = 0;
+  /// Queue what the functions launch_scores and launch_peaks below write. The job must fit.
+  virtual void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
+                             Workspace& workspace, StreamHandle stream) const = 0;
+  virtual void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
+                            StreamHandle stream) const = 0;
+
+ protected:
+  ~ScoreFusion() = default;
+};
+
+/// The launches and limits of a variant. kernels/ncc/variants.hpp has the concepts that they are made from.
+class VariantOperations {
+ public:
+  /// See NccVariant, which checks types and pairing before it asks.
+  virtual std::string unsupported_reason(const NccJob& job) const = 0;
+  virtual int shared_bytes(const NccJob& job) const = 0;
+  virtual bool computes_sums() const = 0;
+  virtual void launch_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) const = 0;
+  virtual const ScoreFusion* score_fusion() const = 0;
+
+ protected:
+  ~VariantOperations() = default;
 };
 
 /// What bounds the rounding errors of a variant's float sums; integer sums have none.
 enum class SumError : std::uint8_t {
-  products,  ///< elements * epsilon * (sum of |ref * search| at that shift)
+  products,  ///< elements * epsilon * (sum of |reference * window| at that shift)
   norms      ///< 8 * epsilon * norm(reference) * norm(window): transforms spread errors over all shifts
 };
 
-/// A registered variant. All variants compute the same sums; they differ in how the work is cut.
-struct NccVariant {
+/// What a variant says about itself.
+struct VariantTraits {
   std::string_view name;  ///< "cuda-basic"
   std::string_view idea;  ///< one line
   std::span<const Pairing> pairings;
   std::span<const ScalarType> types;
-  std::span<const Criterion> criteria;
-  bool repeatable = true;  ///< false: float sums depend on the order of atomic additions
-  /// Limits beyond form and type: an empty text, or one sentence that says what does not fit.
-  std::string (*refuses)(const NccJob& job) = nullptr;
-  /// Queues the computation of out[pair, dy, dx] (device memory, job.outputs() elements of job.sums). Null
-  /// where `measures` lacks sums: such a variant's fused scores fit every job that it does not refuse. Null
-  /// too where there is launch_in.
-  void (*launch)(const NccJob& job, void* out, StreamHandle stream) = nullptr;
-  const FusedScores* fused = nullptr;  ///< null: sums only
-  /// Shared memory of a block, in bytes; null: no more than every device has.
-  int (*shared_bytes)(const NccJob& job) = nullptr;
-  SumError error = SumError::products;
-  /// In place of `launch`, for variants that need memory or plans.
-  void (*launch_in)(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream) = nullptr;
-  /// What this machine lacks to run it: an empty text, or one sentence. Null: nothing.
-  std::string (*lacks)() = nullptr;
-  /// True where NccJob::masks count, and for what launch_masked_scores and launch_masked_peaks do.
-  bool masks = false;
+  std::span<const Criterion> criteria;  ///< cross_correlation is among them where the variant computes sums
+  bool repeatable = true;               ///< false: float sums depend on the order of atomic additions
+  SumError sum_error = SumError::products;
+  bool supports_masks = false;  ///< NccJob::masks
+  bool needs_cufft = false;     ///< NVIDIA's FFT library, which is loaded at run time
+};
 
-  bool sums() const { return launch || launch_in; }
+/// A registered variant. All variants compute the same results; they differ in how the work is divided.
+class NccVariant : public VariantTraits {
+ public:
+  constexpr NccVariant(const VariantTraits& traits, const VariantOperations& operations)
+      : VariantTraits(traits), operations_(&operations) {}
+
+  /// Why the variant does not support `job`: one sentence, empty where it does. A pure function of the job.
+  std::string unsupported_reason(const NccJob& job) const;
+  /// Why the variant cannot run on this machine: one sentence, empty where it can.
+  std::string unavailable_reason() const;
+  /// Shared memory that a block needs for a supported job, in bytes; 0: no more than every device has.
+  int shared_bytes(const NccJob& job) const { return operations_->shared_bytes(job); }
+  bool computes_sums() const { return operations_->computes_sums(); }
+  /// Null where scores and peaks come from sums in memory.
+  const ScoreFusion* score_fusion() const { return operations_->score_fusion(); }
+  bool can_fuse(const NccJob& job, FusedOutput output) const {
+    return score_fusion() && score_fusion()->fits(job, output);
+  }
+
+ private:
+  friend void launch_ncc(const NccVariant&, const NccJob&, void*, Workspace&, StreamHandle);
+  const VariantOperations* operations_;
 };
 std::span<const NccVariant> ncc_variants();
-/// Why `variant` cannot do `job`: one sentence, empty where it can. A pure function of the job.
-std::string refusal(const NccVariant& variant, const NccJob& job);
-/// Why `variant` cannot run on this machine: one sentence, empty where it can.
-std::string obstacle(const NccVariant& variant);
-/// Launches `variant`, or throws UsageError where it cannot do the job. An empty job is done at once.
+/// The variant of this name, which must be registered.
+const NccVariant& ncc_variant(std::string_view name);
+/// Queues out[pair, dy, dx], sums of products in device memory: job.outputs() elements of type job.sums.
+/// Throws UsageError where the variant does not support the job. An empty job is done at once.
 void launch_ncc(const NccVariant& variant, const NccJob& job, void* out, Workspace& workspace,
                 StreamHandle stream);
+
+/// What the choice of a variant depends on, apart from the job.
+struct NccDevice {
+  int shared_bytes = 0;  ///< shared memory that a block can have
+  bool cufft = false;    ///< NVIDIA's FFT library can be loaded
+};
+/// A choice of the planner.
+struct NccPlan {
+  const NccVariant* variant = nullptr;
+  const char* reason = "";
+};
+/// The fastest variant for a job without masks: a pure function that touches no device.
+NccPlan plan_ncc(const NccJob& job, Criterion criterion, const NccDevice& device);
+/// The fastest variant for the sums of references that cuda-masked has packed.
+const NccVariant& plan_packed_sums(const NccJob& job, const NccDevice& device);
 
 /// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
 /// job.sums is sums_for_scores(). The windows' own moments come from running sums over the image, exact for

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ncc/frame.cuh"
+#include "ncc/job_view.cuh"
 
 /// Brings 8-bit matrices to shared memory. The first element of a word is its lowest byte.
 ///
@@ -80,8 +80,8 @@ __host__ __device__ constexpr int most_chunks(int bytes) {
 __device__ inline Word low_bytes(int n) { return ~__funnelshift_lc(0, 0xffffffffu, 8 * max(n, 0)); }
 
 /// True where every row of the image is whole chunks.
-__device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_t index) {
-  const DeviceImage image = batch.images[batch.positions[index].image];
+__device__ inline bool has_whole_chunks(const DevicePatches& patches, std::int64_t index) {
+  const DeviceImage image = patches.images[patches.positions[index].image];
   return (reinterpret_cast<std::uintptr_t>(image.data) | static_cast<std::uintptr_t>(image.row_bytes)) %
              chunk_bytes ==
          0;
@@ -89,7 +89,7 @@ __device__ inline bool has_whole_chunks(const DeviceMatrices& batch, std::int64_
 
 /// The matrix with its bytes as elements.
 template <typename T>
-__device__ Matrix<u8> bytes_of(const Matrix<T>& matrix) {
+__device__ PatchView<u8> bytes_of(const PatchView<T>& matrix) {
   constexpr int bytes = sizeof(T);
   return {reinterpret_cast<const u8*>(matrix.origin),
           matrix.row_bytes,
@@ -103,7 +103,7 @@ __device__ Matrix<u8> bytes_of(const Matrix<T>& matrix) {
 /// aligned words that hold at least one existing element. at_once: rows whose loads are in flight; they take
 /// registers.
 template <int at_once = 1>
-__device__ void stage_words(const Matrix<u8>& matrix, int y, int x, int rows, int words, int stride,
+__device__ void stage_words(const PatchView<u8>& matrix, int y, int x, int rows, int words, int stride,
                             Word* shared) {
   const Cells cells(words);
   for (int word = cells.column(); word < words; word += cells.columns_at_once()) {
@@ -167,11 +167,11 @@ __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, cons
 
 /// rows x columns of a window from (y, x) on; cells: for most_chunks(columns). Returns the byte of the shared
 /// rows where they begin (0..15). Call wait_for_copies() before the block synchronizes.
-__device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
-                                   int y, int x, int rows, int columns, const ChunkCells& cells, int stride,
-                                   Word* shared) {
+__device__ inline int stage_window(const DevicePatches& patches, const PatchView<u8>& window,
+                                   std::int64_t index, int y, int x, int rows, int columns,
+                                   const ChunkCells& cells, int stride, Word* shared) {
   const bool inside = x >= window.x0 && x + columns <= window.x1 && y >= window.y0 && y + rows <= window.y1;
-  if (!inside || !has_whole_chunks(batch, index)) {
+  if (!inside || !has_whole_chunks(patches, index)) {
     stage_words(window, y, x, rows, (columns + 3) / 4, stride, shared);
     return 0;
   }
@@ -181,9 +181,10 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
     copy_rows(first - offset, static_cast<int>(window.row_bytes), rows, cells, stride, shared);
   return offset;
 }
-__device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>& window, std::int64_t index,
-                                   int y, int x, int rows, int columns, int stride, Word* shared) {
-  return stage_window(batch, window, index, y, x, rows, columns, ChunkCells(most_chunks(columns)), stride,
+__device__ inline int stage_window(const DevicePatches& patches, const PatchView<u8>& window,
+                                   std::int64_t index, int y, int x, int rows, int columns, int stride,
+                                   Word* shared) {
+  return stage_window(patches, window, index, y, x, rows, columns, ChunkCells(most_chunks(columns)), stride,
                       shared);
 }
 
@@ -191,9 +192,9 @@ __device__ inline int stage_window(const DeviceMatrices& batch, const Matrix<u8>
 /// bytes come first in a row; cells: for most_chunks(width). Returns the byte after the pad where the
 /// reference begins: the bytes before it are left to clear_before_reference. Call wait_for_copies() before
 /// the block synchronizes.
-__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
+__device__ inline int stage_reference(const DevicePatches& patches, const PatchView<u8>& reference,
                                       std::int64_t index, const ChunkCells& cells, int stride, Word* shared) {
-  if (!has_whole_chunks(batch, index)) {
+  if (!has_whole_chunks(patches, index)) {
     stage_words(reference, 0, -reference_pad, reference.y1, stride, stride, shared + stride);
     return 0;
   }
@@ -208,11 +209,11 @@ __device__ inline void clear_reference(int last_row, int stride, Word* shared) {
   for (int i = threadIdx.x; i < chunks; i += blockDim.x) reinterpret_cast<uint4*>(shared)[i] = {0, 0, 0, 0};
 }
 /// The same where the zeros are not there. For whole blocks.
-__device__ inline int stage_reference(const DeviceMatrices& batch, const Matrix<u8>& reference,
+__device__ inline int stage_reference(const DevicePatches& patches, const PatchView<u8>& reference,
                                       std::int64_t index, int last_row, int stride, Word* shared) {
   clear_reference(last_row, stride, shared);
   __syncthreads();
-  return stage_reference(batch, reference, index, ChunkCells(most_chunks(reference.x1)), stride, shared);
+  return stage_reference(patches, reference, index, ChunkCells(most_chunks(reference.x1)), stride, shared);
 }
 
 }  // namespace dic::kernels

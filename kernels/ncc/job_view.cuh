@@ -6,14 +6,14 @@
 #include "common/launch.cuh"
 #include "ncc/types.hpp"
 
-/// The frame that all variants share: which matrices meet, where they lie, what is inside them, which types
+/// The view that all variants share: which matrices meet, where they lie, what is inside them, which types
 /// there are. A variant supplies its own loop.
 namespace dic::kernels {
 
 /// One matrix of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, cut by the image's
 /// border); everything else is zero.
 template <typename T>
-struct Matrix {
+struct PatchView {
   const T* origin;  ///< element (0, 0), which may lie outside the image and is then never read
   std::ptrdiff_t row_bytes;
   int x0, x1, y0, y1;
@@ -22,22 +22,22 @@ struct Matrix {
     return reinterpret_cast<const T*>(reinterpret_cast<const char*>(origin) + y * row_bytes);
   }
   /// Element x of a row that exists, or zero.
-  __device__ T at_or_zero(const T* of_row, int x) const { return x >= x0 && x < x1 ? of_row[x] : T{0}; }
+  __device__ T at_or_zero(const T* row_data, int x) const { return x >= x0 && x < x1 ? row_data[x] : T{0}; }
 };
 
 template <typename T>
-__device__ Matrix<T> load_matrix(const DeviceMatrices& batch, std::int64_t index) {
-  const PatchPosition at = batch.positions[index];
-  const DeviceImage image = batch.images[at.image];
+__device__ PatchView<T> load_patch(const DevicePatches& patches, std::int64_t index) {
+  const PatchPosition at = patches.positions[index];
+  const DeviceImage image = patches.images[at.image];
   const auto* data = static_cast<const char*>(image.data) + at.y * image.row_bytes +
                      at.x * static_cast<std::ptrdiff_t>(sizeof(T));
-  return {reinterpret_cast<const T*>(data),     image.row_bytes, max(0, -at.x),
-          min(batch.width, image.width - at.x), max(0, -at.y),   min(batch.height, image.height - at.y)};
+  return {reinterpret_cast<const T*>(data),       image.row_bytes, max(0, -at.x),
+          min(patches.width, image.width - at.x), max(0, -at.y),   min(patches.height, image.height - at.y)};
 }
 
 /// A job as kernels receive it.
-struct Frame {
-  DeviceMatrices reference, search;
+struct JobView {
+  DevicePatches reference, search;
   int dx_min, dy_min, nx, ny;
   std::int64_t first_pair, pairs;
   Pairing pairing;
@@ -53,7 +53,7 @@ struct Frame {
     return pairing == Pairing::n_to_m ? whole % windows_per_reference : whole;
   }
 };
-inline Frame make_frame(const NccJob& job) {
+inline JobView make_job_view(const NccJob& job) {
   const std::int64_t windows_per_reference = job.pairing == Pairing::one_to_one ? 1
                                              : job.pairing == Pairing::n_to_mn
                                                  ? job.search.count / job.reference.count
@@ -70,7 +70,7 @@ struct Overlap {
   __device__ int height() const { return max(y1 - y0, 0); }
 };
 template <typename T>
-__device__ Overlap overlap(const Matrix<T>& reference, const Matrix<T>& window, int dx, int dy) {
+__device__ Overlap overlap(const PatchView<T>& reference, const PatchView<T>& window, int dx, int dy) {
   return {max(reference.x0, window.x0 - dx), min(reference.x1, window.x1 - dx),
           max(reference.y0, window.y0 - dy), min(reference.y1, window.y1 - dy)};
 }
@@ -80,11 +80,11 @@ struct Output {
   std::int64_t pair;
   int dx, dy;
 };
-__device__ inline Output output_at(const Frame& frame, std::int64_t index) {
-  const int per_pair = frame.nx * frame.ny;
+__device__ inline Output output_at(const JobView& view, std::int64_t index) {
+  const int per_pair = view.nx * view.ny;
   const std::int64_t pair = index / per_pair;
   const int shift = static_cast<int>(index - pair * per_pair);
-  return {pair, frame.dx_min + shift % frame.nx, frame.dy_min + shift / frame.nx};
+  return {pair, view.dx_min + shift % view.nx, view.dy_min + shift / view.nx};
 }
 
 /// sum += a * b in the type of the sum: exact for integers (modulo 2^32 for u8).

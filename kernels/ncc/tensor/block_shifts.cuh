@@ -19,7 +19,7 @@ namespace dic::kernels {
 
 /// A task of elements T: the shifts from (y, x) of the rectangle on.
 template <typename T>
-struct Share {
+struct BlockShifts {
   std::int64_t pair;
   ChunkRows window, reference;
   int x, y;
@@ -28,53 +28,54 @@ struct Share {
   bool continues_window;                   ///< the task before has the same
   ShiftStatistics statistics;
 
-  Share() = default;
+  BlockShifts() = default;
   template <typename Cut>
-  __device__ Share(const Frame& frame, const Cut& cut, const Tasks& tasks, const StatisticsTable& table,
-                   const Place& place) {
+  __device__ BlockShifts(const JobView& view, const Cut& cut, const Tasks& tasks,
+                         const StatisticsTable& table, const Place& place) {
     pair = table.ordered(place.reference * tasks.windows + place.window);
     x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
-    shifts_x = min(cut.columns(), frame.nx - x), shifts_y = min(cut.rows(), frame.ny - y);
+    shifts_x = min(cut.columns(), view.nx - x), shifts_y = min(cut.rows(), view.ny - y);
     continues_window = place.reference > 0;
 
-    const int h = frame.reference.height, w = frame.reference.width;
-    const std::int64_t index = frame.window_of(pair), reference_index = frame.reference_of(pair);
-    const auto matrix = load_matrix<T>(frame.search, index);
-    const int from_y = frame.dy_min + y, from_x = frame.dx_min + x;
+    const int h = view.reference.height, w = view.reference.width;
+    const std::int64_t index = view.window_of(pair), reference_index = view.reference_of(pair);
+    const auto matrix = load_patch<T>(view.search, index);
+    const int from_y = view.dy_min + y, from_x = view.dx_min + x;
     first_x = max(matrix.x0 - from_x, 0), last_x = min(matrix.x1 - w - from_x, shifts_x - 1);
     first_y = max(matrix.y0 - from_y, 0), last_y = min(matrix.y1 - h - from_y, shifts_y - 1);
     const bool whole = first_x == 0 && first_y == 0 && last_x == shifts_x - 1 && last_y == shifts_y - 1;
-    window = {whole && has_whole_chunks(frame.search, index) ? bytes_of(matrix).row(from_y) + bytes(from_x)
-                                                             : nullptr,
+    window = {whole && has_whole_chunks(view.search, index) ? bytes_of(matrix).row(from_y) + bytes(from_x)
+                                                            : nullptr,
               static_cast<int>(matrix.row_bytes)};
-    const auto of_reference = bytes_of(load_matrix<T>(frame.reference, reference_index));
-    reference = {has_whole_chunks(frame.reference, reference_index) ? of_reference.origin : nullptr,
-                 static_cast<int>(of_reference.row_bytes)};
+    const auto reference_bytes = bytes_of(load_patch<T>(view.reference, reference_index));
+    reference = {has_whole_chunks(view.reference, reference_index) ? reference_bytes.origin : nullptr,
+                 static_cast<int>(reference_bytes.row_bytes)};
     if (first_x > last_x) last_y = -1;  // without such columns, there are no rows either
-    statistics = table.of_shifts(frame, index, y, x);
+    statistics = table.shift_statistics(view, index, y, x);
   }
 
-  __device__ void stage_window(const Frame& frame, const Divisor& chunks, int stride, Word* shared) const {
-    const int rows = frame.reference.height + shifts_y - 1;
-    const int row_bytes = bytes(frame.reference.width + shifts_x - 1);
+  __device__ void stage_window(const JobView& view, const Divisor& chunks, int stride, Word* shared) const {
+    const int rows = view.reference.height + shifts_y - 1;
+    const int row_bytes = bytes(view.reference.width + shifts_x - 1);
     if (window.first) {
       const ChunkCells cells(chunks);
       if (cells.column * chunk_bytes < window.byte() + row_bytes)
         copy_rows(window.first - window.byte(), window.row_bytes, rows, cells, stride, shared);
     } else {
-      const auto matrix = bytes_of(load_matrix<T>(frame.search, frame.window_of(pair)));
-      stage_words<words_at_once>(matrix, frame.dy_min + y, bytes(frame.dx_min + x), rows, (row_bytes + 3) / 4,
+      const auto matrix = bytes_of(load_patch<T>(view.search, view.window_of(pair)));
+      stage_words<words_at_once>(matrix, view.dy_min + y, bytes(view.dx_min + x), rows, (row_bytes + 3) / 4,
                                  stride, shared);
     }
   }
   /// `shared`: where the first row's first chunk goes. Zeros follow a row in its chunks.
-  __device__ void stage_reference(const Frame& frame, const Divisor& chunks, int stride, Word* shared) const {
-    const int h = frame.reference.height, row_bytes = bytes(frame.reference.width);
+  __device__ void stage_reference(const JobView& view, const Divisor& chunks, int stride,
+                                  Word* shared) const {
+    const int h = view.reference.height, row_bytes = bytes(view.reference.width);
     if (reference.first) {
       copy_rows(reference.first - reference.byte(), reference.row_bytes, h, ChunkCells(chunks), stride,
                 shared, reference.byte() + row_bytes);
     } else {
-      const auto matrix = bytes_of(load_matrix<T>(frame.reference, frame.reference_of(pair)));
+      const auto matrix = bytes_of(load_patch<T>(view.reference, view.reference_of(pair)));
       stage_words<words_at_once>(matrix, 0, 0, h, chunks.divisor * chunk_bytes / 4, stride, shared);
     }
   }
@@ -143,10 +144,10 @@ using LaneValues = Value[LaneShifts<shape>::count];
 template <typename Sum>
 __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
   const int lane = threadIdx.x % warp_size, holder = lane % 16 / 2 * 4;
-  Sum of_rows[4];
+  Sum row_sums[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) of_rows[i] = __shfl_sync(0xffffffffu, sums[i], holder);
-  const Sum even = lane < 16 ? of_rows[0] : of_rows[2], odd = lane < 16 ? of_rows[1] : of_rows[3];
+  for (int i = 0; i < 4; ++i) row_sums[i] = __shfl_sync(0xffffffffu, sums[i], holder);
+  const Sum even = lane < 16 ? row_sums[0] : row_sums[2], odd = lane < 16 ? row_sums[1] : row_sums[3];
   return lane % 2 == 0 ? even : odd;
 }
 
@@ -154,7 +155,7 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
 /// diagonal 8 (i - 1), to the lanes: diagonal i to lane i, as far as there are whole ones, and the last one
 /// to all. apart: diagonals from a lane's first column to its second, 1 or 4.
 template <int apart, int count, typename Sum>
-__device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& last) {
+__device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& last) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int groups = count - 1;
   const int lane = threadIdx.x % warp_size, group = lane / 4;
@@ -177,7 +178,7 @@ __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& of_lane, Sum& l
 #pragma unroll
   for (int i = 0; i + 1 < groups; ++i) {
     const Sum value = __shfl_sync(all, even[i], 4 * (lane % 8));
-    if (i == 0 || i == lane / 8) of_lane = value;
+    if (i == 0 || i == lane / 8) lane_sum = value;
   }
   last = __shfl_sync(all, even[groups - 1], 0);
 }
@@ -192,64 +193,68 @@ struct Defined {
 
 /// Turns a lane's sums into scores: reference.score(sum, statistics, weight), with reference.weight or
 /// no_score. whole: all shifts are defined but for some of the last rows_per_tile rows.
-template <bool whole, auto shape, typename Reference, typename Share, typename Sum>
-__device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
-                             const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
-  const Defined rows{share.first_y, share.last_y}, of_x{share.first_x, share.last_x};
-  const float weight = of_x.holds(shifts.column) ? reference.weight : no_score;
-  const WindowStatistics* const of_column =
-      share.statistics.column(of_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
+template <bool whole, auto shape, typename Reference, typename Block, typename Sum>
+__device__ void score_shifts(const Reference& reference, const Block& block_shifts,
+                             const LaneShifts<shape>& shifts, const LaneValues<shape, Sum>& sums,
+                             LaneValues<shape, float>& scores) {
+  const Defined rows{block_shifts.first_y, block_shifts.last_y},
+      defined_x{block_shifts.first_x, block_shifts.last_x};
+  const float weight = defined_x.holds(shifts.column) ? reference.weight : no_score;
+  const WindowStatistics* const column_statistics =
+      block_shifts.statistics.column(defined_x.nearest(shifts.column)) + shifts.first_row * statistics_strip;
   const auto exists = [&](int i) {
     return (whole && i < shape.rows() - rows_per_tile) || rows.holds(shifts.first_row + i);
   };
   constexpr int at_once = shape.loads_at_once();
 #pragma unroll
   for (int first = 0; first < shape.rows(); first += at_once) {
-    WindowStatistics of_rows[at_once];
+    WindowStatistics row_statistics[at_once];
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
-      of_rows[i - first] = exists(i) ? load_statistics(of_column + i * statistics_strip) : WindowStatistics{};
+      row_statistics[i - first] =
+          exists(i) ? load_statistics(column_statistics + i * statistics_strip) : WindowStatistics{};
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
-      scores[i] = exists(i) ? reference.score(sums[i], of_rows[i - first], weight) : no_score;
+      scores[i] = exists(i) ? reference.score(sums[i], row_statistics[i - first], weight) : no_score;
     __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
     scores[i] = no_score;
-    if (rows.holds(row) && of_x.holds(column))
-      scores[i] =
-          reference.score(sums[i], load_statistics(share.statistics.column(column) + row * statistics_strip),
-                          reference.weight);
+    if (rows.holds(row) && defined_x.holds(column))
+      scores[i] = reference.score(
+          sums[i], load_statistics(block_shifts.statistics.column(column) + row * statistics_strip),
+          reference.weight);
   });
 }
-template <auto shape, typename Reference, typename Share, typename Sum>
-__device__ void score_shifts(const Reference& reference, const Share& share, const LaneShifts<shape>& shifts,
-                             const LaneValues<shape, Sum>& sums, LaneValues<shape, float>& scores) {
-  const bool whole =
-      share.first_y <= shifts.first_row && share.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
+template <auto shape, typename Reference, typename Block, typename Sum>
+__device__ void score_shifts(const Reference& reference, const Block& block_shifts,
+                             const LaneShifts<shape>& shifts, const LaneValues<shape, Sum>& sums,
+                             LaneValues<shape, float>& scores) {
+  const bool whole = block_shifts.first_y <= shifts.first_row &&
+                     block_shifts.last_y >= shifts.first_row + shape.rows() - rows_per_tile;
   if (whole)
-    score_shifts<true, shape>(reference, share, shifts, sums, scores);
+    score_shifts<true, shape>(reference, block_shifts, shifts, sums, scores);
   else
-    score_shifts<false, shape>(reference, share, shifts, sums, scores);
+    score_shifts<false, shape>(reference, block_shifts, shifts, sums, scores);
 }
 
 /// Writes a lane's values to the surfaces of the job.
-template <typename Share, typename Shifts, typename Value>
-__device__ void store_surface(const Frame& frame, const Share& share, const Shifts& shifts, Value* surfaces,
-                              const auto& value_of_shift) {
-  Value* const out = surfaces + (share.pair * frame.ny + share.y) * frame.nx + share.x;
+template <typename Block, typename Shifts, typename Value>
+__device__ void store_surface(const JobView& view, const Block& block_shifts, const Shifts& shifts,
+                              Value* surfaces, const auto& value_of_shift) {
+  Value* const out = surfaces + (block_shifts.pair * view.ny + block_shifts.y) * view.nx + block_shifts.x;
   shifts.visit([&](int i, int row, int column) {
-    if (column < share.shifts_x && row < share.shifts_y)
-      out[std::int64_t{row} * frame.nx + column] = value_of_shift(i);
+    if (column < block_shifts.shifts_x && row < block_shifts.shifts_y)
+      out[std::int64_t{row} * view.nx + column] = value_of_shift(i);
   });
 }
 
 /// Writes a lane's scores to the surfaces of the job, times `scale`.
-template <auto shape, typename Share, typename Output>
-__device__ void store_scores(const Frame& frame, const Share& share, const Output& out,
+template <auto shape, typename Block, typename Output>
+__device__ void store_scores(const JobView& view, const Block& block_shifts, const Output& out,
                              const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
                              float scale = 1) {
-  store_surface(frame, share, shifts, out.scores, [&](int i) {
+  store_surface(view, block_shifts, shifts, out.scores, [&](int i) {
     const float score = fmaxf(clamped(scores[i] * scale, out.criterion), undefined);
     return out.kind == ScoreKind::value ? value_of(score, out.criterion) : score;
   });
@@ -257,8 +262,8 @@ __device__ void store_scores(const Frame& frame, const Share& share, const Outpu
 
 /// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them. scale: of
 /// the scores.
-template <auto shape, typename Share, typename Output>
-__device__ void find_peak_of_share(const Frame& frame, const Share& share, const Output& out,
+template <auto shape, typename Block, typename Output>
+__device__ void find_peak_of_block(const JobView& view, const Block& block_shifts, const Output& out,
                                    const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
                                    float* tile, float scale = 1) {
   constexpr int stride = shape.tile_stride();
@@ -270,12 +275,12 @@ __device__ void find_peak_of_share(const Frame& frame, const Share& share, const
       tile[row * stride + column] = scores[i];
       best[i < shifts.in_tiles ? 0 : shape.tail].take(scores[i]);
     });
-  Peak* const peak = out.peaks + share.pair;
+  Peak* const peak = out.peaks + block_shifts.pair;
   if constexpr (shape.alone)
-    find_peak_of_warp<shape.tail>(frame, out.criterion, best[0].score, best[shape.tail].score, tile, stride,
+    find_peak_of_warp<shape.tail>(view, out.criterion, best[0].score, best[shape.tail].score, tile, stride,
                                   peak, scale);
   else
-    find_peak(frame, out.criterion, best, tile, stride, peak, scale);
+    find_peak(view, out.criterion, best, tile, stride, peak, scale);
 }
 
 }  // namespace dic::kernels

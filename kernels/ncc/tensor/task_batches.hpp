@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <dic/shared/host_device.hpp>
+
+namespace dic::kernels {
+
+/// Tasks first .. first + tasks - 1, which a block takes at once and does one after the other.
+struct TaskBatch {
+  std::int64_t first;
+  int tasks;  ///< 0: no tasks are left
+};
+
+/// How tasks come to blocks of one warp, all of which run at the same time. A scheduler serves each of its
+/// four warps before the next one: with equal numbers of tasks the first are done when a fifth of the time is
+/// left. So a third of the tasks is assigned in advance, one to each block in every round, and blocks take
+/// the others as they go: in batches, and the last ones singly, since looking up tasks takes a block as long
+/// as a seventh of one.
+struct TaskBatches {
+  static constexpr int tasks_per_batch = 4;
+  std::int64_t tasks = 0, assigned = 0;
+  int rounds = 0;                 ///< of assigned tasks
+  std::int64_t full_batches = 0;  ///< batches of tasks_per_batch; single tasks follow them
+
+  TaskBatches(std::int64_t all, std::int64_t blocks)
+      : tasks(all), rounds(static_cast<int>(std::max<std::int64_t>(all / blocks * 7 / 20, 1))) {
+    assigned = std::min(rounds * blocks, tasks);
+    const std::int64_t single = 2 * blocks;
+    full_batches = std::max<std::int64_t>(tasks - assigned - single, 0) / tasks_per_batch;
+  }
+  DIC_HOST_DEVICE bool all_assigned() const { return assigned == tasks; }
+  /// Batch `number`, from 0, of the tasks that are not assigned in advance.
+  DIC_HOST_DEVICE TaskBatch batch(std::int64_t number) const {
+    const bool is_full = number < full_batches;
+    const std::int64_t before = is_full ? number : full_batches;
+    const std::int64_t first = assigned + before * tasks_per_batch + (number - before);
+    return {first, first >= tasks ? 0 : is_full ? tasks_per_batch : 1};
+  }
+};
+
+}  // namespace dic::kernels

@@ -1,0 +1,8 @@
+#include "ncc/tensor/u8_tensor.cuh"
+
+namespace dic::kernels::u8_tensor {
+
+template void launch_cut<Result::peaks>(const NccJob&, const Cut&, const PartTasks&, const StatisticsTable&,
+                                        const Scoring&, StreamHandle);
+
+}  // namespace dic::kernels::u8_tensor
