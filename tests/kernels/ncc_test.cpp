@@ -141,11 +141,11 @@ void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
   const double elements = static_cast<double>(c.reference.h) * c.reference.w;
   Workspace workspace;
   compare(run<T, Sum>(variant, c, sums, reference, search, {c.pairs}, workspace), want, elements,
-          variant.error);
+          variant.sum_error);
   // Cut into parts, in the middle of a reference's windows too: the same answers.
   compare(run<T, Sum>(variant, c, sums, reference, search,
                       {c.pairs / 3, c.pairs / 2 + 1 - (c.pairs < 2), c.pairs}, workspace),
-          want, elements, variant.error);
+          want, elements, variant.sum_error);
 }
 
 NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
