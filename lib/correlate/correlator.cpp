@@ -9,20 +9,6 @@ using correlate::Backend;
 using correlate::BackendEntry;
 using correlate::Job;
 
-std::string_view to_string(Pairing pairing) {
-  switch (pairing) {
-    case Pairing::one_to_one:
-      return "one_to_one";
-    case Pairing::one_to_many:
-      return "one_to_many";
-    case Pairing::n_to_mn:
-      return "n_to_mn";
-    case Pairing::n_to_m:
-      break;
-  }
-  return "n_to_m";
-}
-
 std::string_view to_string(Criterion criterion) {
   switch (criterion) {
     case Criterion::cross_correlation:

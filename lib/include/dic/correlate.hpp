@@ -45,7 +45,10 @@ enum class Pairing : std::uint8_t {
   n_to_m        ///< n references, m windows: all n*m pairs; pair k = (k / m, k % m)
 };
 /// "one_to_one", "one_to_many", "n_to_mn", "n_to_m".
-std::string_view to_string(Pairing pairing);
+constexpr std::string_view to_string(Pairing pairing) {
+  constexpr std::string_view names[] = {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"};
+  return names[static_cast<int>(pairing)];
+}
 
 /// Where a patch lies: its top-left element is (x, y), in px, of image number `image`.
 struct PatchPosition {
