@@ -19,6 +19,8 @@
 #include <sstream>
 #include <vector>
 
+#include "support/requirements.hpp"
+
 namespace dic {
 namespace {
 
@@ -300,9 +302,9 @@ TEST(LargeMotions, FollowedPeaksAreAsGoodStartsAsThoseOfAWideSearch) {
 class RealImages : public testing::Test {
  protected:
   void SetUp() override {
-    const char* folder = std::getenv("DIC_REAL_DATA");
-    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
-    folder_ = folder;
+    const auto folder = test::real_data();
+    if (!folder) GTEST_SKIP() << test::no_real_data;
+    folder_ = *folder;
   }
   Image read(const std::string& name) const { return read_image(folder_ / name); }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // Streams, events and the memory that is kept.
 namespace dic::test {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "kernels/device_data.hpp"
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/strain_truth.hpp"
 
 // Outlier test and strain on the device against their definitions.

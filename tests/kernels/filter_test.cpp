@@ -4,7 +4,7 @@
 #include <dic/kernels/filter.hpp>
 
 #include "kernels/device_data.hpp"
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // Convolutions and gradients against double loops in float64.
 namespace dic::test {
@@ -122,20 +122,6 @@ TEST_F(Convolution, of_nothing_writes_nothing) {
                            stream.handle());
   std::uint32_t poison = 0xa5a5a5a5;
   for (const float value : out.values(stream)) EXPECT_EQ(std::memcmp(&value, &poison, 4), 0);
-}
-
-TEST(ConvolutionUsage, refuses_what_it_cannot_do) {
-  const auto launch = [](std::size_t nx, std::size_t ny, ScalarType type) {
-    kernels::launch_convolution({nullptr, 4, 1, 1}, type, std::vector<float>(nx), std::vector<float>(ny),
-                                Border::mirror, {}, nullptr);
-  };
-  EXPECT_THROW(launch(2, 3, ScalarType::f32), UsageError);
-  EXPECT_THROW(launch(3, 0, ScalarType::f32), UsageError);
-  EXPECT_THROW(launch(3, 65, ScalarType::f32), UsageError);
-  EXPECT_THROW(launch(3, 3, ScalarType::i32), UsageError);
-  EXPECT_THROW(
-      kernels::launch_gradient({nullptr, 1, 1, 1}, ScalarType::u8, GradientOf::cubic_spline, {}, {}, nullptr),
-      UsageError);
 }
 
 /// Centred B-spline of a degree by the recursion of Cox and de Boor.

@@ -2,8 +2,8 @@
 #include <dic/kernels/ncc.hpp>
 
 #include "kernels/device_data.hpp"
-#include "kernels/gpu.hpp"
 #include "kernels/ncc_cases.hpp"
+#include "support/gpu_test.hpp"
 
 // References that hang over the border of their image, which Correlator does not let through: the device
 // pipeline's subsets that the border cuts. Scores against float64 straight from the definition.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/requirements.hpp"
 
 /// Jobs with known answers: random images, and correlations straight from the definition, on the host, in
 /// arithmetic of their own.

@@ -4,8 +4,8 @@
 #include <set>
 #include <thread>
 
-#include "kernels/gpu.hpp"
-#include "kernels/ncc_cases.hpp"
+#include "kernels/ncc_parameters.hpp"
+#include "support/gpu_test.hpp"
 
 // Every variant of the registry against the definition: a variant that registers is tested.
 namespace dic::test {
@@ -148,38 +148,13 @@ void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
           want, elements, variant.sum_error);
 }
 
-NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
-  NccJob job;
-  job.pairing = c.pairing;
-  job.type = type;
-  job.sums = sums;
-  job.reference = {
-      .count = std::ssize(c.reference.positions), .height = c.reference.h, .width = c.reference.w};
-  job.search = {.count = std::ssize(c.search.positions), .height = c.search.h, .width = c.search.w};
-  job.shifts = c.shifts;
-  job.pairs = c.pairs;
-  return job;
-}
-
-struct Parameter {
-  const NccVariant* variant;
-  ScalarType type;
-  Surfaces::Type sums;
-  std::string name;
-
-  bool can_do(const Case& c) const {
-    return variant->computes_sums() && variant->unsupported_reason(shape_of(c, type, sums)).empty();
-  }
-};
-void PrintTo(const Parameter& p, std::ostream* out) { *out << p.name; }
-
-class EveryVariant : public GpuTest, public testing::WithParamInterface<Parameter> {
+class EveryVariant : public GpuTest, public testing::WithParamInterface<NccParameter> {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     const std::string obstacle = GetParam().variant->unavailable_reason();
-    if (!obstacle.empty()) miss("library", obstacle);
+    if (!obstacle.empty()) skip_without_gpu(obstacle);
   }
 
   template <typename T, typename Sum>
@@ -208,33 +183,7 @@ TEST_P(EveryVariant, computes_the_definition) {
   }
 }
 
-/// Every variant with every type that it takes for at least one case.
-std::vector<Parameter> parameters() {
-  struct Types {
-    ScalarType type;
-    Surfaces::Type sums;
-    const char* name;
-  };
-  const std::vector<Case> cases = ncc_cases();
-  std::vector<Parameter> all;
-  for (const NccVariant& variant : kernels::ncc_variants()) {
-    for (const Types& t : {Types{ScalarType::u8, Surfaces::Type::u32, "u8"},
-                           Types{ScalarType::u8, Surfaces::Type::u64, "u8_in_u64"},
-                           Types{ScalarType::u16, Surfaces::Type::u64, "u16"},
-                           Types{ScalarType::i32, Surfaces::Type::i64, "i32"},
-                           Types{ScalarType::f32, Surfaces::Type::f32, "f32"},
-                           Types{ScalarType::f32, Surfaces::Type::f64, "f32_in_f64"},
-                           Types{ScalarType::f64, Surfaces::Type::f64, "f64"}}) {
-      Parameter parameter{&variant, t.type, t.sums, std::string(variant.name) + "_" + t.name};
-      std::replace(parameter.name.begin(), parameter.name.end(), '-', '_');
-      if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return parameter.can_do(c); }))
-        all.push_back(parameter);
-    }
-  }
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(parameters()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryVariant, testing::ValuesIn(ncc_parameters()),
                          [](const auto& parameter) { return parameter.param.name; });
 
 /// The variants that transform, beyond the cases of all.
@@ -242,7 +191,8 @@ class Fft : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
-    if (!IsSkipped() && !kernels::cufft_problem().empty()) miss("cuFFT", kernels::cufft_problem());
+    if (!IsSkipped() && !HasFatalFailure() && !kernels::cufft_problem().empty())
+      skip_without_gpu(kernels::cufft_problem());
   }
 
   static const NccVariant& variant(std::string_view name) {
@@ -351,19 +301,6 @@ TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
   EXPECT_NE(variant("cuda-fft").unsupported_reason(job), "");
   job.type = ScalarType::u8;
   EXPECT_EQ(variant("cuda-fft").unsupported_reason(job), "");
-}
-
-TEST(Cases, have_names_of_their_own) {
-  std::set<std::string> names;  // answers are kept by name
-  for (const Case& c : ncc_cases()) EXPECT_TRUE(names.insert(c.name).second) << c.name;
-}
-
-TEST(Registry, every_variant_takes_some_case) {
-  const std::vector<Parameter> all = parameters();
-  for (const NccVariant& variant : kernels::ncc_variants())
-    EXPECT_TRUE(!variant.computes_sums() || std::any_of(all.begin(), all.end(), [&](const Parameter& p) {
-      return p.variant == &variant;
-    })) << variant.name;
 }
 
 }  // namespace

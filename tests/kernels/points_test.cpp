@@ -3,8 +3,8 @@
 #include <functional>
 #include <limits>
 
-#include "kernels/gpu.hpp"
 #include "kernels/points_state.hpp"
+#include "support/gpu_test.hpp"
 
 // What the kernels make of the points of a frame, against loops on the host that share no code with them.
 namespace dic::test {

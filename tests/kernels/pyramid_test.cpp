@@ -2,7 +2,7 @@
 #include <dic/kernels/pyramid.hpp>
 
 #include "kernels/device_data.hpp"
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // Stretching to 8 bit and halving against their definitions in float64 and integers.
 namespace dic::test {

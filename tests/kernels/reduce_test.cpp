@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/device_data.hpp"
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // Reductions, largest elements and integral images against loops on the host.
 namespace dic::test {
@@ -179,13 +179,6 @@ TEST_F(Largest, of_rising_values_replace_all_before) {
   std::vector<float> values(300000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   check_largest({300000, 1}, 777, values);
-}
-
-TEST(LargestUsage, refuses_what_it_cannot_do) {
-  EXPECT_THROW(kernels::launch_largest({}, 0, nullptr, nullptr, nullptr), UsageError);
-  EXPECT_THROW(kernels::launch_largest({}, 1025, nullptr, nullptr, nullptr), UsageError);
-  EXPECT_THROW(kernels::launch_largest({nullptr, 1, 0xffffffff, 0}, 1, nullptr, nullptr, nullptr),
-               UsageError);
 }
 
 template <typename T, Power power>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 #include "track/cuda/coarse.hpp"
 

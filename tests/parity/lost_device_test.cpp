@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
 // A GPU that fails in the middle of a sequence. Nothing in the process can use it afterwards, so that every

@@ -2,7 +2,7 @@
 #include <dic/match.hpp>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
 // Template matching on the GPU: what the CPU finds, and what is known of the images.

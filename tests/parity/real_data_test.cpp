@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // The refinement on the GPU against that on the CPU, on the real images of the folder that DIC_REAL_DATA
 // names. Both start from what the CPU has tracked.
@@ -24,12 +24,12 @@ void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current;
 class RealImages : public test::GpuTest, public testing::WithParamInterface<PairOfFiles> {
  protected:
   void SetUp() override {
-    const char* folder = std::getenv("DIC_REAL_DATA");
-    if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
+    const auto folder = test::real_data();
+    if (!folder) GTEST_SKIP() << test::no_real_data;
     GpuTest::SetUp();
-    if (IsSkipped()) return;
-    reference_ = read_image(std::filesystem::path(folder) / GetParam().reference);
-    current_ = read_image(std::filesystem::path(folder) / GetParam().current);
+    if (IsSkipped() || HasFatalFailure()) return;
+    reference_ = read_image(*folder / GetParam().reference);
+    current_ = read_image(*folder / GetParam().current);
   }
 
   Image reference_, current_;

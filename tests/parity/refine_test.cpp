@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/gpu.hpp"
 #include "refine/image.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
 // The refinement on the GPU against that on the CPU, which the unit tests hold against truth.

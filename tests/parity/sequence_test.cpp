@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 
 // Whole measurements on the GPU against those on the CPU, which other tests hold against known motion.
 namespace dic {
@@ -392,11 +392,11 @@ void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current;
 class RealPair : public test::GpuTest, public testing::WithParamInterface<PairOfFiles> {};
 
 TEST_P(RealPair, AgreesWithTheCpu) {
-  const char* folder = std::getenv("DIC_REAL_DATA");
-  if (!folder) GTEST_SKIP() << "DIC_REAL_DATA does not name the folder of the real images";
+  const auto folder = test::real_data();
+  if (!folder) GTEST_SKIP() << test::no_real_data;
   std::vector<Image> frames;
   for (const char* file : {GetParam().reference, GetParam().current})
-    frames.push_back(read_image(std::filesystem::path(folder) / file));
+    frames.push_back(read_image(*folder / file));
   for (const int order : {1, 2}) {
     SCOPED_TRACE("order " + std::to_string(order));
     Grid grid;

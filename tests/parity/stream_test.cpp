@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
 // Streams of frames on the GPU: what a Tracker measures, whatever else is under way.

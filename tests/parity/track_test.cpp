@@ -2,7 +2,7 @@
 #include <cmath>
 #include <dic/track.hpp>
 
-#include "kernels/gpu.hpp"
+#include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
 // A whole measurement on the GPU against the CPU's, and both against the motion that was put in.

@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,7 +7,9 @@
 #include <ostream>
 #include <random>
 
+#include "core/cuda_devices.hpp"
 #include "correlate/backend.hpp"
+#include "support/requirements.hpp"
 
 namespace {
 
@@ -225,11 +225,10 @@ std::vector<VariantCase> variant_cases() {
 class EveryVariant : public ::testing::TestWithParam<VariantCase> {
  protected:
   void SetUp() override {
-    try {
-      correlator_ = std::make_unique<Correlator>(GetParam().info.backend, 2);
-    } catch (const dic::DeviceError& error) {
-      GTEST_SKIP() << error.what();
-    }
+    std::string reason;
+    if (GetParam().info.backend == "cuda" && dic::cuda_devices(reason).empty())
+      return dic::test::skip_without_gpu(reason);
+    correlator_ = std::make_unique<Correlator>(GetParam().info.backend, 2);
   }
   ScalarType type() const { return GetParam().type; }
   const std::string& name() const { return GetParam().info.name; }
@@ -252,13 +251,32 @@ class EveryVariant : public ::testing::TestWithParam<VariantCase> {
   std::unique_ptr<Correlator> correlator_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Registered, EveryVariant, ::testing::ValuesIn(variant_cases()),
-                         [](const auto& tested) {
-                           std::string name =
-                               tested.param.info.name + "_" + std::string(to_string(tested.param.type));
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+class EveryVariantWithMasks : public EveryVariant {};
+class EveryCpuVariant : public EveryVariant {};
+
+std::vector<VariantCase> variant_cases_if(bool (*fits)(const dic::CorrelateVariant&)) {
+  std::vector<VariantCase> cases = variant_cases();
+  std::erase_if(cases, [&](const VariantCase& c) { return !fits(c.info); });
+  return cases;
+}
+
+std::string name_of(const ::testing::TestParamInfo<VariantCase>& tested) {
+  std::string name = tested.param.info.name + "_" + std::string(to_string(tested.param.type));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, EveryVariant, ::testing::ValuesIn(variant_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Registered, EveryVariantWithMasks,
+                         ::testing::ValuesIn(variant_cases_if([](const dic::CorrelateVariant& variant) {
+                           return variant.masks;
+                         })),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Registered, EveryCpuVariant,
+                         ::testing::ValuesIn(variant_cases_if([](const dic::CorrelateVariant& variant) {
+                           return variant.backend == "cpu";
+                         })),
+                         name_of);
 
 TEST_P(EveryVariant, EqualsTheDefinitionAtManySizes) {
   const TestImage reference = noise(90, 80, type(), 1), search = noise(97, 83, type(), 2);
@@ -324,8 +342,7 @@ TEST_P(EveryVariant, DoesEveryForm) {
   }
 }
 
-TEST_P(EveryVariant, DoesMasks) {
-  if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
+TEST_P(EveryVariantWithMasks, LeavesOutWhatDoesNotCount) {
   const TestImage reference = noise(40, 40, type(), 11), search = noise(50, 50, type(), 12);
   TestImage mask = noise(40, 40, ScalarType::u8, 13);
   for (int y = 0; y < 40; ++y)
@@ -338,8 +355,7 @@ TEST_P(EveryVariant, DoesMasks) {
   check(c, reference, search, &mask);
 }
 
-TEST_P(EveryVariant, NothingCountsUnderAnEmptyMask) {
-  if (!GetParam().info.masks) GTEST_SKIP() << name() << " takes no masks";
+TEST_P(EveryVariantWithMasks, NothingCountsUnderAnEmptyMask) {
   const TestImage reference = noise(20, 20, type(), 11), search = noise(30, 30, type(), 12);
   const TestImage mask(20, 20, ScalarType::u8);
   Case c{.ref_h = 9,
@@ -457,8 +473,7 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
   EXPECT_FALSE(peaks[0].found);
 }
 
-TEST_P(EveryVariant, IsTheSameForAnyNumberOfThreads) {
-  if (GetParam().info.backend != "cpu") GTEST_SKIP() << "threads are a matter of the CPU";
+TEST_P(EveryCpuVariant, IsTheSameForAnyNumberOfThreads) {
   const TestImage reference = noise(128, 128, type(), 21), search = noise(300, 280, type(), 22);
   Case few{.ref_h = 20, .ref_w = 20, .search_h = 280, .search_w = 300, .shifts = {0, 280, 0, 260}};
   few.references = {{0, 30, 30}};

@@ -1,0 +1,54 @@
+# Registers tests. Each case of GoogleTest is a test of CTest by itself, named BINARY.Suite.Case: `ctest -R` finds it, and
+# GTEST_SKIP concerns that case alone. tests/setup checks this.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN]): one executable, linked with the rooms
+# that it tests. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
+# --gtest_filter). The binary must be able to list its cases where there is no GPU.
+function(dic_add_test name)
+  cmake_parse_arguments(TEST "GPU" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  list(TRANSFORM TEST_ROOMS PREPEND dic_)
+  target_link_libraries(${name} PRIVATE dic_flags ${TEST_ROOMS} ${TEST_LINK} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tests)
+
+  set(options TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+  if(NOT TEST_GPU)
+    set(filter *)
+    if(TEST_GPU_CASES)
+      set(filter -${TEST_GPU_CASES})
+    endif()
+    gtest_discover_tests(${name} ${options} TEST_FILTER ${filter} PROPERTIES TIMEOUT 600)
+  endif()
+  if(TEST_GPU)
+    set(TEST_GPU_CASES *)
+  endif()
+  if(TEST_GPU_CASES)
+    gtest_discover_tests(${name} ${options} TEST_FILTER ${TEST_GPU_CASES} PROPERTIES TIMEOUT 900 LABELS gpu)
+  endif()
+endfunction()
+
+# Tests in Python run the program and read its files with the readers that users have.
+set(DIC_PYTHON "" CACHE FILEPATH "Python with the packages of tests/requirements.txt; empty = the first on PATH")
+if(NOT DIC_PYTHON)
+  find_package(Python3 COMPONENTS Interpreter)
+  set(DIC_PYTHON ${Python3_EXECUTABLE})
+endif()
+execute_process(COMMAND ${DIC_PYTHON} -c "import cv2, h5py, numpy, PIL, tifffile, vtk"
+  RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+if(missing)
+  message(WARNING "The tests in Python are disabled: \"${DIC_PYTHON}\" lacks packages of tests/requirements.txt. "
+                  "Install them and set DIC_PYTHON, or run .ci/test.")
+endif()
+
+# dic_add_python_test(NAME SCRIPT): SCRIPT is run with the path of the program as its first argument.
+function(dic_add_python_test name script)
+  add_test(NAME ${name}
+    COMMAND ${DIC_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script} $<TARGET_FILE:dic_program>)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900
+    ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
+  if(missing)
+    set_tests_properties(${name} PROPERTIES DISABLED TRUE)
+  endif()
+endfunction()

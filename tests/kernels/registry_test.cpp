@@ -1,0 +1,25 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/ncc_parameters.hpp"
+
+// The cases of ncc_test.cpp reach every registered variant. Needs no GPU.
+namespace dic::test {
+namespace {
+
+TEST(Cases, have_names_of_their_own) {
+  std::set<std::string> names;  // answers are kept by name
+  for (const Case& c : ncc_cases()) EXPECT_TRUE(names.insert(c.name).second) << c.name;
+}
+
+TEST(Registry, every_variant_takes_some_case) {
+  const std::vector<NccParameter> all = ncc_parameters();
+  for (const kernels::NccVariant& variant : kernels::ncc_variants())
+    EXPECT_TRUE(!variant.computes_sums() || std::any_of(all.begin(), all.end(), [&](const NccParameter& p) {
+      return p.variant == &variant;
+    })) << variant.name;
+}
+
+}  // namespace
+}  // namespace dic::test

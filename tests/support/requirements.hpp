@@ -1,0 +1,36 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+/// What tests ask of the machine and of the environment.
+namespace dic::test {
+
+inline bool is_set_to_1(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && std::string(value) == "1";
+}
+
+/// DIC_SMALL_TESTS=1: tests leave out what is there for its size alone. For compute-sanitizer, under which a
+/// kernel takes up to some 1000 times as long.
+inline bool only_small_tests() { return is_set_to_1("DIC_SMALL_TESTS"); }
+
+/// Skips the test because there is no GPU, or no library that goes with it. With DIC_REQUIRE_GPU=1 the test
+/// fails instead.
+inline void skip_without_gpu(const std::string& reason) {
+  if (is_set_to_1("DIC_REQUIRE_GPU")) FAIL() << "DIC_REQUIRE_GPU=1, but " << reason;
+  GTEST_SKIP() << reason;
+}
+
+/// The folder of real images that DIC_REAL_DATA names.
+inline std::optional<std::filesystem::path> real_data() {
+  const char* folder = std::getenv("DIC_REAL_DATA");
+  return folder ? std::optional<std::filesystem::path>(folder) : std::nullopt;
+}
+constexpr const char* no_real_data = "DIC_REAL_DATA does not name the folder of the real images";
+
+}  // namespace dic::test
