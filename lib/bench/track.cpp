@@ -39,7 +39,8 @@ struct Errors {
   double u = 0, v = 0;  ///< root mean squares
 };
 
-Errors errors_of(const Field& field, const Grid& grid, const Motion& motion) {
+Errors errors_of(const Field& field, const Motion& motion) {
+  const Grid& grid = field.grid();
   Errors errors;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
     if (!has_values(field.status[k])) continue;
@@ -212,7 +213,7 @@ TrackTiming track(const TrackCase& shape, std::stop_token stop) {
     runs.push_back(tracker.seconds());
     runs.back().total = seconds_since(start);
     if (repeat > 0) continue;
-    const Errors errors = errors_of(field, tracker.grid(), synth.motion);
+    const Errors errors = errors_of(field, synth.motion);
     timing = {.points = tracker.grid().points(),
               .measured = errors.measured,
               .seconds = {},

@@ -20,8 +20,11 @@ struct Point {
 /// The displacements with a border of one missing node.
 class Neighbourhoods {
  public:
-  Neighbourhoods(const Grid& grid, const Field& field)
-      : stride_(grid.nx + 2), u_(static_cast<std::size_t>(stride_) * (grid.ny + 2), missing), v_(u_) {
+  explicit Neighbourhoods(const Field& field)
+      : stride_(field.grid().nx + 2),
+        u_(static_cast<std::size_t>(stride_) * (field.grid().ny + 2), missing),
+        v_(u_) {
+    const Grid& grid = field.grid();
     for (int j = 0; j < grid.ny; ++j)
       for (int i = 0; i < grid.nx; ++i) {
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
@@ -73,9 +76,10 @@ std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbo
 
 }  // namespace
 
-std::int64_t mark_outliers(const Grid& grid, Field& field, const OutlierOptions& options, int threads) {
+std::int64_t mark_outliers(Field& field, const OutlierOptions& options, int threads) {
   if (!options.enabled) return 0;
-  Neighbourhoods neighbourhoods(grid, field);
+  const Grid& grid = field.grid();
+  Neighbourhoods neighbourhoods(field);
   const std::vector<Point> suspects = find_suspects(grid, neighbourhoods, options, threads);
   for (const Point& point : suspects) neighbourhoods.remove(point);
   std::int64_t marked = 0;

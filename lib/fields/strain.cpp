@@ -23,10 +23,10 @@ constexpr std::int64_t kRowsPerTask = 8;
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
 /// One displacement component with NaN wherever it must not enter a fit.
-std::vector<double> fit_data(const Grid& grid, const Field& field, const NodeValues<double>& component) {
+std::vector<double> fit_data(const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
-    data[k] = grid.inside[k] && field.status[k] == Status::ok ? component[k] : missing;
+    data[k] = field.grid().inside[k] && field.status[k] == Status::ok ? component[k] : missing;
   return data;
 }
 
@@ -214,9 +214,10 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
-StrainField compute_strain(const Grid& grid, const Field& field, const StrainOptions& options, int threads) {
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const std::vector<double> u = fit_data(grid, field, field.u), v = fit_data(grid, field, field.v);
+  const Grid& grid = field.grid();
+  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
   StrainField result = missing_strain(u.size());
 
   ThreadPool pool(threads);

@@ -224,7 +224,7 @@ void write_csv(const std::filesystem::path& path, const ResultInfo& info, const 
                CsvStyle style) {
   const std::vector<Column> columns = columns_of(style, info.has_scale());
   const bool trailing_comma = style == CsvStyle::opencorr;  // OpenCorr's own reader needs it
-  const Grid& grid = info.grid;
+  const Grid& grid = field.grid();
 
   PendingText file(path);
   Table table(file);

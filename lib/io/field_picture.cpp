@@ -103,7 +103,7 @@ double choose_zoom(int width, int height) {
 /// The grid as a mesh in the current image: every point is a cell that reaches half-way to its neighbours.
 class Cells {
  public:
-  Cells(const Grid& grid, const Field& field) : grid_(grid), field_(field) {}
+  explicit Cells(const Field& field) : grid_(field.grid()), field_(field) {}
 
   bool drawn(int i, int j) const {
     if (i < 0 || j < 0 || i >= grid_.nx || j >= grid_.ny) return false;
@@ -135,9 +135,10 @@ class Cells {
 };
 
 /// Paints the cells over what `canvas` shows, opaque.
-void paint_cells(cv::Mat& canvas, double zoom, const Grid& grid, const Field& field,
-                 std::span<const float> values, const ColourScale& scale) {
-  const Cells cells(grid, field);
+void paint_cells(cv::Mat& canvas, double zoom, const Field& field, std::span<const float> values,
+                 const ColourScale& scale) {
+  const Grid& grid = field.grid();
+  const Cells cells(field);
   const auto to_canvas = [&](cv::Point2d p) {  // pixel centres are integers in both images
     const double unit = 1 << kSubpixelBits;
     return cv::Point(cvRound(((p.x + 0.5) * zoom - 0.5) * unit), cvRound(((p.y + 0.5) * zoom - 0.5) * unit));
@@ -275,10 +276,9 @@ cv::Mat draw_panel(int height, const ColourScale& scale, std::span<const float> 
 
 }  // namespace
 
-void write_field_picture(const std::filesystem::path& path, ImageView current, const Grid& grid,
-                         const Field& field, std::span<const float> values,
-                         const FieldPictureOptions& options) {
-  if (current.empty() || values.size() != field.status.size() || values.size() != grid.inside.size())
+void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
+                         std::span<const float> values, const FieldPictureOptions& options) {
+  if (current.empty() || std::ssize(values) != field.grid().nodes())
     throw UsageError("A field image needs an image and one value per node of the grid.");
   const double zoom = choose_zoom(current.width, current.height);
   const cv::Size size(std::max(1, static_cast<int>(std::lround(current.width * zoom))),
@@ -292,7 +292,7 @@ void write_field_picture(const std::filesystem::path& path, ImageView current, c
   cv::Mat image = canvas({gap, gap + (height - size.height) / 2, size.width, size.height});
   const cv::Mat grey = resized(as_grey(current), size);
   cv::cvtColor(grey, image, cv::COLOR_GRAY2RGB);
-  paint_cells(image, zoom, grid, field, values, scale);
+  paint_cells(image, zoom, field, values, scale);
   blend(image, grey);
   write_image(path, RgbView{canvas.data, canvas.cols, canvas.rows});
 }

@@ -70,10 +70,10 @@ struct VtkHdfWriter::Impl {
   std::vector<double> vectors;                                  // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>> scratch;  // kept: new pages cost more than the numbers
 
-  Impl(const std::filesystem::path& path, const ResultInfo& info)
+  Impl(const std::filesystem::path& path, const Grid& nodes, const ResultInfo& info)
       : target(path),
         file(target.temporary()),
-        grid(info.grid),
+        grid(nodes),
         length_factor(info.length_factor()),
         length_unit(info.length_unit()),
         strain_measure(to_string(info.strain.measure)) {
@@ -148,9 +148,11 @@ struct VtkHdfWriter::Impl {
   }
 
   void append(const Field& field, double time, std::string_view name) {
-    if (field.status.size() != grid.inside.size())
-      throw UsageError("A field of " + std::to_string(field.status.size()) +
-                       " nodes does not fit the file's grid of " + std::to_string(grid.inside.size()) + ".");
+    if (field.grid() != grid)
+      throw UsageError("A field of " + std::to_string(field.grid().nx) + "x" +
+                       std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
+                       std::to_string(grid.nx) + "x" + std::to_string(grid.ny) +
+                       ", or begins elsewhere: write it to a file of its own.");
     if (times.empty()) create_arrays();
     auto displacement = std::async(std::launch::async, [&] { turn_displacement(field); });
     for (const auto& array : kDisplacements)
@@ -210,8 +212,8 @@ struct VtkHdfWriter::Impl {
   }
 };
 
-VtkHdfWriter::VtkHdfWriter(const std::filesystem::path& path, const ResultInfo& info)
-    : impl_(std::make_unique<Impl>(path, info)) {}
+VtkHdfWriter::VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info)
+    : impl_(std::make_unique<Impl>(path, grid, info)) {}
 VtkHdfWriter::~VtkHdfWriter() = default;
 VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;
 VtkHdfWriter& VtkHdfWriter::operator=(VtkHdfWriter&&) noexcept = default;

@@ -24,7 +24,7 @@ class Frame {
 
 /// A field that was measured, with strain and outliers.
 struct Measured {
-  Field field{0};
+  Field field;
   double noise = 0;      ///< of the images, grey levels
   StageSeconds seconds;  ///< that its stages took
   std::vector<StageSpan> spans;

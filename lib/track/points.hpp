@@ -3,18 +3,24 @@
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/shared/track_rules.hpp>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace dic::track {
 
 /// The points of a grid: its nodes inside the ROI, row by row.
 struct Points {
-  Grid grid;
+  std::shared_ptr<const Grid> shared_grid;
+  const Grid& grid;                    ///< the same
   std::vector<std::int64_t> node_of;   ///< grid node of every point
   std::vector<std::int64_t> point_at;  ///< point of every grid node; -1 outside the ROI
   std::vector<int> x, y;               ///< of every point, px of the original reference
 
-  explicit Points(Grid g) : grid(std::move(g)), point_at(grid.nodes(), -1) {
+  explicit Points(Grid g)
+      : shared_grid(std::make_shared<const Grid>(std::move(g))),
+        grid(*shared_grid),
+        point_at(grid.nodes(), -1) {
     node_of.reserve(grid.nodes());
     x.reserve(grid.nodes());
     y.reserve(grid.nodes());

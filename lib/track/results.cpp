@@ -11,10 +11,10 @@ namespace dic {
 
 namespace fs = std::filesystem;
 
-void Results::begin(ResultInfo info) {
+void Results::begin(const Grid& grid, ResultInfo info) {
   info_ = std::move(info);
   folder_.begin();
-  writer_.emplace(folder_.claim("result.vtkhdf"), info_);
+  writer_.emplace(folder_.claim("result.vtkhdf"), grid, info_);
 }
 
 void Results::add(const Field& field, ImageView current, int number, const std::string& name) {
@@ -43,7 +43,7 @@ void Results::add_pictures(const Field& field, ImageView current, const std::str
   for (Picture& p : pictures) p.path = folder_.claim(fs::path("pictures") / (stem + "_" + p.title + ".png"));
   threads_.parallel_for(std::ssize(pictures), 1, [&](std::int64_t i, std::int64_t, int) {
     const Picture& p = pictures[i];
-    write_field_picture(p.path, current, info_.grid, field, p.values, {.title = p.title, .unit = p.unit});
+    write_field_picture(p.path, current, field, p.values, {.title = p.title, .unit = p.unit});
   });
 }
 

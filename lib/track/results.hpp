@@ -18,7 +18,7 @@ class Results {
       : job_(job), folder_(job.output, job.force), threads_(job.options.threads) {}
 
   bool begun() const { return writer_.has_value(); }
-  void begin(ResultInfo info);
+  void begin(const Grid& grid, ResultInfo info);
   /// Adds a measured frame. `number`: its place on the time axis, 1 for the first current frame.
   void add(const Field& field, ImageView current, int number, const std::string& name);
   void finish(const TrackSummary& summary);

@@ -38,7 +38,7 @@ std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& ter
   return sums;
 }
 
-FrameSummary summarize(const Grid& grid, const Field& field, double length_factor) {
+FrameSummary summarize(const Field& field, double length_factor) {
   auto [n, u, v, zncc, sigma_u, sigma_v] = sums_of<6>(field.status, [&](std::size_t i) {
     return std::array<double, 6>{
         1, field.u[i], field.v[i], field.zncc[i], field.sigma_u[i], field.sigma_v[i]};
@@ -50,7 +50,7 @@ FrameSummary summarize(const Grid& grid, const Field& field, double length_facto
   });
   const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
   FrameSummary summary;
-  summary.counts = field.counts(grid);
+  summary.counts = field.counts();
   summary.mean_u = u * length_factor;
   summary.mean_v = v * length_factor;
   summary.mean_zncc = zncc;
@@ -80,7 +80,7 @@ class Run {
     }
     if (summary_.interrupted && !results_.begun())
       throw Cancelled("Interrupted before the first frame was measured: nothing was written.");
-    if (!results_.begun()) results_.begin(info_);
+    if (!results_.begun()) results_.begin(stream_->grid(), info_);
     finish();
     return std::move(summary_);
   }
@@ -159,9 +159,9 @@ class Run {
   FrameSummary take(const StreamResult& result, const Frame& frame, int number) {
     report("write", number);
     const Stopwatch writing;
-    if (!results_.begun()) results_.begin(info_);
-    auto summary = std::async(std::launch::async,
-                              [&] { return summarize(info_.grid, result.field, info_.length_factor()); });
+    if (!results_.begun()) results_.begin(stream_->grid(), info_);
+    auto summary =
+        std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
     results_.add(result.field, frame.image, number, frame.name);
     FrameSummary entry = summary.get();
     entry.noise = result.noise;
@@ -187,7 +187,6 @@ class Run {
 
   ResultInfo describe_result() const {
     ResultInfo info;
-    info.grid = stream_->grid();
     info.subset = job_.options.refine.subset;
     info.image_width = reference_.width();
     info.image_height = reference_.height();

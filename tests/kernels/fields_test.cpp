@@ -83,7 +83,7 @@ struct Damage {
 Field damaged_field(Grid& grid, const Damage& damage, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> any(0, 1);
-  Field field(grid.nodes());
+  Field field(grid);
   for (int j = 0; j < grid.ny; ++j)
     for (int i = 0; i < grid.nx; ++i) {
       const auto k = static_cast<std::size_t>(j) * grid.nx + i;

@@ -25,7 +25,7 @@ using dic::test::strain_tensor;
 using Displacement = std::function<std::array<double, 2>(double x, double y)>;
 
 Field measure(const Grid& grid, const Displacement& displacement) {
-  Field field(grid.nodes());
+  Field field(grid);
   for (int j = 0; j < grid.ny; ++j)
     for (int i = 0; i < grid.nx; ++i) {
       const auto k = static_cast<std::size_t>(j) * grid.nx + i;
@@ -79,9 +79,10 @@ TEST(Field, CountsOnlyNodesInsideTheRoi) {
   EXPECT_EQ(grid.nodes(), 12);
   EXPECT_EQ(grid.points(), 10);
   Field field = measure(grid, affine(Eigen::Matrix2d::Zero()));
+  EXPECT_EQ(field.grid(), grid);
   field.status[1] = field.status[2] = Status::flat;
   field.status[3] = Status::outlier;
-  const auto counts = field.counts(grid);
+  const auto counts = field.counts();
   EXPECT_EQ(counts[static_cast<int>(Status::ok)], 7);
   EXPECT_EQ(counts[static_cast<int>(Status::flat)], 2);
   EXPECT_EQ(counts[static_cast<int>(Status::outlier)], 1);
@@ -89,12 +90,26 @@ TEST(Field, CountsOnlyNodesInsideTheRoi) {
 }
 
 TEST(Field, StartsMissing) {
-  const Field field(3);
+  const Field field(full_grid(3, 1));
   for (int k = 0; k < 3; ++k) {
     EXPECT_EQ(field.status[k], Status::masked);
     EXPECT_TRUE(std::isnan(field.u[k]) && std::isnan(field.v[k]) && std::isnan(field.zncc[k]));
     EXPECT_TRUE(std::isnan(field.sigma_u[k]) && std::isnan(field.sigma_v[k]));
   }
+}
+
+TEST(Field, CarriesItsGrid) {
+  const Field none;
+  EXPECT_EQ(none.grid().nodes(), 0);
+  EXPECT_TRUE(none.status.empty());
+  Field field(full_grid(4, 3));
+  const Field copy = field, moved = std::move(field);
+  EXPECT_EQ(copy.grid(), full_grid(4, 3));
+  EXPECT_EQ(&copy.grid(), &moved.grid()) << "copies share it";
+  EXPECT_EQ(field.grid().nodes(), 0);  // NOLINT: what moving leaves
+  const Field waiting = Field::without_arrays(copy.shared_grid());
+  EXPECT_EQ(&waiting.grid(), &copy.grid());
+  EXPECT_TRUE(waiting.u.empty() && waiting.status.empty());
 }
 
 TEST(StrainMeasures, FollowTheirDefinitions) {
@@ -157,7 +172,7 @@ TEST(Strain, AffineFieldGivesItsStrainWhereverHalfOfTheWindowIsThere) {
   const Field field = measure(grid, affine(gradient));
   for (const StrainMeasure measure : kMeasures)
     for (const int window : {3, 5, 7}) {
-      const StrainField strain = compute_strain(grid, field, {window, measure}, 2);
+      const StrainField strain = compute_strain(field, {window, measure}, 2);
       const Eigen::Matrix2d expected = strain_tensor(gradient, measure);
       const Eigen::SelfAdjointEigenSolver<Eigen::Matrix2d> principal(expected);
       for (int j = 0; j < grid.ny; ++j)
@@ -186,17 +201,17 @@ TEST(Strain, MatchesPlainLeastSquaresWithRoiHolesAndMissingPoints) {
     std::mt19937 random(window);
     std::uniform_real_distribution<double> any(-1, 1);
     Grid grid = full_grid(40, 31, 7);
+    for (int j = 0; j < grid.ny; ++j)
+      for (int i = 0; i < grid.nx; ++i)
+        if (std::hypot(i - 28, j - 12) < 5) grid.inside[static_cast<std::size_t>(j) * grid.nx + i] = 0;
     Field field = measure(grid, [&](double x, double y) {
       return std::array{300 + 0.03 * x + 2 * std::sin(y / 30) + 0.02 * any(random),
                         -120 + 0.0001 * x * y + 0.02 * any(random)};
     });
     for (int j = 0; j < grid.ny; ++j)
-      for (int i = 0; i < grid.nx; ++i) {
-        const auto k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (std::hypot(i - 28, j - 12) < 5) grid.inside[k] = 0;
-        if (i < 20 && any(random) > 0.6) lose(field, grid, i, j);
-      }
-    const StrainField strain = compute_strain(grid, field, {window, StrainMeasure::green_lagrange}, 3);
+      for (int i = 0; i < 20; ++i)
+        if (any(random) > 0.6) lose(field, grid, i, j);
+    const StrainField strain = compute_strain(field, {window, StrainMeasure::green_lagrange}, 3);
     int computed = 0, refused = 0;
     for (int j = 0; j < grid.ny; ++j)
       for (int i = 0; i < grid.nx; ++i) {
@@ -228,7 +243,7 @@ TEST(Strain, CracksOfMissingPointsAreNotBridged) {
     lose(diagonal, grid, i, i);
   }
   for (const Field* field : {&straight, &diagonal}) {
-    const StrainField strain = compute_strain(grid, *field, {}, 2);
+    const StrainField strain = compute_strain(*field, {}, 2);
     int computed = 0;
     for (std::size_t k = 0; k < strain.exx.size(); ++k) {
       if (std::isnan(strain.exx[k])) continue;
@@ -247,7 +262,7 @@ TEST(Strain, OutliersDoNotSpoilTheirNeighbours) {
   const std::size_t centre = 5 * 11 + 5;
   field.u[centre] += 8;
   field.status[centre] = Status::outlier;
-  const StrainField strain = compute_strain(grid, field, {}, 1);
+  const StrainField strain = compute_strain(field, {}, 1);
   const Eigen::Matrix2d expected = strain_tensor(gradient, StrainMeasure::green_lagrange);
   for (int j = 2; j < 9; ++j)
     for (int i = 2; i < 9; ++i) expect_strain(strain, static_cast<std::size_t>(j) * 11 + i, expected, 1e-8);
@@ -257,7 +272,7 @@ TEST(Strain, NodesWithoutValuesHaveNone) {
   const Grid grid = full_grid(11, 11);
   Field field = measure(grid, affine(Eigen::Matrix2d::Zero()));
   lose(field, grid, 5, 5);
-  const StrainField strain = compute_strain(grid, field, {}, 1);
+  const StrainField strain = compute_strain(field, {}, 1);
   EXPECT_TRUE(std::isnan(strain.exx[5 * 11 + 5]) && std::isnan(strain.e1[5 * 11 + 5]));
   EXPECT_NEAR(strain.exx[5 * 11 + 6], 0, 1e-9);
 }
@@ -265,7 +280,7 @@ TEST(Strain, NodesWithoutValuesHaveNone) {
 TEST(Strain, GridsSmallerThanTheWindow) {
   for (const auto& [nx, ny] : {std::pair{1, 1}, {1, 20}, {20, 1}, {3, 2}, {0, 0}}) {
     const Grid grid = full_grid(nx, ny);
-    const StrainField strain = compute_strain(grid, measure(grid, affine(Eigen::Matrix2d::Zero())), {7}, 2);
+    const StrainField strain = compute_strain(measure(grid, affine(Eigen::Matrix2d::Zero())), {7}, 2);
     ASSERT_EQ(strain.exx.size(), grid.inside.size());
     for (const float e : strain.exx) EXPECT_TRUE(std::isnan(e));
   }
@@ -277,7 +292,7 @@ TEST(Strain, ResultDoesNotDependOnThreads) {
   std::normal_distribution<double> noise(0, 0.05);
   Field field = measure(grid, [&](double, double) { return std::array{noise(random), noise(random)}; });
   lose(field, grid, 20, 20);
-  const StrainField one = compute_strain(grid, field, {}, 1), four = compute_strain(grid, field, {}, 4);
+  const StrainField one = compute_strain(field, {}, 1), four = compute_strain(field, {}, 4);
   for (std::size_t k = 0; k < one.exx.size(); ++k)
     EXPECT_TRUE(one.exx[k] == four.exx[k] || (std::isnan(one.exx[k]) && std::isnan(four.exx[k])));
 }
@@ -287,7 +302,7 @@ TEST(StrainOptions, WindowMustBeOddAndFrom3To127) {
   for (const int window : {-5, 0, 1, 2, 4, 129})
     EXPECT_EQ(dic::StrainOptions{window}.validate().size(), 1u) << window;
   const Grid grid = full_grid(3, 3);
-  EXPECT_THROW(compute_strain(grid, Field(9), {4}), dic::UsageError);
+  EXPECT_THROW(compute_strain(Field(grid), {4}), dic::UsageError);
 }
 
 // --- values of nodes ---
@@ -326,7 +341,7 @@ TEST(Outliers, WrongVectorsAreFoundAnywhereInLargeStrainRotationAndNoise) {
       0, 25, 49, 20 * 50, 20 * 50 + 20, 21 * 50 + 21, 30 * 50 + 10, 30 * 50 + 11, 39 * 50 + 49};
   for (const std::size_t k : wrong) field.v[k] += 3;
   const dic::NodeValues<double> before = field.v;
-  EXPECT_EQ(mark_outliers(grid, field, {}, 2), static_cast<std::int64_t>(wrong.size()));
+  EXPECT_EQ(mark_outliers(field, {}, 2), static_cast<std::int64_t>(wrong.size()));
   for (std::size_t k = 0; k < field.status.size(); ++k)
     EXPECT_EQ(field.status[k], wrong.contains(k) ? Status::outlier : Status::ok) << k;
   EXPECT_EQ(field.v, before) << "outliers keep their values";
@@ -344,7 +359,7 @@ TEST(Outliers, MissingNeighboursNeitherHideNorMakeOutliers) {
     for (int i = 0; i < 60; ++i)
       if (any(random) < 0.2 && !(i == 30 && j == 30)) lose(field, grid, i, j);
   field.u[wrong] -= 2;
-  EXPECT_EQ(mark_outliers(grid, field, {}, 2), 1);
+  EXPECT_EQ(mark_outliers(field, {}, 2), 1);
   EXPECT_EQ(field.status[wrong], Status::outlier);
 }
 
@@ -357,7 +372,7 @@ TEST(Outliers, ThresholdIsTheNormalizedResidual) {
     for (const std::size_t k : {0u, 8u}) field.u[k] = 0.2;
     for (const std::size_t k : {2u, 6u}) field.u[k] = -0.2;
     field.u[4] = size;  // normalized by 0.1 + 0.1
-    mark_outliers(grid, field, {}, 1);
+    mark_outliers(field, {}, 1);
     EXPECT_EQ(field.status[4], size > 1.2 ? Status::outlier : Status::ok) << size;
   }
 }
@@ -365,15 +380,15 @@ TEST(Outliers, ThresholdIsTheNormalizedResidual) {
 TEST(Outliers, SmallGroupsAndSwitchedOff) {
   const Grid grid = full_grid(2, 1);
   Field pair = measure(grid, [](double x, double) { return std::array{x > 20 ? 50.0 : 0.0, 0.0}; });
-  EXPECT_EQ(mark_outliers(grid, pair, {}, 1), 0) << "two points cannot tell which of them is wrong";
+  EXPECT_EQ(mark_outliers(pair, {}, 1), 0) << "two points cannot tell which of them is wrong";
 
   const Grid square = full_grid(5, 5);
   Field field = measure(square, affine(Eigen::Matrix2d::Zero()));
   field.u[12] += 10;
   dic::OutlierOptions off;
   off.enabled = false;
-  EXPECT_EQ(mark_outliers(square, field, off, 1), 0);
-  EXPECT_EQ(mark_outliers(square, field, {}, 1), 1);
+  EXPECT_EQ(mark_outliers(field, off, 1), 0);
+  EXPECT_EQ(mark_outliers(field, {}, 1), 1);
 }
 
 }  // namespace

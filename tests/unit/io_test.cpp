@@ -65,19 +65,23 @@ std::vector<std::vector<std::string>> read_table(const fs::path& path) {
 }
 
 /// 7 x 5 nodes, two of them outside the ROI.
+Grid sample_grid() {
+  Grid grid{.x0 = 12, .y0 = 20, .step = 4, .nx = 7, .ny = 5, .inside = {}};
+  grid.inside.assign(35, 1);
+  grid.inside[3] = grid.inside[20] = 0;
+  return grid;
+}
+
 ResultInfo sample_info() {
   ResultInfo info;
-  info.grid.x0 = 12, info.grid.y0 = 20, info.grid.step = 4, info.grid.nx = 7, info.grid.ny = 5;
-  info.grid.inside.assign(35, 1);
-  info.grid.inside[3] = info.grid.inside[20] = 0;
   info.subset = 21, info.image_width = 64, info.image_height = 50;
   info.version = "1.2.3", info.command = "dic track a.png \"b c.png\"", info.reference = "größe.png";
   info.settings_json = R"({"subset":21})";
   return info;
 }
 
-Field sample_field(const Grid& grid, double shift) {
-  Field field(grid.nodes());
+Field sample_field(double shift, const Grid& grid = sample_grid()) {
+  Field field(grid);
   dic::NodeValues<float>* strains[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy,
                                        &field.strain.e1,  &field.strain.e2,  &field.strain.von_mises};
   for (auto* strain : strains) *strain = dic::NodeValues<float>(grid.nodes(), kNan);
@@ -147,9 +151,8 @@ void expect_file_error(const std::function<void()>& call, const std::string& nam
 
 TEST_F(Io, VtkHdfHoldsEveryFrame) {
   const ResultInfo info = sample_info();
-  const Field frames[] = {sample_field(info.grid, 1.5), sample_field(info.grid, -7.25),
-                          sample_field(info.grid, 40)};
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), info);
+  const Field frames[] = {sample_field(1.5), sample_field(-7.25), sample_field(40)};
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
   for (int f = 0; f < 3; ++f) writer.append(frames[f], f + 1, "frame" + std::to_string(f));
   EXPECT_FALSE(fs::exists(file("r.vtkhdf"))) << "before finish() only the temporary file is there";
   writer.finish();
@@ -182,8 +185,8 @@ TEST_F(Io, VtkHdfHoldsEveryFrame) {
 TEST_F(Io, VtkHdfScalesLengthsOnly) {
   ResultInfo info = sample_info();
   info.scale_mm_per_px = 0.25;
-  const Field field = sample_field(info.grid, 8);
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), info);
+  const Field field = sample_field(8);
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
   writer.append(field, 1, "a");
   writer.finish();
   std::vector<hsize_t> shape;
@@ -198,9 +201,9 @@ TEST_F(Io, VtkHdfScalesLengthsOnly) {
 
 TEST_F(Io, VtkHdfWithoutStrainHoldsNan) {
   const ResultInfo info = sample_info();
-  Field field = sample_field(info.grid, 1);
+  Field field = sample_field(1);
   field.strain = StrainField{};
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), info);
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
   writer.append(field, 1, "a");
   writer.finish();
   std::vector<hsize_t> shape;
@@ -210,30 +213,33 @@ TEST_F(Io, VtkHdfWithoutStrainHoldsNan) {
 
 TEST_F(Io, UnfinishedVtkHdfLeavesNothing) {
   {
-    dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_info());
-    writer.append(sample_field(sample_info().grid, 1), 1, "a");
+    dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
+    writer.append(sample_field(1), 1, "a");
     EXPECT_EQ(files(), std::vector<std::string>{"r.vtkhdf.part"});
   }
   EXPECT_TRUE(files().empty());
 }
 
 TEST_F(Io, VtkHdfWithoutFramesIsWhole) {
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_info());
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
   writer.finish();
   std::vector<hsize_t> shape;
   EXPECT_EQ(read_dataset<double>(file("r.vtkhdf"), "/dic/y", shape).size(), 5u);
 }
 
 TEST_F(Io, VtkHdfRefusesAnotherGrid) {
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_info());
-  EXPECT_THROW(writer.append(Field(3), 1, "a"), dic::UsageError);
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
+  Grid moved = sample_grid();
+  ++moved.x0;
+  EXPECT_THROW(writer.append(Field(moved), 1, "a"), dic::UsageError);
+  EXPECT_THROW(writer.append(Field(), 1, "a"), dic::UsageError);
 }
 
 /// Long command lines do not fit into an HDF5 attribute.
 TEST_F(Io, VtkHdfTakesAnyCommandLine) {
   ResultInfo info = sample_info();
   info.command.assign(200000, 'x');
-  dic::VtkHdfWriter writer(file("r.vtkhdf"), info);
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
   writer.finish();
   EXPECT_GT(fs::file_size(file("r.vtkhdf")), 200000u);
 }
@@ -246,9 +252,8 @@ TEST_F(Io, VtkHdfReadersAgree) {
     ResultInfo info = sample_info();
     info.scale_mm_per_px = scale;
     const double factor = info.length_factor();
-    dic::VtkHdfWriter writer(file("r.vtkhdf"), info);
-    for (int f = 0; f < 4; ++f)
-      writer.append(sample_field(info.grid, 2.0 * f), 10 + f, "bild_ä" + std::to_string(f));
+    dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
+    for (int f = 0; f < 4; ++f) writer.append(sample_field(2.0 * f), 10 + f, "bild_ä" + std::to_string(f));
     writer.finish();
     std::ofstream expected(file("expected.json"));
     expected
@@ -269,19 +274,20 @@ TEST_F(Io, VtkHdfReadersAgree) {
 TEST_F(Io, MissingFolderIsAFileError) {
   const fs::path path = file("no/such/folder.x");
   const ResultInfo info = sample_info();
-  const Field field = sample_field(info.grid, 0);
-  expect_file_error([&] { dic::VtkHdfWriter writer(path, info); }, path.string());
+  const Field field = sample_field(0);
+  expect_file_error([&] { dic::VtkHdfWriter writer(path, sample_grid(), info); }, path.string());
   expect_file_error([&] { write_csv(path, info, field); }, path.string());
   expect_file_error([&] { dic::write_text_file(path, "text"); }, path.string());
 }
 
 TEST_F(Io, FullDiskIsAFileErrorAndLeavesTheEarlierFile) {
-  ResultInfo info = sample_info();
-  info.grid.nx = info.grid.ny = 100;
-  info.grid.inside.assign(10000, 1);
-  const Field field = sample_field(info.grid, 0);
+  const ResultInfo info = sample_info();
+  Grid grid = sample_grid();
+  grid.nx = grid.ny = 100;
+  grid.inside.assign(10000, 1);
+  const Field field = sample_field(0, grid);
   const auto write_results = [&] {
-    dic::VtkHdfWriter writer(file("result"), info);
+    dic::VtkHdfWriter writer(file("result"), grid, info);
     for (int f = 0; f < 3; ++f) writer.append(field, f, "a");
     writer.finish();
   };
@@ -316,7 +322,7 @@ TEST_F(Io, TextIsWrittenWhole) {
 
 TEST_F(Io, NativeCsvHoldsARowPerPoint) {
   const ResultInfo info = sample_info();
-  const Field field = sample_field(info.grid, 3);
+  const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field);
   EXPECT_EQ(read_text(file("a.csv")).substr(0, 60),
             "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy\n1");
@@ -326,7 +332,7 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
   for (int j = 0; j < 5; ++j)
     for (int i = 0; i < 7; ++i) {
       const std::size_t k = static_cast<std::size_t>(j) * 7 + i;
-      if (!info.grid.inside[k]) continue;
+      if (!sample_grid().inside[k]) continue;
       const auto& cells = table[row++];
       ASSERT_EQ(cells.size(), 12u);
       EXPECT_EQ(cells[0], std::to_string(12 + 4 * i));
@@ -352,7 +358,7 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
 TEST_F(Io, NativeCsvNamesMillimetres) {
   ResultInfo info = sample_info();
   info.scale_mm_per_px = 0.125;
-  const Field field = sample_field(info.grid, 3);
+  const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field);
   const auto table = read_table(file("a.csv"));
   EXPECT_EQ(table[0],
@@ -367,7 +373,7 @@ TEST_F(Io, NativeCsvNamesMillimetres) {
 
 TEST_F(Io, CsvWithoutStrain) {
   const ResultInfo info = sample_info();
-  Field field = sample_field(info.grid, 3);
+  Field field = sample_field(3);
   field.strain = StrainField{};
   for (const CsvStyle style : {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr})
     EXPECT_NO_THROW(write_csv(file("a.csv"), info, field, style)) << to_string(style);
@@ -375,7 +381,7 @@ TEST_F(Io, CsvWithoutStrain) {
 
 TEST_F(Io, DiceCsv) {
   const ResultInfo info = sample_info();
-  const Field field = sample_field(info.grid, 3);
+  const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field, CsvStyle::dice);
   const auto table = read_table(file("a.csv"));
   EXPECT_EQ(table[0],
@@ -395,7 +401,7 @@ TEST_F(Io, DiceCsv) {
 
 TEST_F(Io, VicCsv) {
   ResultInfo info = sample_info();
-  const Field field = sample_field(info.grid, 3);
+  const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field, CsvStyle::vic);
   auto table = read_table(file("a.csv"));
   EXPECT_EQ(table[0],
@@ -416,7 +422,7 @@ TEST_F(Io, VicCsv) {
 
 TEST_F(Io, OpenCorrCsv) {
   const ResultInfo info = sample_info();
-  write_csv(file("a.csv"), info, sample_field(info.grid, 3), CsvStyle::opencorr);
+  write_csv(file("a.csv"), info, sample_field(3), CsvStyle::opencorr);
   const std::string text = read_text(file("a.csv"));
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "x,y,u,v,u0,v0,ZNCC,iteration,convergence,feature,exx,eyy,exy,subset_rx,subset_ry,");
@@ -445,7 +451,7 @@ TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
   Grid grid;
   grid.x0 = 100, grid.y0 = 300, grid.step = 20, grid.nx = grid.ny = 11;
   grid.inside.assign(121, 1);
-  Field field(121);
+  Field field(grid);
   std::vector<float> values(121, kNan);
   for (std::size_t k = 0; k < 121; ++k) {
     if (k == 60) continue;  // the middle: (200, 400)
@@ -453,7 +459,7 @@ TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
     field.u[k] = 200, field.v[k] = 100;
     values[k] = static_cast<float>(k);
   }
-  write_field_picture(file("u.png"), grey_image(800, 700), grid, field, values, {"u", "px"});
+  write_field_picture(file("u.png"), grey_image(800, 700), field, values, {"u", "px"});
   const cv::Mat drawing = cv::imread(file("u.png").string());
   ASSERT_GT(drawing.cols, 800);
   ASSERT_GE(drawing.rows, 700);
@@ -472,13 +478,13 @@ TEST_F(Io, FieldPictureOfAnySize) {
     Grid grid;
     grid.step = 8, grid.nx = width / 8, grid.ny = height / 8;
     grid.inside.assign(grid.nodes(), 1);
-    Field field(grid.nodes());
+    Field field(grid);
     std::fill(field.u.begin(), field.u.end(), 0.0), std::fill(field.v.begin(), field.v.end(), 0.0);
     std::fill(field.status.begin(), field.status.end(), Status::ok);
     const std::vector<float> constant(grid.nodes(), 0.0f), missing(grid.nodes(), kNan);
     for (const auto& values : {constant, missing})
       for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) {
-        write_field_picture(file("a.png"), grey_image(width, height, type), grid, field, values, {"exx", ""});
+        write_field_picture(file("a.png"), grey_image(width, height, type), field, values, {"exx", ""});
         const cv::Mat drawing = cv::imread(file("a.png").string());
         EXPECT_GE(drawing.rows, 360);
         EXPECT_LE(drawing.cols, 1800);
@@ -492,11 +498,11 @@ TEST_F(Io, FieldPictureRefusesAnotherGrid) {
   grid.nx = grid.ny = 2;
   grid.inside.assign(4, 1);
   const std::vector<float> values(3);
-  EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), grid, Field(4), values, {}),
+  EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), Field(grid), values, {}),
                dic::UsageError);
   expect_file_error(
       [&] {
-        write_field_picture(file("no/a.png"), grey_image(9, 9), grid, Field(4), std::vector<float>(4), {});
+        write_field_picture(file("no/a.png"), grey_image(9, 9), Field(grid), std::vector<float>(4), {});
       },
       "no/a.png");
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <dic/node_values.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ struct Grid {
   std::int64_t nodes() const { return static_cast<std::int64_t>(nx) * ny; }
   /// Nodes inside the ROI: the rows of every output.
   std::int64_t points() const;
+  bool operator==(const Grid&) const = default;
 };
 
 /// Strain of every node, [ny x nx]; NaN where it could not be computed.
@@ -50,7 +52,8 @@ struct StrainField {
 
 /// What was measured in one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed.
 /// Nodes outside the ROI are NaN and `masked`.
-struct Field {
+class Field {
+ public:
   NodeValues<double> u, v;             ///< displacement from reference to current, px
   NodeValues<float> zncc;              ///< of the refined subset, [-1, 1]
   NodeValues<float> sigma_u, sigma_v;  ///< predicted standard deviation of u, v from the noise, px
@@ -58,9 +61,23 @@ struct Field {
   NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
   StrainField strain;                   ///< empty arrays until computed
 
-  explicit Field(std::int64_t nodes = 0);
+  /// On a grid without nodes.
+  Field() = default;
+  /// Every node is NaN and `masked`.
+  explicit Field(std::shared_ptr<const Grid> grid);
+  explicit Field(Grid grid);
+  /// The arrays are empty: for values that are in memory already, of grid->nodes() each.
+  static Field without_arrays(std::shared_ptr<const Grid> grid);
+
+  /// The nodes that the arrays belong to.
+  const Grid& grid() const;
+  /// The same; null for a field on a grid without nodes.
+  const std::shared_ptr<const Grid>& shared_grid() const { return grid_; }
   /// Points inside the ROI by status.
-  std::array<std::int64_t, kStatusCount> counts(const Grid& grid) const;
+  std::array<std::int64_t, kStatusCount> counts() const;
+
+ private:
+  std::shared_ptr<const Grid> grid_;
 };
 
 enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, almansi };
@@ -81,9 +98,8 @@ struct StrainOptions {
 /// left out). The fit takes `ok` nodes inside the ROI that are connected to the centre by steps to one of
 /// four neighbours inside the window, so that neither a hole nor a crack of missing points is bridged. A node
 /// with values (outliers too, though they enter no fit) whose window holds at least half of its nodes gets a
-/// strain; the others are NaN. `threads`: 0 = one per core. Throws UsageError for options with problems.
-StrainField compute_strain(const Grid& grid, const Field& field, const StrainOptions& options,
-                           int threads = 1);
+/// strain; the others are NaN. threads: 0 = one per core. Throws UsageError for options with problems.
+StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0);
 
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
 /// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference
@@ -102,7 +118,7 @@ struct OutlierOptions {
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
 /// detection for PIV data" (2005), with the eight neighbours and on residuals from a local plane (median
 /// slopes) so that strain and rotation do not trigger it. Points with fewer than three neighbours are not
-/// judged. Returns how many it marked.
-std::int64_t mark_outliers(const Grid& grid, Field& field, const OutlierOptions& options, int threads = 1);
+/// judged. Returns how many it marked. threads: 0 = one per core.
+std::int64_t mark_outliers(Field& field, const OutlierOptions& options = {}, int threads = 0);
 
 }  // namespace dic

@@ -13,7 +13,6 @@ namespace dic {
 
 /// What every output file says about its run.
 struct ResultInfo {
-  Grid grid;
   int subset = 33;             ///< px
   int image_width = 0;         ///< px
   int image_height = 0;        ///< px
@@ -36,8 +35,8 @@ struct ResultInfo {
 /// has the rest. The file is written as `path`.part and renamed by `finish`.
 class VtkHdfWriter {
  public:
-  /// Throws FileError where it cannot be created.
-  VtkHdfWriter(const std::filesystem::path& path, const ResultInfo& info);
+  /// grid: of all fields. Throws FileError where it cannot be created.
+  VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info);
   /// Without `finish` the unfinished file is removed.
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
@@ -70,13 +69,12 @@ struct FieldPictureOptions {
   std::string unit;         ///< "px", "mm", "" for strain
   double min = 0, max = 0;  ///< colour range; equal = 2nd to 98th percentile of the values
 };
-/// A field [ny x nx] over the current image as PNG, with a colour bar, its unit and its range. Points are
-/// drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to their neighbours;
-/// missing ones are left out. A range around zero gets blue - grey - red with grey at zero, any other
-/// viridis. Throws FileError, UsageError (sizes that do not fit).
-void write_field_picture(const std::filesystem::path& path, ImageView current, const Grid& grid,
-                         const Field& field, std::span<const float> values,
-                         const FieldPictureOptions& options);
+/// Values of a field's nodes [ny x nx] over the current image as PNG, with a colour bar, its unit and its
+/// range. Points are drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to
+/// their neighbours; missing ones are left out. A range around zero gets blue - grey - red with grey at zero,
+/// any other viridis. Throws FileError, UsageError (sizes that do not fit).
+void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
+                         std::span<const float> values, const FieldPictureOptions& options);
 
 /// Writes text to a temporary name beside `path`, then renames: the file is whole or not there. Throws
 /// FileError.

@@ -15,7 +15,7 @@ namespace dic {
 /// What a stream has measured of one frame.
 struct StreamResult {
   std::int64_t index = 0;  ///< 0, 1, ... in the order of the pushes since the last reset
-  Field field{0};          ///< empty where there is an error; its memory serves later frames when it is gone
+  Field field;             ///< empty where there is an error; its memory serves later frames when it is gone
   double noise = 0;        ///< see Tracker::noise
   StageSeconds seconds;    ///< that the stages took
   std::vector<StageSpan> spans;

@@ -87,9 +87,8 @@ class CpuAnchor final : public Anchor {
     measured.noise = estimate_noise();
     measured.field = field_of(measured.noise);
     measured.seconds.refine = watch.lap();
-    mark_outliers(shared_.points.grid, measured.field, shared_.options.outliers, shared_.options.threads);
-    measured.field.strain =
-        compute_strain(shared_.points.grid, measured.field, shared_.options.strain, shared_.options.threads);
+    mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
+    measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads);
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -116,7 +115,7 @@ class CpuAnchor final : public Anchor {
   }
 
   Field field_of(double noise) const {
-    Field field(shared_.points.grid.nodes());
+    Field field(shared_.points.shared_grid);
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
       const MaterialPoint m = reference_.subsets.material_of(i);

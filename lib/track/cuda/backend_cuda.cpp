@@ -233,7 +233,7 @@ class CudaAnchor final : public Anchor {
   };
 
   std::shared_ptr<DeviceField> new_field() {
-    return std::make_shared<DeviceField>(bench_.points.grid.nodes(), bench_.field_memory.lend(),
+    return std::make_shared<DeviceField>(bench_.points.shared_grid, bench_.field_memory.lend(),
                                          bench_.field_blocks);
   }
 
@@ -355,7 +355,7 @@ class CudaBackend final : public Backend {
       : bench_(options, image, points, devices), stager_(stager_threads(options), bench_.images.rows > 0) {
     bench_.first_memory = bench_.judge.submit([this] {  // of a field: it takes as long as a measurement
       const kernels::DeviceScope scope(bench_.lead().device.index);
-      DeviceField(bench_.points.grid.nodes(), bench_.field_memory.lend(), bench_.field_blocks);
+      DeviceField(bench_.points.shared_grid, bench_.field_memory.lend(), bench_.field_blocks);
     });
   }
 

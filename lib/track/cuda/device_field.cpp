@@ -55,11 +55,13 @@ std::size_t bytes_of(std::int64_t nodes) {
 }
 
 /// The field in a block, which its arrays then own together.
-Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a, std::int64_t nodes) {
+Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a,
+               std::shared_ptr<const Grid> grid) {
+  const std::int64_t nodes = grid->nodes();
   const auto values = [&]<typename T>(T* first) {
     return NodeValues<T>(std::shared_ptr<T[]>(block, first), nodes);
   };
-  Field f;
+  Field f = Field::without_arrays(std::move(grid));
   f.u = values(a.u), f.v = values(a.v);
   f.zncc = values(a.zncc), f.sigma_u = values(a.sigma_u), f.sigma_v = values(a.sigma_v);
   f.status = values(a.status), f.iterations = values(a.iterations);
@@ -68,8 +70,8 @@ Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a, st
 }
 
 /// Most of the time goes into new pages, which threads make side by side.
-Field copy_of(const Field& field, std::int64_t nodes) {
-  Field copy;
+Field copy_of(const Field& field) {
+  Field copy = Field::without_arrays(field.shared_grid());
   std::vector<std::function<void()>> tasks;
   const auto take = [&](auto... array) {
     (tasks.emplace_back([&, array] { copy.*array = field.*array; }), ...);
@@ -82,7 +84,7 @@ Field copy_of(const Field& field, std::int64_t nodes) {
   take_strain(&StrainField::exx, &StrainField::eyy, &StrainField::exy, &StrainField::e1, &StrainField::e2,
               &StrainField::von_mises);
   constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
-  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(nodes / nodes_per_thread, 1, 8)));
+  ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(field.grid().nodes() / nodes_per_thread, 1, 8)));
   pool.parallel_for(std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); });
   return copy;
 }
@@ -102,14 +104,15 @@ std::shared_ptr<std::byte> FieldBlocks::hand_out(Loan block) {
           }};
 }
 
-DeviceField::DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory, FieldBlocks blocks)
-    : nodes_(nodes), memory_(std::move(memory)), blocks_(std::move(blocks)), block_(blocks_.lend()) {
+DeviceField::DeviceField(std::shared_ptr<const Grid> grid, Pool<FieldMemory>::Loan memory, FieldBlocks blocks)
+    : grid_(std::move(grid)), memory_(std::move(memory)), blocks_(std::move(blocks)), block_(blocks_.lend()) {
+  const std::int64_t nodes = grid_->nodes();
   place(block_->reserve(bytes_of(nodes)), nodes, on_host_);
   place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
 }
 
 void DeviceField::count_measured(const kernels::Stream& stream) const {
-  kernels::launch_count_measured(on_device_.arrays, nodes_, on_device_.measured, stream.handle());
+  kernels::launch_count_measured(on_device_.arrays, grid_->nodes(), on_device_.measured, stream.handle());
   kernels::launch_store_counts(on_device_.measured, 1, on_host_.measured, stream.handle());
   memory_->counted.record(stream);
 }
@@ -121,15 +124,15 @@ std::int64_t DeviceField::measured_points() const {
 
 void DeviceField::download(const kernels::Stream& stream) const {
   memory_->download.start(stream);
-  kernels::download(block_->data(), memory_->on_device.data(), bytes_of(nodes_), stream);
+  kernels::download(block_->data(), memory_->on_device.data(), bytes_of(grid_->nodes()), stream);
   memory_->download.stop(stream);
   memory_->done.record(stream);
 }
 
 Field DeviceField::hand_out() {
-  if (auto block = blocks_.hand_out(block_)) return field_in(block, on_host_.arrays, nodes_);
+  if (auto block = blocks_.hand_out(block_)) return field_in(block, on_host_.arrays, grid_);
   const std::shared_ptr<std::byte> borrowed(block_, static_cast<std::byte*>(block_->data()));
-  return copy_of(field_in(borrowed, on_host_.arrays, nodes_), nodes_);
+  return copy_of(field_in(borrowed, on_host_.arrays, grid_));
 }
 
 Measured DeviceField::read(const DeviceFrame& frame) {

@@ -49,7 +49,7 @@ struct FieldLayout {
 /// A field that kernels write and that then goes to the host.
 class DeviceField {
  public:
-  DeviceField(std::int64_t nodes, Pool<FieldMemory>::Loan memory, FieldBlocks blocks);
+  DeviceField(std::shared_ptr<const Grid> grid, Pool<FieldMemory>::Loan memory, FieldBlocks blocks);
 
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
@@ -66,7 +66,7 @@ class DeviceField {
  private:
   Field hand_out();
 
-  std::int64_t nodes_;
+  std::shared_ptr<const Grid> grid_;
   Pool<FieldMemory>::Loan memory_;
   FieldBlocks blocks_;
   FieldBlocks::Loan block_;
