@@ -43,6 +43,13 @@ if(DIC_SANITIZE)
   target_link_options(dic_flags INTERFACE -fsanitize=${DIC_SANITIZE})
 endif()
 
+# Mathematics and plain data that CPU and GPU share, as <dic/shared/...>: headers only, below all rooms and kernels/.
+set(DIC_SHARED_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/lib/shared/include)
+# Those that public headers include: installed with them.
+set(DIC_PUBLIC_SHARED_HEADERS
+  correlation.hpp error.hpp field_options.hpp image_view.hpp refine_options.hpp shape_parameters.hpp status.hpp)
+list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
+
 # dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [LINK ...]): one object library per room of lib/; libdic is made of
 # them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
@@ -56,7 +63,7 @@ function(dic_add_room name)
   endif()
   add_library(dic_${name} OBJECT ${ROOM_SOURCES})
   target_include_directories(dic_${name} PUBLIC
-    ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/include ${PROJECT_BINARY_DIR}/generated)
+    ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/include ${DIC_SHARED_INCLUDE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dic_${name} PRIVATE dic_flags PUBLIC Threads::Threads ${ROOM_LINK})
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
 endfunction()

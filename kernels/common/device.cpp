@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <dic/error.hpp>
+#include <dic/shared/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/memory_space.hpp>
 #include <thread>

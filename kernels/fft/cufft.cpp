@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <dic/error.hpp>
+#include <dic/shared/error.hpp>
 #include <dic/kernels/workspace.hpp>
 #include <string>
 

@@ -222,7 +222,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
 }  // namespace
 
 std::string FftFused::unsupported_reason(const NccJob& job) {
-  if (job.sums != Surfaces::Type::f32) return "cuda-fft-fused sums in f32 only: use cuda-fft.";
+  if (job.sums != SurfaceType::f32) return "cuda-fft-fused sums in f32 only: use cuda-fft.";
   if (least_length(job) > largest_length)
     return "cuda-fft-fused does transforms of at most 128x128: use cuda-fft.";
   return {};

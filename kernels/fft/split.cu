@@ -269,7 +269,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
 }  // namespace
 
 std::string FftSplit::unsupported_reason(const NccJob& job) {
-  if (job.sums != Surfaces::Type::f32) return "cuda-fft-split sums in f32 only: use cuda-fft.";
+  if (job.sums != SurfaceType::f32) return "cuda-fft-split sums in f32 only: use cuda-fft.";
   if (least_length(job) > largest_length)
     return "cuda-fft-split does transforms of at most 512x512: use cuda-fft.";
   return {};

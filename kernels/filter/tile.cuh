@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/error.hpp>
+#include <dic/shared/error.hpp>
 
 #include "common/launch.cuh"
 #include "filter/border.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <dic/error.hpp>
+#include <dic/shared/error.hpp>
 
 #include "common/check.hpp"
 #include "ncc/shuffle/variants.hpp"
@@ -274,8 +274,8 @@ const NccVariant& ncc_variant(std::string_view name) {
   return *found;
 }
 
-std::size_t size_of(Surfaces::Type type) {
-  return type == Surfaces::Type::u32 || type == Surfaces::Type::f32 ? 4 : 8;
+std::size_t size_of(SurfaceType type) {
+  return type == SurfaceType::u32 || type == SurfaceType::f32 ? 4 : 8;
 }
 
 std::string describe(std::string_view kernel, const NccJob& job) {

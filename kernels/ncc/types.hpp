@@ -15,11 +15,11 @@ constexpr ScalarType scalar_type = std::is_same_v<T, std::uint8_t>    ? ScalarTy
                                    : std::is_same_v<T, float>         ? ScalarType::f32
                                                                       : ScalarType::f64;
 template <typename Sum>
-constexpr Surfaces::Type sum_type = std::is_same_v<Sum, std::uint32_t>   ? Surfaces::Type::u32
-                                    : std::is_same_v<Sum, std::uint64_t> ? Surfaces::Type::u64
-                                    : std::is_same_v<Sum, std::int64_t>  ? Surfaces::Type::i64
-                                    : std::is_same_v<Sum, float>         ? Surfaces::Type::f32
-                                                                         : Surfaces::Type::f64;
+constexpr SurfaceType sum_type = std::is_same_v<Sum, std::uint32_t>   ? SurfaceType::u32
+                                    : std::is_same_v<Sum, std::uint64_t> ? SurfaceType::u64
+                                    : std::is_same_v<Sum, std::int64_t>  ? SurfaceType::i64
+                                    : std::is_same_v<Sum, float>         ? SurfaceType::f32
+                                                                         : SurfaceType::f64;
 
 template <typename T, typename Sum>
 struct TypePair {

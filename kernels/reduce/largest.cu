@@ -1,5 +1,5 @@
 #include <bit>
-#include <dic/error.hpp>
+#include <dic/shared/error.hpp>
 #include <utility>
 
 #include "reduce/segments.cuh"

@@ -4,26 +4,6 @@
 
 namespace dic {
 
-std::size_t size_of(ScalarType type) {
-  return visit_scalar(type, [](auto element) { return sizeof(element); });
-}
-
-std::string_view to_string(ScalarType type) {
-  switch (type) {
-    case ScalarType::u8:
-      return "u8";
-    case ScalarType::u16:
-      return "u16";
-    case ScalarType::i32:
-      return "i32";
-    case ScalarType::f32:
-      return "f32";
-    case ScalarType::f64:
-      break;
-  }
-  return "f64";
-}
-
 Image::Image(int width, int height, ScalarType type, int bit_depth)
     : width_(width), height_(height), type_(type), bit_depth_(bit_depth) {
   if (width < 0 || height < 0) throw UsageError("An image cannot have a negative size.");

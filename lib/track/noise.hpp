@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/shared/refine_options.hpp>
 #include <dic/shared/track_rules.hpp>
 
 namespace dic::track {

@@ -10,7 +10,7 @@
 
 namespace dic::test {
 
-inline kernels::NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type sums) {
+inline kernels::NccJob shape_of(const Case& c, ScalarType type, SurfaceType sums) {
   kernels::NccJob job;
   job.pairing = c.pairing;
   job.type = type;
@@ -27,7 +27,7 @@ inline kernels::NccJob shape_of(const Case& c, ScalarType type, Surfaces::Type s
 struct NccParameter {
   const kernels::NccVariant* variant;
   ScalarType type;
-  Surfaces::Type sums;
+  SurfaceType sums;
   std::string name;
 
   bool can_do(const Case& c) const {
@@ -40,19 +40,19 @@ inline void PrintTo(const NccParameter& p, std::ostream* out) { *out << p.name; 
 inline std::vector<NccParameter> ncc_parameters() {
   struct Types {
     ScalarType type;
-    Surfaces::Type sums;
+    SurfaceType sums;
     const char* name;
   };
   const std::vector<Case> cases = ncc_cases();
   std::vector<NccParameter> all;
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
-    for (const Types& t : {Types{ScalarType::u8, Surfaces::Type::u32, "u8"},
-                           Types{ScalarType::u8, Surfaces::Type::u64, "u8_in_u64"},
-                           Types{ScalarType::u16, Surfaces::Type::u64, "u16"},
-                           Types{ScalarType::i32, Surfaces::Type::i64, "i32"},
-                           Types{ScalarType::f32, Surfaces::Type::f32, "f32"},
-                           Types{ScalarType::f32, Surfaces::Type::f64, "f32_in_f64"},
-                           Types{ScalarType::f64, Surfaces::Type::f64, "f64"}}) {
+    for (const Types& t : {Types{ScalarType::u8, SurfaceType::u32, "u8"},
+                           Types{ScalarType::u8, SurfaceType::u64, "u8_in_u64"},
+                           Types{ScalarType::u16, SurfaceType::u64, "u16"},
+                           Types{ScalarType::i32, SurfaceType::i64, "i32"},
+                           Types{ScalarType::f32, SurfaceType::f32, "f32"},
+                           Types{ScalarType::f32, SurfaceType::f64, "f32_in_f64"},
+                           Types{ScalarType::f64, SurfaceType::f64, "f64"}}) {
       NccParameter parameter{&variant, t.type, t.sums, std::string(variant.name) + "_" + t.name};
       std::replace(parameter.name.begin(), parameter.name.end(), '-', '_');
       if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return parameter.can_do(c); }))

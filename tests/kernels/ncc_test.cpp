@@ -55,7 +55,7 @@ struct DeviceSide {
 
 /// Runs a variant over the pairs in parts that end at `cuts`, into poisoned memory.
 template <typename T, typename Sum>
-std::vector<Sum> run(const NccVariant& variant, const Case& c, Surfaces::Type sums,
+std::vector<Sum> run(const NccVariant& variant, const Case& c, SurfaceType sums,
                      const std::vector<T>& reference, const std::vector<T>& search,
                      const std::vector<std::int64_t>& cuts, Workspace& workspace) {
   const Stream stream;
@@ -134,7 +134,7 @@ void compare(const std::vector<Sum>& got, const std::vector<NaiveSum<Sum>>& want
 }
 
 template <typename T, typename Sum>
-void check(const NccVariant& variant, const Case& c, Surfaces::Type sums) {
+void check(const NccVariant& variant, const Case& c, SurfaceType sums) {
   SCOPED_TRACE(c.name);
   const std::vector<T> reference = random_pixels<T>(c.reference, 1), search = random_pixels<T>(c.search, 2);
   const auto& want = expected<T, Sum>(c, reference, search);
@@ -169,14 +169,14 @@ class EveryVariant : public GpuTest, public testing::WithParamInterface<NccParam
 TEST_P(EveryVariant, computes_the_definition) {
   switch (GetParam().type) {
     case ScalarType::u8:
-      if (GetParam().sums == Surfaces::Type::u32) return check_all<std::uint8_t, std::uint32_t>();
+      if (GetParam().sums == SurfaceType::u32) return check_all<std::uint8_t, std::uint32_t>();
       return check_all<std::uint8_t, std::uint64_t>();
     case ScalarType::u16:
       return check_all<std::uint16_t, std::uint64_t>();
     case ScalarType::i32:
       return check_all<std::int32_t, std::int64_t>();
     case ScalarType::f32:
-      if (GetParam().sums == Surfaces::Type::f32) return check_all<float, float>();
+      if (GetParam().sums == SurfaceType::f32) return check_all<float, float>();
       return check_all<float, double>();
     case ScalarType::f64:
       return check_all<double, double>();
@@ -199,7 +199,7 @@ class Fft : public GpuTest {
     return *std::ranges::find(kernels::ncc_variants(), name, &NccVariant::name);
   }
   template <typename T, typename Sum>
-  static void check_in(Workspace& workspace, const Case& c, Surfaces::Type sums,
+  static void check_in(Workspace& workspace, const Case& c, SurfaceType sums,
                        std::string_view name = "cuda-fft") {
     SCOPED_TRACE(c.name);
     const std::vector<T> reference = random_pixels<T>(c.reference, 5), search = random_pixels<T>(c.search, 6);
@@ -213,11 +213,11 @@ TEST_F(Fft, takes_odd_and_prime_sizes) {
   Workspace workspace;
   const auto primes =
       make_case("primes", Pairing::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full({37, 23}, {41, 31}));
-  check_in<float, float>(workspace, primes, Surfaces::Type::f32);
-  check_in<std::uint16_t, std::uint64_t>(workspace, primes, Surfaces::Type::u64);
+  check_in<float, float>(workspace, primes, SurfaceType::f32);
+  check_in<std::uint16_t, std::uint64_t>(workspace, primes, SurfaceType::u64);
   check_in<double, double>(workspace,
                            make_case("row", Pairing::one_to_one, 5, 5, 1, 131, 1, 257, {-9, 90, 0, 0}),
-                           Surfaces::Type::f64);
+                           SurfaceType::f64);
 }
 
 TEST_F(Fft, fused_takes_every_length) {
@@ -226,18 +226,18 @@ TEST_F(Fft, fused_takes_every_length) {
     const auto n = std::to_string(h);
     check_in<float, float>(
         workspace, make_case("full_" + n, Pairing::n_to_mn, 2, 4, h, h, h, h, Shifts::full({h, h}, {h, h})),
-        Surfaces::Type::f32, "cuda-fft-fused");
+        SurfaceType::f32, "cuda-fft-fused");
     check_in<float, float>(workspace,
                            make_case("valid_" + n, Pairing::one_to_one, 2, 2, h, h, 2 * h, 2 * h,
                                      Shifts::valid({h, h}, {2 * h, 2 * h})),
-                           Surfaces::Type::f32, "cuda-fft-fused");
+                           SurfaceType::f32, "cuda-fft-fused");
   }
   for (const int n : {32, 48, 64, 96, 128}) {  // more pairs than get a block of their own
     const int h = n - 6;
     for (const Case& c :
          {make_case("own", Pairing::n_to_mn, 3, 132, h, h, n, n, Shifts::valid({h, h}, {n, n})),
           make_case("shared", Pairing::n_to_m, 13, 10, h, h, n, n, Shifts::valid({h, h}, {n, n}))})
-      check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-fused");
+      check_in<float, float>(workspace, c, SurfaceType::f32, "cuda-fft-fused");
   }
 }
 
@@ -250,7 +250,7 @@ TEST_F(Fft, split_takes_every_length) {
           make_case("tall", Pairing::one_to_one, 3, 3, h, 2, n - h + 1, 3,
                     Shifts::full({2, h}, {3, n - h + 1})),
           make_case("near", Pairing::n_to_m, 2, 2, near, 40, n, 90, {-3, 2, -1, 2}, 30)})
-      check_in<float, float>(workspace, c, Surfaces::Type::f32, "cuda-fft-split");
+      check_in<float, float>(workspace, c, SurfaceType::f32, "cuda-fft-split");
   }
 }
 
@@ -263,20 +263,20 @@ TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
         make_case("shared", Pairing::n_to_m, 11, 3, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
         make_case("wide", Pairing::n_to_m, 3, 40, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17})),
         make_case("one", Pairing::one_to_one, 2, 2, 60, 60, 90, 90, Shifts::valid({60, 60}, {90, 90}))})
-    check_in<std::uint8_t, std::uint32_t>(workspace, c, Surfaces::Type::u32);
+    check_in<std::uint8_t, std::uint32_t>(workspace, c, SurfaceType::u32);
   Workspace larger(1 << 20);  // six spectra of 192x192
   for (const Pairing pairing : {Pairing::one_to_one, Pairing::n_to_m})
     check_in<float, float>(larger, make_case("split", pairing, 5, 5, 31, 31, 150, 150, {-30, -20, 0, 9}),
-                           Surfaces::Type::f32, "cuda-fft-split");
+                           SurfaceType::f32, "cuda-fft-split");
 }
 
 TEST_F(Fft, keeps_its_memory) {
   Workspace workspace;
   const auto c = make_case("c", Pairing::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17}));
-  check_in<float, float>(workspace, c, Surfaces::Type::f32);
+  check_in<float, float>(workspace, c, SurfaceType::f32);
   const void* const memory = workspace.memory().data();
   const std::size_t size = workspace.memory().size();
-  check_in<float, float>(workspace, c, Surfaces::Type::f32);
+  check_in<float, float>(workspace, c, SurfaceType::f32);
   EXPECT_EQ(workspace.memory().data(), memory);
   EXPECT_EQ(workspace.memory().size(), size);
 }
@@ -290,14 +290,14 @@ TEST_F(Fft, serves_many_shapes_in_many_threads) {
         for (int h = 3 + t; h < 20; ++h)  // more plans than are kept
           check_in<float, float>(
               workspace, make_case("c", Pairing::one_to_one, h, h, h, h, h, h, Shifts::full({h, h}, {h, h})),
-              Surfaces::Type::f32);
+              SurfaceType::f32);
     });
 }
 
 TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
   NccJob job = shape_of(
       make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid({300, 300}, {400, 400})),
-      ScalarType::u16, Surfaces::Type::u64);
+      ScalarType::u16, SurfaceType::u64);
   EXPECT_NE(variant("cuda-fft").unsupported_reason(job), "");
   job.type = ScalarType::u8;
   EXPECT_EQ(variant("cuda-fft").unsupported_reason(job), "");

@@ -224,7 +224,7 @@ void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wan
   job.type = shape.type;
   job.bit_depth = shape.bit_depth;
   job.sums = shape.type == ScalarType::f32
-                 ? Surfaces::Type::f32
+                 ? SurfaceType::f32
                  : kernels::sums_for_scores(shape.type, shape.ref_size, shape.ref_size);
   const auto positions = [&](int count, int size, unsigned seed) {
     const int margin = (shape.window_size - size) / 2;

@@ -10,6 +10,7 @@ from pathlib import Path
 
 MIDDLE = {"image", "correlate", "refine", "fields", "io"}
 MAY_INCLUDE = {
+    "shared": set(),
     "core": set(),
     "image": {"core"},
     "correlate": {"core"},

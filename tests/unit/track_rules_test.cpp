@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <dic/refine.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 

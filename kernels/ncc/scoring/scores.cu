@@ -123,21 +123,21 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-Surfaces::Type sums_for_scores(ScalarType type, int reference_height, int reference_width) {
+SurfaceType sums_for_scores(ScalarType type, int reference_height, int reference_width) {
   // 257 x 257 elements of 255 * 255 are the most that 32 bits hold.
   const bool fits_32_bits = std::int64_t{reference_height} * reference_width <= 257 * 257;
   switch (type) {
     case ScalarType::u8:
-      return fits_32_bits ? Surfaces::Type::u32 : Surfaces::Type::u64;
+      return fits_32_bits ? SurfaceType::u32 : SurfaceType::u64;
     case ScalarType::u16:
-      return Surfaces::Type::u64;
+      return SurfaceType::u64;
     case ScalarType::i32:
-      return Surfaces::Type::i64;
+      return SurfaceType::i64;
     case ScalarType::f32:
     case ScalarType::f64:
       break;
   }
-  return Surfaces::Type::f64;
+  return SurfaceType::f64;
 }
 
 void launch_reference_moments(const NccJob& job, void* moments, StreamHandle stream) {

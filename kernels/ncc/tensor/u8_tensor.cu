@@ -139,7 +139,7 @@ bool cut_fits(const NccJob& job, const Cut& cut) {
 }  // namespace
 
 std::string U8Tensor::unsupported_reason(const NccJob& job) {
-  if (job.sums != Surfaces::Type::u32) return "cuda-u8-tensor sums in 32 bits.";
+  if (job.sums != SurfaceType::u32) return "cuda-u8-tensor sums in 32 bits.";
   if (job.shifts.count() > 0 && !cut_fits(job, choose_cut(job, Result::sums)))
     return "cuda-u8-tensor does references up to about 255x255.";
   return {};

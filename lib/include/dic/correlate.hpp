@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <dic/image.hpp>
+#include <dic/shared/correlation.hpp>  // Shifts, Pairing, PatchPosition, Criterion, Peak
 #include <memory>
 #include <span>
 #include <string>
@@ -17,46 +18,6 @@
 /// the reference lies wholly inside the window. Any other rectangle is legal, too.
 namespace dic {
 
-/// Inclusive rectangle of integer shifts, in px: dx_min <= dx <= dx_max, dy_min <= dy <= dy_max.
-struct Shifts {
-  int dx_min = 0, dx_max = 0, dy_min = 0, dy_max = 0;
-
-  int nx() const { return dx_max - dx_min + 1; }
-  int ny() const { return dy_max - dy_min + 1; }
-  /// Number of shifts; 0 where a maximum lies below its minimum.
-  std::int64_t count() const { return nx() > 0 && ny() > 0 ? static_cast<std::int64_t>(nx()) * ny() : 0; }
-  bool operator==(const Shifts&) const = default;
-
-  /// All shifts with at least one overlapping element.
-  static constexpr Shifts full(Size reference, Size search) {
-    return {-(reference.width - 1), search.width - 1, -(reference.height - 1), search.height - 1};
-  }
-  /// Shifts where the reference lies wholly inside the window. Empty where the reference is larger.
-  static constexpr Shifts valid(Size reference, Size search) {
-    return {0, search.width - reference.width, 0, search.height - reference.height};
-  }
-};
-
-/// Which reference meets which window. A pair is one reference with one window; results are in pair order.
-enum class Pairing : std::uint8_t {
-  one_to_one,   ///< n references, n windows: pair k = (k, k)
-  one_to_many,  ///< 1 reference, m windows: pair k = (0, k)
-  n_to_mn,      ///< n references, n*m windows: reference i meets windows i*m .. i*m+m-1; pair k = (k / m, k)
-  n_to_m        ///< n references, m windows: all n*m pairs; pair k = (k / m, k % m)
-};
-/// "one_to_one", "one_to_many", "n_to_mn", "n_to_m".
-constexpr std::string_view to_string(Pairing pairing) {
-  constexpr std::string_view names[] = {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"};
-  return names[static_cast<int>(pairing)];
-}
-
-/// Where a patch lies: its top-left element is (x, y), in px, of image number `image`.
-struct PatchPosition {
-  int image = 0;
-  int x = 0;
-  int y = 0;
-};
-
 /// A batch of equally sized patches of images. They are read in place and never copied out.
 /// n packed matrices are one image of n * height rows, with patches at y = 0, height, 2 * height, ...
 struct Patches {
@@ -65,13 +26,6 @@ struct Patches {
   Size size;                                 ///< of every patch, px
 };
 
-/// What is computed for every shift.
-enum class Criterion : std::uint8_t {
-  cross_correlation,  ///< the sum of products c itself
-  zncc,               ///< zero-mean normalised cross-correlation, [-1, 1]
-  ncc,                ///< c / sqrt(sum reference^2 * sum window^2): [-1, 1] ([0, 1] for unsigned types)
-  ssd                 ///< sum (reference - window)^2 >= 0, in grey levels squared; peaks are minima
-};
 /// "sums", "zncc", "ncc", "ssd".
 std::string_view to_string(Criterion criterion);
 
@@ -109,7 +63,7 @@ struct CorrelateRequest {
 /// is within some 1e-6 at 21x21 elements and 2e-5 at 64x64; zncc of cuda-u8-tensor is within 5e-6 where both
 /// sides deviate by a grey level or more.
 struct Surfaces {
-  enum class Type : std::uint8_t { u32, u64, i64, f32, f64 };
+  using Type = SurfaceType;
   Type type = Type::f32;
   std::int64_t pairs = 0;
   int ny = 0;  ///< shifts in y
@@ -136,19 +90,7 @@ struct Surfaces {
   std::int64_t checked_offset(Type requested, std::int64_t pair) const;
 };
 /// "u32", "u64", "i64", "f32", "f64".
-std::string_view to_string(Surfaces::Type type);
-
-/// The best shift of one pair. Ties go to the lowest (dy, dx) in row-major order.
-struct Peak {
-  int dx = 0;              ///< px
-  int dy = 0;              ///< px
-  float score = 0;         ///< value at the peak; 0 where no shift is defined
-  bool found = false;      ///< false: no shift of the rectangle is defined, or no contrast anywhere
-  bool at_border = false;  ///< on the edge of the rectangle: the true peak may lie beyond
-  float second_score = 0;  ///< best value more than 2 px (in x or y) away from the peak; 0 if there is none
-  /// Values at dy-1..dy+1, dx-1..dx+1 around the peak, row-major; the peak's own value where not defined.
-  float neighbourhood[9] = {};
-};
+std::string_view to_string(SurfaceType type);
 
 /// A registered implementation of the correlation, for listings and checks. All compute the same results;
 /// they differ in speed, and in the jobs that they support.

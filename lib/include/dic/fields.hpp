@@ -3,29 +3,16 @@
 #include <array>
 #include <cstdint>
 #include <dic/node_values.hpp>
+#include <dic/shared/field_options.hpp>  // StrainOptions, OutlierOptions
+#include <dic/shared/status.hpp>         // Status
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace dic {
 
-/// How the measurement of one point ended. A point that failed is NaN plus a status; `outlier` is the one
-/// status besides `ok` that keeps its values. The numbers are part of the file format.
-enum class Status : std::uint8_t {
-  ok = 0,
-  flat = 1,             ///< no contrast in the subset
-  out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current image
-  low_correlation = 3,  ///< zncc below the threshold
-  not_converged = 4,    ///< the refinement used up its iterations
-  diverged = 5,         ///< the refinement ran away
-  masked = 6,           ///< too little of the subset is inside the ROI
-  outlier = 7           ///< measured, but contradicts its neighbours; values kept
-};
-inline constexpr int kStatusCount = 8;
+/// The name of the enumerator.
 std::string_view to_string(Status status);
-/// True where a point of this status carries values.
-inline bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
 
 /// The grid of points: nodes at (x0 + i*step, y0 + j*step), i < nx, j < ny, reference pixels.
 /// (x0, y0) is the top-left corner of the ROI's bounding box.
@@ -80,18 +67,8 @@ class Field {
   std::shared_ptr<const Grid> grid_;
 };
 
-enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, almansi };
 /// "green-lagrange", "engineering", "hencky", "almansi".
 std::string_view to_string(StrainMeasure measure);
-
-struct StrainOptions {
-  /// Side of the square window of points for the least-squares fit, odd, 3..127. 5 points at step 5 and
-  /// subset 33 is a virtual strain gauge of 53 px ((window - 1) * step + subset).
-  int window = 5;
-  StrainMeasure measure = StrainMeasure::green_lagrange;
-  /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
-};
 
 /// Strain by a least-squares plane through u and v over a window of points (Pan et al., "Full-field strain
 /// measurement using a two-dimensional Savitzky-Golay digital differentiator", 2007; here with missing points
@@ -106,14 +83,6 @@ StrainField compute_strain(const Field& field, const StrainOptions& options = {}
 /// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where
 /// det F <= 0 (folded material).
 std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient, StrainMeasure measure);
-
-struct OutlierOptions {
-  bool enabled = true;
-  /// Normalized residual (of u and v together) above which a point contradicts its neighbours. 0 residual
-  /// floor would flag noise-free data, hence `floor`.
-  double threshold = 6.0;
-  double floor = 0.1;  ///< px, added to the median residual (Westerweel & Scarano 2005)
-};
 
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
 /// detection for PIV data" (2005), with the eight neighbours and on residuals from a local plane (median

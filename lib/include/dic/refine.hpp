@@ -4,43 +4,18 @@
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/refine_options.hpp>    // RefineOptions
+#include <dic/shared/shape_parameters.hpp>  // ShapeParameters
 #include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace dic {
 
-enum class Interpolation : std::uint8_t { cubic, quintic };
+/// "cubic", "quintic".
 std::string_view to_string(Interpolation interpolation);
-
-/// Options of the sub-pixel refinement.
-struct RefineOptions {
-  int subset = 33;  ///< px, odd, 7..255: larger is less noisy, smaller resolves finer fields
-  int order = 1;    ///< of the shape function: 0 translation, 1 affine, 2 quadratic
-  Interpolation interpolation = Interpolation::cubic;
-  int max_iterations = 30;
-  double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
-  double min_zncc = 0.6;    ///< below this the point is low_correlation
-  /// One sentence per problem; empty when all is well.
-  std::vector<std::string> validate() const;
-};
-
-/// Shape parameters of one subset relative to its centre, dx and dy from -radius to radius:
-///   u(dx, dy) = u + ux dx + uy dy + uxx dx^2/2 + uxy dx dy + uyy dy^2/2, v likewise.
-struct ShapeParameters {
-  double u = 0, ux = 0, uy = 0, uxx = 0, uxy = 0, uyy = 0;
-  double v = 0, vx = 0, vy = 0, vxx = 0, vxy = 0, vyy = 0;
-
-  constexpr double u_at(double dx, double dy) const {
-    return u + ux * dx + uy * dy + 0.5 * uxx * dx * dx + uxy * dx * dy + 0.5 * uyy * dy * dy;
-  }
-  constexpr double v_at(double dx, double dy) const {
-    return v + vx * dx + vy * dy + 0.5 * vxx * dx * dx + vxy * dx * dy + 0.5 * vyy * dy * dy;
-  }
-};
 
 /// Result of one refined subset.
 struct RefinedPoint {

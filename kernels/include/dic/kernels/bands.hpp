@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/correlate.hpp>
 #include <dic/kernels/refine.hpp>
+#include <dic/shared/correlation.hpp>
 
 /// Work on images of which only some rows are in the device's memory: what of a list can be done there, and
 /// the entries of a list as they are where rows are counted from the first that is there. All pointers are

@@ -2,8 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dic/fields.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/shared/field_options.hpp>
+#include <dic/shared/status.hpp>
 
 /// Outlier test and strain of fields in device memory. Definitions, rules and statuses are those of
 /// <dic/fields.hpp>; results differ from the CPU's by rounding. Repeatable.

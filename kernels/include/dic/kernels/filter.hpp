@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
+#include <dic/shared/image_view.hpp>
 #include <span>
 
 /// Filters of images: separable convolution and gradients. Images are u8, u16 or f32 with finite values;

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dic/correlate.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
 #include <dic/kernels/workspace.hpp>
+#include <dic/shared/correlation.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,7 +39,7 @@ struct NccJob {
   ScalarType type = ScalarType::u8;
   int bit_depth = 0;  ///< of u16: all elements are below 2^bit_depth; 0 = all of the type
   /// Type of the sums: the one that Surfaces gives for `type`, or the wider u64 for u8 and f64 for f32.
-  Surfaces::Type sums = Surfaces::Type::u32;
+  SurfaceType sums = SurfaceType::u32;
   DevicePatches reference;
   DevicePatches search;
   /// Images of u8, one for each of the references' images and of its size, in device memory: non-zero
@@ -55,10 +55,10 @@ struct NccJob {
 
 /// "cuda-basic: 100 pairs, u8, reference 32x32, window 64x64, 33x33 shifts" for messages.
 std::string describe(std::string_view kernel, const NccJob& job);
-std::size_t size_of(Surfaces::Type type);
+std::size_t size_of(SurfaceType type);
 
 /// Type of sums from which scores are exact enough: integers that do not wrap, or f64.
-Surfaces::Type sums_for_scores(ScalarType type, int reference_height, int reference_width);
+SurfaceType sums_for_scores(ScalarType type, int reference_height, int reference_width);
 
 /// Sum, sum of squares and variation of a matrix: 64-bit integers for integer types, else f64.
 constexpr std::size_t moments_bytes = 24;

@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dic/correlate.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/fields.hpp>
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/coarse_field.hpp>
+#include <dic/shared/correlation.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <span>
 

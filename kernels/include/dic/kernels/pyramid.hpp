@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
+#include <dic/shared/image_view.hpp>
 
 /// Reduced images for the coarse-to-fine search: 8 bit, halved from level to level. Empty images are done
 /// at once.

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/fields.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/relative_shape.hpp>
 #include <dic/kernels/spline.hpp>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/refine_options.hpp>
+#include <dic/shared/status.hpp>
 #include <limits>
 
 /// Inverse-compositional Gauss-Newton refinement on the GPU: a warp per point. Definitions, rules and

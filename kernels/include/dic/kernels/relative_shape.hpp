@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/shape_parameters.hpp>
 
 namespace dic::kernels {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <dic/image.hpp>
 #include <dic/kernels/device.hpp>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/image_view.hpp>
+#include <dic/shared/refine_options.hpp>
 
 /// B-splines of images on the GPU: coefficients and gradients, by the definitions of the CPU path.
 namespace dic::kernels {

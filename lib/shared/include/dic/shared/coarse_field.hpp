@@ -1,7 +1,7 @@
 #pragma once
 
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/shape_parameters.hpp>
 
 namespace dic::track {
 

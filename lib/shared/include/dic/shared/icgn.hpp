@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/refine_options.hpp>
 #include <dic/shared/shape.hpp>
 
 /// Rules of the refinement that the CPU and the CUDA backend share.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cmath>
-#include <dic/fields.hpp>
+#include <dic/shared/field_options.hpp>
 #include <dic/shared/host_device.hpp>
 #include <limits>
 

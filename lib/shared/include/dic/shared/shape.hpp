@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cmath>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/shape_parameters.hpp>
 
 /// Shape functions as small polynomials: what the inverse-compositional update needs, on host and device.
 namespace dic {

@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <dic/refine.hpp>
 #include <dic/shared/host_device.hpp>
+#include <dic/shared/shape_parameters.hpp>
+#include <dic/shared/status.hpp>
 
 /// Rules of tracking a grid of points that the CPU and the CUDA backend share: which point starts, tries
 /// again or is given up, by what its neighbours on the grid say.

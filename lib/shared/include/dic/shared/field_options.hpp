@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dic {
+
+enum class StrainMeasure : std::uint8_t { green_lagrange, engineering, hencky, almansi };
+
+struct StrainOptions {
+  /// Side of the square window of points for the least-squares fit, odd, 3..127. 5 points at step 5 and
+  /// subset 33 is a virtual strain gauge of 53 px ((window - 1) * step + subset).
+  int window = 5;
+  StrainMeasure measure = StrainMeasure::green_lagrange;
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> validate() const;
+};
+
+struct OutlierOptions {
+  bool enabled = true;
+  /// Normalized residual (of u and v together) above which a point contradicts its neighbours. 0 residual
+  /// floor would flag noise-free data, hence `floor`.
+  double threshold = 6.0;
+  double floor = 0.1;  ///< px, added to the median residual (Westerweel & Scarano 2005)
+};
+
+}  // namespace dic

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dic {
+
+enum class Interpolation : std::uint8_t { cubic, quintic };
+
+/// Options of the sub-pixel refinement.
+struct RefineOptions {
+  int subset = 33;  ///< px, odd, 7..255: larger is less noisy, smaller resolves finer fields
+  int order = 1;    ///< of the shape function: 0 translation, 1 affine, 2 quadratic
+  Interpolation interpolation = Interpolation::cubic;
+  int max_iterations = 30;
+  double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
+  double min_zncc = 0.6;    ///< below this the point is low_correlation
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> validate() const;
+};
+
+}  // namespace dic

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace dic {
+
+/// How the measurement of one point ended. A point that failed is NaN plus a status; `outlier` is the one
+/// status besides `ok` that keeps its values. The numbers are part of the file format.
+enum class Status : std::uint8_t {
+  ok = 0,
+  flat = 1,             ///< no contrast in the subset
+  out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current image
+  low_correlation = 3,  ///< zncc below the threshold
+  not_converged = 4,    ///< the refinement used up its iterations
+  diverged = 5,         ///< the refinement ran away
+  masked = 6,           ///< too little of the subset is inside the ROI
+  outlier = 7           ///< measured, but contradicts its neighbours; values kept
+};
+inline constexpr int kStatusCount = 8;
+std::string_view to_string(Status status);
+/// True where a point of this status carries values.
+constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }
+
+}  // namespace dic
