@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cuda/std/type_traits>
 #include <dic/kernels/ncc.hpp>
 
 #include "common/launch.cuh"

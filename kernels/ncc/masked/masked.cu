@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <type_traits>
 
 #include "ncc/scoring/find_peak.cuh"
 #include "ncc/variants.hpp"
@@ -101,9 +102,8 @@ __global__ void __launch_bounds__(threads)
 /// Sums along a row of the window, and of any number of its elements: exact for integers, where 32-bit sums
 /// of products suffice in 32 bits.
 template <typename T, typename Sum>
-using RunningSum =
-    cuda::std::conditional_t<!is_exact<T>, double,
-                             cuda::std::conditional_t<sizeof(Sum) == 4, std::uint32_t, std::int64_t>>;
+using RunningSum = std::conditional_t<!is_exact<T>, double,
+                                      std::conditional_t<sizeof(Sum) == 4, std::uint32_t, std::int64_t>>;
 template <typename Value>
 struct alignas(2 * sizeof(Value)) Running {
   Value sum, squares;
@@ -307,7 +307,7 @@ class SumsUnderMask {
       const Running<Value> here = running[at_[k]];
       sums_[k].sum += Value(kSign) * here.sum;
       sums_[k].squares += Value(kSign) * here.squares;
-      if constexpr (cuda::std::is_floating_point_v<Value>) sums_[k].summed += here.squares;
+      if constexpr (std::is_floating_point_v<Value>) sums_[k].summed += here.squares;
     }
   }
 
@@ -327,7 +327,7 @@ struct MaskedOutput {
 template <typename Value>
 __host__ __device__ constexpr int least_blocks(int shifts) {
   if (sizeof(Value) == 4 && shifts == 1) return 8;
-  return cuda::std::is_floating_point_v<Value> ? 4 : 5;
+  return std::is_floating_point_v<Value> ? 4 : 5;
 }
 
 /// A block scores a tile of one pair's shifts. `view` is that of the packed references.

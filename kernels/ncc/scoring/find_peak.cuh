@@ -39,7 +39,7 @@ __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns
   unsigned own = 0;  // columns of the thread's
 #pragma unroll
   for (int i = 0; i < count; ++i) own |= thread_columns[i].score >= least ? 1u << i : 0;
-  int index = cuda::std::numeric_limits<int>::max();
+  int index = after_all_shifts;
   for (unsigned lanes = __ballot_sync(all, own != 0); lanes != 0; lanes &= lanes - 1) {
     const int holder = __ffs(lanes) - 1;
     const unsigned holder_columns = __shfl_sync(all, own, holder);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cuda/std/type_traits>
+#include <type_traits>
 
 #include "common/launch.cuh"
 
@@ -10,20 +10,20 @@
 namespace dic::kernels {
 
 template <typename T>
-constexpr bool is_exact = cuda::std::is_integral_v<T>;
+constexpr bool is_exact = std::is_integral_v<T>;
 
 /// Integer sums wrap modulo 2^64; sums of products of i32 beyond 2^63 are outside the stated range anyway.
 template <typename T>
-using MomentValue = cuda::std::conditional_t<is_exact<T>, std::int64_t, double>;
+using MomentValue = std::conditional_t<is_exact<T>, std::int64_t, double>;
 
 /// Holds n * sum(a * b) - sum(a) * sum(b) without rounding: below 2^63 for u8 with n up to 2^23.
 template <typename T>
-using Wide = cuda::std::conditional_t<!is_exact<T>, double,
-                                      cuda::std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
+using Wide =
+    std::conditional_t<!is_exact<T>, double, std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
 
 /// What remains after the cancellation is rounded once: floats are enough where it was exact.
 template <typename T>
-using Real = cuda::std::conditional_t<is_exact<T>, float, double>;
+using Real = std::conditional_t<is_exact<T>, float, double>;
 
 /// n * product - sum_a * sum_b.
 template <typename T, typename Product, typename SumA, typename SumB>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cuda/std/limits>
+#include <limits>
 
 #include "ncc/job_view.cuh"
 #include "ncc/scoring/moments.cuh"
@@ -9,7 +9,12 @@
 namespace dic::kernels {
 
 /// Score of a shift that is not defined or has no contrast.
-constexpr float undefined = -cuda::std::numeric_limits<float>::infinity();
+constexpr float undefined = -std::numeric_limits<float>::infinity();
+/// A score that is not defined or has no contrast: smaller than any number, and 0 / 0 already is one.
+constexpr float no_score = std::numeric_limits<float>::quiet_NaN();
+constexpr float largest_float = std::numeric_limits<float>::max();
+/// An index behind those of all shifts.
+constexpr int after_all_shifts = std::numeric_limits<int>::max();
 
 /// 1 / sqrt(value) to float rounding. Normal values only.
 __device__ inline float inverse_root(float value) {
@@ -64,7 +69,7 @@ __device__ void visit_criterion(Criterion criterion, Body&& body) {
 /// What a surface holds for a score, which rounding may have taken beyond the range of zncc and ncc.
 __device__ inline float value_of(float score, Criterion criterion) {
   const bool is_ssd = criterion == Criterion::ssd;
-  const float most = is_ssd ? cuda::std::numeric_limits<float>::max() : 1.0f;
+  const float most = is_ssd ? largest_float : 1.0f;
   const float value = fminf(fmaxf(is_ssd ? -score : score, -most), most);
   return !is_ssd && score == undefined ? 0.0f : value;
 }
@@ -92,7 +97,7 @@ __device__ inline float max_of_warp(float value) {
 
 __device__ inline Best best_of_warp(const Best& best) {
   const float highest = max_of_warp(best.score);
-  const int index = best.score == highest ? best.index : cuda::std::numeric_limits<int>::max();
+  const int index = best.score == highest ? best.index : after_all_shifts;
   return {highest, __reduce_min_sync(0xffffffffu, index)};
 }
 
@@ -170,8 +175,5 @@ __device__ inline void store_peak(const JobView& view, Criterion criterion, cons
   store_peak(view, criterion, {best.score, best.index % view.nx, best.index / view.nx}, second.score, out,
              [&](int x, int y) { return surface[std::int64_t{y} * stride + x]; });
 }
-
-/// A score that is not defined or has no contrast: smaller than any number, and 0 / 0 already is one.
-constexpr float no_score = cuda::std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace dic::kernels

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "common/resident_blocks.hpp"
 #include "ncc/scoring/scoring.cuh"
 #include "ncc/scoring/window_statistics.cuh"
@@ -65,7 +67,7 @@ struct ColumnSums {
       const auto difference = static_cast<std::int32_t>(entering[i] - leaving[i]);
       sums[i] += difference;
       squares[i] +=
-          cuda::std::make_signed_t<Square>{difference} * static_cast<std::int32_t>(entering[i] + leaving[i]);
+          std::make_signed_t<Square>{difference} * static_cast<std::int32_t>(entering[i] + leaving[i]);
     }
   }
 };

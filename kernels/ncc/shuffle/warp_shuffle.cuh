@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "common/row_tasks.hpp"
 #include "ncc/job_view.cuh"
 
@@ -23,7 +25,7 @@ using TileSums = Sum[Tile::moving][Tile::fixed][Tile::shifts];
 
 /// Elements are shuffled in registers of at least 32 bits.
 template <typename T>
-using Register = cuda::std::conditional_t<sizeof(T) < 4, std::uint32_t, T>;
+using Register = std::conditional_t<sizeof(T) < 4, std::uint32_t, T>;
 
 template <typename T>
 __device__ Register<T> load_or_zero(const PatchView<T>& matrix, int y, int x) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "ncc/simt/shift_tiles.hpp"
 #include "ncc/stage_patch.cuh"
@@ -31,9 +32,8 @@ constexpr int blocks_that_fill = 264;
 /// multiplies `words` of the reference with the window, and a band is summed up as Partial.
 template <typename T, typename Sum>
 struct Operands {
-  using Word =
-      cuda::std::conditional_t<cuda::std::is_same_v<T, std::uint16_t>, std::uint32_t,
-                               cuda::std::conditional_t<cuda::std::is_same_v<Sum, double>, double, T>>;
+  using Word = std::conditional_t<std::is_same_v<T, std::uint16_t>, std::uint32_t,
+                                  std::conditional_t<std::is_same_v<Sum, double>, double, T>>;
   using Partial = Sum;
   static constexpr int columns = 1;
   static constexpr int words = 32 / sizeof(Word);
@@ -244,7 +244,7 @@ __device__ void stage(const PatchView<T>& matrix, int y, int x, int rows, int co
       const bool exists = in_columns && y + row >= matrix.y0 && y + row < matrix.y1;
       Word* const target = shared + layout.at(row) + column;
       const T* const source = exists ? matrix.row(y + row) + x + column : matrix.origin;
-      if constexpr (cuda::std::is_same_v<T, Word>)
+      if constexpr (std::is_same_v<T, Word>)
         __pipeline_memcpy_async(target, source, sizeof(T), exists ? 0 : sizeof(T));
       else
         *target = exists ? static_cast<Word>(__ldg(source)) : Word{0};
