@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <dic/shared/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/memory_space.hpp>
+#include <dic/shared/error.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -259,8 +259,15 @@ bool is_device_memory(const void* memory) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
+void upload(void* device, std::size_t device_pitch, const void* host, std::ptrdiff_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream) {
+  if (host_pitch < static_cast<std::ptrdiff_t>(row_bytes)) {  // cudaMemcpy2D does not take that
+    for (std::size_t y = 0; y < rows; ++y)
+      upload(static_cast<std::byte*>(device) + y * device_pitch,
+             static_cast<const std::byte*>(host) + static_cast<std::ptrdiff_t>(y) * host_pitch, row_bytes,
+             stream);
+    return;
+  }
   check(cudaMemcpy2DAsync(device, device_pitch, host, host_pitch, row_bytes, rows, cudaMemcpyDefault,
                           stream.handle()),
         "Copying an image to the device");

@@ -18,16 +18,6 @@ std::size_t pitch_of(const ImageView& image) {
   return kernels::device_pitch(image.width, size_of(image.type));
 }
 
-void upload_rows(std::byte* target, std::size_t pitch, const ImageView& p, const kernels::Stream& stream) {
-  const std::size_t row = p.width * size_of(p.type);
-  if (p.row_bytes >= static_cast<std::ptrdiff_t>(row)) {
-    kernels::upload(target, pitch, p.data, p.row_bytes, row, p.height, stream);
-    return;
-  }
-  // Rows that overlap or run upwards: the 2-D copy takes neither.
-  for (int y = 0; y < p.height; ++y) kernels::upload(target + y * pitch, p.row<std::byte>(y), row, stream);
-}
-
 kernels::ImageExtent largest_extent(std::span<const ImageView> images) {
   kernels::ImageExtent extent{.count = static_cast<int>(images.size())};
   for (const ImageView& p : images) {
@@ -71,7 +61,7 @@ const kernels::DeviceImage* UploadedPatches::upload_images(std::span<const Image
       descriptions.push_back({});
       continue;
     }
-    upload_rows(target, pitch, p, stream);
+    kernels::upload(target, pitch, p.data, p.row_bytes, p.width * size_of(p.type), p.height, stream);
     descriptions.push_back({target, static_cast<std::ptrdiff_t>(pitch), p.width, p.height});
     target += pitch * p.height;
   }

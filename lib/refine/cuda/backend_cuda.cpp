@@ -46,11 +46,7 @@ class DeviceImage {
   ImageView upload(const ImageView& image, const kernels::Stream& stream) {
     const std::size_t row = image.width * size_of(image.type);
     void* target = pixels_.reserve(row * image.height);
-    if (image.row_bytes >= static_cast<std::ptrdiff_t>(row))
-      kernels::upload(target, row, image.data, image.row_bytes, row, image.height, stream);
-    else  // rows that overlap or run upwards: the 2-D copy takes neither
-      for (int y = 0; y < image.height; ++y)
-        kernels::upload(static_cast<std::byte*>(target) + y * row, image.row<std::byte>(y), row, stream);
+    kernels::upload(target, row, image.data, image.row_bytes, row, image.height, stream);
     ImageView view = image;
     view.data = target;
     view.row_bytes = static_cast<std::ptrdiff_t>(row);

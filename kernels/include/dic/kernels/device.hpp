@@ -140,9 +140,10 @@ using PinnedBuffer = Buffer<MemoryKind::pinned>;
 /// Free memory of the current device, in bytes.
 std::size_t free_memory();
 
-/// Copies `rows` rows of `row_bytes` each; a pitch is the distance between the starts of two rows. Pageable
-/// host memory has been read when the call returns, pinned memory when the stream has come so far.
-void upload(void* device, std::size_t device_pitch, const void* host, std::size_t host_pitch,
+/// Copies `rows` rows of `row_bytes` each; a pitch is the distance in bytes between the starts of two rows,
+/// that of the host may be small or negative. Pageable host memory has been read when the call returns,
+/// pinned memory when the stream has come so far.
+void upload(void* device, std::size_t device_pitch, const void* host, std::ptrdiff_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream);
 void upload(void* device, const void* host, std::size_t bytes, const Stream& stream);
 /// The host memory is valid after stream.synchronize().
