@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <dic/correlate.hpp>
 #include <dic/kernels/ncc.hpp>
 
 namespace dic::correlate::cuda {
