@@ -15,7 +15,7 @@ std::string describe(ImageView image) {
 }
 
 // Why the frame cannot be compared with the reference; empty where it can.
-std::string mismatch(const Frame& frame, ImageView reference) {
+std::string mismatch(const SourceFrame& frame, ImageView reference) {
   if (!frame.error.empty()) return frame.error;
   const ImageView current = frame.image;
   if (current.width == reference.width && current.height == reference.height &&
@@ -34,12 +34,12 @@ FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView referen
       reader_(reader),
       thread_([this](const std::stop_token& stop) { feed(stop); }) {}
 
-std::optional<Frame> FrameFeeder::next() {
+std::optional<SourceFrame> FrameFeeder::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !frames_.empty() || ended_; });
   if (frames_.empty() && failure_) std::rethrow_exception(failure_);
   if (frames_.empty()) return std::nullopt;
-  Frame frame = std::move(frames_.front());
+  SourceFrame frame = std::move(frames_.front());
   frames_.pop_front();
   changed_.notify_all();
   return frame;
@@ -76,7 +76,7 @@ bool FrameFeeder::feed_next(const std::stop_token& stop) {
   if (stop.stop_requested()) return false;
   lock.unlock();
   const track::Stopwatch waiting;
-  std::optional<Frame> frame = reader_.next();
+  std::optional<SourceFrame> frame = reader_.next();
   const double waited = waiting.seconds();
   if (!frame) return false;
   frame->error = mismatch(*frame, reference_);

@@ -28,7 +28,7 @@ class FrameFeeder {
 
   /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
   /// what ended the reading, after the frames before it.
-  std::optional<Frame> next();
+  std::optional<SourceFrame> next();
   /// Takes no further frames, and cancels the stream.
   void stop();
   /// Seconds that were spent waiting for frames to be read.
@@ -46,7 +46,7 @@ class FrameFeeder {
 
   mutable std::mutex mutex_;  ///< of all that follows
   std::condition_variable_any changed_;
-  std::deque<Frame> frames_;
+  std::deque<SourceFrame> frames_;
   double waited_seconds_ = 0;
   bool ended_ = false;
   std::exception_ptr failure_;

@@ -10,9 +10,9 @@
 namespace dic {
 namespace {
 
-std::optional<Frame> read(FrameSource& source, std::int64_t index) {
+std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
   if (source.count() >= 0 && index >= source.count()) return std::nullopt;
-  Frame frame{index, source.name(index), {}, {}, {}};
+  SourceFrame frame{index, source.name(index), {}, {}, {}};
   const track::Stopwatch watch;
   try {
     frame.image = source.read(index);
@@ -36,8 +36,8 @@ void ReadAhead::read_more(int frames) {
   while (std::ssize(pending_) < frames) request();
 }
 
-std::optional<Frame> ReadAhead::next() {
-  std::optional<Frame> frame = pending_.front().get();
+std::optional<SourceFrame> ReadAhead::next() {
+  std::optional<SourceFrame> frame = pending_.front().get();
   pending_.pop_front();
   request();
   return frame;

@@ -11,7 +11,7 @@
 namespace dic {
 
 /// One frame of a source, or why it could not be read.
-struct Frame {
+struct SourceFrame {
   std::int64_t index = 0;
   std::string name;
   Image image;
@@ -29,14 +29,14 @@ class ReadAhead {
   /// Changes `frames`; only to more.
   void read_more(int frames);
   /// Waits for the next frame; nothing at the end.
-  std::optional<Frame> next();
+  std::optional<SourceFrame> next();
 
  private:
   void request();
 
   FrameSource& source_;
   std::int64_t next_request_;
-  std::deque<std::future<std::optional<Frame>>> pending_;
+  std::deque<std::future<std::optional<SourceFrame>>> pending_;
 };
 
 /// Frames to read ahead on this machine. A quarter of its cores decodes, or nearly all of them where they

@@ -129,7 +129,7 @@ class Run {
     reader_->read_more(frames_ahead(*source_, on_gpu));
     FrameFeeder feeder(*reader_, job_.pictures, reference_, *stream_);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
-    while (std::optional<Frame> frame = feeder.next()) {
+    while (std::optional<SourceFrame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;
       load_seconds_ = reference_seconds_ + feeder.waited_seconds();
     }
@@ -138,7 +138,7 @@ class Run {
   }
 
   /// False where the run was interrupted before the frame was measured.
-  bool finish(Frame frame) {
+  bool finish(SourceFrame frame) {
     const int number = static_cast<int>(frame.index - first_current_ + 1);
     FrameSummary entry;
     if (frame.error.empty()) {
@@ -156,7 +156,7 @@ class Run {
     return true;
   }
 
-  FrameSummary take(const StreamResult& result, const Frame& frame, int number) {
+  FrameSummary take(const StreamResult& result, const SourceFrame& frame, int number) {
     report("write", number);
     const Stopwatch writing;
     if (!results_.begun()) results_.begin(stream_->grid(), info_);

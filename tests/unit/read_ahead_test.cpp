@@ -39,7 +39,7 @@ class Source : public FrameSource {
 void expect_all_in_order(Source& source, int frames) {
   ReadAhead ahead(source, 2, frames);
   for (std::int64_t i = 2; i < 20; ++i) {
-    const std::optional<Frame> frame = ahead.next();
+    const std::optional<SourceFrame> frame = ahead.next();
     ASSERT_TRUE(frame);
     EXPECT_EQ(frame->index, i);
     EXPECT_EQ(frame->name, "frame " + std::to_string(i));
