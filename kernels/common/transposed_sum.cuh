@@ -11,7 +11,7 @@ class TransposedSum {
  public:
   /// The whole sum of value k, in lane `lane_of(k)`; all lanes of the warp.
   template <typename T>
-  __device__ static T of(const T (&values)[kCount]) {
+  __device__ static T sum_over_warp(const T (&values)[kCount]) {
     return reduce<kCount, warp_size / 2>(values);
   }
 
@@ -36,17 +36,17 @@ class TransposedSum {
     } else {
       constexpr int half = (kLeft + 1) / 2;
       const bool upper = threadIdx.x & kOffset;
-      T kept[half];
+      T sums[half];
 #pragma unroll
       for (int k = 0; k < half; ++k) {
         if (k + half < kLeft) {
           const T given = upper ? values[k] : values[k + half];
-          kept[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(0xffffffffu, given, kOffset);
+          sums[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(0xffffffffu, given, kOffset);
         } else {
-          kept[k] = values[k] + __shfl_xor_sync(0xffffffffu, values[k], kOffset);
+          sums[k] = values[k] + __shfl_xor_sync(0xffffffffu, values[k], kOffset);
         }
       }
-      return reduce<half, kOffset / 2>(kept);
+      return reduce<half, kOffset / 2>(sums);
     }
   }
 };

@@ -1,11 +1,12 @@
 #pragma once
 
-#include "refine/frame.cuh"
+#include "refine/iteration.cuh"
 #include "refine/spline_weights.cuh"
 
 namespace dic::kernels {
 
-/// At a displacement (x, y) from the knot at `coefficients`: alone, it keeps all its digits.
+/// The spline at a displacement (x, y) from the knot at `coefficients`. The displacement alone, without the
+/// position, keeps all digits of a float.
 template <int kDegree, typename T>
 __device__ T gathered_value(const CoefficientPair* coefficients, int stride, T x, T y) {
   const T fx = floor(x), fy = floor(y);
@@ -27,33 +28,33 @@ __device__ T gathered_value(const CoefficientPair* coefficients, int stride, T x
 
 template <typename T, int kDegree>
 __device__ BasicWarp<T, kDegree> converted(const BasicWarp<double, kDegree>& w) {
-  const auto of = [](const Polynomial<double, kDegree>& p) {
+  const auto convert = [](const Polynomial<double, kDegree>& p) {
     const auto t = [](double value) { return static_cast<T>(value); };
     return Polynomial<T, kDegree>{t(p.c), t(p.x), t(p.y), t(p.xx), t(p.xy), t(p.yy)};
   };
-  return {of(w.x), of(w.y)};
+  return {convert(w.x), convert(w.y)};
 }
 
-/// The pixels of a subset that a lane takes, by their numbers row by row.
-struct PixelShare {
+/// The pixels of a lane: numbers first, first + step, ... of a subset, counted row by row.
+struct LanePixels {
   int first, step;
 };
 
-/// Sums in which every pixel gathers its own (degree + 1)^2 coefficients: any deformation, any cut or masked
-/// subset. T: float or double.
+/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for cut and
+/// masked subsets. T: float or double.
 template <typename T, int kDegree, int kOrder>
-__device__ T gathered_total(const RefineFrame& frame, const Placed<kOrder, double>& at,
-                            const PixelShare& share) {
+__device__ T gathered_total(const RefineArguments& args, const IterationState<kOrder, double>& state,
+                            const LanePixels& pixels) {
   LaneSums<kOrder, T> sums;
-  const auto displacement = converted<T>(at.displacement);
-  const T offset = static_cast<T>(at.offset), contrast = static_cast<T>(at.contrast);
-  const RefineReference& reference = frame.reference;
-  const PreparedSubset& s = frame.subsets[at.point];
+  const auto displacement = converted<T>(state.displacement);
+  const T offset = static_cast<T>(state.offset), contrast = static_cast<T>(state.contrast);
+  const RefineReference& reference = args.reference;
+  const PreparedSubset& s = args.subsets[state.point];
   const int width = s.right - s.left + 1, stride = reference.layout.stride;
-  const int down = share.step / width, along = share.step % width;
-  const CoefficientPair* coefficients = frame.coefficients + at.shift;
-  int i = s.left + share.first % width, j = s.top + share.first / width;
-  constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are on their way
+  const int down = pixels.step / width, along = pixels.step % width;
+  const CoefficientPair* coefficients = args.coefficients + state.shift;
+  int i = s.left + pixels.first % width, j = s.top + pixels.first / width;
+  constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
   while (j <= s.bottom) {
     ReferencePixel f[at_once];
     float2 gradient[at_once];
@@ -62,7 +63,7 @@ __device__ T gathered_total(const RefineFrame& frame, const Placed<kOrder, doubl
     bool taken[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
-      const int row = min(j, static_cast<int>(s.bottom)), index = at.centre + row * stride + i;
+      const int row = min(j, static_cast<int>(s.bottom)), index = state.centre + row * stride + i;
       f[k] = reference.pixels[index];
       gradient[k] = exact_gradient(f[k], reference.rest[index]);
       fi[k] = static_cast<float>(i);
@@ -81,43 +82,46 @@ __device__ T gathered_total(const RefineFrame& frame, const Placed<kOrder, doubl
     for (int k = 0; k < at_once; ++k)
       if (taken[k]) sums.add(value[k] - offset - contrast * f[k].grey, f[k].grey, gradient[k], fi[k], fj[k]);
   }
-  return LaneSums<kOrder, T>::Total::of(sums.values);
+  return LaneSums<kOrder, T>::Total::sum_over_warp(sums.values);
 }
 
-/// The variant for what the fast one leaves. It goes on from there, and gives up what has not converged when
-/// sums should be double.
+/// The variant for points that the sliding variant does not finish. It continues from their last iteration,
+/// and leaves to the cooperative variant what has not converged when sums should be double.
 template <int kDegree, int kOrder>
 struct Gathering {
   using Real = double;
   static constexpr bool exact = true;
-  static constexpr float far = 1e30f;
+  static constexpr float long_step = 1e30f;
   __device__ static bool trusts(float, int) { return true; }
   __device__ static bool takes(const PreparedSubset&, bool) { return true; }
   __device__ static bool leaves(bool from_start, int iterations) {
     return !from_start || iterations >= icgn::float_iterations;
   }
-  __device__ static int rows_of_block(const RefineFrame&, const Placed<kOrder, Real>&, bool, float) {
+  __device__ static int rows_of_block(const RefineArguments&, const IterationState<kOrder, Real>&, bool,
+                                      float) {
     return all_rows;
   }
 
-  __device__ static void sum(const RefineFrame& frame, const Placed<kOrder, Real>& at, Real& total) {
-    total = gathered_total<float, kDegree>(frame, at, {lane_index(), warp_size});
+  __device__ static void sum(const RefineArguments& args, const IterationState<kOrder, Real>& state,
+                             Real& total) {
+    total = gathered_total<float, kDegree>(args, state, {lane_index(), warp_size});
   }
 };
 
-/// The variant for what converges slowly or not at all: all iterations from the start, sums in double where
-/// they would differ between processors. There are few such points, and each has many iterations: so the
-/// warps of a block add up parts of a point, always the same ones.
+/// The cooperative float64 variant, for points that converge slowly or not at all: all iterations anew, the
+/// later ones with sums in double, where rounding errors of floats would decide the status. Such points are
+/// few and take many iterations: all warps of a block work on one point, each on a fixed part of its pixels.
 template <int kDegree, int kOrder>
-struct Patient : Gathering<kDegree, kOrder> {
+struct Cooperative : Gathering<kDegree, kOrder> {
   using Real = double;
   static constexpr int parts = 8;
   __device__ static bool leaves(bool, int) { return false; }
 
-  __device__ static Real sum_part(const RefineFrame& frame, const Placed<kOrder, Real>& at, int part) {
-    const PixelShare share{part * warp_size + lane_index(), parts * warp_size};
-    return at.iterations < icgn::float_iterations ? gathered_total<float, kDegree>(frame, at, share)
-                                                  : gathered_total<double, kDegree>(frame, at, share);
+  __device__ static Real sum_part(const RefineArguments& args, const IterationState<kOrder, Real>& state,
+                                  int part) {
+    const LanePixels pixels{part * warp_size + lane_index(), parts * warp_size};
+    return state.iterations < icgn::float_iterations ? gathered_total<float, kDegree>(args, state, pixels)
+                                                     : gathered_total<double, kDegree>(args, state, pixels);
   }
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "refine/frame.cuh"
+#include "refine/iteration.cuh"
 
-// The scalar part of the refinement of one point, by one lane.
+// The scalar part of the refinement: one lane per point.
 namespace dic::kernels {
 
 /// Status of a point that a variant leaves to the next one.
@@ -12,33 +12,35 @@ constexpr Status under_way{254};
 
 constexpr std::int32_t no_task = -1;
 
-/// How far the refinement of a point has come, in shared memory.
+/// The state of a point between iterations, in shared memory.
 template <int kOrder, typename T>
 struct Progress {
   std::int32_t task;
-  Placed<kOrder, T> at;
-  float room;
+  IterationState<kOrder, T> state;
+  float room;  ///< see room_of
   T zncc;
   T last_step;  ///< px, largest displacement
-  bool loose, converged;
-  bool from_start;  ///< did this variant make all iterations?
+  bool loose;   ///< the sums of this iteration are less accurate, as Sliding::reach allows after long steps
+  bool converged;
+  bool from_start;  ///< this variant did all iterations
   Status status;
   T totals[warp_size];  ///< over all pixels, as LaneSums::Total leaves them in the lanes
 };
 
-/// How far every pixel of a subset at its whole-pixel displacement may move without leaving the current
+/// How far all pixels of a subset may move from their whole-pixel displacement without leaving the current
 /// image, px.
-__device__ inline float room_of(const RefineFrame& frame, const PreparedSubset& s, const RefineTask& task) {
+__device__ inline float room_of(const RefineArguments& args, const PreparedSubset& s,
+                                const RefineTask& task) {
   const int x = s.x + task.u, y = s.y + task.v;
   const int left = min(x + s.left, y + s.top);
   const int right =
-      min(frame.reference.layout.width - 1 - x - s.right, frame.reference.layout.height - 1 - y - s.bottom);
+      min(args.reference.layout.width - 1 - x - s.right, args.reference.layout.height - 1 - y - s.bottom);
   return static_cast<float>(min(left, right)) + static_cast<float>(icgn::border);
 }
 
 /// Do the displaced pixels stay in the current image?
 template <typename T, int kDegree>
-__device__ bool corners_inside(const RefineFrame& frame, const BasicWarp<T, kDegree>& displacement,
+__device__ bool corners_inside(const RefineArguments& args, const BasicWarp<T, kDegree>& displacement,
                                const PreparedSubset& s, const RefineTask& task) {
   const auto& [x, y] = displacement;
   const auto w = static_cast<T>(s.right - s.left), h = static_cast<T>(s.bottom - s.top);
@@ -52,9 +54,8 @@ __device__ bool corners_inside(const RefineFrame& frame, const BasicWarp<T, kDeg
   for (int corner = 0; corner < 4; ++corner) {
     const auto i = static_cast<T>(corner & 1 ? s.right : s.left),
                j = static_cast<T>(corner & 2 ? s.bottom : s.top);
-    inside = inside &&
-             within(i + x(i, j), icgn::bulge(x, w, h), s.x + task.u, frame.reference.layout.width) &&
-             within(j + y(i, j), icgn::bulge(y, w, h), s.y + task.v, frame.reference.layout.height);
+    inside = inside && within(i + x(i, j), icgn::bulge(x, w, h), s.x + task.u, args.reference.layout.width) &&
+             within(j + y(i, j), icgn::bulge(y, w, h), s.y + task.v, args.reference.layout.height);
   }
   return inside;
 }
@@ -78,16 +79,16 @@ __device__ bool is_finite(const BasicWarp<T, kDegree>& d) {
   return isfinite(kDegree == 1 ? linear : linear + d.x.xx + d.x.xy + d.x.yy + d.y.xx + d.y.xy + d.y.yy);
 }
 
-/// What the iterations read of a point's Gauss-Newton matrix.
+/// The Gauss-Newton matrix of a point, as `prepare` stored it.
 template <int kOrder, typename T>
-struct Matrix {
+struct GaussNewtonMatrix {
   static constexpr int kParameters = 2 * icgn::monomial_count(kOrder);
   const float4* values;
 
-  __device__ Matrix(const RefineFrame& frame, std::int64_t point)
-      : values(reinterpret_cast<const float4*>(frame.matrices + point * matrix_floats(kOrder))) {}
+  __device__ GaussNewtonMatrix(const RefineArguments& args, std::int64_t point)
+      : values(reinterpret_cast<const float4*>(args.matrices + point * matrix_floats(kOrder))) {}
 
-  /// residual: right side before the projection on what mean and contrast cannot follow.
+  /// Takes from the right-hand side `residual` what changes of mean and contrast explain.
   __device__ void project(T (&residual)[kParameters], T mean, T covariance) const {
     each<2 * kParameters>(0, [&](int k, float value) {
       if (k < kParameters)
@@ -132,39 +133,41 @@ class Point {
   using Real = typename Variant::Real;
   static constexpr int terms = icgn::monomial_count(kOrder), parameters = 2 * terms;
 
-  __device__ Point(const RefineFrame& frame, Progress<kOrder, Real>& progress)
-      : frame_(frame), p_(progress) {}
+  __device__ Point(const RefineArguments& args, Progress<kOrder, Real>& progress)
+      : args_(args), p_(progress) {}
 
   __device__ bool has_task() const { return p_.task != no_task; }
 
-  /// Takes up a task, if it is for this variant.
+  /// Begins a task, if it is for this variant.
   __device__ void begin(std::int32_t number) {
-    RefineResult& so_far = frame_.results[number];
+    RefineResult& so_far = args_.results[number];
     if (Variant::exact && so_far.status != unfinished) return;
-    const RefineTask& t = frame_.tasks.first[number];
+    const RefineTask& t = args_.tasks.first[number];
     if (!Variant::exact && t.point == no_point) {
-      so_far.status = Status::masked;  // nothing that the next variants would finish
+      so_far.status = Status::masked;  // so that the next variants leave it alone
       return;
     }
     p_.task = number;
-    const PreparedSubset& s = frame_.subsets[t.point];
-    const int stride = frame_.reference.layout.stride;
+    const PreparedSubset& s = args_.subsets[t.point];
+    const int stride = args_.reference.layout.stride;
     start_at(Variant::exact ? so_far.shape : t.start, Variant::exact ? so_far.iterations : 0);
-    p_.at.point = t.point;
-    p_.at.centre = s.y * stride + s.x;
-    p_.at.shift = t.v * stride + t.u;
-    p_.at.whole =
-        s.right - s.left == frame_.deal.size - 1 && s.bottom - s.top == frame_.deal.size - 1 && !s.weighted;
-    p_.room = room_of(frame_, s, t);
-    p_.status = s.status != Status::ok ? s.status : Variant::takes(s, p_.at.whole) ? under_way : unfinished;
+    p_.state.point = t.point;
+    p_.state.centre = s.y * stride + s.x;
+    p_.state.shift = t.v * stride + t.u;
+    p_.state.whole = s.right - s.left == args_.schedule.subset - 1 &&
+                     s.bottom - s.top == args_.schedule.subset - 1 && !s.weighted;
+    p_.room = room_of(args_, s, t);
+    p_.status = s.status != Status::ok              ? s.status
+                : Variant::takes(s, p_.state.whole) ? under_way
+                                                    : unfinished;
   }
 
-  /// Makes ready for an iteration; false where there will be none, and the result is stored.
+  /// Prepares an iteration. False: there is none; the result is stored.
   __device__ bool may_iterate() {
     if (p_.status == under_way) p_.status = status_before_iteration();
     const bool failed = p_.status != Status::ok && p_.status != under_way && p_.status != unfinished;
-    if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.at.iterations)) {
-      // Where it does not converge soon, the way it went matters: another variant goes it from the start.
+    if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.state.iterations)) {
+      // Where convergence is slow, the status depends on the path: the next variant begins at the start.
       start_at(task().start, 0);
       p_.status = unfinished;
     }
@@ -180,53 +183,53 @@ class Point {
  private:
   __device__ void start_at(const RelativeShape& shape, int iterations) {
     constexpr int degree = polynomial_degree<kOrder>;
-    p_.at.displacement = {load<Real, degree>(shape.u), load<Real, degree>(shape.v)};
-    p_.at.iterations = iterations;
-    p_.at.contrast = 1;
-    p_.at.offset = 0;
+    p_.state.displacement = {load<Real, degree>(shape.u), load<Real, degree>(shape.v)};
+    p_.state.iterations = iterations;
+    p_.state.contrast = 1;
+    p_.state.offset = 0;
     p_.from_start = iterations == 0;
     p_.zncc = 0;
-    p_.last_step = Variant::far;
+    p_.last_step = Variant::long_step;
     p_.converged = false;
   }
 
   __device__ Status status_before_iteration() {
     const bool slow =
-        p_.at.iterations >= icgn::float_iterations && Variant::leaves(p_.from_start, p_.at.iterations);
-    if (slow || p_.at.iterations >= frame_.max_iterations)
-      return p_.zncc < frame_.min_zncc ? Status::low_correlation : Status::not_converged;
+        p_.state.iterations >= icgn::float_iterations && Variant::leaves(p_.from_start, p_.state.iterations);
+    if (slow || p_.state.iterations >= args_.max_iterations)
+      return p_.zncc < args_.min_zncc ? Status::low_correlation : Status::not_converged;
     if (!near_start()) return Status::diverged;
-    if (!inside_current()) return is_finite(p_.at.displacement) ? Status::out_of_image : Status::diverged;
-    p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, false, sigma());
-    p_.loose = p_.last_step >= Variant::far && p_.at.rows_of_block < frame_.deal.size;
-    if (p_.loose) p_.at.rows_of_block = Variant::rows_of_block(frame_, p_.at, true, sigma());
-    return p_.at.rows_of_block == 0 ? unfinished : under_way;
+    if (!inside_current()) return is_finite(p_.state.displacement) ? Status::out_of_image : Status::diverged;
+    p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, false, sigma());
+    p_.loose = p_.last_step >= Variant::long_step && p_.state.rows_of_block < args_.schedule.subset;
+    if (p_.loose) p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, true, sigma());
+    return p_.state.rows_of_block == 0 ? unfinished : under_way;
   }
 
   __device__ Status status_after_iteration() {
     const PreparedSubset& s = subset();
-    // Less the fit, sums are small, and so are their rounding errors; f - mean is orthogonal to constants.
-    const Real e = total(0), mean = e / s.count, rest = total(2) - s.mean * e, contrast = p_.at.contrast;
+    // The fit was subtracted: sums and their rounding errors are small. f - mean is orthogonal to constants.
+    const Real e = total(0), mean = e / s.count, rest = total(2) - s.mean * e, contrast = p_.state.contrast;
     const Real covariance = rest + contrast * s.energy;
     const Real energy = total(1) - mean * e + contrast * (rest + covariance);
-    const int iteration = ++p_.at.iterations;
-    p_.at.contrast = covariance / s.energy;
-    p_.at.offset += mean + (contrast - p_.at.contrast) * s.mean;
+    const int iteration = ++p_.state.iterations;
+    p_.state.contrast = covariance / s.energy;
+    p_.state.offset += mean + (contrast - p_.state.contrast) * s.mean;
     if (!(energy > static_cast<Real>(icgn::least_energy) * s.energy)) return Status::low_correlation;
     const Real sd_ratio = sqrt(s.energy / energy), zncc = covariance * sd_ratio / s.energy;
     p_.zncc = zncc < -1 ? -1 : zncc < 1 ? zncc : 1;
     const ShapeOf<kOrder, Real> step = step_of(mean, rest, sd_ratio);
     p_.last_step = largest_displacement(step, radius());
     p_.converged =
-        p_.last_step < icgn::tolerance_at(iteration, frame_.max_iterations, frame_.tolerance) && !p_.loose;
+        p_.last_step < icgn::tolerance_at(iteration, args_.max_iterations, args_.tolerance) && !p_.loose;
     if (!p_.converged || Variant::trusts(sigma(), iteration)) return move(step);
-    --p_.at.iterations;  // the exact variant has the last word
+    --p_.state.iterations;  // the gathering variant repeats this iteration with exact weights
     return unfinished;
   }
 
-  __device__ const RefineTask& task() const { return frame_.tasks.first[p_.task]; }
-  __device__ const PreparedSubset& subset() const { return frame_.subsets[p_.at.point]; }
-  __device__ Real radius() const { return static_cast<Real>(frame_.deal.size / 2); }
+  __device__ const RefineTask& task() const { return args_.tasks.first[p_.task]; }
+  __device__ const PreparedSubset& subset() const { return args_.subsets[p_.state.point]; }
+  __device__ Real radius() const { return static_cast<Real>(args_.schedule.subset / 2); }
   __device__ float residual_sd() const {
     return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, parameters);
   }
@@ -237,21 +240,21 @@ class Point {
   __device__ Real total(int k) const { return p_.totals[LaneSums<kOrder>::Total::lane_of(k)]; }
 
   __device__ bool near_start() const {
-    const auto& [x, y] = p_.at.displacement;
+    const auto& [x, y] = p_.state.displacement;
     return fabs(x.c - task().start.u[0]) <= radius() && fabs(y.c - task().start.v[0]) <= radius();
   }
 
   __device__ bool inside_current() const {
-    const auto& [x, y] = p_.at.displacement;
+    const auto& [x, y] = p_.state.displacement;
     const auto stays = [&](const auto& p) {
       return largest_value(p, radius()) + icgn::bulge(p, 2 * radius(), 2 * radius()) <= p_.room;
     };
-    return (stays(x) && stays(y)) || corners_inside(frame_, p_.at.displacement, subset(), task());
+    return (stays(x) && stays(y)) || corners_inside(args_, p_.state.displacement, subset(), task());
   }
 
   __device__ ShapeOf<kOrder, Real> step_of(Real mean, Real covariance, Real sd_ratio) const {
-    const Matrix<kOrder, Real> matrix(frame_, p_.at.point);
-    const float unit = gradient_unit(*frame_.reference.range);
+    const GaussNewtonMatrix<kOrder, Real> matrix(args_, p_.state.point);
+    const float unit = gradient_unit(*args_.reference.range);
     Real residual[parameters], change[parameters];
 #pragma unroll
     for (int k = 0; k < parameters; ++k)
@@ -281,34 +284,34 @@ class Point {
     return {polynomial(change), polynomial(change + terms)};
   }
 
-  /// `step` displaces the reference subset, so its inverse is composed with the shape.
+  /// Inverse-compositional update: the shape is composed with the inverse of the step.
   __device__ Status move(const ShapeOf<kOrder, Real>& step) {
     const ShapeOf<kOrder, Real> change = warp_of(step);
     if (!(jacobian(change) > static_cast<Real>(icgn::least_jacobian))) return Status::diverged;
-    ShapeOf<kOrder, Real> moved = compose(warp_of(p_.at.displacement), inverse(change));
+    ShapeOf<kOrder, Real> moved = compose(warp_of(p_.state.displacement), inverse(change));
     moved.x.x -= 1;
     moved.y.y -= 1;
-    p_.at.displacement = moved;
+    p_.state.displacement = moved;
     if (!p_.converged) return under_way;
-    if (p_.zncc < frame_.min_zncc) return Status::low_correlation;
+    if (p_.zncc < args_.min_zncc) return Status::low_correlation;
     return inside_current() ? Status::ok : Status::out_of_image;
   }
 
   __device__ void store_result() const {
     const PreparedSubset& s = subset();
-    RefineResult& out = frame_.results[p_.task];
-    store(p_.at.displacement.x, out.shape.u);
-    store(p_.at.displacement.y, out.shape.v);
+    RefineResult& out = args_.results[p_.task];
+    store(p_.state.displacement.x, out.shape.u);
+    store(p_.state.displacement.y, out.shape.v);
     out.zncc = static_cast<float>(p_.zncc);
     out.residual_sd = p_.converged ? residual_sd() : 0;
     out.unit_sigma_u = s.unit_sigma_u;
     out.unit_sigma_v = s.unit_sigma_v;
-    out.iterations = static_cast<std::int16_t>(p_.at.iterations);
+    out.iterations = static_cast<std::int16_t>(p_.state.iterations);
     out.status = p_.status;
     out.unused = 0;
   }
 
-  const RefineFrame& frame_;
+  const RefineArguments& args_;
   Progress<kOrder, Real>& p_;
 };
 

@@ -4,19 +4,19 @@
 
 #include "common/transposed_sum.cuh"
 #include "filter/reference_pixel.cuh"
-#include "refine/prepare_frame.cuh"
+#include "refine/prepare_common.cuh"
 #include "refine/prepare_runs.cuh"
 
-// Reference-side work on what runs of points leave (prepare_runs.cuh), a warp per point: the lanes share the
-// subset's pixels, then each holds a row of the Gauss-Newton matrix while it is inverted. The matrix is
-// double, as on the CPU: which subsets are flat is decided on it.
+// Preparation of the subsets that prepare_runs.cuh leaves over, one warp per point. The pixels of the subset
+// are distributed over the lanes; then each lane has one row of the Gauss-Newton matrix while it is inverted.
+// The matrix is double, as on the CPU, because it decides which subsets are flat.
 namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
 constexpr int warps = threads / warp_size;
 
-/// Calls body(i, j, grey, gradient) for this lane's share of the subset's pixels that count.
+/// Calls body(i, j, grey, gradient) for the pixels of this lane that count.
 template <typename Body>
 __device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, Body&& body) {
   const int lane = threadIdx.x % warp_size, width = s.right - s.left + 1;
@@ -50,7 +50,7 @@ struct Rows {
   }
 
   /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not positive
-  /// definite. All lanes agree.
+  /// definite. The same result in all lanes.
   __device__ bool invert() {
     const int lane = threadIdx.x % warp_size;
     bool positive = true;
@@ -58,13 +58,13 @@ struct Rows {
     for (int k = 0; k < N; ++k) {
       const double column = row[k], pivot = from_lane(column, k);
       positive = positive && pivot > icgn::least_pivot;
-      const double of_pivot = 1 / pivot;
+      const double inverse_pivot = 1 / pivot;
 #pragma unroll
       for (int c = 0; c < N; ++c) {
-        const double scaled = from_lane(row[c], k) * of_pivot;  // row k is column k
+        const double scaled = from_lane(row[c], k) * inverse_pivot;  // row k is column k
         row[c] = lane == k ? scaled : row[c] - column * scaled;
       }
-      row[k] = (lane == k ? -1.0 : column) * of_pivot;
+      row[k] = (lane == k ? -1.0 : column) * inverse_pivot;
     }
 #pragma unroll
     for (double& value : row) value = -value;
@@ -77,12 +77,13 @@ template <int kOrder>
 __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m, products = Sums<kOrder>::products;
   const int lane = threadIdx.x % warp_size, r = lane % m;
-  const bool of_u = lane < m, active = lane < N;
+  const bool is_u = lane < m, active = lane < N;
   using Linear = TransposedSum<N>;
   using Grey = TransposedSum<N + 1>;
   using Products = TransposedSum<products>;
-  const float linear = Linear::of(sums.linear), grey_sums = Grey::of(sums.grey);
-  const float xx = Products::of(sums.dx_dx), xy = Products::of(sums.dx_dy), yy = Products::of(sums.dy_dy);
+  const float linear = Linear::sum_over_warp(sums.linear), grey_sums = Grey::sum_over_warp(sums.grey);
+  const float xx = Products::sum_over_warp(sums.dx_dx), xy = Products::sum_over_warp(sums.dx_dy),
+              yy = Products::sum_over_warp(sums.dy_dy);
 
   const icgn::Monomial p = icgn::basis(r);
   const double factor = active ? p.factor : 0;
@@ -90,7 +91,7 @@ __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, floa
   const double grey = factor * from_lane(grey_sums, Grey::lane_of(lane % N));
   s.energy = from_lane(grey_sums, Grey::lane_of(N));
   s.noise_share = from_lane(xx, 0) + from_lane(yy, 0);
-  const double of_count = 1.0 / s.count, of_energy = 1.0 / s.energy;
+  const double inverse_count = 1.0 / s.count, inverse_energy = 1.0 / s.energy;
   Rows<N> hessian;
 #pragma unroll
   for (int c = 0; c < N; ++c) {
@@ -98,8 +99,9 @@ __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, floa
     const int source = Products::lane_of(icgn::monomial_index(p.a + q.a, p.b + q.b));
     const bool both_u = c < m;
     const float straight = from_lane(both_u ? xx : yy, source), crossed = from_lane(xy, source);
-    const double product = factor * q.factor * (of_u == both_u ? straight : crossed);
-    const double projected = sum * from_lane(sum, c) * of_count + grey * from_lane(grey, c) * of_energy;
+    const double product = factor * q.factor * (is_u == both_u ? straight : crossed);
+    const double projected =
+        sum * from_lane(sum, c) * inverse_count + grey * from_lane(grey, c) * inverse_energy;
     hessian.row[c] = product - projected;
   }
   const double diagonal = hessian.diagonal();
@@ -125,10 +127,10 @@ __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, floa
   }
   if (!active) return;
   matrix[lane] = static_cast<float>(sum);
-  matrix[N + lane] = static_cast<float>(grey * of_energy);
+  matrix[N + lane] = static_cast<float>(grey * inverse_energy);
 }
 
-/// The rectangle around the pixels of a subset that count.
+/// The rectangle around the pixels of a subset that count, of one lane and then of the warp.
 struct Bounds {
   int left = INT_MAX, right = INT_MIN, top = INT_MAX, bottom = INT_MIN;
 
@@ -138,7 +140,7 @@ struct Bounds {
     top = min(top, j);
     bottom = max(bottom, j);
   }
-  /// All lanes, of their pixels.
+  /// Called by all lanes.
   __device__ void apply(PreparedSubset& s) const {
     s.left = static_cast<std::int16_t>(__reduce_min_sync(all_lanes, left));
     s.right = static_cast<std::int16_t>(__reduce_max_sync(all_lanes, right));
@@ -148,50 +150,50 @@ struct Bounds {
 };
 
 template <int kOrder>
-__device__ void prepare(const Frame& frame, PreparedSubset& s, float* matrix) {
+__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float* matrix) {
   float count = 0, total = 0;
   Bounds bounds;
-  each_pixel(frame.reference, s, [&](float i, float j, float grey, float2) {
+  each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
     ++count;
     total += grey;
     bounds.add(static_cast<int>(i), static_cast<int>(j));
   });
   s.count = warp_sum(count);
-  if (2 * s.count < static_cast<float>(frame.subset * frame.subset)) {
+  if (2 * s.count < static_cast<float>(args.subset * args.subset)) {
     s.status = Status::masked;
     return;
   }
   bounds.apply(s);
   s.weighted = s.count < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
-  const float unit = gradient_unit(*frame.reference.range);
+  const float unit = gradient_unit(*args.reference.range);
   Sums<kOrder> sums;
-  each_pixel(frame.reference, s, [&](float i, float j, float grey, float2 gradient) {
+  each_pixel(args.reference, s, [&](float i, float j, float grey, float2 gradient) {
     sums.add(grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
   });
   const float energy = warp_sum(sums.grey[2 * Sums<kOrder>::terms]);
-  const float flat = frame.flat_sd();
+  const float flat = args.flat_sd();
   if (!(energy > flat * flat * s.count)) {
     s.status = Status::flat;
     return;
   }
   invert_exactly<kOrder>(sums, s, matrix);
-  if (fmaxf(s.unit_sigma_u, s.unit_sigma_v) > frame.largest_unit_sigma()) s.status = Status::flat;
-  s.noise_share = 2 * frame.noise_gain * s.energy / s.noise_share;
+  if (fmaxf(s.unit_sigma_u, s.unit_sigma_v) > args.largest_unit_sigma()) s.status = Status::flat;
+  s.noise_share = 2 * args.noise_gain * s.energy / s.noise_share;
 }
 
 template <int kOrder>
 __global__ void __launch_bounds__(threads, 2)
-    prepare_subsets(const __grid_constant__ Frame frame, std::int64_t count, PreparedSubset* subsets,
-                    float* matrices) {
+    prepare_subsets(const __grid_constant__ PrepareArguments args, std::int64_t count,
+                    PreparedSubset* subsets, float* matrices) {
   const int lane = threadIdx.x % warp_size;
   for_each_task((count + warp_size - 1) / warp_size, warps, threadIdx.x / warp_size, [&](std::int64_t chunk) {
     const std::int64_t first = chunk * warp_size;
     const bool is_left = first + lane < count && subsets[first + lane].status == left_over;
     for (unsigned left = __ballot_sync(all_lanes, is_left); left != 0; left &= left - 1) {
       const std::int64_t task = first + __ffs(left) - 1;
-      PreparedSubset s = place(frame, task);
-      if (s.status == Status::ok) prepare<kOrder>(frame, s, matrices + task * matrix_floats(kOrder));
+      PreparedSubset s = subset_in_image(args, task);
+      if (s.status == Status::ok) prepare<kOrder>(args, s, matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
   });
@@ -200,14 +202,14 @@ __global__ void __launch_bounds__(threads, 2)
 // ---- launches ----
 
 template <int kOrder>
-void launch(const Frame& frame, std::int64_t count, PreparedSubset* subsets, float* matrices,
+void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* subsets, float* matrices,
             StreamHandle stream) {
   constexpr int bytes = run_bytes<kOrder>;
   check(cudaFuncSetAttribute(prepare_runs<kOrder>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "Reserving shared memory for subsets");
   prepare_runs<kOrder>
-      <<<grid_size(count, run_threads), run_threads, bytes, stream>>>(frame, count, subsets, matrices);
-  prepare_subsets<kOrder><<<grid_size(count, threads), threads, 0, stream>>>(frame, count, subsets, matrices);
+      <<<grid_size(count, run_threads), run_threads, bytes, stream>>>(args, count, subsets, matrices);
+  prepare_subsets<kOrder><<<grid_size(count, threads), threads, 0, stream>>>(args, count, subsets, matrices);
 }
 
 }  // namespace
@@ -216,11 +218,11 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream) {
   if (count == 0) return;
-  const Frame frame{reference, options.subset,
-                    static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x, y};
-  if (options.order == 0) launch<0>(frame, count, subsets, matrices, stream);
-  if (options.order == 1) launch<1>(frame, count, subsets, matrices, stream);
-  if (options.order == 2) launch<2>(frame, count, subsets, matrices, stream);
+  const PrepareArguments args{reference, options.subset,
+                              static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x, y};
+  if (options.order == 0) launch<0>(args, count, subsets, matrices, stream);
+  if (options.order == 1) launch<1>(args, count, subsets, matrices, stream);
+  if (options.order == 2) launch<2>(args, count, subsets, matrices, stream);
   check_launch("preparing subsets");
 }
 

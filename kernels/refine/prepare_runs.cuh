@@ -1,22 +1,22 @@
 #pragma once
 
-#include "refine/prepare_frame.cuh"
+#include "refine/prepare_common.cuh"
 
-// Reference-side work for points side by side in a row of pixels, whose subsets share most of their columns.
-// A warp sums down every column once, a lane a column; then a lane per point adds up its columns and inverts
-// its Gauss-Newton matrix, in float. What that cannot decide is left over: subsets that are cut, masked or
-// nearly flat.
+// Preparation of neighbouring points in one row of pixels, whose subsets have most columns in common. A warp
+// sums every column once, one lane per column. Then one lane per point adds its columns and inverts its
+// Gauss-Newton matrix, in float. Subsets for which float is not precise enough are left over: cut, masked and
+// nearly flat ones.
 namespace dic::kernels {
 
-/// Status of a subset that is left to the exact way.
+/// Status of a subset that is left to prepare.cu.
 constexpr Status left_over{255};
 
 constexpr int run_threads = 128;
-/// Columns that a warp sums at most.
+/// Most columns that a warp sums at once.
 constexpr int run_columns = 192;
 
-/// Sums down a column, one after the other: of dx dx, dx dy and dy dy times powers of j; dx, dy, f dx and f
-/// dy times powers of j; f and f f.
+/// Sums over a column, in this order: dx dx, dx dy and dy dy times powers of j; dx, dy, f dx and f dy times
+/// powers of j; f and f f.
 template <int kOrder>
 struct ColumnSums {
   static constexpr int powers = 2 * kOrder + 1, few = kOrder + 1;
@@ -69,14 +69,14 @@ template <int kOrder>
 constexpr int run_bytes = run_threads /
                           warp_size* ColumnSums<kOrder>::count* run_columns* static_cast<int>(sizeof(float));
 
-/// Points side by side: what a warp does at once.
+/// Neighbouring points that a warp prepares together.
 struct Run {
   int y, left;  ///< pixels: of the centres; first column
   int columns;
   float offset;  ///< of grey values, near their mean
 };
 
-/// The column sums of a run in shared memory: one sum after the other, each for all columns.
+/// The column sums of a run in shared memory, as [sum][column].
 template <int kOrder>
 class RunSums {
  public:
@@ -84,12 +84,12 @@ class RunSums {
 
   __device__ explicit RunSums(float* shared) : shared_(shared) {}
 
-  /// All lanes of the warp.
-  __device__ void sum(const Frame& frame, const Run& run) const {
-    const int radius = frame.subset / 2, stride = frame.reference.layout.stride;
-    const float unit = gradient_unit(*frame.reference.range);
+  /// Called by all lanes of the warp.
+  __device__ void sum(const PrepareArguments& args, const Run& run) const {
+    const int radius = args.subset / 2, stride = args.reference.layout.stride;
+    const float unit = gradient_unit(*args.reference.range);
     for (int c = threadIdx.x % warp_size; c < run.columns; c += warp_size) {
-      const ReferencePixel* pixel = frame.reference.pixels + (run.y - radius) * stride + run.left + c;
+      const ReferencePixel* pixel = args.reference.pixels + (run.y - radius) * stride + run.left + c;
       Column sums;
 #pragma unroll 4
       for (int j = -radius; j <= radius; ++j, pixel += stride) {
@@ -127,28 +127,28 @@ struct Triangle {
     return r >= c ? values[r * (r + 1) / 2 + c] : values[c * (c + 1) / 2 + r];
   }
 
-  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps); false where floats cannot tell
-  /// whether it is positive definite.
+  /// Replaces a matrix of unit diagonal by its inverse (symmetric sweeps); false where float is not precise
+  /// enough to decide whether it is positive definite.
   __device__ bool invert() {
     constexpr float least_pivot = 1e-3f;
     bool certain = true;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       certain = certain && at(k, k) > least_pivot;
-      const float of_pivot = 1 / at(k, k);
+      const float inverse_pivot = 1 / at(k, k);
       float column[N];
 #pragma unroll
       for (int r = 0; r < N; ++r) column[r] = at(r, k);
 #pragma unroll
       for (int r = 0; r < N; ++r) {
         if (r == k) continue;
-        const float scaled = column[r] * of_pivot;
+        const float scaled = column[r] * inverse_pivot;
 #pragma unroll
         for (int c = 0; c <= r; ++c)
           if (c != k) at(r, c) -= scaled * column[c];
         at(r, k) = scaled;
       }
-      at(k, k) = -of_pivot;
+      at(k, k) = -inverse_pivot;
     }
 #pragma unroll
     for (float& value : values) value = -value;
@@ -156,12 +156,12 @@ struct Triangle {
   }
 };
 
-/// The Gauss-Newton matrix of one subset, by one lane; false where it is left over: also where a unit sigma
-/// is not below `largest`.
+/// Inverts and stores the Gauss-Newton matrix of one subset, by one lane. False: the subset is left over,
+/// also because a unit sigma is not below `largest`.
 template <int kOrder>
 __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, PreparedSubset& s, float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m;
-  const float of_count = 1 / s.count, of_energy = 1 / s.energy;
+  const float inverse_count = 1 / s.count, inverse_energy = 1 / s.energy;
   float linear[N], grey[N], scale[N];
   Triangle<N> hessian;
 #pragma unroll
@@ -176,8 +176,8 @@ __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, Prepared
       const icgn::Monomial q = icgn::basis(c % m);
       const int k = icgn::monomial_index(p.a + q.a, p.b + q.b);
       const float product = r < m ? sums.dx_dx[k] : c < m ? sums.dx_dy[k] : sums.dy_dy[k];
-      hessian.at(r, c) = factor * static_cast<float>(q.factor) * product - linear[r] * linear[c] * of_count -
-                         grey[r] * grey[c] * of_energy;
+      hessian.at(r, c) = factor * static_cast<float>(q.factor) * product -
+                         linear[r] * linear[c] * inverse_count - grey[r] * grey[c] * inverse_energy;
     }
     scale[r] =
         rsqrtf(hessian.at(r, r));  // NaN where the matrix is not positive definite, or a pixel is outside
@@ -194,7 +194,7 @@ __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, Prepared
 #pragma unroll
   for (int r = 0; r < N; ++r) {
     values[r] = linear[r];
-    values[N + r] = grey[r] * of_energy;
+    values[N + r] = grey[r] * inverse_energy;
 #pragma unroll
     for (int c = 0; c <= r; ++c) values[2 * N + r * (r + 1) / 2 + c] = hessian.at(r, c) * scale[r] * scale[c];
   }
@@ -204,36 +204,35 @@ __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, Prepared
   return true;
 }
 
-/// Prepares one subset of a run, by one lane; false where it is left over.
+/// Prepares one subset of a run, by one lane. False: it is left over.
 template <int kOrder>
-__device__ bool prepare(const Frame& frame, const Run& run, const RunSums<kOrder>& columns, PreparedSubset& s,
-                        float* matrix) {
+__device__ bool prepare(const PrepareArguments& args, const Run& run, const RunSums<kOrder>& columns,
+                        PreparedSubset& s, float* matrix) {
   Sums<kOrder> sums;
-  s.count = static_cast<float>(frame.subset * frame.subset);
-  const float total = columns.add_up(s.x + s.left - run.left, frame.subset, sums), mean = total / s.count;
+  s.count = static_cast<float>(args.subset * args.subset);
+  const float total = columns.add_up(s.x + s.left - run.left, args.subset, sums), mean = total / s.count;
   s.mean = run.offset + mean;
 #pragma unroll
   for (int k = 0; k < 2 * Sums<kOrder>::terms; ++k) sums.grey[k] -= mean * sums.linear[k];
   const float squares = sums.grey[2 * Sums<kOrder>::terms];
   s.energy = squares - mean * total;
-  const float flat = frame.flat_sd();
+  const float flat = args.flat_sd();
   constexpr float doubt = 100, least_share = 1e-3f;
-  constexpr float doubtful_sigma = 0.04f;  // share of the largest: few iterations converge slowly below it
+  constexpr float doubtful_sigma = 0.04f;  // of the largest one: below it, few points converge slowly
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
-  s.noise_share = 2 * frame.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
-  return invert_hessian<kOrder>(sums, doubtful_sigma * frame.largest_unit_sigma(), s, matrix);
+  s.noise_share = 2 * args.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
+  return invert_hessian<kOrder>(sums, doubtful_sigma * args.largest_unit_sigma(), s, matrix);
 }
 
 /// Is the subset whole?
-__device__ inline bool is_whole(const Frame& frame, const PreparedSubset& s) {
-  return s.status == Status::ok && s.right - s.left == frame.subset - 1 &&
-         s.bottom - s.top == frame.subset - 1;
+__device__ inline bool is_whole(const PrepareArguments& args, const PreparedSubset& s) {
+  return s.status == Status::ok && s.right - s.left == args.subset - 1 && s.bottom - s.top == args.subset - 1;
 }
 
-/// A warp takes 32 points and goes through the runs among them.
+/// A warp takes 32 points and prepares one run of neighbours among them after the other.
 template <int kOrder>
 __global__ void __launch_bounds__(run_threads)
-    prepare_runs(const __grid_constant__ Frame frame, std::int64_t count, PreparedSubset* subsets,
+    prepare_runs(const __grid_constant__ PrepareArguments args, std::int64_t count, PreparedSubset* subsets,
                  float* matrices) {
   extern __shared__ float shared_sums[];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -241,19 +240,19 @@ __global__ void __launch_bounds__(run_threads)
   for_each_task((count + warp_size - 1) / warp_size, run_threads / warp_size, warp, [&](std::int64_t chunk) {
     const std::int64_t task = chunk * warp_size + lane;
     PreparedSubset s;
-    if (task < count) s = place(frame, task);
-    const bool there = task < count && is_there(frame, s);
-    bool waits = there && is_whole(frame, s), done = false;
+    if (task < count) s = subset_in_image(args, task);
+    const bool there = task < count && has_pixels(args, s);
+    bool waits = there && is_whole(args, s), done = false;
     while (const unsigned waiting = __ballot_sync(all_lanes, waits)) {
       const int leader = __ffs(waiting) - 1;
       Run run{from_lane(s.y, leader), from_lane(s.x + s.left, leader), 0, 0};
       const int last = s.x + s.right - run.left;
-      const bool takes_part = waits && s.y == run.y && last >= frame.subset - 1 && last < run_columns;
+      const bool takes_part = waits && s.y == run.y && last >= args.subset - 1 && last < run_columns;
       run.columns = __reduce_max_sync(all_lanes, takes_part ? last + 1 : 0);
-      run.offset = frame.reference.pixels[run.y * frame.reference.layout.stride + run.left].grey;
-      columns.sum(frame, run);
+      run.offset = args.reference.pixels[run.y * args.reference.layout.stride + run.left].grey;
+      columns.sum(args, run);
       __syncwarp();
-      if (takes_part) done = prepare<kOrder>(frame, run, columns, s, matrices + task * matrix_floats(kOrder));
+      if (takes_part) done = prepare<kOrder>(args, run, columns, s, matrices + task * matrix_floats(kOrder));
       waits = waits && !takes_part;
       __syncwarp();
     }

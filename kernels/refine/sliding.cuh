@@ -1,14 +1,13 @@
 #pragma once
 
-#include "refine/frame.cuh"
+#include "refine/iteration.cuh"
 #include "refine/spline_weights.cuh"
 
-// The fast variant, for rectangles under small strain. A lane owns a piece of a subset column and slides
-// down its rows, so that a pixel loads only degree + 1 new coefficients. It keeps to the knots at the middle
-// of a block of rows: where the displacement crosses a knot within the block, the spline's polynomials are
-// continued beyond it. Every row of coefficients is reduced to a value and an x-slope at one position; a
-// pixel corrects to first order what its own position differs, and vertical weights follow the displacement
-// to first order.
+// The fast variant, for rectangles under small strain. A lane goes down the rows of a piece of a subset
+// column, so that a pixel loads only degree + 1 new coefficients. A block of rows uses the knots at its
+// middle: where the displacement crosses a knot within the block, the spline's polynomials are continued
+// beyond it. A row of coefficients is reduced to value and x-slope at one position. Each pixel is corrected
+// to first order by its distance from there; the vertical weights are linear in the displacement.
 namespace dic::kernels {
 
 /// A displacement along one column of the subset, from row to row.
@@ -23,7 +22,7 @@ struct Slope {
       bend = 2 * p.yy;
     }
   }
-  /// From row to row: the difference from the value at j, beginning `rows` rows away.
+  /// From here on `now` is the difference from the value at j, beginning `rows` rows away.
   __device__ void start(float rows) {
     now = rows * (step + 0.5f * rows * bend);
     step += (rows + 0.5f) * bend;
@@ -42,8 +41,8 @@ struct Slope {
   }
 };
 
-/// Weights around a position t and how they change with it: a straight line for positions whose mean square
-/// distance from t is `spread`, without bias. Fixed: they do not change.
+/// Weights around a position t, linear in the distance from it. For positions whose mean square distance is
+/// `spread`, the linear weights have no bias. kFixed: the same weights for all positions.
 template <int kDegree, bool kFixed>
 struct Taps {
   float weight[kDegree + 1], slope[kDegree + 1];
@@ -66,15 +65,15 @@ struct Taps {
   }
 };
 
-/// The rows of coefficients around a pixel, reduced along x: values and x-slopes at one position. A ring:
-/// rows keep their place, and the window turns. The outermost two of six rows have less than a hundredth of
-/// the weight, and their slopes are left out.
+/// The rows of coefficients around a pixel, reduced along x to values and x-slopes at one position. A ring
+/// buffer: rows stay where they are, the first row moves. The outer two of six rows have less than 1 % of the
+/// weight: their slopes are left out.
 template <int kDegree, bool kFixed>
 struct RowWindow {
   static constexpr int rows = kDegree + 1, outer = kDegree == 5 ? 1 : 0;
   float value[rows], slope[rows];
 
-  /// What makes up for that; weights come to 120.
+  /// Factor of the other slopes that makes up for those left out; the weights sum up to 120.
   __device__ static float slope_gain(const Taps<kDegree, kFixed>& y) {
     return 120 / (120 - (y.weight[0] + y.weight[kDegree]));
   }
@@ -82,15 +81,16 @@ struct RowWindow {
     value[place] = product(x.weight, coefficients);
     if constexpr (!kFixed) slope[place] = product(x.slope, coefficients);
   }
-  /// After `turn` moves, at a distance dx from where the weights were taken; less `offset`.
-  __device__ float interpolate(int turn, const Taps<kDegree, kFixed>& y, float dx, float offset) const {
+  /// The value after the window moved by `moves` rows, at a distance dx from where the weights were taken,
+  /// less `offset`.
+  __device__ float interpolate(int moves, const Taps<kDegree, kFixed>& y, float dx, float offset) const {
     float v = -offset;
 #pragma unroll
-    for (int k = 0; k < rows; ++k) v += y.weight[k] * value[(turn + k) % rows];
+    for (int k = 0; k < rows; ++k) v += y.weight[k] * value[(moves + k) % rows];
     if constexpr (kFixed) return v;
     float s = 0;
 #pragma unroll
-    for (int k = outer; k < rows - outer; ++k) s += y.weight[k] * slope[(turn + k) % rows];
+    for (int k = outer; k < rows - outer; ++k) s += y.weight[k] * slope[(moves + k) % rows];
     return v + dx * s;
   }
 
@@ -103,7 +103,7 @@ struct RowWindow {
   }
 };
 
-/// Sum of a value and its y-moments down the rows of a column, by prefix sums.
+/// Sum of a value over the rows of a column, and its moments in y, by prefix sums.
 template <int kOrder>
 struct ColumnMoments {
   float sum = 0, first = 0, second = 0;
@@ -117,7 +117,7 @@ struct ColumnMoments {
   __device__ void finish(float i, float end, float* out) const {
     out[0] += sum;
     if constexpr (kOrder == 0) return;
-    // A value that was added m rows before the end is m times in `first`, m (m + 1) / 2 times in `second`.
+    // A value that was added m rows before the end is in `first` m times, in `second` m (m + 1) / 2 times.
     const float j = end * sum - first;
     out[1] += i * sum;
     out[2] += j;
@@ -128,11 +128,11 @@ struct ColumnMoments {
   }
 };
 
-/// Which pixels a lane adds in one pass.
+/// The pixels of a lane in one pass.
 struct Piece {
   int column, first;  ///< px from the subset's centre
-  int rows;           ///< all of the highest pieces', one less, or none
-  int common;         ///< rows that all lanes have, but for those that have none
+  int rows;           ///< that this lane has; 0 for a lane without pixels
+  int common;         ///< rows that all lanes with pixels have
 };
 
 /// Coefficients of two rows.
@@ -141,7 +141,7 @@ struct RowPair {
   float rows[2][kDegree + 1];
 };
 
-/// Reads rows one after the other, coefficients by twos.
+/// Reads one row after the other; coefficients of two rows at once.
 template <int kDegree>
 struct RowReader {
   const CoefficientPair* taps;
@@ -166,8 +166,8 @@ struct RowReader {
   }
 
  private:
-  /// The stride as something unknown, so that it is multiplied and added in one instruction, not prepared in
-  /// two.
+  /// The stride, its origin hidden from the compiler: then it multiplies and adds in one instruction instead
+  /// of keeping multiples of the stride.
   __device__ int step() const {
     int out = stride;
     asm volatile("" : "+r"(out));
@@ -176,26 +176,27 @@ struct RowReader {
 };
 
 template <int kDegree, bool kFixed, int kOrder>
-__device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>& at, const Piece& piece) {
-  const int stride = frame.reference.layout.stride;
+__device__ LaneSums<kOrder> slide(const RefineArguments& args, const IterationState<kOrder>& state,
+                                  const Piece& piece) {
+  const int stride = args.reference.layout.stride;
   const auto i = static_cast<float>(piece.column), first = static_cast<float>(piece.first);
   LaneSums<kOrder> sums;
   ColumnMoments<kOrder> moments_x, moments_y;
   for (int row = 0; row < piece.rows;) {
     asm volatile("" ::: "memory");  // the displacement stays in shared memory
-    const int rows = row < piece.common ? min(at.rows_of_block, piece.common - row) : 1, end = row + rows;
+    const int rows = row < piece.common ? min(state.rows_of_block, piece.common - row) : 1, end = row + rows;
     const auto height = static_cast<float>(rows);
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
-    Slope<kOrder> x(at.displacement.x, i, j), y(at.displacement.y, i, j);
+    Slope<kOrder> x(state.displacement.x, i, j), y(state.displacement.y, i, j);
     const float knot_x = floorf(x.now), knot_y = floorf(y.now);
     const float spread = (height * height - 1) * (1.0f / 12);  // of the rows around their middle
     const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
     Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
-    const int index = at.centre + (piece.first + row) * stride + piece.column;
-    const int tap = index + at.shift + static_cast<int>(knot_x) - kDegree / 2 +
+    const int index = state.centre + (piece.first + row) * stride + piece.column;
+    const int tap = index + state.shift + static_cast<int>(knot_x) - kDegree / 2 +
                     (static_cast<int>(knot_y) - kDegree / 2) * stride;
     constexpr int group = kDegree + 1;
-    RowReader<kDegree> reader{frame.coefficients + tap, frame.reference.pixels + index, stride};
+    RowReader<kDegree> reader{args.coefficients + tap, args.reference.pixels + index, stride};
     RowWindow<kDegree, kFixed> window;
 #pragma unroll
     for (int k = 0; k < group; k += 2) {
@@ -207,13 +208,13 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
     if constexpr (window.outer > 0 && !kFixed) x.scale(window.slope_gain(down));
     y.start(-above);
     down.move(y.now);
-    const float offset = at.offset, contrast = at.contrast;
+    const float offset = state.offset, contrast = state.contrast;
     RowPair<kDegree> input = reader.next_coefficients();
-    const auto add_pixel = [&](int turn, const float(&coefficients)[group]) {
+    const auto add_pixel = [&](int moves, const float(&coefficients)[group]) {
       const ReferencePixel f = reader.next_pixel();
       // In this order, so that nothing waits for the pixel.
-      const float e = window.interpolate(turn, down, x.now, offset) - contrast * f.grey;
-      window.push(turn, coefficients, across);
+      const float e = window.interpolate(moves, down, x.now, offset) - contrast * f.grey;
+      window.push(moves, coefficients, across);
       const float2 gradient = gradient_of(f);
       sums.values[0] += e;
       sums.values[1] += e * e;
@@ -224,19 +225,19 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
       down.move(y.step);
       y.next_step();
     };
-    const auto add_rows = [&](int turn, bool both) {
+    const auto add_rows = [&](int moves, bool both) {
       const RowPair<kDegree> ahead = reader.next_coefficients();
-      add_pixel(turn, input.rows[0]);
-      if (both) add_pixel(turn + 1, input.rows[1]);
+      add_pixel(moves, input.rows[0]);
+      if (both) add_pixel(moves + 1, input.rows[1]);
       input = ahead;
     };
     for (; end - row >= group; row += group)
 #pragma unroll
-      for (int turn = 0; turn < group; turn += 2) add_rows(turn, true);
+      for (int moves = 0; moves < group; moves += 2) add_rows(moves, true);
 #pragma unroll
-    for (int turn = 0; turn < kDegree; turn += 2) {
-      if (row + turn >= end) break;
-      add_rows(turn, row + turn + 1 < end);
+    for (int moves = 0; moves < kDegree; moves += 2) {
+      if (row + moves >= end) break;
+      add_rows(moves, row + moves + 1 < end);
     }
     row = end;
   }
@@ -248,93 +249,96 @@ __device__ LaneSums<kOrder> slide(const RefineFrame& frame, const Placed<kOrder>
 
 /// Most that the displacement changes from one row to the next, within `radius`.
 template <int kOrder>
-__device__ float steepness(const Placed<kOrder>& at, float radius) {
+__device__ float steepness(const IterationState<kOrder>& state, float radius) {
   const auto of = [radius](const Polynomial<float, polynomial_degree<kOrder>>& p) {
     if constexpr (kOrder == 2) return fabsf(p.y) + radius * (fabsf(p.xy) + 2 * fabsf(p.yy));
     return fabsf(p.y);
   };
-  return fmaxf(of(at.displacement.x), of(at.displacement.y));
+  return fmaxf(of(state.displacement.x), of(state.displacement.y));
 }
 /// Its root mean square over a subset.
 template <int kOrder>
-__device__ float mean_steepness(const Placed<kOrder>& at, float size) {
+__device__ float mean_steepness(const IterationState<kOrder>& state, float size) {
   const auto square = [size](const Polynomial<float, polynomial_degree<kOrder>>& p) {
     if constexpr (kOrder == 2) return p.y * p.y + size * size * (p.xy * p.xy + 4 * p.yy * p.yy) / 12;
     return p.y * p.y;
   };
-  return sqrtf(fmaxf(square(at.displacement.x), square(at.displacement.y)));
+  return sqrtf(fmaxf(square(state.displacement.x), square(state.displacement.y)));
 }
 
-/// The fast variant as a whole. `takes` says whether it can do a subset at all; `sum` adds up its pixels over
-/// the warp, a total in every lane as LaneSums::Total has it.
+/// The fast variant. `takes`: can it do a subset at all? `sum`: sums over all pixels, distributed over the
+/// lanes as LaneSums::Total says.
 template <int kDegree, int kOrder>
 struct Sliding {
   using Real = float;
   static constexpr bool exact = false;
-  /// An iteration after a step that was no shorter, px, may be loose: others follow, and only the last one's
-  /// errors stay.
-  static constexpr float far = 0.1f;
-  /// Displacements with larger errors, px (standard deviation), are left to the exact variant: this
-  /// one adds a thousandth of them, rarely a hundredth.
+  /// After a step of at least this length, px, the next iteration may be less accurate: more will follow, and
+  /// only errors of the last one stay.
+  static constexpr float long_step = 0.1f;
+  /// Points with a larger standard deviation of the displacement, px, are finished by the gathering variant:
+  /// this one adds errors of about 0.1 % of it, rarely 1 %.
   static constexpr float most_sigma = kOrder == 2 ? 0.025f : 0.02f;
-  /// So are those that took more iterations: where convergence is slow, small errors add up.
+  /// So are points with more iterations: where convergence is slow, small errors add up.
   static constexpr int most_iterations = 6;
   __device__ static bool trusts(float sigma, int iterations) {
     return sigma < most_sigma && iterations <= most_iterations;
   }
 
-  /// Does the next variant begin anew what fails here?
+  /// Does the next variant repeat from the start what fails here?
   __device__ static bool leaves(bool, int) { return true; }
   __device__ static bool takes(const PreparedSubset& s, bool whole) {
     return whole || (has_rectangles && !s.weighted);
   }
 
-  /// Rows that share weights; 0 where blocks would become short. sigma: of the displacement, px.
-  __device__ static int rows_of_block(const RefineFrame& frame, const Placed<kOrder>& at, bool loose,
-                                      float sigma) {
-    const auto size = static_cast<float>(frame.deal.size);
-    const float steep = steepness(at, 0.5f * size);
+  /// Rows that use the same weights; 0: so few that this variant is not worth it. sigma: of the displacement,
+  /// px.
+  __device__ static int rows_of_block(const RefineArguments& args, const IterationState<kOrder>& state,
+                                      bool loose, float sigma) {
+    const auto size = static_cast<float>(args.schedule.subset);
+    const float steep = steepness(state, 0.5f * size);
     if (steep == 0) return all_rows;
     if (!(steep <= (loose ? 0.04f : 0.016f))) return 0;
-    const float blocks = fmaxf(ceilf(0.5f * size * mean_steepness(at, size) / reach(loose, sigma)), 1);
+    const float blocks = fmaxf(ceilf(0.5f * size * mean_steepness(state, size) / reach(loose, sigma)), 1);
     return static_cast<int>(ceilf(size / blocks));
   }
 
-  __device__ static void sum(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
-    if (has_rectangles && !at.whole) return sum_rectangle(frame, at, total);
-    const Deal& deal = frame.deal;
-    const bool fixed = has_fixed && (kOrder == 0 || at.rows_of_block == all_rows);
-    for (int pass = 0; pass < deal.passes; ++pass) {
-      const Piece piece =
-          pass < deal.whole_passes ? whole_column(deal, pass) : cut_column(deal, pass - deal.whole_passes);
+  __device__ static void sum(const RefineArguments& args, const IterationState<kOrder>& state, float& total) {
+    if (has_rectangles && !state.whole) return sum_rectangle(args, state, total);
+    const ColumnSchedule& schedule = args.schedule;
+    const bool fixed = has_fixed && (kOrder == 0 || state.rows_of_block == all_rows);
+    for (int pass = 0; pass < schedule.passes; ++pass) {
+      const Piece piece = pass < schedule.whole_passes ? whole_column(schedule, pass)
+                                                       : cut_column(schedule, pass - schedule.whole_passes);
       const auto sums =
-          fixed ? slide<kDegree, has_fixed>(frame, at, piece) : slide<kDegree, false>(frame, at, piece);
-      const float part = LaneSums<kOrder>::Total::of(sums.values);
+          fixed ? slide<kDegree, has_fixed>(args, state, piece) : slide<kDegree, false>(args, state, piece);
+      const float part = LaneSums<kOrder>::Total::sum_over_warp(sums.values);
       total = pass == 0 ? part : total + part;
     }
   }
 
  private:
-  /// How far positions may be from the one that weights and knots were taken at, px. What that adds to the
-  /// errors of the displacement grows with its square and with themselves: so it is 1e-5 px for all points.
+  /// Largest distance of a position from the one of weights and knots, px. The error that it causes grows
+  /// with its square and with the error of the displacement itself: this distance makes it 1e-5 px for all
+  /// points.
   __device__ static float reach(bool loose, float sigma) {
-    constexpr float of_sigma = kOrder == 2 ? 0.0032f : 0.0036f;
-    return loose ? 0.08f : fminf(of_sigma * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
+    constexpr float reach_scale = kOrder == 2 ? 0.0032f : 0.0036f;
+    return loose ? 0.08f : fminf(reach_scale * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
-  /// Is there a loop of its own for subsets that image or ROI cut to smaller rectangles? With it, the
-  /// quintic spline's others would be slower by 7 %: they fill the instruction cache.
+  /// Is there a separate loop for subsets that border or ROI cut to smaller rectangles? With the quintic
+  /// spline it would make the other loops 7 % slower, because they fill the instruction cache.
   static constexpr bool has_rectangles = kDegree == 3;
-  /// Is there a loop of its own for fixed weights? The longest two do not fit the instruction cache.
+  /// Is there a separate loop for fixed weights? The two longest ones would not fit the instruction cache.
   static constexpr bool has_fixed = kDegree == 3 || kOrder < 2;
 
-  /// Of a rectangle: a column to a lane. The lanes beyond have no rows.
-  __device__ static void sum_rectangle(const RefineFrame& frame, const Placed<kOrder>& at, float& total) {
+  /// Sums over a rectangle, one column per lane. Lanes beyond the rectangle have no rows.
+  __device__ static void sum_rectangle(const RefineArguments& args, const IterationState<kOrder>& state,
+                                       float& total) {
 #pragma unroll 1
-    for (int pass = 0; pass < passes_over(frame.subsets[at.point]); ++pass) {
-      const Piece piece = column_of(frame.subsets[at.point], pass);
-      const auto sums = slide<kDegree, kOrder == 0>(frame, at, piece);
-      const float part = LaneSums<kOrder>::Total::of(sums.values);
+    for (int pass = 0; pass < passes_over(args.subsets[state.point]); ++pass) {
+      const Piece piece = column_of(args.subsets[state.point], pass);
+      const auto sums = slide<kDegree, kOrder == 0>(args, state, piece);
+      const float part = LaneSums<kOrder>::Total::sum_over_warp(sums.values);
       total = pass == 0 ? part : total + part;
     }
   }
@@ -345,16 +349,18 @@ struct Sliding {
     return {column, s.top, rows, rows};
   }
 
-  __device__ static Piece whole_column(const Deal& deal, int pass) {
-    const int radius = deal.size / 2, own = pass * warp_size + lane_index();
-    return {own - radius, -radius, own < deal.size ? deal.size : 0, deal.size};
+  __device__ static Piece whole_column(const ColumnSchedule& schedule, int pass) {
+    const int radius = schedule.subset / 2, own = pass * warp_size + lane_index();
+    return {own - radius, -radius, own < schedule.subset ? schedule.subset : 0, schedule.subset};
   }
-  __device__ static Piece cut_column(const Deal& deal, int pass) {
+  __device__ static Piece cut_column(const ColumnSchedule& schedule, int pass) {
     const int number = pass * warp_size + lane_index();
-    const int piece = number / deal.left, column = deal.whole() + number - piece * deal.left;
-    const int first = deal.first_row(piece), radius = deal.size / 2;
-    return {column - radius, first - radius, piece < deal.pieces ? deal.first_row(piece + 1) - first : 0,
-            deal.rows - deal.ragged()};
+    const int piece = number / schedule.cut_columns,
+              column = schedule.whole_columns() + number - piece * schedule.cut_columns;
+    const int first = schedule.first_row(piece), radius = schedule.subset / 2;
+    return {column - radius, first - radius,
+            piece < schedule.pieces ? schedule.first_row(piece + 1) - first : 0,
+            schedule.piece_rows - schedule.uneven()};
   }
 };
 

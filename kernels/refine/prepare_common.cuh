@@ -6,7 +6,7 @@
 #include "common/launch.cuh"
 #include "filter/reference_pixel.cuh"
 
-/// What both ways to prepare subsets share.
+/// What both ways to prepare subsets have in common.
 namespace dic::kernels {
 
 constexpr unsigned all_lanes = 0xffffffffu;
@@ -17,8 +17,8 @@ __device__ T from_lane(T value, int source) {
   return __shfl_sync(all_lanes, value, source);
 }
 
-/// What is prepared.
-struct Frame {
+/// Arguments of the kernels.
+struct PrepareArguments {
   RefineReference reference;
   int subset;
   float noise_gain;
@@ -35,24 +35,24 @@ struct Frame {
 };
 
 /// The part of the subset inside the image; status out_of_image where that is less than half of it.
-__device__ inline PreparedSubset place(const Frame& frame, std::int64_t task) {
+__device__ inline PreparedSubset subset_in_image(const PrepareArguments& args, std::int64_t task) {
   PreparedSubset s;
-  s.x = frame.x[task];
-  s.y = frame.y[task];
-  const int r = frame.subset / 2;
+  s.x = args.x[task];
+  s.y = args.y[task];
+  const int r = args.subset / 2;
   s.left = static_cast<std::int16_t>(-min(r, s.x));
-  s.right = static_cast<std::int16_t>(min(r, frame.reference.layout.width - 1 - s.x));
+  s.right = static_cast<std::int16_t>(min(r, args.reference.layout.width - 1 - s.x));
   s.top = static_cast<std::int16_t>(-min(r, s.y));
-  s.bottom = static_cast<std::int16_t>(min(r, frame.reference.layout.height - 1 - s.y));
+  s.bottom = static_cast<std::int16_t>(min(r, args.reference.layout.height - 1 - s.y));
   const bool outside = s.left > 0 || s.right < 0 || s.top > 0 || s.bottom < 0;
   const int inside = (s.right - s.left + 1) * (s.bottom - s.top + 1);
-  if (outside || 2 * inside < frame.subset * frame.subset) s.status = Status::out_of_image;
+  if (outside || 2 * inside < args.subset * args.subset) s.status = Status::out_of_image;
   return s;
 }
 
-/// Are the subset's pixels there?
-__device__ inline bool is_there(const Frame& frame, const PreparedSubset& s) {
-  const RowRange& rows = frame.reference.rows;
+/// Are the rows of the subset in memory (see RefineReference::rows)?
+__device__ inline bool has_pixels(const PrepareArguments& args, const PreparedSubset& s) {
+  const RowRange& rows = args.reference.rows;
   return s.status != Status::ok || (s.y + s.top >= rows.first && s.y + s.bottom < rows.last);
 }
 
@@ -70,11 +70,11 @@ struct Sums {
     powers[0] = 1;
 #pragma unroll
     for (int b = 1; b <= 2 * kOrder; ++b) powers[b] = powers[b - 1] * j;
-    float of_i = 1;
+    float power_of_i = 1;
 #pragma unroll
-    for (int a = 0; a <= 2 * kOrder; ++a, of_i *= i)
+    for (int a = 0; a <= 2 * kOrder; ++a, power_of_i *= i)
 #pragma unroll
-      for (int b = 0; a + b <= 2 * kOrder; ++b) add_term(a, b, of_i * powers[b], f, dx, dy);
+      for (int b = 0; a + b <= 2 * kOrder; ++b) add_term(a, b, power_of_i * powers[b], f, dx, dy);
   }
 
  private:

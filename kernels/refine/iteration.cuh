@@ -5,33 +5,33 @@
 
 #include "common/transposed_sum.cuh"
 #include "filter/reference_pixel.cuh"
-#include "refine/deal.hpp"
+#include "refine/column_schedule.hpp"
 
-/// What the iterations of all variants share: the warp's state and the sums that a variant supplies.
+/// What all variants of the iterations have in common: arguments, order of the tasks, state of a point, sums.
 namespace dic::kernels {
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
 
-/// The order in which tasks are done: strips of some rows of the grid, column by column. So the points that a
-/// block has at once are side by side, and its warps find each other's pixels in the cache.
+/// The order of the tasks: strips of 12 rows of the grid, column by column. The points of a block are then
+/// neighbours, and its warps share pixels in the cache.
 struct TaskOrder {
   static constexpr int most_rows = 12;
   int columns, rows;    ///< of a strip
-  int of_block;         ///< places that a block takes at once; every block does so equally often
+  int tile;             ///< places that a block takes at once; all blocks take equally many tiles
   std::int64_t places;  ///< some have no task
 
-  /// count: at least 1. most_of_block: places that a block takes at once.
-  __device__ static TaskOrder of(std::int64_t count, int points_in_a_row, std::int64_t blocks,
-                                 int most_of_block) {
+  /// count: at least 1. most_tile: upper limit of `tile`.
+  __device__ static TaskOrder make(std::int64_t count, int points_in_a_row, std::int64_t blocks,
+                                   int most_tile) {
     TaskOrder order{1, 1, 1, 0};
     if (points_in_a_row > 0 && count > points_in_a_row)
       order.columns = points_in_a_row, order.rows = most_rows;
-    const std::int64_t of_strip = std::int64_t{order.columns} * order.rows;
-    order.places = multiples(count, of_strip) * of_strip;
-    const std::int64_t times = multiples(order.places, blocks * most_of_block);
-    order.of_block = static_cast<int>(multiples(order.places, blocks * times));
+    const std::int64_t strip_tasks = std::int64_t{order.columns} * order.rows;
+    order.places = divided_up(count, strip_tasks) * strip_tasks;
+    const std::int64_t times = divided_up(order.places, blocks * most_tile);
+    order.tile = static_cast<int>(divided_up(order.places, blocks * times));
     return order;
   }
 
@@ -41,17 +41,17 @@ struct TaskOrder {
   }
 
  private:
-  __device__ static std::int64_t multiples(std::int64_t all, std::int64_t of) { return (all + of - 1) / of; }
+  __device__ static std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 };
 
-struct RefineFrame {
+struct RefineArguments {
   RefineReference reference;
   const CoefficientPair* coefficients;
   const PreparedSubset* subsets;
   const float* matrices;
   RefineTasks tasks;
   RefineResult* results;
-  Deal deal;
+  ColumnSchedule schedule;
   float tolerance, min_zncc;
   int max_iterations;
 };
@@ -62,12 +62,13 @@ constexpr int polynomial_degree = kOrder == 2 ? 2 : 1;
 template <int kOrder, typename T = float>
 using ShapeOf = BasicWarp<T, polynomial_degree<kOrder>>;
 
-/// Sums of what a fit by mean and contrast leaves of the interpolated current values, as a lane adds them up.
+/// Sums over the pixels of one lane. e: interpolated current value less the fit contrast * f + offset.
 template <int kOrder, typename T = float>
 struct LaneSums {
   static constexpr int terms = icgn::monomial_count(kOrder), count = 3 + 2 * terms;
   using Total = TransposedSum<count>;
-  /// e, e e, f e (f as it is in the image), then dx e i^a j^b, then dy e i^a j^b; gradients in their unit.
+  /// e, e e, f e (f: grey value of the reference), then dx e i^a j^b, then dy e i^a j^b. Gradients in the
+  /// unit of gradient_unit().
   T values[count] = {};
 
   __device__ void add(T e, float f, float2 gradient, float i, float j) {
@@ -96,18 +97,18 @@ struct LaneSums {
 /// Rows of a block where the displacement does not change along columns.
 constexpr int all_rows = 1 << 30;
 
-/// A subset under a displacement, as a variant sees it.
+/// What the sums of an iteration depend on.
 template <int kOrder, typename T = float>
-struct Placed {
+struct IterationState {
   ShapeOf<kOrder, T> displacement;  ///< relative to whole pixels
-  T contrast;                       ///< of the current subset over that of the reference, near the fit
-  T offset;                         ///< grey value that the fit gives where the reference is 0
+  T contrast;                       ///< of the current subset, divided by that of the reference
+  T offset;                         ///< grey value of the fit where the reference is 0
   std::int32_t point;
   int centre;                ///< of the subset, as an index within a plane
   int shift;                 ///< whole-pixel displacement, as a distance within a plane
   int rows_of_block;         ///< see Sliding::rows_of_block
-  std::uint16_t iterations;  ///< so far
-  bool whole;                ///< do all pixels of the square count?
+  std::uint16_t iterations;  ///< done
+  bool whole;                ///< all pixels of the square count
 };
 
 }  // namespace dic::kernels
