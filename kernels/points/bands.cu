@@ -6,15 +6,15 @@
 namespace dic::kernels {
 namespace {
 
-/// Rows first .. last - 1, as far as they exist: at least one.
+/// Rows first .. last - 1, limited to the image; at least one.
 __device__ RowRange existing(int first, int last, int height) {
   const int begin = min(max(first, 0), height - 1);
   return {begin, min(max(last, begin + 1), height)};
 }
 
 __global__ void __launch_bounds__(point_threads)
-    needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n, int size,
-                     int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
+    rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n, int size,
+                    int range, const __grid_constant__ RowBands bands, RowNeed* needs) {
   for_each_point(n, [&](std::int32_t k) {
     const int y = windows[k].y;
     needs[k] = {bands.band_of(existing(references[k].y, 0, bands.height).first),
@@ -22,15 +22,15 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// Most that a displacement differs within `radius` from that of the centre, px.
+/// Largest difference of a displacement within `radius` from that of the centre, px.
 __device__ float spread(const float (&shape)[6], float radius) {
   const float bend = fabsf(shape[3]) + fabsf(shape[4]) + fabsf(shape[5]);
   return radius * (fabsf(shape[1]) + fabsf(shape[2]) + radius * bend);
 }
 
 __global__ void __launch_bounds__(point_threads)
-    needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                   int most, const __grid_constant__ RowBands bands, RowNeed* needs) {
+    rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
+                  int most, const __grid_constant__ RowBands bands, RowNeed* needs) {
   for_each_point(n, [&](std::int32_t k) {
     const RefineTask& task = tasks[k];
     if (task.point == no_point) {
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(point_threads)
       return;
     }
     const PreparedSubset& s = subsets[task.point];
-    // A refinement that goes farther than a radius from its start is given up; the rest is for its shape.
+    // A refinement that moves farther than a radius from its start is given up; the rest is for its shape.
     const float wanted = 4 * static_cast<float>(radius) + spread(task.start.v, static_cast<float>(radius));
     const int reach = static_cast<int>(fminf(wanted, 0.5f * static_cast<float>(most) - 2)) + 1;
     const int centre = s.y + task.v + static_cast<int>(floorf(task.start.v[0]));
@@ -100,8 +100,8 @@ struct Span {
   float low, high;
 };
 
-/// Where the corners of a subset lie along an axis, with what its edges bulge. centre: where that of the
-/// subset lies without the shape.
+/// Extent of a displaced subset along an axis, from its corners and the bulge of its edges. centre: of the
+/// subset, without the shape.
 __device__ Span span_of(const PreparedSubset& s, int centre, const float (&shape)[6], bool down) {
   const Polynomial<float, 2> p{shape[0], shape[1], shape[2], shape[3], shape[4], shape[5]};
   Span span{INFINITY, -INFINITY};
@@ -151,20 +151,19 @@ void launch(const char* what, void (*kernel)(Parameters...), std::int64_t n, Str
             const Arguments&... arguments) {
   if (n == 0) return;
   kernel<<<grid_size(n, point_threads), point_threads, 0, stream>>>(arguments...);
-  check_launch(of_points(what, n));
+  check_launch(describe_points(what, n));
 }
 
 }  // namespace
 
-void launch_needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
-                             int size, int range, const RowBands& bands, RowNeed* needs,
-                             StreamHandle stream) {
-  launch("rows of windows", needs_of_windows, n, stream, references, windows, n, size, range, bands, needs);
+void launch_rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
+                            int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
+  launch("rows of windows", rows_of_windows, n, stream, references, windows, n, size, range, bands, needs);
 }
 
-void launch_needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                           int most, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
-  launch("rows of refinements", needs_of_tasks, n, stream, subsets, tasks, n, radius, most, bands, needs);
+void launch_rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
+                          int most, const RowBands& bands, RowNeed* needs, StreamHandle stream) {
+  launch("rows of refinements", rows_of_tasks, n, stream, subsets, tasks, n, radius, most, bands, needs);
 }
 
 void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream) {

@@ -5,7 +5,7 @@
 namespace dic::kernels {
 namespace {
 
-/// What a node shows that is no point, or whose point is not measured.
+/// Values of a node that is no point, or whose point was not measured.
 __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   constexpr double missing = std::numeric_limits<double>::quiet_NaN();
   constexpr float missing_float = std::numeric_limits<float>::quiet_NaN();
@@ -41,13 +41,14 @@ __global__ void __launch_bounds__(point_threads)
 
 }  // namespace
 
-void launch_field(const GridPoints& points, const TrackedPoint* tracked, const track::MaterialPoint* material,
-                  const double* noise, const FieldArrays& field, StreamHandle stream) {
+void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
+                       const track::MaterialPoint* material, const double* noise, const FieldArrays& field,
+                       StreamHandle stream) {
   const std::int64_t nodes = std::int64_t{points.nx} * points.ny;
   if (nodes == 0) return;
   fill_field<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>({points, tracked}, material,
                                                                             noise, field);
-  check_launch(of_points("field", points.count));
+  check_launch(describe_points("field", points.count));
 }
 
 }  // namespace dic::kernels

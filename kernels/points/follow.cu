@@ -1,6 +1,6 @@
 #include "points/points.cuh"
 
-// Points and ROI in an image that becomes the reference.
+// Moves points and ROI into an image that becomes the reference.
 namespace dic::kernels {
 namespace {
 
@@ -13,8 +13,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    follow(const __grid_constant__ GridPoints points, const __grid_constant__ FieldArrays field, int width,
-           int height, int* x, int* y, track::MaterialPoint* material) {
+    follow_points(const __grid_constant__ GridPoints points, const __grid_constant__ FieldArrays field,
+                  int width, int height, int* x, int* y, track::MaterialPoint* material) {
   for_each_point(points.count, [&](std::int32_t i) {
     const std::int32_t k = points.node_of[i];
     int px = points.x[i], py = points.y[i];
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// All that write a pixel write the same.
+/// Several threads may write one pixel; all write the same value.
 __global__ void __launch_bounds__(point_threads)
     move_roi(const __grid_constant__ GridPoints points, const __grid_constant__ track::Cells cells,
              const __grid_constant__ ImageView roi, const track::MaterialPoint* material,
@@ -48,15 +48,15 @@ void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::in
   clear(count, stream);
   if (nodes == 0) return;
   count_measured<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>(field, nodes, count);
-  check_launch(of_points("counting measured points", nodes));
+  check_launch(describe_points("counting measured points", nodes));
 }
 
-void launch_follow(const GridPoints& points, const FieldArrays& field, int width, int height, int* x, int* y,
-                   track::MaterialPoint* material, StreamHandle stream) {
+void launch_follow_points(const GridPoints& points, const FieldArrays& field, int width, int height, int* x,
+                          int* y, track::MaterialPoint* material, StreamHandle stream) {
   if (points.count == 0) return;
-  follow<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, field, width, height,
-                                                                               x, y, material);
-  check_launch(of_points("following points", points.count));
+  follow_points<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(points, field, width,
+                                                                                      height, x, y, material);
+  check_launch(describe_points("following points", points.count));
 }
 
 void launch_move_roi(const GridPoints& points, const track::Cells& cells, ImageView roi,

@@ -5,23 +5,23 @@
 #include "ncc/tensor/few_shifts.cuh"
 #include "points/start_windows.cuh"
 
-// Search of points whose windows move after their peaks. A warp goes on with its point: the subset stays in
-// shared memory, and nobody waits for the few points that take many steps.
+// Search of points with small windows that move until the peak is inside. A warp keeps its point until then:
+// the subset stays in shared memory, and other points do not wait for the few that take many steps.
 namespace dic::kernels {
 namespace {
 
 constexpr int most_shifts = 5;       ///< along an axis
 constexpr int resident_blocks = 20;  ///< of a multiprocessor
 
-/// What a warp shares of its point.
+/// The point of a warp, in shared memory.
 struct Followed {
   PatchPosition reference, window;
   int h = 0, w = 0;  ///< of the subset
-  int steps = 0;     ///< that are left
+  int steps = 0;     ///< left
   float best = -1;   ///< score so far
   Peak peak;
 
-  /// The images of the job, with a position from here.
+  /// The images of the job with one position.
   __device__ static DevicePatches at(const DevicePatches& images, const PatchPosition& position) {
     DevicePatches one = images;
     one.positions = &position;
@@ -43,13 +43,13 @@ struct Followed {
     const auto [u, v] = displacement_at(reference, window, peak);
     window = window_around(reference, u.whole, u.rest, v.whole, v.rest, range);
   }
-  /// All lanes.
-  __device__ void store(PatchPosition* of_window, Peak* of_peak) const {
+  /// Called by all lanes.
+  __device__ void store(PatchPosition* window_out, Peak* peak_out) const {
     constexpr int words = sizeof(Peak) / sizeof(int);
     static_assert(words <= warp_size);
     if (threadIdx.x < words)
-      reinterpret_cast<int*>(of_peak)[threadIdx.x] = reinterpret_cast<const int*>(&peak)[threadIdx.x];
-    if (threadIdx.x == 0) *of_window = window;
+      reinterpret_cast<int*>(peak_out)[threadIdx.x] = reinterpret_cast<const int*>(&peak)[threadIdx.x];
+    if (threadIdx.x == 0) *window_out = window;
   }
 };
 
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
   __shared__ Followed followed;
   few::PairScores<most_shifts> pair(view, layout, reinterpret_cast<Word*>(shared), surface);
   const bool leads = threadIdx.x == 0;
-  const auto count = static_cast<std::uint32_t>(view.pairs);  // few registers are left
+  const auto count = static_cast<std::uint32_t>(view.pairs);  // 32 bits: registers are scarce
   for (std::uint32_t task = blockIdx.x; task < count; task += gridDim.x) {
     if (leads) followed.begin(points, search.list[task], search);
     __syncwarp();
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(warp_size, resident_blocks)
       if (leads) followed.move(search.range);
       __syncwarp();
     }
-    __syncwarp();  // the next point takes the memory
+    __syncwarp();  // before the next point reuses the memory
   }
 }
 

@@ -1,7 +1,8 @@
 #include "points/points.cuh"
 
-// The median by its digits: floats that are not negative rank as their bits do. A pass counts the next digit
-// of the values that share the digits found so far; the counts tell that digit of the median.
+// The median, digit by digit: floats that are not negative have the order of their bits. A pass counts the
+// next digit of the values that begin with the digits found so far; from the counts follows that digit of the
+// median.
 namespace dic::kernels {
 namespace {
 
@@ -13,12 +14,12 @@ constexpr unsigned missing = 0xffffffffu;  ///< of a point that is not measured
 __device__ constexpr int shift_of(int pass) { return pass == 0 ? 21 : pass == 1 ? 10 : 0; }
 __device__ constexpr int bits_of(int pass) { return pass == passes - 1 ? 10 : 11; }
 
-/// The leading digits of the median, and its rank among the values that share them.
+/// The leading digits of the median, and its rank among the values that begin with them.
 struct Median {
   unsigned prefix = 0, rank = 0;
 };
 
-/// How many values have a digit of this thread or a lower one. All threads of the block.
+/// How many values have a digit of this thread or a lower one. Called by all threads of the block.
 __device__ unsigned up_to_own(unsigned own) {
   __shared__ unsigned sums[point_threads];
   for (int offset = 1; offset < point_threads; offset *= 2) {
@@ -30,7 +31,7 @@ __device__ unsigned up_to_own(unsigned own) {
   return own;
 }
 
-/// Finds the median's next digit. All threads of the block.
+/// Finds the next digit of the median. Called by all threads of the block.
 __device__ Median descend(Median median, int pass, const unsigned* counts) {
   __shared__ Median found;
   __shared__ unsigned total;
@@ -64,21 +65,22 @@ __device__ Median descend(int pass_count, const unsigned* counts) {
   return median;
 }
 
-/// Counts digits of this block's values in shared memory. value(k): the bits of value k, or `missing`.
+/// Counts the digits of the values of this block in shared memory. value(k): the bits of value k, or
+/// `missing`.
 template <typename Value>
 __device__ void count_digits(std::int64_t n, int pass, unsigned prefix, unsigned* counts, Value&& value) {
-  __shared__ unsigned of_block[digits];
-  for (int digit = threadIdx.x; digit < digits; digit += point_threads) of_block[digit] = 0;
+  __shared__ unsigned block_counts[digits];
+  for (int digit = threadIdx.x; digit < digits; digit += point_threads) block_counts[digit] = 0;
   __syncthreads();
   for_each_point(n, [&](std::int32_t k) {
     const unsigned bits = value(k);
     const bool counts_here = pass == 0 || bits >> shift_of(pass - 1) == prefix;
     if (bits != missing && counts_here)
-      atomicAdd(&of_block[bits >> shift_of(pass) & ((1u << bits_of(pass)) - 1)], 1u);
+      atomicAdd(&block_counts[bits >> shift_of(pass) & ((1u << bits_of(pass)) - 1)], 1u);
   });
   __syncthreads();
   for (int digit = threadIdx.x; digit < digits; digit += point_threads)
-    if (of_block[digit] > 0) atomicAdd(&counts[pass * digits + digit], of_block[digit]);
+    if (block_counts[digit] > 0) atomicAdd(&counts[pass * digits + digit], block_counts[digit]);
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -112,8 +114,9 @@ std::size_t noise_workspace_bytes(std::int64_t count) {
   return sizeof(unsigned) * (passes * digits + static_cast<std::size_t>(count));
 }
 
-void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const track::NoiseGains& gains,
-                  int radius, double* noise, void* workspace, StreamHandle stream) {
+void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked,
+                           const track::NoiseGains& gains, int radius, double* noise, void* workspace,
+                           StreamHandle stream) {
   constexpr std::int64_t most_blocks = 1024;  // each adds its counts to those of all
   auto* counts = static_cast<unsigned*>(workspace);
   auto* values = counts + passes * digits;
@@ -124,7 +127,7 @@ void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const t
   for (int pass = 1; pass < passes; ++pass)
     count_next<<<blocks, point_threads, 0, stream>>>(points.count, pass, values, counts);
   store_median<<<1, point_threads, 0, stream>>>(counts, noise);
-  check_launch(of_points("noise", points.count));
+  check_launch(describe_points("noise", points.count));
 }
 
 }  // namespace dic::kernels

@@ -4,11 +4,12 @@
 
 #include "common/launch.cuh"
 
-/// What the kernels of this folder share: points as the rules of tracking see them, and lists.
+/// Points as the rules of tracking see them, and lists: for all kernels of this folder.
 namespace dic::kernels {
 
 constexpr int point_threads = 256;  ///< a thread per point
 
+/// The points of a frame, for the rules of <dic/shared/track_rules.hpp>.
 struct FramePoints {
   using Index = std::int32_t;
   GridPoints grid;
@@ -28,7 +29,7 @@ struct FramePoints {
   }
 };
 
-/// Calls body(k) for this thread's share of `n` points or list entries.
+/// Calls body(k) for those of `n` points or list entries that this thread does.
 template <typename Body>
 __device__ void for_each_point(std::int64_t n, Body&& body) {
   for_each_task(n, point_threads, threadIdx.x,
@@ -40,7 +41,7 @@ __device__ void for_each_point(const PointRange& range, Body&& body) {
   for_each_point(range.count(), [&](std::int32_t k) { body(static_cast<std::int32_t>(range.first + k)); });
 }
 
-/// The same for whole warps: body(k, does k exist).
+/// The same by whole warps: body(k, does k exist), for collective operations.
 template <typename Body>
 __device__ void for_each_warp_of_points(const PointRange& range, Body&& body) {
   const std::int64_t lanes = (range.count() + warp_size - 1) / warp_size * warp_size;
@@ -48,8 +49,8 @@ __device__ void for_each_warp_of_points(const PointRange& range, Body&& body) {
                  [&](std::int32_t i) { body(i, i < range.last); });
 }
 
-/// Counts one more for each of the threads that call it together; returns which one this thread's is. The
-/// lanes of a warp add with one atomic, and get neighbouring numbers.
+/// Adds 1 to a count; returns the value before. The lanes of a warp that call it together use one atomic, and
+/// get consecutive numbers.
 __device__ inline std::int32_t count_up(std::int32_t* count) {
   const unsigned lanes = __activemask(), before = (1u << threadIdx.x % warp_size) - 1;
   const int leader = __ffs(static_cast<int>(lanes)) - 1;
@@ -62,12 +63,14 @@ __device__ inline void append(const PointList& list, std::int32_t point) {
   list.points[count_up(list.count)] = point;
 }
 
-/// Writes array[place] = value for every lane whose place is not -1, word by word along the warp: with a lane
-/// for an element, every store would touch another sector for each lane. All lanes of the warp.
+/// Writes array[place] = value for every lane whose place is not -1. The warp writes word by word: if each
+/// lane wrote its own element, every store would touch one memory sector per lane. Called by all lanes of the
+/// warp.
 template <typename T>
 __device__ void store_together(T* array, std::int32_t place, const T& value) {
   constexpr int words = sizeof(T) / sizeof(unsigned);
-  static_assert(words % 2 == 1 && words * sizeof(unsigned) == sizeof(T), "else lanes meet in banks");
+  static_assert(words % 2 == 1 && words * sizeof(unsigned) == sizeof(T),
+                "an even number would cause bank conflicts");
   __shared__ unsigned values[point_threads * words];
   __shared__ std::int32_t places[point_threads];
   const unsigned storing = __ballot_sync(0xffffffffu, place >= 0);
@@ -88,7 +91,7 @@ __device__ void store_together(T* array, std::int32_t place, const T& value) {
 
 inline void clear(std::int32_t* count, StreamHandle stream) { fill(count, 0, sizeof(*count), stream); }
 
-inline std::string of_points(const char* what, std::int64_t n) {
+inline std::string describe_points(const char* what, std::int64_t n) {
   return std::string(what) + " (" + std::to_string(n) + " points)";
 }
 

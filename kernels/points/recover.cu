@@ -16,7 +16,7 @@ __device__ RefineTask task_from(std::int32_t i, const PointStart& start, int ord
   return {i, start.u, start.v, truncated(start.shape, order)};
 }
 
-/// Appends the tasks of those lanes that have one; tasks null: only counts them. All lanes of the warp.
+/// Appends the tasks of lanes that have one. tasks null: only counts them. Called by all lanes of the warp.
 __device__ void append_task(bool has_one, const RefineTask& task, RefineTask* tasks, std::int32_t* count) {
   std::int32_t place = -1;
   if (has_one) place = count_up(count);
@@ -24,8 +24,8 @@ __device__ void append_task(bool has_one, const RefineTask& task, RefineTask* ta
 }
 
 __global__ void __launch_bounds__(point_threads)
-    begin_unrefined(const __grid_constant__ GridPoints points, const PointStart* starts, float least,
-                    int order, TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count) {
+    initial_tasks(const __grid_constant__ GridPoints points, const PointStart* starts, float least, int order,
+                  TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count) {
   for_each_warp_of_points(points.own, [&](std::int32_t i, bool exists) {
     TrackedPoint point;
     RefineTask task;
@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    select(const __grid_constant__ FramePoints points, const PointStart* starts, float least, float below,
-           int order, RefineTask* tasks, std::int32_t* count) {
+    tasks_from_starts(const __grid_constant__ FramePoints points, const PointStart* starts, float least,
+                      float below, int order, RefineTask* tasks, std::int32_t* count) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const float score = exists ? starts[i].score : -1;
     const bool selected =
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    accept(const __grid_constant__ RefineTasks tasks, const RefineResult* results, TrackedPoint* tracked,
-           std::uint8_t* fresh) {
+    accept_results(const __grid_constant__ RefineTasks tasks, const RefineResult* results,
+                   TrackedPoint* tracked, std::uint8_t* fresh) {
   for_each_warp_of_points(PointRange{0, tasks.count()}, [&](std::int32_t k, bool exists) {
     const RefineTask& task = tasks.first[k];
     const std::int32_t i = exists ? task.point : no_point;
@@ -70,16 +70,17 @@ __global__ void __launch_bounds__(point_threads)
   });
 }
 
-/// What up to two neighbours know, which is as many as a GPU mostly has.
-struct HeardAtOnce {
+/// Halos from up to two GPUs: mostly those that measure the rows above and below.
+struct HaloSources {
   static constexpr int most = 2;
-  Heard from[most];
+  HaloSource from[most];
 };
 
-/// Word by word along the warps, as other GPUs send fastest. A row of blocks for each.
+/// Reads word by word along the warps: the fastest way to read from another GPU. blockIdx.y: number of the
+/// source.
 __global__ void __launch_bounds__(point_threads)
-    hear(const __grid_constant__ HeardAtOnce all, TrackedPoint* tracked, std::uint8_t* fresh) {
-  const Heard& other = all.from[blockIdx.y];
+    read_halo(const __grid_constant__ HaloSources all, TrackedPoint* tracked, std::uint8_t* fresh) {
+  const HaloSource& other = all.from[blockIdx.y];
   const std::int64_t first = other.points.first, n = other.points.count();
   constexpr std::int64_t words = sizeof(TrackedPoint) / sizeof(unsigned);
   const auto* from = reinterpret_cast<const unsigned*>(other.tracked + first);
@@ -89,8 +90,8 @@ __global__ void __launch_bounds__(point_threads)
 }
 
 __global__ void __launch_bounds__(point_threads)
-    list_front(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
-               std::int32_t* count) {
+    recovery_tasks(const __grid_constant__ FramePoints points, const std::uint8_t* fresh, RefineTask* tasks,
+                   std::int32_t* count) {
   for_each_warp_of_points(points.grid.own, [&](std::int32_t i, bool exists) {
     const bool wanted = exists && track::wanted(points, fresh, i);
     RefineTask task;
@@ -104,58 +105,60 @@ __global__ void __launch_bounds__(point_threads)
 
 }  // namespace
 
-void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
-                      TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
+void launch_initial_tasks(const GridPoints& points, const PointStart* starts, float least, int order,
+                          TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count,
+                          StreamHandle stream) {
   const std::int64_t n = points.own.count();
   if (n == 0) return clear(count, stream);
-  begin_unrefined<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, order,
-                                                                             tracked, tasks, count);
-  check_launch(of_points("points before the refinement", n));
+  initial_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, order,
+                                                                           tracked, tasks, count);
+  check_launch(describe_points("points before the refinement", n));
 }
 
-void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
-                   float least, float below, int order, RefineTask* tasks, std::int32_t* count,
-                   StreamHandle stream) {
+void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                              float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                              StreamHandle stream) {
   clear(count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  select<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, starts, least, below,
-                                                                    order, tasks, count);
-  check_launch(of_points("selecting starts", n));
+  tasks_from_starts<<<grid_size(n, point_threads), point_threads, 0, stream>>>(
+      {points, tracked}, starts, least, below, order, tasks, count);
+  check_launch(describe_points("selecting starts", n));
 }
 
-void launch_accept(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
-                   TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream) {
+void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
+                           TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream) {
   fill(fresh + points.own.first, 0, points.own.count(), stream);
   if (tasks.most == 0) return;
-  accept<<<grid_size(tasks.most, point_threads), point_threads, 0, stream>>>(tasks, results, tracked, fresh);
-  check_launch(of_points("accepting results", tasks.most));
+  accept_results<<<grid_size(tasks.most, point_threads), point_threads, 0, stream>>>(tasks, results, tracked,
+                                                                                     fresh);
+  check_launch(describe_points("accepting results", tasks.most));
 }
 
-void launch_hear(std::span<const Heard> others, TrackedPoint* tracked, std::uint8_t* fresh,
-                 StreamHandle stream) {
-  for (; !others.empty(); others = others.subspan(std::min<std::size_t>(others.size(), HeardAtOnce::most))) {
-    HeardAtOnce all;
+void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked, std::uint8_t* fresh,
+                      StreamHandle stream) {
+  for (; !others.empty(); others = others.subspan(std::min<std::size_t>(others.size(), HaloSources::most))) {
+    HaloSources all;
     std::int64_t longest = 0;
-    const auto some = others.first(std::min<std::size_t>(others.size(), HeardAtOnce::most));
+    const auto some = others.first(std::min<std::size_t>(others.size(), HaloSources::most));
     std::ranges::copy(some, all.from);
-    for (const Heard& other : some) longest = std::max(longest, other.points.count());
+    for (const HaloSource& other : some) longest = std::max(longest, other.points.count());
     if (longest == 0) continue;
     constexpr int points_of_block = 32;
     const dim3 blocks(grid_size(longest, points_of_block), static_cast<unsigned>(some.size()));
-    hear<<<blocks, point_threads, 0, stream>>>(all, tracked, fresh);
-    check_launch(of_points("points of other GPUs", longest));
+    read_halo<<<blocks, point_threads, 0, stream>>>(all, tracked, fresh);
+    check_launch(describe_points("points of other GPUs", longest));
   }
 }
 
-void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
-                  RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
+void launch_recovery_tasks(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
+                           RefineTask* tasks, std::int32_t* count, StreamHandle stream) {
   clear(count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
-  list_front<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh, tasks,
-                                                                        count);
-  check_launch(of_points("front of the recovery", n));
+  recovery_tasks<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, tracked}, fresh, tasks,
+                                                                            count);
+  check_launch(describe_points("front of the recovery", n));
 }
 
 }  // namespace dic::kernels

@@ -4,26 +4,26 @@
 
 #include "points/points.cuh"
 
-/// Where a point's windows lie, and what their peaks say of its displacement.
+/// Positions of search windows, and displacements from their peaks.
 namespace dic::kernels {
 
-/// The top-left pixel of a point's square.
+/// The top-left pixel of the square subset of a point.
 __device__ inline PatchPosition reference_of(const GridPoints& points, std::int32_t i, int radius) {
   return {0, points.x[i] - radius, points.y[i] - radius};
 }
 
-/// That of what its border or the ROI leaves.
+/// The top-left pixel of what the border or the ROI leaves of it.
 __device__ inline PatchPosition first_pixel_of(const GridPoints& points, std::int32_t i) {
   const PreparedSubset& s = points.subsets[i];
   return {0, s.x + s.left, s.y + s.top};
 }
 
-/// As the CPU path rounds predictions: halves away from zero.
+/// Rounds halves away from zero, as the CPU does.
 __device__ inline int rounded(std::int32_t whole, float rest) {
   return static_cast<int>(std::lround(whole + double{rest}));
 }
 
-/// The window of `range` px around a subset that is displaced.
+/// The window of `range` px around a displaced subset.
 __device__ inline PatchPosition window_around(const PatchPosition& reference, std::int32_t u, float rest_u,
                                               std::int32_t v, float rest_v, int range) {
   return {0, reference.x + rounded(u, rest_u) - range, reference.y + rounded(v, rest_v) - range};
@@ -32,7 +32,7 @@ __device__ inline PatchPosition window_around(const PatchPosition& reference, st
 struct FoundDisplacement {
   SplitDisplacement u, v;
 };
-/// Of a subset with a peak in a window.
+/// The displacement of a subset whose peak was found in a window.
 __device__ inline FoundDisplacement displacement_at(const PatchPosition& reference,
                                                     const PatchPosition& window, const Peak& peak) {
   const PeakOffset offset = fitted_peak(peak.neighbourhood);
@@ -40,8 +40,9 @@ __device__ inline FoundDisplacement displacement_at(const PatchPosition& referen
           SplitDisplacement(window.y - reference.y + peak.dy + offset.y)};
 }
 
-/// Makes the displacement of a peak that is no worse the start: one that was on the border of the window
-/// before is found again, with all its neighbours for the fit. Returns whether it was taken.
+/// Takes the displacement of a peak as start unless its score is lower. Equal scores are taken: a peak that
+/// was on the border of the last window is found again, now with all neighbours for the fit. Returns whether
+/// it was taken.
 __device__ inline bool take_peak(const PatchPosition& reference, const PatchPosition& window,
                                  const Peak& peak, PointStart& start) {
   if (!peak.found || peak.score < start.score) return false;

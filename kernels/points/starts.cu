@@ -102,14 +102,14 @@ void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last,
   const std::int64_t n = points.own.count();
   if (n == 0) return;
   start_from_last<<<grid_size(n, point_threads), point_threads, 0, stream>>>({points, last}, starts, without);
-  check_launch(of_points("starts from the frame before", n));
+  check_launch(describe_points("starts from the frame before", n));
 }
 
 void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
                       StreamHandle stream) {
   if (count == 0) return;
   mark_lost<<<grid_size(count, point_threads), point_threads, 0, stream>>>(material, count, subsets);
-  check_launch(of_points("marking lost points", count));
+  check_launch(describe_points("marking lost points", count));
 }
 
 void launch_starts_from_field(const GridPoints& points, const std::int32_t* list, std::int64_t n,
@@ -118,18 +118,18 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
   if (n == 0) return;
   start_from_field<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, lattice, u, v,
                                                                               starts);
-  check_launch(of_points("starts from the coarse field", n));
+  check_launch(describe_points("starts from the coarse field", n));
 }
 
-void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                  const PointList& whole, const PointList& cut, StreamHandle stream) {
+void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                          const PointList& whole, const PointList& cut, StreamHandle stream) {
   clear(whole.count, stream);
   clear(cut.count, stream);
   const PointRange which = list ? PointRange{0, n} : points.own;
   if (which.count() == 0) return;
   split_points<<<grid_size(which.count(), point_threads), point_threads, 0, stream>>>(points, list, which,
                                                                                       radius, whole, cut);
-  check_launch(of_points("whole and cut subsets", which.count()));
+  check_launch(describe_points("whole and cut subsets", which.count()));
 }
 
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
@@ -138,7 +138,7 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
   if (n == 0) return;
   place_windows<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, list, n, radius, range,
                                                                            starts, references, windows);
-  check_launch(of_points("placing windows", n));
+  check_launch(describe_points("placing windows", n));
 }
 
 void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
@@ -148,22 +148,23 @@ void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosi
   if (n == 0) return;
   take_peaks<<<grid_size(n, point_threads), point_threads, 0, stream>>>(list, n, references, windows, peaks,
                                                                         follow, starts, again);
-  check_launch(of_points("taking peaks", n));
+  check_launch(describe_points("taking peaks", n));
 }
 
-void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
-                       StreamHandle stream) {
+void launch_list_lost_starts(const GridPoints& points, const PointStart* starts, float least,
+                             const PointList& lost, StreamHandle stream) {
   clear(lost.count, stream);
   const std::int64_t n = points.own.count();
   if (n == 0) return;
   list_lost<<<grid_size(n, point_threads), point_threads, 0, stream>>>(points, starts, least, lost);
-  check_launch(of_points("listing lost starts", n));
+  check_launch(describe_points("listing lost starts", n));
 }
 
-void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* starts, StreamHandle stream) {
+void launch_keep_better_starts(std::int64_t n, const PointStart* others, PointStart* starts,
+                               StreamHandle stream) {
   if (n == 0) return;
   keep_better<<<grid_size(n, point_threads), point_threads, 0, stream>>>(n, others, starts);
-  check_launch(of_points("comparing starts", n));
+  check_launch(describe_points("comparing starts", n));
 }
 
 }  // namespace dic::kernels

@@ -202,8 +202,9 @@ TEST_F(Points, whole_and_cut_subsets_go_apart) {
     const DeviceArray<std::int32_t> list(some, stream);
     for (const bool all : {true, false}) {
       const DeviceList whole(s.count(), stream), cut(s.count(), stream);
-      kernels::launch_split(device.points, all ? nullptr : list.data(), all ? s.count() : std::ssize(some),
-                            PointsState::radius, whole.list(), cut.list(), stream.handle());
+      kernels::launch_split_subsets(device.points, all ? nullptr : list.data(),
+                                    all ? s.count() : std::ssize(some), PointsState::radius, whole.list(),
+                                    cut.list(), stream.handle());
       List want_whole, want_cut;
       for (int i = 0; i < s.count(); ++i)
         if (trackable(s, i) && (all || (s.count() - 1 - i) % 3 == 0))
@@ -451,7 +452,7 @@ TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceList lost(s.count(), stream);
-    kernels::launch_count_lost(device.points, starts.data(), 0.5f, lost.list(), stream.handle());
+    kernels::launch_list_lost_starts(device.points, starts.data(), 0.5f, lost.list(), stream.handle());
     List want;
     for (int i = 0; i < s.count(); ++i)
       if (trackable(s, i) && s.starts[i].score < 0.5f) want.push_back(i);
@@ -462,7 +463,7 @@ TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
     for (int i = 0; i < s.count(); ++i)
       if (others[i].score > best[i].score) best[i] = others[i];
     const DeviceArray<PointStart> device_others(others, stream);
-    kernels::launch_keep_better(s.count(), device_others.data(), starts.data(), stream.handle());
+    kernels::launch_keep_better_starts(s.count(), device_others.data(), starts.data(), stream.handle());
     EXPECT_TRUE(same_bytes(starts.values(stream), best));
   });
 }
@@ -492,8 +493,8 @@ TEST_F(Points, begin_unrefined) {
       const DeviceArray<TrackedPoint> tracked(s.count(), stream);
       const DeviceArray<RefineTask> tasks(s.count(), stream);
       const DeviceArray<std::int32_t> count(1, stream);
-      kernels::launch_unrefined(device.points, starts.data(), 0.4f, order, tracked.data(), tasks.data(),
-                                count.data(), stream.handle());
+      kernels::launch_initial_tasks(device.points, starts.data(), 0.4f, order, tracked.data(), tasks.data(),
+                                    count.data(), stream.handle());
       std::vector<TrackedPoint> want(s.count());
       std::vector<RefineTask> want_tasks(s.count());
       for (int i = 0; i < s.count(); ++i) {
@@ -517,8 +518,8 @@ TEST_F(Points, select_a_rung_of_starts) {
     for (const int order : {0, 1, 2}) {
       const DeviceArray<RefineTask> tasks(s.count(), stream);
       const DeviceArray<std::int32_t> count(1, stream);
-      kernels::launch_select(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order, tasks.data(),
-                             count.data(), stream.handle());
+      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order,
+                                        tasks.data(), count.data(), stream.handle());
       std::vector<RefineTask> want;
       for (int i = 0; i < s.count(); ++i) {
         const PointStart& start = s.starts[i];
@@ -526,8 +527,8 @@ TEST_F(Points, select_a_rung_of_starts) {
         want.push_back(naive_task(s, i, order));
       }
       EXPECT_TRUE(same_bytes(sorted(tasks, count, stream), want)) << "order " << order;
-      kernels::launch_select(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order, nullptr,
-                             count.data(), stream.handle());
+      kernels::launch_tasks_from_starts(device.points, tracked.data(), starts.data(), 0.3f, 0.7f, order,
+                                        nullptr, count.data(), stream.handle());
       EXPECT_EQ(count.value(stream), std::ssize(want)) << "order " << order;
     }
   });
@@ -561,8 +562,8 @@ TEST_F(Points, accept_what_is_better) {
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
     const DeviceArray<std::uint8_t> fresh(s.count(), stream);
     const DeviceArray<std::int32_t> listed(std::vector{static_cast<int>(tasks.size())}, stream);
-    kernels::launch_accept(device.points, {device_tasks.data(), s.count(), listed.data()},
-                           device_results.data(), tracked.data(), fresh.data(), stream.handle());
+    kernels::launch_accept_results(device.points, {device_tasks.data(), s.count(), listed.data()},
+                                   device_results.data(), tracked.data(), fresh.data(), stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
     EXPECT_EQ(fresh.values(stream), want_fresh);
   });
@@ -588,10 +589,10 @@ TEST_F(Points, what_others_know_is_taken_over) {
     const DeviceArray<std::uint8_t> device_their_fresh(their_fresh, stream);
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
     const DeviceArray<std::uint8_t> own_fresh(fresh, stream);
-    const kernels::Heard heard[] = {{device_theirs.data(), device_their_fresh.data(), first},
-                                    {device_theirs.data(), device_their_fresh.data(), second},
-                                    {device_theirs.data(), device_their_fresh.data(), {n - n / 10, n}}};
-    kernels::launch_hear(heard, tracked.data(), own_fresh.data(), stream.handle());
+    const kernels::HaloSource heard[] = {{device_theirs.data(), device_their_fresh.data(), first},
+                                         {device_theirs.data(), device_their_fresh.data(), second},
+                                         {device_theirs.data(), device_their_fresh.data(), {n - n / 10, n}}};
+    kernels::launch_read_halo(heard, tracked.data(), own_fresh.data(), stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
     EXPECT_EQ(own_fresh.values(stream), want_fresh);
   });
@@ -616,8 +617,8 @@ TEST_F(Points, the_front_lies_beside_fresh_ones) {
     const DeviceArray<std::uint8_t> device_fresh(fresh, stream);
     const DeviceArray<RefineTask> tasks(s.count(), stream);
     const DeviceArray<std::int32_t> count(1, stream);
-    kernels::launch_front(device.points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
-                          stream.handle());
+    kernels::launch_recovery_tasks(device.points, tracked.data(), device_fresh.data(), tasks.data(),
+                                   count.data(), stream.handle());
     const auto got = sorted(tasks, count, stream);
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t k = 0; k < want.size(); ++k) {
@@ -664,7 +665,7 @@ TEST_F(Points, small_islands_are_dropped) {
     kernels::launch_drop_unconfirmed(device.points, tracked.data(), supports.data(), dropped.list(),
                                      stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), want));
-    kernels::launch_restore(dropped.list(), tracked.data(), stream.handle());
+    kernels::launch_restore_dropped(dropped.list(), tracked.data(), stream.handle());
     EXPECT_TRUE(same_bytes(tracked.values(stream), s.tracked));
   });
   EXPECT_GT(dropped_in_all, 100);
@@ -713,9 +714,9 @@ TEST_F(Points, of_a_share_are_treated_as_among_all) {
           lost(s.count(), stream);
       kernels::launch_starts_from_last(points, tracked.data(), from_last.data(), without.list(),
                                        stream.handle());
-      kernels::launch_split(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
-                            stream.handle());
-      kernels::launch_count_lost(points, starts.data(), 0.5f, lost.list(), stream.handle());
+      kernels::launch_split_subsets(points, nullptr, s.count(), PointsState::radius, whole.list(), cut.list(),
+                                    stream.handle());
+      kernels::launch_list_lost_starts(points, starts.data(), 0.5f, lost.list(), stream.handle());
       for (const DeviceList* list : {&without, &whole, &cut, &lost})
         lists[all].push_back(list->sorted(stream));
       const DeviceArray<RefineTask> tasks(s.count(), stream);
@@ -724,15 +725,15 @@ TEST_F(Points, of_a_share_are_treated_as_among_all) {
         List& list = lists[all].emplace_back();
         for (const RefineTask& task : sorted(tasks, count, stream)) list.push_back(task.point);
       };
-      kernels::launch_select(points, tracked.data(), starts.data(), 0.3f, 0.7f, 1, tasks.data(), count.data(),
-                             stream.handle());
+      kernels::launch_tasks_from_starts(points, tracked.data(), starts.data(), 0.3f, 0.7f, 1, tasks.data(),
+                                        count.data(), stream.handle());
       add_points();
-      kernels::launch_front(points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
-                            stream.handle());
+      kernels::launch_recovery_tasks(points, tracked.data(), device_fresh.data(), tasks.data(), count.data(),
+                                     stream.handle());
       add_points();
       const DeviceArray<TrackedPoint> begun(s.count(), stream);
-      kernels::launch_unrefined(points, starts.data(), 0.4f, 1, begun.data(), tasks.data(), count.data(),
-                                stream.handle());
+      kernels::launch_initial_tasks(points, starts.data(), 0.4f, 1, begun.data(), tasks.data(), count.data(),
+                                    stream.handle());
       ASSERT_EQ(count.value(stream), points.own.count());
       const std::vector<RefineTask> in_order = tasks.values(stream);
       List& list = lists[all].emplace_back();
@@ -811,9 +812,9 @@ void check_explained(PointsState& s, const DevicePoints& device, const Stream& s
     ++left;
   }
   const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
-  const DeviceArray<std::uint8_t> workspace(kernels::explain_lost_workspace_bytes(s.count()), stream);
-  kernels::launch_explain_lost(device.points, tracked.data(), PointsState::radius, s.width, s.height,
-                               workspace.data(), stream.handle());
+  const DeviceArray<std::uint8_t> workspace(kernels::classify_lost_workspace_bytes(s.count()), stream);
+  kernels::launch_classify_lost(device.points, tracked.data(), PointsState::radius, s.width, s.height,
+                                workspace.data(), stream.handle());
   EXPECT_TRUE(same_bytes(tracked.values(stream), want));
 }
 
@@ -871,8 +872,8 @@ TEST_F(Points, the_noise_is_a_median) {
       const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
       const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
       const DeviceArray<double> noise(1, stream);
-      kernels::launch_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
-                            workspace.data(), stream.handle());
+      kernels::launch_estimate_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
+                                     workspace.data(), stream.handle());
       const double want = naive_noise(s);
       EXPECT_NEAR(noise.value(stream), want, 1e-6 * want);
     }
@@ -888,8 +889,8 @@ TEST_F(Points, equal_residuals_and_zero_have_a_median) {
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
     const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
     const DeviceArray<double> noise(1, stream);
-    kernels::launch_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
-                          workspace.data(), stream.handle());
+    kernels::launch_estimate_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
+                                   workspace.data(), stream.handle());
     EXPECT_EQ(noise.value(stream), residual);  // without gain
   }
 }
@@ -930,8 +931,9 @@ void check_field(const PointsState& s, const DevicePoints& device, const std::ve
   const DeviceArray<MaterialPoint> device_material(material, stream);
   const DeviceArray<double> device_noise(std::vector<double>{noise}, stream);
   const DeviceField field(s.point_at.size(), stream);
-  kernels::launch_field(device.points, tracked.data(), material.empty() ? nullptr : device_material.data(),
-                        device_noise.data(), field.arrays, stream.handle());
+  kernels::launch_fill_field(device.points, tracked.data(),
+                             material.empty() ? nullptr : device_material.data(), device_noise.data(),
+                             field.arrays, stream.handle());
   const auto u = field.u.values(stream), v = field.v.values(stream);
   const auto zncc = field.zncc.values(stream), sigma_u = field.sigma_u.values(stream),
              sigma_v = field.sigma_v.values(stream);
@@ -1050,8 +1052,8 @@ TEST_F(Points, and_their_roi_are_followed_into_a_later_reference) {
     field.status = status.data();
     const DeviceArray<int> x(s.count(), stream), y(s.count(), stream);
     const DeviceArray<MaterialPoint> material(s.count(), stream);
-    kernels::launch_follow(device.points, field, s.width, s.height, x.data(), y.data(), material.data(),
-                           stream.handle());
+    kernels::launch_follow_points(device.points, field, s.width, s.height, x.data(), y.data(),
+                                  material.data(), stream.handle());
     const auto got = material.values(stream);
     const auto got_x = x.values(stream), got_y = y.values(stream);
     for (int i = 0; i < s.count(); ++i) {

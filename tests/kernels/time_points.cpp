@@ -55,7 +55,7 @@ struct Frame {
   DeviceArray<PatchPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> fresh{std::vector<std::uint8_t>(count, 1), stream};
   DeviceArray<track::NeighbourSupport> supports{state.tracked.size(), stream};
-  DeviceArray<std::uint8_t> workspace{kernels::explain_lost_workspace_bytes(count), stream};
+  DeviceArray<std::uint8_t> workspace{kernels::classify_lost_workspace_bytes(count), stream};
   DeviceArray<double> noise{1, stream}, u{state.point_at.size(), stream}, v{state.point_at.size(), stream};
   DeviceArray<float> floats{3 * state.point_at.size(), stream};
   DeviceArray<Status> status{state.point_at.size(), stream};
@@ -82,7 +82,7 @@ void time_starts(const Frame& f) {
     kernels::launch_starts_from_last(points, f.tracked.data(), f.other_starts.data(), f.first.list(), handle);
   });
   report(f.stream, "split", [&] {
-    kernels::launch_split(points, nullptr, f.count, radius, f.first.list(), f.second.list(), handle);
+    kernels::launch_split_subsets(points, nullptr, f.count, radius, f.first.list(), f.second.list(), handle);
   });
   report(f.stream, "place windows", [&] {
     kernels::launch_place_windows(points, f.all.data(), f.count, radius, range, f.starts.data(),
@@ -93,33 +93,33 @@ void time_starts(const Frame& f) {
                                true, f.other_starts.data(), f.first.list(), handle);
   });
   report(f.stream, "count lost",
-         [&] { kernels::launch_count_lost(points, f.starts.data(), 0.5f, f.first.list(), handle); });
+         [&] { kernels::launch_list_lost_starts(points, f.starts.data(), 0.5f, f.first.list(), handle); });
 }
 
 void time_recovery(const Frame& f) {
   const kernels::StreamHandle handle = f.stream.handle();
   const kernels::GridPoints& points = f.device.points;
   report(f.stream, "unrefined", [&] {
-    kernels::launch_unrefined(points, f.starts.data(), -1, 1, f.scratch.data(), f.tasks.data(),
-                              f.first.count.data(), handle);
+    kernels::launch_initial_tasks(points, f.starts.data(), -1, 1, f.scratch.data(), f.tasks.data(),
+                                  f.first.count.data(), handle);
   });
   report(f.stream, "select all", [&] {
-    kernels::launch_select(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
-                           f.first.count.data(), handle);
+    kernels::launch_tasks_from_starts(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
+                                      f.first.count.data(), handle);
   });
   report(f.stream, "front, all fresh", [&] {
-    kernels::launch_front(points, f.tracked.data(), f.fresh.data(), f.tasks.data(), f.first.count.data(),
-                          handle);
+    kernels::launch_recovery_tasks(points, f.tracked.data(), f.fresh.data(), f.tasks.data(),
+                                   f.first.count.data(), handle);
   });
-  kernels::launch_select(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
-                         f.first.count.data(), handle);
+  kernels::launch_tasks_from_starts(points, f.scratch.data(), f.starts.data(), -1, 2, 1, f.tasks.data(),
+                                    f.first.count.data(), handle);
   report(f.stream, "accept all", [&] {
-    kernels::launch_accept(points, {f.tasks.data(), points.count, f.first.count.data()}, f.results.data(),
-                           f.scratch.data(), f.fresh.data(), handle);
+    kernels::launch_accept_results(points, {f.tasks.data(), points.count, f.first.count.data()},
+                                   f.results.data(), f.scratch.data(), f.fresh.data(), handle);
   });
   report(f.stream, "front, none fresh", [&] {
-    kernels::launch_front(points, f.tracked.data(), f.fresh.data(), f.tasks.data(), f.first.count.data(),
-                          handle);
+    kernels::launch_recovery_tasks(points, f.tracked.data(), f.fresh.data(), f.tasks.data(),
+                                   f.first.count.data(), handle);
   });
 }
 
@@ -131,14 +131,15 @@ void time_verdicts(const Frame& f) {
     kernels::launch_drop_unconfirmed(points, f.tracked.data(), f.supports.data(), f.first.list(), handle);
   });
   report(f.stream, "explain lost", [&] {
-    kernels::launch_explain_lost(points, f.tracked.data(), radius, f.state.width, f.state.height,
-                                 f.workspace.data(), handle);
+    kernels::launch_classify_lost(points, f.tracked.data(), radius, f.state.width, f.state.height,
+                                  f.workspace.data(), handle);
   });
   report(f.stream, "noise", [&] {
-    kernels::launch_noise(points, f.tracked.data(), {}, radius, f.noise.data(), f.workspace.data(), handle);
+    kernels::launch_estimate_noise(points, f.tracked.data(), {}, radius, f.noise.data(), f.workspace.data(),
+                                   handle);
   });
   report(f.stream, "field", [&] {
-    kernels::launch_field(points, f.tracked.data(), nullptr, f.noise.data(), f.field(), handle);
+    kernels::launch_fill_field(points, f.tracked.data(), nullptr, f.noise.data(), f.field(), handle);
   });
 }
 

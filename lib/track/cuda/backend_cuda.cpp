@@ -91,16 +91,16 @@ void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
   const RefineOptions& refine = bench.options.refine;
   const ImageView& image = reference.frame().image;
   const auto stream = bench.judging.handle();
-  kernels::launch_explain_lost(points, tracked, refine.subset / 2, image.width, image.height,
-                               bench.memory.reserve(kernels::explain_lost_workspace_bytes(points.count)),
-                               stream);
+  kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
+                                bench.memory.reserve(kernels::classify_lost_workspace_bytes(points.count)),
+                                stream);
   if (bench.options.noise >= 0)
     kernels::upload(field.noise(), &bench.options.noise, sizeof(double), bench.judging);
   else
-    kernels::launch_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
-                          field.noise(), bench.memory.reserve(kernels::noise_workspace_bytes(points.count)),
-                          stream);
-  kernels::launch_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
+    kernels::launch_estimate_noise(
+        points, tracked, noise_gains(refine.interpolation), refine.subset / 2, field.noise(),
+        bench.memory.reserve(kernels::noise_workspace_bytes(points.count)), stream);
+  kernels::launch_fill_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
 }
 
 void judge_field(Workbench& bench, const DeviceField& field) {
@@ -413,8 +413,8 @@ class CudaBackend final : public Backend {
       const kernels::GridPoints points = bench_.lead().points.points();
       int* x = bench_.places.centres.reserve<int>(2 * points.count);
       auto* material = bench_.places.material.reserve<MaterialPoint>(points.count);
-      kernels::launch_follow(points, where.field->arrays(), where.width, where.height, x, x + points.count,
-                             material, bench_.judging.handle());
+      kernels::launch_follow_points(points, where.field->arrays(), where.width, where.height, x,
+                                    x + points.count, material, bench_.judging.handle());
       bench_.judged.record(bench_.judging);
     };
     bench_.judge.submit(queue).get();

@@ -75,8 +75,8 @@ std::string ImageBands::search(SubsetSearch& search, const BandedReference& refe
                                const DeviceFrame& current, const SubsetWindows& windows, bool cut,
                                Peak* peaks, const kernels::Stream& stream) {
   const kernels::RowBands all = bands(current.image);
-  kernels::launch_needs_of_windows(windows.references, windows.windows, windows.count, windows.size,
-                                   windows.range, all, needs(windows.count), stream.handle());
+  kernels::launch_rows_of_windows(windows.references, windows.windows, windows.count, windows.size,
+                                  windows.range, all, needs(windows.count), stream.handle());
   std::string variant;
   while (const auto part = next_part(windows.count, all, stream)) {
     reference_.load(reference.frame, part->reference, stream);
@@ -105,8 +105,8 @@ void ImageBands::refine(const BandedReference& reference, const DeviceFrame& cur
                         const kernels::Stream& stream) {
   const kernels::RowBands all = bands(current.image);
   const int most = current_rows(rows_);
-  kernels::launch_needs_of_tasks(subsets, tasks, count, options_.refine.subset / 2, most, all, needs(count),
-                                 stream.handle());
+  kernels::launch_rows_of_tasks(subsets, tasks, count, options_.refine.subset / 2, most, all, needs(count),
+                                stream.handle());
   while (const auto part = next_part(count, all, stream)) {
     kernels::RefineReference some = planes(reference, part->reference, stream);
     some.layout = PlaneLayout(current.image.width, part->current.count());

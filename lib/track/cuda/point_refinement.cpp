@@ -22,8 +22,8 @@ kernels::PointRange common(const kernels::PointRange& a, const kernels::PointRan
   return {first, std::max(first, std::min(a.last, b.last))};
 }
 
-/// As kernels::launch_hear, where GPUs cannot read each other's memory.
-void copy(const kernels::Heard& other, kernels::TrackedPoint* tracked, std::uint8_t* fresh,
+/// As kernels::launch_read_halo, where GPUs cannot read each other's memory.
+void copy(const kernels::HaloSource& other, kernels::TrackedPoint* tracked, std::uint8_t* fresh,
           const kernels::Stream& stream) {
   const std::int64_t first = other.points.first, n = other.points.count();
   kernels::copy_between(tracked + first, other.tracked + first, n * sizeof(*tracked), stream.handle());
@@ -36,9 +36,9 @@ void PointRefinement::begin(const kernels::PointStart* starts) {
   const auto& points = reference_.points();
   station_.tasks.reserve<RefineTask>(points.count);
   station_.fresh.reserve<std::uint8_t>(points.count);
-  kernels::launch_unrefined(points, starts, kScoreLadder[0], bench_.options.refine.order,
-                            reference_.tracked(), tasks(), station_.lists.count(PointLists::tasks),
-                            stream_.handle());
+  kernels::launch_initial_tasks(points, starts, kScoreLadder[0], bench_.options.refine.order,
+                                reference_.tracked(), tasks(), station_.lists.count(PointLists::tasks),
+                                stream_.handle());
   refine(PointLists::tasks, &station_.refined);
   accept(PointLists::tasks);
 }
@@ -65,8 +65,9 @@ std::uint8_t* PointRefinement::fresh() const { return fresh_of(station_); }
 /// Lists the points that are not measured and whose start scores from `least` to `below`.
 void PointRefinement::select(const kernels::PointStart* starts, float least, float below, RefineTask* listed,
                              PointLists::Name count) {
-  kernels::launch_select(reference_.points(), reference_.tracked(), starts, least, below,
-                         bench_.options.refine.order, listed, station_.lists.count(count), stream_.handle());
+  kernels::launch_tasks_from_starts(reference_.points(), reference_.tracked(), starts, least, below,
+                                    bench_.options.refine.order, listed, station_.lists.count(count),
+                                    stream_.handle());
 }
 
 /// Goes on from what was measured, wave by wave, and then gives up islands. Returns whether some points, of
@@ -98,7 +99,7 @@ bool PointRefinement::recover(const kernels::PointStart* starts, float tried,
       station_.waves = total(PointLists::first_front) > 0 ? 1 : 0;
       return false;
     }
-    kernels::launch_restore(lists[PointLists::dropped], reference_.tracked(), stream_.handle());
+    kernels::launch_restore_dropped(lists[PointLists::dropped], reference_.tracked(), stream_.handle());
     if (settled) return true;
   }
 }
@@ -111,8 +112,8 @@ std::int64_t PointRefinement::total(PointLists::Name list) {
 /// Lists the points beside those that are measured since the last wave.
 void PointRefinement::list_front(PointLists::Name count) {
   hear_from_others();
-  kernels::launch_front(reference_.points(), reference_.tracked(), fresh(), tasks(),
-                        station_.lists.count(count), stream_.handle());
+  kernels::launch_recovery_tasks(reference_.points(), reference_.tracked(), fresh(), tasks(),
+                                 station_.lists.count(count), stream_.handle());
 }
 
 kernels::RefineTasks PointRefinement::listed(PointLists::Name count) const {
@@ -135,9 +136,9 @@ void PointRefinement::refine(PointLists::Name count, kernels::Event* most_done) 
 
 /// Keeps what is better than before, and marks the points that are measured now.
 void PointRefinement::accept(PointLists::Name count) {
-  kernels::launch_accept(reference_.points(), listed(count),
-                         static_cast<const RefineResult*>(station_.results.data()), reference_.tracked(),
-                         fresh(), stream_.handle());
+  kernels::launch_accept_results(reference_.points(), listed(count),
+                                 static_cast<const RefineResult*>(station_.results.data()),
+                                 reference_.tracked(), fresh(), stream_.handle());
 }
 
 /// Copies what is known now of points around the own ones.
@@ -145,7 +146,7 @@ void PointRefinement::hear_from_others() {
   if (sides_.size() == 1) return;
   station_.accepted.record(stream_);
   bench_.team.barrier();
-  std::vector<kernels::Heard> heard;
+  std::vector<kernels::HaloSource> heard;
   for (const Side& other : sides_) {
     const kernels::PointRange points = common(reference_.points().known, other.reference.points().own);
     if (&other.station == &station_ || points.count() == 0) continue;
@@ -153,9 +154,9 @@ void PointRefinement::hear_from_others() {
     heard.push_back({other.reference.tracked(), fresh_of(other.station), points});
   }
   if (station_.reads_others)
-    kernels::launch_hear(heard, reference_.tracked(), fresh(), stream_.handle());
+    kernels::launch_read_halo(heard, reference_.tracked(), fresh(), stream_.handle());
   else
-    for (const kernels::Heard& other : heard) copy(other, reference_.tracked(), fresh(), stream_);
+    for (const kernels::HaloSource& other : heard) copy(other, reference_.tracked(), fresh(), stream_);
   station_.heard.record(stream_);
 }
 

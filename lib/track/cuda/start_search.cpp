@@ -47,8 +47,8 @@ void StartSearch::divide_own() {
 /// Fills these lists from another; null: from all own points.
 void StartSearch::split(const std::int32_t* list, std::int64_t n) {
   const PointLists& lists = station_.lists;
-  kernels::launch_split(points_, list, n, follows_ ? 0 : radius_, lists[PointLists::whole],
-                        lists[PointLists::cut], stream_.handle());
+  kernels::launch_split_subsets(points_, list, n, follows_ ? 0 : radius_, lists[PointLists::whole],
+                                lists[PointLists::cut], stream_.handle());
   read_lists();
 }
 
@@ -96,7 +96,7 @@ void StartSearch::search_from(PointStart* starts) {
   }
   stream_.wait(station_.searched);
   if (!automatic()) return;
-  kernels::launch_count_lost(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
+  kernels::launch_list_lost_starts(points_, starts, kRecognized, lists[PointLists::lost], stream_.handle());
   telling_ = lists.tell(stream_);
 }
 
@@ -180,7 +180,7 @@ void StartSearch::find_lost() {
   station_.divided.reset();
   split(lists[again].points, lists.size(again));
   search_from(retry);
-  kernels::launch_keep_better(own.count(), retry + own.first, starts_ + own.first, stream);
+  kernels::launch_keep_better_starts(own.count(), retry + own.first, starts_ + own.first, stream);
 }
 
 }  // namespace dic::track::cuda

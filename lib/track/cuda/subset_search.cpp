@@ -36,7 +36,8 @@ void complete(CorrelateShape& shape, const SearchImages& images) {
 
 }  // namespace
 
-SubsetSearch::SubsetSearch(const kernels::Device& device) : facts_(correlate::cuda::device_properties(device)) {}
+SubsetSearch::SubsetSearch(const kernels::Device& device)
+    : facts_(correlate::cuda::device_properties(device)) {}
 
 std::string SubsetSearch::peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
                                 const kernels::Stream& stream) {

@@ -4,9 +4,9 @@
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/correlation.hpp>
 
-/// Work on images of which only some rows are in the device's memory: what of a list can be done there, and
-/// the entries of a list as they are where rows are counted from the first that is there. All pointers are
-/// device memory.
+/// Work on images of which only some rows (a band) are in device memory: finds the entries of a list that can
+/// be done with these rows, and copies them with rows counted from the first one of the band. All pointers
+/// are device memory.
 namespace dic::kernels {
 
 /// How the rows of a reference are cut into bands: each subset lies in one of them.
@@ -29,26 +29,24 @@ struct RowBands {
   }
 };
 
-/// Rows that an entry of a list reads. Entries that hang over an edge of the image name the rows that
-/// exist.
+/// Rows that an entry of a list reads, limited to the image.
 struct RowNeed {
   std::int32_t band;  ///< of the reference; -1: the entry is done
   RowRange current;
 };
 
-/// Queues the needs of `n` subsets of `size` px, whose windows are larger by `range` on every side.
-void launch_needs_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
-                             int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream);
-/// Queues the needs of `n` refinements as far as they can be foreseen: at most `most` rows of the current
-/// image.
-void launch_needs_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
-                           int most, const RowBands& bands, RowNeed* needs, StreamHandle stream);
+/// Queues finding the rows that `n` subsets of `size` px need, with windows larger by `range` on every side.
+void launch_rows_of_windows(const PatchPosition* references, const PatchPosition* windows, std::int64_t n,
+                            int size, int range, const RowBands& bands, RowNeed* needs, StreamHandle stream);
+/// Queues finding the rows that `n` refinements are expected to need: at most `most` of the current image.
+void launch_rows_of_tasks(const PreparedSubset* subsets, const RefineTask* tasks, std::int64_t n, int radius,
+                          int most, const RowBands& bands, RowNeed* needs, StreamHandle stream);
 
 /// The lowest band that has work, and the first row of the current image that is needed there: band * 2^32
 /// + row. All bits are set where nothing is left.
 using NextRows = std::uint64_t;
 void launch_next_rows(const RowNeed* needs, std::int64_t n, NextRows* next, StreamHandle stream);
-/// Queues the list of the entries of a band that need none but `current` rows, and marks them done.
+/// Queues listing the entries of a band that need only `current` rows, and marking them done.
 void launch_take_entries(RowNeed* needs, std::int64_t n, int band, const RowRange& current,
                          std::int32_t* entries, std::int32_t* count, StreamHandle stream);
 
@@ -58,12 +56,11 @@ void launch_gather_positions(const std::int32_t* entries, std::int64_t count, co
 void launch_gather_tasks(const std::int32_t* entries, std::int64_t count, const RefineTask* from,
                          int first_row, RefineTask* to, StreamHandle stream);
 
-/// Queues putting what was found of `count` entries in its place.
+/// Queues copying the results of `count` entries to their places in the whole list.
 void launch_scatter_peaks(const std::int32_t* entries, std::int64_t count, const Peak* from, Peak* to,
                           StreamHandle stream);
-/// The same of refinements. Those that left the rows of the current image that were there, but not the
-/// image (layout: of the whole one), go on the list again, with the rows that they wanted, unless these are
-/// more than `most`.
+/// The same for refinements. Those that left the loaded rows of the current image, but not the image (layout:
+/// of the whole image), are listed again with the rows that they need, unless these are more than `most`.
 void launch_scatter_results(const std::int32_t* entries, std::int64_t count, const RefineReference& reference,
                             const PreparedSubset* subsets, const RefineTask* tasks, const RefineResult* from,
                             int most, const RowBands& bands, RefineResult* to, RowNeed* needs,

@@ -6,12 +6,12 @@
 
 namespace dic::kernels {
 
-/// The search of points in windows of `range` px around where they start. Subsets may be cut to smaller
+/// The search of points in windows of `range` px around their starts. Subsets may be cut to smaller
 /// rectangles, but all of their pixels count.
 struct FollowedSearch {
   const std::int32_t* list;  ///< of points
   int range;                 ///< px
-  int steps;                 ///< times that a peak may be followed
+  int steps;                 ///< a window may move so often
   PointStart* starts;        ///< of all points
   PatchPosition* windows;    ///< [pairs], to work in
   Peak* peaks;               ///< [pairs], to work in
@@ -19,10 +19,10 @@ struct FollowedSearch {
 
 /// Why peaks of the job cannot be followed in one launch: one sentence, empty where they can.
 std::string follow_unsupported_reason(const NccJob& job);
-/// Queues what launch_place_windows, the ZNCC peaks of the job and launch_take_peaks do in turns, until no
-/// peak as good as the one before lies on the border of its window, or it was followed often enough.
-/// The job is one to one, of the largest subsets, has images but no positions, and as many pairs as `list`
-/// points.
+/// Queues, in one launch, the loop over launch_place_windows, the ZNCC peaks of the job and
+/// launch_take_peaks. It ends for a point whose peak is not on the border of its window or is worse than the
+/// last one, or after `steps` moves. The job is one to one, of the largest subsets, has images but no
+/// positions, and as many pairs as `list` points.
 void launch_follow_peaks(const NccJob& job, const GridPoints& points, const FollowedSearch& search,
                          StreamHandle stream);
 

@@ -29,7 +29,7 @@ struct DevicePatches {
   std::int64_t count = 0;
   int height = 0;
   int width = 0;
-  ImageExtent extent = {};  ///< lets windows that overlap share what is computed once per image
+  ImageExtent extent = {};        ///< lets windows that overlap share what is computed once per image
   DeviceImage single_image = {};  ///< where there is just one image: the same for the host; else without data
 };
 

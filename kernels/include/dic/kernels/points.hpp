@@ -10,14 +10,14 @@
 #include <dic/shared/track_rules.hpp>
 #include <span>
 
-/// What happens to the points of a frame between the search, the refinement and the field: starts, recovery,
-/// verdicts, by the rules of <dic/shared/track_rules.hpp>. All pointers are device memory.
+/// The points of a frame between search, refinement and field: starts, recovery, statuses, by the rules of
+/// <dic/shared/track_rules.hpp>. All pointers are device memory.
 ///
-/// Lists, starts, tasks and verdicts are of own points (GridPoints::own); peaks, accepted results and fields
-/// are of those that are given.
+/// Lists, starts, tasks and statuses are of own points (GridPoints::own); peaks, accepted results and fields
+/// of those that are passed.
 ///
-/// Kernels append to lists in an order that differs from run to run; what becomes of a point does not depend
-/// on it. A count is set to zero by the launch that fills its list.
+/// The order of lists differs from run to run; results do not depend on it. A count is set to zero by the
+/// launch that fills its list.
 namespace dic::kernels {
 
 /// Points first .. last - 1.
@@ -28,54 +28,53 @@ struct PointRange {
   bool operator==(const PointRange&) const = default;
 };
 
-/// The points of a grid, in the order of its rows, as they lie in one reference. Where several GPUs measure
-/// them, each lists, starts and refines its own, and knows those around.
+/// The points of a grid in one reference, in the order of its rows. Where several GPUs measure them, each
+/// lists, starts and refines its own, and has the results of those around (the halo).
 struct GridPoints {
   int nx = 0, ny = 0;                       ///< nodes
   const std::int32_t* point_at = nullptr;   ///< [ny * nx]: point of a node; -1 outside the ROI
   const std::int32_t* node_of = nullptr;    ///< [count]: node of a point
   const int *x = nullptr, *y = nullptr;     ///< [count]: subset centres, reference pixels
-  const PreparedSubset* subsets = nullptr;  ///< [count]; points whose status is not ok are not looked for
+  const PreparedSubset* subsets = nullptr;  ///< [count]; points whose status is not ok are not searched
   std::int64_t count = 0;
-  PointRange own{0, count};    ///< that are measured here
+  PointRange own{0, count};    ///< measured on this GPU
   PointRange known{0, count};  ///< own ones, and at least kIslandReach rows of nodes around them
 };
 
-/// Rows of nodes around a point that say whether it is one of a small island, and whether a point beside it
-/// is.
+/// Rows of nodes around a point that decide whether it, or a neighbour of it, belongs to a small island.
 inline constexpr int kIslandReach = track::kSmallIsland + 1;
 
 /// Where the refinement of a point begins: `shape` relative to a whole-pixel displacement (u, v).
 struct PointStart {
   std::int32_t u = 0, v = 0;
   RelativeShape shape;
-  float score = -1;  ///< zncc at whole pixels; -1: nothing was found yet
+  float score = -1;  ///< zncc at whole pixels; -1: not searched yet
 };
 
-/// What is known of a point. `result.shape` is relative to (u, v).
+/// The result of a point so far. `result.shape` is relative to (u, v).
 struct TrackedPoint {
   std::int32_t u = 0, v = 0;
   RefineResult result;
 };
 
-/// Some points, without order; room for all.
+/// Some points, in any order; memory for all.
 struct PointList {
   std::int32_t* points = nullptr;
   std::int32_t* count = nullptr;
 };
 
-/// Queues writing n counts, at most 32, to pinned memory. Other than a copy, it does not wait for those of
-/// whole fields that are under way.
+/// Queues writing n counts, at most 32, to pinned memory. A copy would wait for copies of whole fields that
+/// are in progress; this does not.
 void launch_store_counts(const std::int32_t* counts, int n, std::int32_t* on_host, StreamHandle stream);
 
-/// Queues writing into the subsets which of `count` points could not be followed up to this reference.
+/// Queues marking those of `count` subsets whose points could not be followed to this reference.
 void launch_mark_lost(const track::MaterialPoint* material, std::int64_t count, PreparedSubset* subsets,
                       StreamHandle stream);
 
 // ---- starts ----
 
 /// Queues starts where the points were in the frame before (all shapes 0 where `last` is null): the shape of
-/// the point itself, or of its best neighbour, continued to it. `without`: trackable points that have no such
+/// the point itself, or of its best neighbour, continued to it. `without`: trackable points without such a
 /// start. All scores are -1.
 void launch_starts_from_last(const GridPoints& points, const TrackedPoint* last, PointStart* starts,
                              const PointList& without, StreamHandle stream);
@@ -85,11 +84,11 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
                               const track::FieldLattice& lattice, const float* u, const float* v,
                               PointStart* starts, StreamHandle stream);
 
-/// Queues the division of the trackable ones of `n` points (list null: of all own ones) into those whose
-/// subset is the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts. radius 0: into
-/// rectangles of whatever size, and those that the ROI cuts otherwise.
-void launch_split(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                  const PointList& whole, const PointList& cut, StreamHandle stream);
+/// Queues dividing the trackable ones of `n` points (list null: of all own ones) into those whose subset is
+/// the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts. radius 0: into
+/// rectangles of any size, and those of any other shape.
+void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
+                          const PointList& whole, const PointList& cut, StreamHandle stream);
 
 /// Queues the positions of `n` points' subsets and of their windows in image 0: references[k] is the
 /// top-left pixel of the square (outside the image where the border cuts it), windows[k] lies the rounded
@@ -100,84 +99,88 @@ void launch_place_windows(const GridPoints& points, const std::int32_t* list, st
 
 /// Queues taking peaks[k], of what launch_place_windows placed for point list[k], as its start where the
 /// score is no worse: displacement with the peak's fit, score; the slopes stay. Where `follow`, the points
-/// whose peak lies on the border of its window are listed in `again`, to be searched again from there.
+/// whose peak lies on the border of its window are listed in `again`, for another search around it.
 void launch_take_peaks(const std::int32_t* list, std::int64_t n, const PatchPosition* references,
                        const PatchPosition* windows, const Peak* peaks, bool follow, PointStart* starts,
                        const PointList& again, StreamHandle stream);
 
 /// Queues the list of the trackable points whose start scores less than `least`.
-void launch_count_lost(const GridPoints& points, const PointStart* starts, float least, const PointList& lost,
-                       StreamHandle stream);
+void launch_list_lost_starts(const GridPoints& points, const PointStart* starts, float least,
+                             const PointList& lost, StreamHandle stream);
 
 /// Queues taking the other start for those of `n` points where it scores better.
-void launch_keep_better(std::int64_t n, const PointStart* others, PointStart* starts, StreamHandle stream);
+void launch_keep_better_starts(std::int64_t n, const PointStart* others, PointStart* starts,
+                               StreamHandle stream);
 
 // ---- recovery ----
 
-/// Queues what is known of points that are not refined yet: the reference's status, or low_correlation; and
-/// a task for every own point, in their order, so that the refinement finds the pixels of neighbours in the
-/// cache: of no_point where it is not trackable or its start scores less than `least`. order: of the shape
-/// function; terms beyond it are dropped.
-void launch_unrefined(const GridPoints& points, const PointStart* starts, float least, int order,
-                      TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream);
+/// Queues the state of points that are not refined yet (the status of the reference, or low_correlation), and
+/// one task for every own point, in their order: the refinement then finds the pixels of neighbours in the
+/// cache. A point that is not trackable, or whose start scores less than `least`, has a task of no_point.
+/// order: of the shape function; terms beyond it are dropped.
+void launch_initial_tasks(const GridPoints& points, const PointStart* starts, float least, int order,
+                          TrackedPoint* tracked, RefineTask* tasks, std::int32_t* count, StreamHandle stream);
 
 /// Queues one task for every trackable point that is not measured and whose start scores at least `least` and
 /// less than `below`. tasks null: they are only counted.
-void launch_select(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
-                   float least, float below, int order, RefineTask* tasks, std::int32_t* count,
-                   StreamHandle stream);
+void launch_tasks_from_starts(const GridPoints& points, const TrackedPoint* tracked, const PointStart* starts,
+                              float least, float below, int order, RefineTask* tasks, std::int32_t* count,
+                              StreamHandle stream);
 
-/// Queues keeping the results of tasks, each of another point, that are better than what is known.
+/// Queues taking results that are better than the state of their point. No two tasks are of one point.
 /// fresh: [count], 1 where the point is measured by its new result, else 0.
-void launch_accept(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
-                   TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
+void launch_accept_results(const GridPoints& points, const RefineTasks& tasks, const RefineResult* results,
+                           TrackedPoint* tracked, std::uint8_t* fresh, StreamHandle stream);
 
-/// What is known on a GPU of some points, in its memory.
-struct Heard {
+/// Points in the memory of another GPU.
+struct HaloSource {
   const TrackedPoint* tracked;  ///< [count]
   const std::uint8_t* fresh;    ///< [count]
   PointRange points;
 };
-/// Queues taking over what other GPUs know, whose memory can be read from here (see allow_peer_access).
-void launch_hear(std::span<const Heard> others, TrackedPoint* tracked, std::uint8_t* fresh,
-                 StreamHandle stream);
+/// Queues copying points from other GPUs, whose memory can be read from here (see allow_peer_access).
+void launch_read_halo(std::span<const HaloSource> others, TrackedPoint* tracked, std::uint8_t* fresh,
+                      StreamHandle stream);
 
 /// Queues one task for every point beside fresh ones that is lost or contradicts a better one, from its best
 /// measured neighbour.
-void launch_front(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
-                  RefineTask* tasks, std::int32_t* count, StreamHandle stream);
+void launch_recovery_tasks(const GridPoints& points, const TrackedPoint* tracked, const std::uint8_t* fresh,
+                           RefineTask* tasks, std::int32_t* count, StreamHandle stream);
 
-// ---- verdicts ----
+// ---- statuses ----
 
-/// Queues giving up small islands of points that only agree among themselves: low_correlation. Holds for own
-/// points and the row around them, and may be wrong beyond. supports: [count], to work in. dropped: the
-/// points that were given up.
+/// Queues giving up small islands of points that only agree among themselves: low_correlation. Correct for
+/// own points and the rows beside them, not beyond. supports: [count], scratch memory. dropped: the points
+/// that were given up.
 void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked,
                              track::NeighbourSupport* supports, const PointList& dropped,
                              StreamHandle stream);
-/// Queues undoing that.
-void launch_restore(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream);
+/// Queues undoing launch_drop_unconfirmed.
+void launch_restore_dropped(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream);
 
-/// Bytes of device memory that launch_explain_lost works in.
-std::size_t explain_lost_workspace_bytes(std::int64_t count);
-/// Queues telling the lost points that left an image of width x height px: out_of_image. Takes a wave for
-/// every step from a lost trackable point to the nearest measured one; where none is lost, next to nothing.
-void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
-                         void* workspace, StreamHandle stream);
+/// Bytes of scratch memory of launch_classify_lost, on the device.
+std::size_t classify_lost_workspace_bytes(std::int64_t count);
+/// Queues setting the status of lost points that left an image of width x height px: out_of_image. Takes one
+/// wave per step from a lost trackable point to the nearest measured one; where none is lost, next to
+/// nothing.
+void launch_classify_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
+                          void* workspace, StreamHandle stream);
 
 // ---- fields ----
 
-/// Bytes of device memory that launch_noise works in.
+/// Bytes of scratch memory of launch_estimate_noise, on the device.
 std::size_t noise_workspace_bytes(std::int64_t count);
-/// Queues the noise of one image, grey levels: the median (element n / 2) of the noise that the residuals
-/// of the n measured points tell, to float precision; 0 where none is measured.
-void launch_noise(const GridPoints& points, const TrackedPoint* tracked, const track::NoiseGains& gains,
-                  int radius, double* noise, void* workspace, StreamHandle stream);
+/// Queues the noise of one image, grey levels: the median (element n / 2) of the noise estimated from the
+/// residual of each of the n measured points, in float; 0 where none is measured.
+void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked,
+                           const track::NoiseGains& gains, int radius, double* noise, void* workspace,
+                           StreamHandle stream);
 
 /// Queues all arrays of a field but strain. material: [count]; null where the reference is the original one.
-/// noise: one value, see launch_noise.
-void launch_field(const GridPoints& points, const TrackedPoint* tracked, const track::MaterialPoint* material,
-                  const double* noise, const FieldArrays& field, StreamHandle stream);
+/// noise: one value, see launch_estimate_noise.
+void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
+                       const track::MaterialPoint* material, const double* noise, const FieldArrays& field,
+                       StreamHandle stream);
 
 /// Queues counting the nodes that have values.
 void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,
@@ -185,12 +188,12 @@ void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::in
 
 // ---- a later reference ----
 
-/// Queues what became of all points in an image of width x height px, in which `field` was measured.
+/// Queues the positions of all points in an image of width x height px, in which `field` was measured.
 /// points.x, points.y: in the original reference. x, y, material: [count].
-void launch_follow(const GridPoints& points, const FieldArrays& field, int width, int height, int* x, int* y,
-                   track::MaterialPoint* material, StreamHandle stream);
+void launch_follow_points(const GridPoints& points, const FieldArrays& field, int width, int height, int* x,
+                          int* y, track::MaterialPoint* material, StreamHandle stream);
 
-/// Queues the ROI as it lies there. roi, moved: u8, 0 or 255, device memory, of one size and pitch.
+/// Queues moving the ROI into that image. roi, moved: u8, 0 or 255, device memory, of one size and pitch.
 void launch_move_roi(const GridPoints& points, const track::Cells& cells, ImageView roi,
                      const track::MaterialPoint* material, std::uint8_t* moved, StreamHandle stream);
 

@@ -9,14 +9,14 @@ namespace {
 
 constexpr int island_threads = 128;
 
-/// This thread's island in shared memory.
+/// The points of an island that this thread has found, in shared memory.
 struct Island {
   std::int32_t* first;
   DIC_HOST_DEVICE std::int32_t& operator[](int k) const { return first[k * island_threads]; }
 };
 
 __global__ void __launch_bounds__(point_threads)
-    find_bonds(const __grid_constant__ FramePoints points, track::NeighbourSupport* supports) {
+    find_support(const __grid_constant__ FramePoints points, track::NeighbourSupport* supports) {
   for_each_point(points.grid.known,
                  [&](std::int32_t i) { supports[i] = track::neighbour_support(points, i); });
 }
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(point_threads)
 constexpr int wave_blocks = 2;  ///< per multiprocessor, resident together: they wait for each other
 constexpr int wave_threads = 512;
 
-/// The measured point that a point hears from, and the wave that brings it.
+/// The nearest measured point, and the wave that reached this point from there.
 struct Source {
   std::int32_t point = -1, wave = -1;
 };
@@ -58,32 +58,32 @@ struct LostState {
   Source* sources;       ///< [count]
   PointList lost;        ///< points that are not measured
   std::int32_t* wanted;  ///< how many of them are trackable
-  WaveCounts* waves;     ///< [3]: of this wave, and of its neighbours
+  WaveCounts* waves;     ///< [3]: of the last wave, of this one, and of the next one
 };
 
-struct LostFrame {
+struct LostArguments {
   FramePoints points;
   TrackedPoint* tracked;
   LostState state;
   int radius, width, height;
 };
 
-__global__ void __launch_bounds__(point_threads) list_lost(const __grid_constant__ LostFrame frame) {
-  const FramePoints& points = frame.points;
+__global__ void __launch_bounds__(point_threads) list_lost(const __grid_constant__ LostArguments args) {
+  const FramePoints& points = args.points;
   for_each_point(points.grid.count, [&](std::int32_t i) {
     const bool measured = points.status(i) == Status::ok;
-    frame.state.sources[i] = measured ? Source{i, 0} : Source{};
+    args.state.sources[i] = measured ? Source{i, 0} : Source{};
     if (measured) return;
-    append(frame.state.lost, i);
-    if (points.trackable(i)) count_up(frame.state.wanted);
+    append(args.state.lost, i);
+    if (points.trackable(i)) count_up(args.state.wanted);
   });
 }
 
-/// Takes the source of the first neighbour in the wave before. Neighbours of this wave may be written
-/// meanwhile; before and after, they are not what is looked for.
-__device__ void hear(const LostFrame& frame, std::int32_t i, int wave, WaveCounts& counts) {
-  const FramePoints& points = frame.points;
-  Source* sources = frame.state.sources;
+/// Takes the source of the first neighbour that the last wave reached. Other threads may be writing
+/// neighbours that this wave reaches; with their old and with their new value these do not qualify.
+__device__ void reach(const LostArguments& args, std::int32_t i, int wave, WaveCounts& counts) {
+  const FramePoints& points = args.points;
+  Source* sources = args.state.sources;
   if (sources[i].wave >= 0) return;
   std::int32_t from = -1;
   points.for_each_neighbour(i, [&](std::int32_t n) {
@@ -94,23 +94,23 @@ __device__ void hear(const LostFrame& frame, std::int32_t i, int wave, WaveCount
   count_up(&counts.reached);
   if (!points.trackable(i)) return;
   count_up(&counts.trackable);
-  if (track::left_image(points, i, from, frame.radius, frame.width, frame.height))
-    frame.tracked[i].result.status = Status::out_of_image;
+  if (track::left_image(points, i, from, args.radius, args.width, args.height))
+    args.tracked[i].result.status = Status::out_of_image;
 }
 
-/// Where no trackable point is lost it ends at once, and blocks need not wait for each other, nor for those
-/// of other kernels.
+/// Ends at once where no trackable point is lost: then blocks do not wait for each other or for other
+/// kernels.
 __global__ void __launch_bounds__(wave_threads, wave_blocks)
-    explain_lost(const __grid_constant__ LostFrame frame) {
+    classify_lost(const __grid_constant__ LostArguments args) {
   const auto all = cooperative_groups::this_grid();
-  const LostState& state = frame.state;
+  const LostState& state = args.state;
   const std::int32_t lost = *state.lost.count;
   std::int32_t wanted = *state.wanted;
   for (int wave = 1; wanted > 0; ++wave) {
     WaveCounts& counts = state.waves[wave % 3];
     for_each_task(lost, wave_threads, threadIdx.x,
-                  [&](std::int64_t k) { hear(frame, state.lost.points[k], wave, counts); });
-    // The counts of the wave before the last have been read by all.
+                  [&](std::int64_t k) { reach(args, state.lost.points[k], wave, counts); });
+    // All blocks have read the counts of the wave before the last.
     if (all.thread_rank() == 0) state.waves[(wave + 1) % 3] = {};
     all.sync();
     if (counts.reached == 0) break;
@@ -136,37 +136,37 @@ void launch_drop_unconfirmed(const GridPoints& points, TrackedPoint* tracked,
   const std::int64_t n = points.known.count();
   if (n == 0) return;
   const FramePoints frame{points, tracked};
-  find_bonds<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, supports);
+  find_support<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, supports);
   drop_unconfirmed<<<grid_size(n, island_threads), island_threads, 0, stream>>>(frame, supports, tracked,
                                                                                 dropped);
-  check_launch(of_points("islands", n));
+  check_launch(describe_points("islands", n));
 }
 
-void launch_restore(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream) {
-  constexpr unsigned blocks = 64;  // islands are small, and few
+void launch_restore_dropped(const PointList& dropped, TrackedPoint* tracked, StreamHandle stream) {
+  constexpr unsigned blocks = 64;  // islands are small and few
   restore<<<blocks, point_threads, 0, stream>>>(dropped, tracked);
   check_launch("restoring islands");
 }
 
-std::size_t explain_lost_workspace_bytes(std::int64_t count) {
+std::size_t classify_lost_workspace_bytes(std::int64_t count) {
   return counts_bytes() + static_cast<std::size_t>(count) * (sizeof(Source) + sizeof(std::int32_t));
 }
 
-void launch_explain_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
-                         void* workspace, StreamHandle stream) {
+void launch_classify_lost(const GridPoints& points, TrackedPoint* tracked, int radius, int width, int height,
+                          void* workspace, StreamHandle stream) {
   if (points.count == 0) return;
-  LostFrame frame{{points, tracked}, tracked, lost_state(workspace, points.count), radius, width, height};
+  LostArguments args{{points, tracked}, tracked, lost_state(workspace, points.count), radius, width, height};
   fill(workspace, 0, counts_bytes(), stream);
   int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device), "Reading the current device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Reading the properties of the device");
-  list_lost<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(frame);
-  void* arguments[] = {&frame};
+  list_lost<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(args);
+  void* arguments[] = {&args};
   const unsigned blocks =
       std::min(grid_size(points.count, wave_threads), static_cast<unsigned>(wave_blocks * multiprocessors));
-  check(cudaLaunchCooperativeKernel(explain_lost, dim3(blocks), dim3(wave_threads), arguments, 0, stream),
-        of_points("lost points", points.count));
+  check(cudaLaunchCooperativeKernel(classify_lost, dim3(blocks), dim3(wave_threads), arguments, 0, stream),
+        describe_points("lost points", points.count));
 }
 
 }  // namespace dic::kernels
