@@ -4,8 +4,7 @@
 
 namespace dic::kernels {
 
-Workspace::Workspace(std::size_t most_bytes)
-    : most_bytes_(most_bytes), fft_plans_(std::make_unique<FftPlans>()) {}
-Workspace::~Workspace() = default;
+Workspace::Workspace(std::size_t most_bytes) : most_bytes_(most_bytes), fft_plans_(new FftPlans) {}
+Workspace::~Workspace() { delete fft_plans_; }
 
 }  // namespace dic::kernels

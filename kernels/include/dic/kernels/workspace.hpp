@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <dic/kernels/device.hpp>
-#include <memory>
 
 namespace dic::kernels {
 
@@ -26,7 +25,7 @@ class Workspace {
  private:
   std::size_t most_bytes_;
   DeviceBuffer memory_;
-  std::unique_ptr<FftPlans> fft_plans_;
+  FftPlans* fft_plans_;  ///< owned; <memory> would cost every CUDA file a second of compiler time
 };
 
 /// Why cuFFT cannot be used here: one sentence, empty where it can. It is looked for when first asked for:
