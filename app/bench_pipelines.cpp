@@ -164,7 +164,7 @@ void add_bench_track(CLI::App& bench) {
              {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
-  command.add_option("--search", options.search, "Search range, px; -1 = automatic");
+  add_number_or_auto(command, "--search", "PX", options.search, "Search range, px");
   add_choice(command, "--reference-strategy", options.reference_strategy,
              {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
              "What the frames of a sequence are compared with");

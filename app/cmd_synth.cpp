@@ -24,15 +24,16 @@ struct SynthCommand {
 };
 
 void add_image(CLI::App& command, SynthOptions& options) {
-  command.add_option("--width", options.width, "Width, px");
-  command.add_option("--height", options.height, "Height, px");
+  command.add_option("--width", options.size.width, "Width, px");
+  command.add_option("--height", options.size.height, "Height, px");
   command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
   command.add_option("--sigma", options.blob_sigma, "Standard deviation of a blob of the speckle, px");
-  command.add_option("--density", options.density, "Blobs per px^2; 0 = 1 / (2 sigma)^2");
+  command.add_option("--density", options.density, "Blobs per px^2")->default_str("1 / (2 sigma)^2");
   command.add_option("--grey-min", options.grey_min, "Darkest grey, in levels of 255");
   command.add_option("--grey-max", options.grey_max, "Brightest grey, in levels of 255");
   command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255");
-  command.add_option("--reference-noise", options.reference_noise, "The same for frame 0; -1 = as --noise");
+  command.add_option("--reference-noise", options.reference_noise, "The same for frame 0")
+      ->default_str("as --noise");
   command.add_option("--gain", options.gain, "Factor of the last frame's grey (change of lighting)");
   command.add_option("--offset", options.offset, "Offset of the last frame's grey, in levels of 255");
   command.add_option("--seed", options.seed, "Seed of speckle and noise");
@@ -60,10 +61,10 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
 
 void run_synth(SynthCommand& flags) {
   SynthOptions& options = flags.options;
-  options.motion.cx = flags.cx.value_or((options.width - 1) / 2.0);
-  options.motion.cy = flags.cy.value_or((options.height - 1) / 2.0);
-  options.motion.crack_y = flags.crack_y.value_or((options.height - 1) / 2.0);
-  options.motion.width = options.width;
+  options.motion.cx = flags.cx.value_or((options.size.width - 1) / 2.0);
+  options.motion.cy = flags.cy.value_or((options.size.height - 1) / 2.0);
+  options.motion.crack_y = flags.crack_y.value_or((options.size.height - 1) / 2.0);
+  options.motion.width = options.size.width;
   options.amounts = {0};
   for (int i = 1; i < flags.frames; ++i)
     options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));

@@ -62,20 +62,6 @@ Roi::Polygon parse_polygon(const std::string& option, const std::string& text) {
   return polygon;
 }
 
-int parse_search(const std::string& text) {
-  int range = -1;
-  if (text != "auto" && (!CLI::detail::lexical_cast(text, range) || range < 0))
-    refuse("--search", "auto or a number of px", text);
-  return range;
-}
-
-double parse_noise(const std::string& text) {
-  double noise = -1;
-  if (text != "auto" && (!CLI::detail::lexical_cast(text, noise) || !(noise >= 0)))
-    refuse("--noise", "auto or a number of grey levels", text);
-  return noise;
-}
-
 void add_polygons(CLI::App& command, const std::string& name, std::vector<Roi::Polygon>& polygons,
                   const std::string& description) {
   const auto set = [name, &polygons](const std::vector<std::string>& texts) {
@@ -119,12 +105,7 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   command.add_option("--step", options.step, "Distance between points, px");
   command.add_option("--order", refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
       ->check(CLI::IsMember({0, 1, 2}));
-  command
-      .add_option_function<std::string>(
-          "--search", [&options](const std::string& text) { options.search = parse_search(text); },
-          "Search range in px around the prediction")
-      ->type_name("PX|auto")
-      ->default_str("auto");
+  add_number_or_auto(command, "--search", "PX", options.search, "Search range in px around the prediction");
   add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
              "B-spline of the current image");
   add_choice(command, "--reference-strategy", options.reference_strategy,
@@ -134,12 +115,8 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
                      "Gauss-Newton iterations before a point is given up");
   command.add_option("--tolerance", refine.tolerance, "Largest change in px at which the refinement stops");
   command.add_option("--min-zncc", refine.min_zncc, "Correlation below which a point is low_correlation");
-  command
-      .add_option_function<std::string>(
-          "--noise", [&options](const std::string& text) { options.noise = parse_noise(text); },
-          "Noise of the images in grey levels, for sigma_u and sigma_v")
-      ->type_name("GREY|auto")
-      ->default_str("auto");
+  add_number_or_auto(command, "--noise", "GREY", options.noise,
+                     "Noise of the images in grey levels, for sigma_u and sigma_v");
   command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
   command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
   add_choice(command, "--strain-measure", options.strain.measure,

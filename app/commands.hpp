@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,23 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target
   return command.add_option_function<std::string>(name, set, description)
       ->check(CLI::IsMember(names))
       ->default_str(std::string(to_string(target)));
+}
+
+/// Adds an option that takes a number of at least 0, or "auto" for none.
+template <typename Number>
+CLI::Option* add_number_or_auto(CLI::App& command, const std::string& name, const std::string& unit,
+                                std::optional<Number>& target, const std::string& description) {
+  const auto set = [&target, name](const std::string& text) {
+    target.reset();
+    if (text == "auto") return;
+    Number value = 0;
+    if (!CLI::detail::lexical_cast(text, value) || !(value >= 0))
+      throw CLI::ValidationError(name, "needs auto or a number of at least 0, got \"" + text + "\"");
+    target = value;
+  };
+  return command.add_option_function<std::string>(name, set, description)
+      ->type_name(unit + "|auto")
+      ->default_str("auto");
 }
 
 }  // namespace dic::app

@@ -23,7 +23,7 @@ T random_value(std::uint64_t bits, int bit_depth) {
 }
 
 Image random_image(const Case& shape, int width, int height, Random& random) {
-  Image image(width, height, shape.type, shape.bit_depth);
+  Image image({width, height}, shape.type, shape.bit_depth);
   visit_scalar(shape.type, [&]<typename T>(T) {
     for (int y = 0; y < height; ++y)
       std::generate_n(image.row<T>(y), width,
@@ -34,7 +34,7 @@ Image random_image(const Case& shape, int width, int height, Random& random) {
 
 /// The image moved by (kMoveX, kMoveY); what leaves on one side comes in on the other.
 Image moved(const Image& image) {
-  Image result(image.width(), image.height(), image.type(), image.bit_depth());
+  Image result(image.size(), image.type(), image.bit_depth());
   visit_scalar(image.type(), [&]<typename T>(T) {
     for (int y = 0; y < image.height(); ++y) {
       T* row = result.row<T>((y + image.height() + kMoveY) % image.height());
@@ -48,7 +48,7 @@ Image moved(const Image& image) {
 /// Non-zero where an element counts. A stripe begins every kPeriod px of a row.
 Image striped_mask(int width, int height) {
   constexpr int kPeriod = 12;
-  Image mask(width, height, ScalarType::u8);
+  Image mask({width, height}, ScalarType::u8);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       mask.row<std::uint8_t>(y)[x] = (x + y / 2) % kPeriod < kShareThatCounts * kPeriod;

@@ -40,7 +40,7 @@ MatchTiming match(const MatchCase& shape, const Options& options, std::stop_toke
   if (shape.template_size < 8 || shape.template_size > shape.image_size / 2)
     throw UsageError("The template must have a side from 8 px to half of that of the image.");
   SynthOptions synth;
-  synth.width = synth.height = shape.image_size;
+  synth.size = {shape.image_size, shape.image_size};
   synth.noise = shape.noise;
   synth.seed = options.seed;
   synth.threads = options.threads;

@@ -24,7 +24,7 @@ constexpr int kMargin = 40;  ///< px without points at every border
 
 SynthOptions speckle(const TrackCase& shape) {
   SynthOptions synth;
-  synth.width = synth.height = shape.size;
+  synth.size = {shape.size, shape.size};
   synth.noise = shape.noise;
   synth.seed = shape.seed;
   synth.threads = shape.options.threads;
@@ -44,8 +44,8 @@ Errors errors_of(const Field& field, const Motion& motion) {
   Errors errors;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
     if (!has_values(field.status[k])) continue;
-    double u = 0, v = 0;
-    motion.at(grid.x(static_cast<int>(k % grid.nx)), grid.y(static_cast<int>(k / grid.nx)), 1, u, v);
+    const auto [u, v] =
+        motion.at(grid.x(static_cast<int>(k % grid.nx)), grid.y(static_cast<int>(k / grid.nx)), 1);
     errors.u += (field.u[k] - u) * (field.u[k] - u);
     errors.v += (field.v[k] - v) * (field.v[k] - v);
     ++errors.measured;
@@ -88,7 +88,7 @@ struct StreamSums {
   StageSeconds stages;
   double copy = 0, latency = 0;
 
-  void add(const StreamResult& result) {
+  void add(const FrameResult& result) {
     ++frames;
     for (const Status status : result.field.status) lost += !has_values(status);
     stages += result.seconds;
@@ -138,7 +138,7 @@ StreamTiming time_stream(const TrackOptions& options, const Shown& shown, int fr
                          const std::stop_token& stop) {
   constexpr int kWarmUp = 8;  // frames until all memory is there
   StreamSums sums;
-  TrackStream stream(options, shown.reference, shown.roi, [&](const StreamResult& result) {
+  TrackStream stream(options, shown.reference, shown.roi, [&](const FrameResult& result) {
     if (result.index >= kWarmUp) sums.add(result);
   });
   const auto push = [&](int frame) {
@@ -209,11 +209,12 @@ TrackTiming track(const TrackCase& shape, std::stop_token stop) {
   for (int repeat = 0; repeat < shape.repeats; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
     Tracker tracker(shape.options, reference, inner_roi(shape));
-    const Field field = tracker.track(current, stop);
-    runs.push_back(tracker.seconds());
+    const FrameResult result = tracker.track(current, stop);
+    runs.push_back(result.seconds);
+    runs.back().prepare += tracker.prepare_seconds();
     runs.back().total = seconds_since(start);
     if (repeat > 0) continue;
-    const Errors errors = errors_of(field, synth.motion);
+    const Errors errors = errors_of(result.field, synth.motion);
     timing = {.points = tracker.grid().points(),
               .measured = errors.measured,
               .seconds = {},

@@ -83,7 +83,7 @@ std::vector<fs::path> expand(const std::string& argument) {
 class FileSource : public FrameSource {
  public:
   explicit FileSource(std::vector<fs::path> files) : files_(std::move(files)) {}
-  std::int64_t count() const override { return static_cast<std::int64_t>(files_.size()); }
+  std::optional<std::int64_t> count() const override { return std::ssize(files_); }
   std::string name(std::int64_t i) const override { return files_.at(i).filename().string(); }
   Image read(std::int64_t i) override { return read_image(files_.at(i)); }
   bool reads_in_parallel() const override { return true; }

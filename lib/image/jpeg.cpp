@@ -85,7 +85,7 @@ Image decode_jpeg(std::span<const std::uint8_t> bytes) {
   const auto space = info.jpeg_color_space;
   if (space != JCS_GRAYSCALE && space != JCS_YCbCr && space != JCS_RGB)
     throw Refusal("is a JPEG in CMYK or an unknown colour space; save it as grey or RGB.");
-  Image image(static_cast<int>(info.image_width), static_cast<int>(info.image_height), ScalarType::u8);
+  Image image({static_cast<int>(info.image_width), static_cast<int>(info.image_height)}, ScalarType::u8);
   if (!decoder.read_grey(image.row<std::uint8_t>(0))) throw damaged("JPEG", decoder.message());
   return image;
 }

@@ -32,7 +32,7 @@ class ImageAllocator : public cv::MatAllocator {
   cv::UMatData* allocate(int dims, const int* sizes, int type, void*, std::size_t* step, cv::AccessFlag,
                          cv::UMatUsageFlags) const override {
     CV_Assert(dims == 2);
-    image = Image(sizes[1] * CV_MAT_CN(type), sizes[0], scalar_type(CV_MAT_DEPTH(type)));
+    image = Image({sizes[1] * CV_MAT_CN(type), sizes[0]}, scalar_type(CV_MAT_DEPTH(type)));
     step[1] = CV_ELEM_SIZE(type);
     step[0] = step[1] * sizes[1];
     auto* data = new cv::UMatData(this);
@@ -59,7 +59,7 @@ void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
 
 template <typename T>
 Image grey_from_bgr_as(const cv::Mat& image, ScalarType type) {
-  Image grey(image.cols, image.rows, type);
+  Image grey({image.cols, image.rows}, type);
   const int channels = image.channels();
   for (int y = 0; y < image.rows; ++y) {
     const T* row = image.ptr<T>(y);

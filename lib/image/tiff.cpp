@@ -205,7 +205,7 @@ void read_blocks(TIFF* tiff, const Layout& layout, Image& image) {
 /// T: element type in the file, Out: of the image.
 template <typename T, typename Out>
 Image read_as(TIFF* tiff, const Layout& layout, ScalarType type) {
-  Image image(static_cast<int>(layout.width), static_cast<int>(layout.height), type);
+  Image image({static_cast<int>(layout.width), static_cast<int>(layout.height)}, type);
   if (std::is_same_v<T, Out> && !layout.tiled && layout.samples == 1 && layout.bits == 8 * sizeof(T))
     read_strips_in_place<T>(tiff, layout, image);
   else

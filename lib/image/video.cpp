@@ -26,7 +26,7 @@ class VideoSource : public FrameSource {
     if (std::isfinite(frames) && frames >= 1) count_ = std::llround(frames);
   }
 
-  std::int64_t count() const override { return count_; }
+  std::optional<std::int64_t> count() const override { return count_; }
 
   std::string name(std::int64_t i) const override {
     char number[32];
@@ -70,11 +70,12 @@ class VideoSource : public FrameSource {
   /// Frame counts in files are estimates; far fewer frames than announced mean damage, which is said once.
   [[noreturn]] void report_end(std::int64_t i) {
     const std::int64_t found = position_ + 1;
-    const bool damaged = !end_reported_ && count_ - found > std::max<std::int64_t>(2, count_ / 20);
+    const bool damaged =
+        count_ && !end_reported_ && *count_ - found > std::max<std::int64_t>(2, *count_ / 20);
     end_reported_ = true;
     if (damaged)
       throw unreadable(
-          i, "the video ends after " + std::to_string(found) + " of " + std::to_string(count_) + " frames");
+          i, "the video ends after " + std::to_string(found) + " of " + std::to_string(*count_) + " frames");
     throw std::out_of_range("The video has no frame " + std::to_string(i) + ".");
   }
 
@@ -85,8 +86,8 @@ class VideoSource : public FrameSource {
 
   std::filesystem::path path_;
   cv::VideoCapture video_;
-  std::int64_t count_ = -1;
-  std::int64_t position_ = -1;  // of the frame that was grabbed last
+  std::optional<std::int64_t> count_;  // as the file says
+  std::int64_t position_ = -1;         // of the frame that was grabbed last
   bool ended_ = false;
   bool end_reported_ = false;
 };

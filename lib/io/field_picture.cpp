@@ -50,7 +50,7 @@ std::pair<double, double> percentiles(std::vector<float>& values, double low, do
 }
 
 ColourScale choose_scale(std::span<const float> values, const FieldPictureOptions& options) {
-  if (options.min < options.max) return {options.min, options.max};
+  if (options.range) return {options.range->min, options.range->max};
   std::vector<float> present;
   std::copy_if(values.begin(), values.end(), std::back_inserter(present),
                [](float v) { return std::isfinite(v); });
@@ -279,7 +279,9 @@ cv::Mat draw_panel(int height, const ColourScale& scale, std::span<const float> 
 void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
                          std::span<const float> values, const FieldPictureOptions& options) {
   if (current.empty() || std::ssize(values) != field.grid().nodes())
-    throw UsageError("A field image needs an image and one value per node of the grid.");
+    throw UsageError("A picture of a field needs an image and one value per node of the grid.");
+  if (options.range && !(options.range->min < options.range->max))
+    throw UsageError("The colour range of a picture must be from a smaller to a larger value.");
   const double zoom = choose_zoom(current.width, current.height);
   const cv::Size size(std::max(1, static_cast<int>(std::lround(current.width * zoom))),
                       std::max(1, static_cast<int>(std::lround(current.height * zoom))));

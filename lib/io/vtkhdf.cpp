@@ -92,7 +92,7 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kRoot, "WholeExtent", std::vector<std::int64_t>{0, grid.nx - 1, 0, grid.ny - 1, 0, 0});
     file.set_attribute(
         kRoot, "Origin",
-        std::vector<double>{grid.x0 * length_factor, (info.image_height - 1 - grid.y0) * length_factor, 0});
+        std::vector<double>{grid.x0 * length_factor, (info.image.height - 1 - grid.y0) * length_factor, 0});
     file.set_attribute(kRoot, "Spacing", std::vector<double>{step, -step, step});
     file.set_attribute(kRoot, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
   }
@@ -129,8 +129,8 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kAbout, "scale_mm_per_px", info.scale_mm_per_px);
     file.set_attribute(kAbout, "subset", static_cast<std::int64_t>(info.subset));
     file.set_attribute(kAbout, "step", static_cast<std::int64_t>(grid.step));
-    file.set_attribute(kAbout, "image_width", static_cast<std::int64_t>(info.image_width));
-    file.set_attribute(kAbout, "image_height", static_cast<std::int64_t>(info.image_height));
+    file.set_attribute(kAbout, "image_width", static_cast<std::int64_t>(info.image.width));
+    file.set_attribute(kAbout, "image_height", static_cast<std::int64_t>(info.image.height));
     file.set_attribute(kAbout, "strain_measure", strain_measure);
     file.set_attribute(kAbout, "strain_window", static_cast<std::int64_t>(info.strain.window));
     file.write_text(kAbout + "/command", info.command);

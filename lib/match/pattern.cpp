@@ -111,8 +111,8 @@ Template make_template(ImageView values, ImageView mask) {
     throw UsageError("The mask has " + std::to_string(mask.width) + " x " + std::to_string(mask.height) +
                      " px but its template " + std::to_string(values.width) + " x " +
                      std::to_string(values.height) + " px; they must have the same size.");
-  Template made{Image(values.width, values.height, ScalarType::f64),
-                Image(values.width, values.height, ScalarType::u8),
+  Template made{Image(values.size(), ScalarType::f64),
+                Image(values.size(), ScalarType::u8),
                 values.type,
                 values.bit_depth,
                 0,
@@ -157,8 +157,8 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
   const int origin_x = static_cast<int>(across.first), origin_y = static_cast<int>(down.first);
   const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
   const bool identity = is_identity(rotation_deg, scale_);  // exact, not to rounding
-  Pattern pattern{identity ? source_.values : Image(width, height, ScalarType::f64),
-                  Image(width, height, ScalarType::u8),
+  Pattern pattern{identity ? source_.values : Image({width, height}, ScalarType::f64),
+                  Image({width, height}, ScalarType::u8),
                   origin_x,
                   origin_y,
                   center_x,
@@ -176,7 +176,7 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
 }
 
 Image to_elements(const Pattern& pattern, ScalarType type, Criterion method) {
-  Image elements(pattern.values.width(), pattern.values.height(), type);
+  Image elements(pattern.values.size(), type);
   visit_scalar(type, [&]<typename T>(T) {
     const auto [gain, offset] =
         std::is_floating_point_v<T> ? std::array<double, 2>{1, 0} : gain_and_offset<T>(pattern, method);

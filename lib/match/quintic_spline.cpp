@@ -50,7 +50,7 @@ double dot(const T* samples, std::ptrdiff_t stride, const std::array<double, kTa
 }  // namespace
 
 QuinticSpline::QuinticSpline(ImageView image, ThreadPool& pool) {
-  Image relative(image.width, image.height, ScalarType::f32);
+  Image relative(image.size(), ScalarType::f32);
   visit_scalar(image.type, [&]<typename T>(T) {
     offset_ = static_cast<double>(image.row<T>(0)[0]);
     for (int y = 0; y < image.height; ++y)

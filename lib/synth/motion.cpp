@@ -50,30 +50,22 @@ Position rotate(const Motion& m, double angle, double x, double y) {
 
 }  // namespace
 
-void Motion::at(double x, double y, double amount, double& du, double& dv) const {
-  du = dv = 0;
+std::array<double, 2> Motion::at(double x, double y, double amount) const {
   switch (kind) {
     case MotionKind::translation:
-      du = amount * u;
-      dv = amount * v;
-      break;
+      return {amount * u, amount * v};
     case MotionKind::affine:
-      du = amount * (u + ux * (x - cx) + uy * (y - cy));
-      dv = amount * (v + vx * (x - cx) + vy * (y - cy));
-      break;
+      return {amount * (u + ux * (x - cx) + uy * (y - cy)), amount * (v + vx * (x - cx) + vy * (y - cy))};
     case MotionKind::rotation: {
-      const Position turned = rotate(*this, radians(amount * angle_deg), x, y);
-      du = turned.x - x;
-      dv = turned.y - y;
-      break;
+      const Position rotated = rotate(*this, radians(amount * angle_deg), x, y);
+      return {rotated.x - x, rotated.y - y};
     }
     case MotionKind::star:
-      dv = amount * amplitude * std::cos(star_frequency(*this, x) * (y - cy));
-      break;
+      return {0, amount * amplitude * std::cos(star_frequency(*this, x) * (y - cy))};
     case MotionKind::crack:
-      dv = amount * (y < crack_y ? -amplitude : amplitude);
       break;
   }
+  return {0, amount * (y < crack_y ? -amplitude : amplitude)};
 }
 
 std::optional<Position> reference_position(const Motion& motion, double amount, double x, double y) {

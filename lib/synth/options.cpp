@@ -64,17 +64,17 @@ std::vector<std::string> SynthOptions::validate() const {
   const auto require = [&list](bool good, const char* problem) {
     if (!good) list.push_back(problem);
   };
-  require(width >= 8 && height >= 8 && width <= 32768 && height <= 32768,
+  require(size.width >= 8 && size.height >= 8 && size.width <= 32768 && size.height <= 32768,
           "Width and height must be between 8 and 32768 px.");
   require(bits == 8 || bits == 16, "Images have 8 or 16 bits.");
   require(blob_sigma >= 0.3 && blob_sigma <= 100, "The blobs' sigma must be between 0.3 and 100 px.");
-  require(density == 0 || (density >= 1e-6 && density <= 10),
+  require(!density || (*density >= 1e-6 && *density <= 10),
           "The density must be between 1e-6 and 10 blobs per px^2.");
   require(grey_min >= 0 && grey_max <= 255 && grey_min < grey_max,
           "Grey needs 0 <= grey_min < grey_max <= 255.");
   require(noise >= 0 && std::isfinite(noise), "The noise must not be negative.");
-  require(reference_noise == -1 || (reference_noise >= 0 && std::isfinite(reference_noise)),
-          "The reference's noise must not be negative (-1: as the other frames).");
+  require(!reference_noise || (*reference_noise >= 0 && std::isfinite(*reference_noise)),
+          "The reference's noise must not be negative.");
   require(std::isfinite(gain) && gain > 0 && std::isfinite(offset),
           "Gain must be positive and offset finite.");
   add_motion_problems(*this, list);

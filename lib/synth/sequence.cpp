@@ -20,12 +20,15 @@ struct Truth {
 
 Truth compute_truth(const SynthOptions& options, int step) {
   Truth truth;
-  for (int x = 0; x < options.width; x += step) truth.x.push_back(x);
-  for (int y = 0; y < options.height; y += step) truth.y.push_back(y);
+  for (int x = 0; x < options.size.width; x += step) truth.x.push_back(x);
+  for (int y = 0; y < options.size.height; y += step) truth.y.push_back(y);
   for (const double amount : options.amounts)
     for (const double y : truth.y)
-      for (const double x : truth.x)
-        options.motion.at(x, y, amount, truth.u.emplace_back(), truth.v.emplace_back());
+      for (const double x : truth.x) {
+        const auto [u, v] = options.motion.at(x, y, amount);
+        truth.u.push_back(u);
+        truth.v.push_back(v);
+      }
   return truth;
 }
 

@@ -22,7 +22,7 @@ const SynthOptions& checked(const SynthOptions& options) {
 }
 
 SpeckleSettings speckle_settings(const SynthOptions& options) {
-  const double cell = options.density > 0 ? 1 / std::sqrt(options.density) : 2 * options.blob_sigma;
+  const double cell = options.density ? 1 / std::sqrt(*options.density) : 2 * options.blob_sigma;
   return {options.blob_sigma, cell, options.seed};
 }
 
@@ -37,8 +37,8 @@ Box reference_box(const SynthOptions& options, double amount) {
     box = {std::min(box.x_min, p->x), std::max(box.x_max, p->x), std::min(box.y_min, p->y),
            std::max(box.y_max, p->y)};
   };
-  for (int x = 0; x < options.width; ++x) include(x, 0), include(x, options.height - 1);
-  for (int y = 0; y < options.height; ++y) include(0, y), include(options.width - 1, y);
+  for (int x = 0; x < options.size.width; ++x) include(x, 0), include(x, options.size.height - 1);
+  for (int y = 0; y < options.size.height; ++y) include(0, y), include(options.size.width - 1, y);
   // Between two border pixels the border may bulge by less than a pixel.
   return {box.x_min - 1, box.x_max + 1, box.y_min - 1, box.y_max + 1};
 }
@@ -54,12 +54,12 @@ Synthesizer::Synthesizer(const SynthOptions& options) : options_(checked(options
 
 std::vector<double> Synthesizer::blob_sums(double amount) {
   const Speckle speckle(speckle_settings(options_), reference_box(options_, amount));
-  std::vector<double> sums(static_cast<std::size_t>(options_.width) * options_.height);
-  pool_.parallel_for(options_.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
+  std::vector<double> sums(static_cast<std::size_t>(options_.size.width) * options_.size.height);
+  pool_.parallel_for(options_.size.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y)
-      for (int x = 0; x < options_.width; ++x) {
+      for (int x = 0; x < options_.size.width; ++x) {
         const auto p = reference_position(options_.motion, amount, x, static_cast<double>(y));
-        sums[y * options_.width + x] = p ? speckle.at(p->x, p->y) : kGap;
+        sums[y * options_.size.width + x] = p ? speckle.at(p->x, p->y) : kGap;
       }
   });
   return sums;
@@ -69,7 +69,7 @@ template <typename T>
 void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
   const auto last = static_cast<double>(std::max<std::size_t>(1, options_.amounts.size() - 1));
   const double gain = 1 + (options_.gain - 1) * i / last, offset = options_.offset * i / last;
-  const double noise = i == 0 && options_.reference_noise >= 0 ? options_.reference_noise : options_.noise;
+  const double noise = i == 0 ? options_.reference_noise.value_or(options_.noise) : options_.noise;
   const double white = std::numeric_limits<T>::max(), level = white / 255;
   const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
   pool_.parallel_for(image.height(), 8, [&](std::int64_t begin, std::int64_t end, int) {
@@ -90,7 +90,7 @@ Image Synthesizer::frame(int i) {
   if (i < 0 || i >= static_cast<int>(options_.amounts.size()))
     throw UsageError("The sequence has no frame " + std::to_string(i) + ".");
   const std::vector<double> sums = blob_sums(options_.amounts[i]);
-  Image image(options_.width, options_.height, options_.bits == 8 ? ScalarType::u8 : ScalarType::u16);
+  Image image(options_.size, options_.bits == 8 ? ScalarType::u8 : ScalarType::u16);
   if (options_.bits == 8)
     expose<std::uint8_t>(sums, i, image);
   else

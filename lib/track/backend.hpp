@@ -22,14 +22,6 @@ class Frame {
   virtual ~Frame() = default;
 };
 
-/// A field that was measured, with strain and outliers.
-struct Measured {
-  Field field;
-  double noise = 0;      ///< of the images, grey levels
-  StageSeconds seconds;  ///< that its stages took
-  std::vector<StageSpan> spans;
-};
-
 /// Where the points lie in an image that was measured.
 class Places {
  public:
@@ -44,17 +36,17 @@ class Result {
   virtual std::shared_ptr<const Places> places() = 0;
   /// How many points have values; waits for it. To be asked before `fetch`.
   virtual std::int64_t measured_points() = 0;
-  /// Waits for it. To be called once.
-  Measured fetch() {
-    Measured measured = read();
-    measured.seconds += beside_;
-    return measured;
+  /// Waits for it: field, noise, seconds and spans. To be called once.
+  FrameResult fetch() {
+    FrameResult result = read();
+    result.seconds += beside_;
+    return result;
   }
   /// Counts time that was spent on the frame beside the measurement.
   void add(const StageSeconds& seconds) { beside_ += seconds; }
 
  private:
-  virtual Measured read() = 0;
+  virtual FrameResult read() = 0;
 
   StageSeconds beside_;
 };

@@ -29,7 +29,7 @@ constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the images tha
 
 /// 0 or 255.
 Image binary(ImageView mask) {
-  Image out(mask.width, mask.height, ScalarType::u8);
+  Image out(mask.size(), ScalarType::u8);
   for (int y = 0; y < mask.height; ++y)
     std::transform(mask.row<std::uint8_t>(y), mask.row<std::uint8_t>(y) + mask.width,
                    out.row<std::uint8_t>(y),

@@ -18,9 +18,7 @@ std::string describe(ImageView image) {
 std::string mismatch(const SourceFrame& frame, ImageView reference) {
   if (!frame.error.empty()) return frame.error;
   const ImageView current = frame.image;
-  if (current.width == reference.width && current.height == reference.height &&
-      current.type == reference.type)
-    return "";
+  if (current.size() == reference.size() && current.type == reference.type) return "";
   return frame.name + " is " + describe(current) + ", the reference " + describe(reference) +
          ": frames of one run share size and bit depth; leave it out or convert it.";
 }

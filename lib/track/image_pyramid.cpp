@@ -18,7 +18,7 @@ Stretch stretch_of(ImageView image) {
 }
 
 Image halved(const Image& in) {
-  Image out(in.width() / 2, in.height() / 2, ScalarType::u8);
+  Image out({in.width() / 2, in.height() / 2}, ScalarType::u8);
   for (int y = 0; y < out.height(); ++y) {
     const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
     std::uint8_t* to = out.row<std::uint8_t>(y);
@@ -31,7 +31,7 @@ Image halved(const Image& in) {
 }  // namespace
 
 Image stretched(ImageView image) {
-  Image out(image.width, image.height, ScalarType::u8);
+  Image out(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
     const Stretch stretch = stretch_of<T>(image);
     for (int y = 0; y < image.height; ++y)

@@ -11,7 +11,7 @@ namespace dic {
 namespace {
 
 std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
-  if (source.count() >= 0 && index >= source.count()) return std::nullopt;
+  if (const auto count = source.count(); count && index >= *count) return std::nullopt;
   SourceFrame frame{index, source.name(index), {}, {}, {}};
   const track::Stopwatch watch;
   try {

@@ -18,8 +18,8 @@ constexpr double kOnOutline = 1e-9;  // px
 int first_pixel(double x) { return static_cast<int>(std::ceil(x - kOnOutline)); }
 int last_pixel(double x) { return static_cast<int>(std::floor(x + kOnOutline)); }
 
-std::string size_text(int width, int height) {
-  return std::to_string(width) + "x" + std::to_string(height) + " px";
+std::string size_text(Size size) {
+  return std::to_string(size.width) + "x" + std::to_string(size.height) + " px";
 }
 
 void fill_span(Image& mask, int y, double from, double to) {
@@ -77,14 +77,14 @@ void fill_polygon(Image& mask, const Roi::Polygon& polygon) {
   fill_outline(mask, polygon);
 }
 
-Image filled(const std::vector<Roi::Polygon>& polygons, int width, int height) {
-  Image mask(width, height, ScalarType::u8);
+Image filled(const std::vector<Roi::Polygon>& polygons, Size image) {
+  Image mask(image, ScalarType::u8);
   for (const Roi::Polygon& polygon : polygons) fill_polygon(mask, polygon);
   return mask;
 }
 
-Image filled(const Roi::Rect& rect, int width, int height) {
-  Image mask(width, height, ScalarType::u8);
+Image filled(const Roi::Rect& rect, Size image) {
+  Image mask(image, ScalarType::u8);
   for (int y = rect.y; y < rect.y + rect.height; ++y)
     std::fill_n(mask.row<std::uint8_t>(y) + rect.x, rect.width, 255);
   return mask;
@@ -101,22 +101,22 @@ void intersect(Image& mask, Keep&& keep) {
 }
 
 void intersect_image(Image& mask, const Image& image) {
-  if (image.width() != mask.width() || image.height() != mask.height())
-    throw UsageError("The ROI mask is " + size_text(image.width(), image.height()) + ", the reference " +
-                     size_text(mask.width(), mask.height()) + ": make a mask of the reference's size.");
+  if (image.size() != mask.size())
+    throw UsageError("The ROI mask is " + size_text(image.size()) + ", the reference " +
+                     size_text(mask.size()) + ": make a mask of the reference's size.");
   visit_scalar(image.type(), [&](auto element) {
     using Element = decltype(element);
     intersect(mask, [&](int x, int y) { return image.row<Element>(y)[x] != 0; });
   });
 }
 
-void check_rect(const Roi::Rect& rect, int width, int height) {
+void check_rect(const Roi::Rect& rect, Size image) {
   // Differences, because sums of numbers that a user typed could overflow.
-  if (rect.width < 1 || rect.height < 1 || rect.x < 0 || rect.y < 0 || rect.width > width - rect.x ||
-      rect.height > height - rect.y)
+  if (rect.width < 1 || rect.height < 1 || rect.x < 0 || rect.y < 0 || rect.width > image.width - rect.x ||
+      rect.height > image.height - rect.y)
     throw UsageError("The ROI rectangle " + std::to_string(rect.x) + "," + std::to_string(rect.y) + "," +
                      std::to_string(rect.width) + "," + std::to_string(rect.height) +
-                     " does not lie inside the image of " + size_text(width, height) +
+                     " does not lie inside the image of " + size_text(image) +
                      ": give x,y,width,height within it.");
 }
 
@@ -128,20 +128,20 @@ bool is_empty(const Image& mask) {
 
 }  // namespace
 
-Image rasterize(const Roi& roi, int width, int height) {
-  if (roi.rect) check_rect(*roi.rect, width, height);
-  Image mask = filled(roi.rect.value_or(Roi::Rect{0, 0, width, height}), width, height);
+Image rasterize(const Roi& roi, Size image) {
+  if (roi.rect) check_rect(*roi.rect, image);
+  Image mask = filled(roi.rect.value_or(Roi::Rect{0, 0, image.width, image.height}), image);
   if (!roi.mask.empty()) intersect_image(mask, roi.mask);
   if (!roi.polygons.empty()) {
-    const Image inside = filled(roi.polygons, width, height);
+    const Image inside = filled(roi.polygons, image);
     intersect(mask, [&](int x, int y) { return inside.row<std::uint8_t>(y)[x] != 0; });
   }
   if (!roi.holes.empty()) {
-    const Image hole = filled(roi.holes, width, height);
+    const Image hole = filled(roi.holes, image);
     intersect(mask, [&](int x, int y) { return hole.row<std::uint8_t>(y)[x] == 0; });
   }
   if (is_empty(mask))
-    throw UsageError("The region of interest is empty: no pixel of the " + size_text(width, height) +
+    throw UsageError("The region of interest is empty: no pixel of the " + size_text(image) +
                      " reference lies inside it.");
   return mask;
 }

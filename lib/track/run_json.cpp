@@ -36,14 +36,14 @@ Json settings(const TrackJob& job) {
   json["subset"] = options.refine.subset;
   json["step"] = options.step;
   json["order"] = options.refine.order;
-  json["search"] = options.search < 0 ? Json("auto") : Json(options.search);
+  json["search"] = options.search ? Json(*options.search) : Json("auto");
   json["criterion"] = "znssd";
   json["interpolation"] = to_string(options.refine.interpolation);
   json["max_iterations"] = options.refine.max_iterations;
   json["tolerance"] = options.refine.tolerance;
   json["min_zncc"] = options.refine.min_zncc;
   json["reference_strategy"] = to_string(options.reference_strategy);
-  json["noise"] = options.noise < 0 ? Json("auto") : Json(options.noise);
+  json["noise"] = options.noise ? Json(*options.noise) : Json("auto");
   json["outliers"] = options.outliers.enabled;
   json["strain_window"] = options.strain.window;
   json["strain_measure"] = to_string(options.strain.measure);

@@ -35,7 +35,7 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
     throw UsageError("The subset of " + std::to_string(options.refine.subset) +
                      " px is larger than the image (" + std::to_string(reference.width) + "x" +
                      std::to_string(reference.height) + " px); choose a smaller --subset.");
-  return rasterize(roi, reference.width, reference.height);
+  return rasterize(roi, reference.size());
 }
 
 }  // namespace
@@ -57,8 +57,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
-  if (current.width != reference_.width || current.height != reference_.height ||
-      current.type != reference_.type)
+  if (current.size() != reference_.size() || current.type != reference_.type)
     throw UsageError("The current image must have the size and depth of the reference.");
   return backend_->take(current);
 }

@@ -92,7 +92,7 @@ class Run {
     source_ = open_frames(job_.frames);
     const bool first_is_reference = job_.reference.empty();
     first_current_ = first_is_reference ? 1 : 0;
-    if (source_->count() >= 0 && source_->count() <= first_current_) throw_too_few();
+    if (const auto count = source_->count(); count && *count <= first_current_) throw_too_few();
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
@@ -143,7 +143,7 @@ class Run {
     FrameSummary entry;
     if (frame.error.empty()) {
       report("search", number);
-      std::optional<StreamResult> result = stream_->wait();
+      std::optional<FrameResult> result = stream_->wait();
       if (!result) return false;
       frame.error = result->error;
       if (frame.error.empty()) entry = take(*result, frame, number);
@@ -156,7 +156,7 @@ class Run {
     return true;
   }
 
-  FrameSummary take(const StreamResult& result, const SourceFrame& frame, int number) {
+  FrameSummary take(const FrameResult& result, const SourceFrame& frame, int number) {
     report("write", number);
     const Stopwatch writing;
     if (!results_.begun()) results_.begin(stream_->grid(), info_);
@@ -188,8 +188,7 @@ class Run {
   ResultInfo describe_result() const {
     ResultInfo info;
     info.subset = job_.options.refine.subset;
-    info.image_width = reference_.width();
-    info.image_height = reference_.height();
+    info.image = reference_.size();
     info.scale_mm_per_px = job_.scale_mm_per_px;
     info.strain = job_.options.strain;
     info.version = version();
@@ -201,8 +200,8 @@ class Run {
 
   void report(const char* stage, int frame) const {
     if (!progress_) return;
-    const std::int64_t count = source_ ? source_->count() : -1;
-    const int frames = count < 0 ? 0 : static_cast<int>(count - first_current_);
+    const std::optional<std::int64_t> count = source_ ? source_->count() : std::nullopt;
+    const int frames = count ? static_cast<int>(*count - first_current_) : 0;
     progress_({stage, frame, frames, points_done_, total_.seconds()});
   }
 

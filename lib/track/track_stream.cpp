@@ -15,8 +15,8 @@ namespace dic {
 namespace {
 
 /// A frame on its way through the stream.
-struct Passing {
-  StreamResult result;
+struct FrameInFlight {
+  FrameResult result;
   track::Stopwatch since_push;
   std::shared_ptr<const track::Frame> frame;  ///< until it is measured; none where there is an error
   std::unique_ptr<track::Result> measured;    ///< from then on
@@ -27,20 +27,19 @@ int checked(int capacity) {
   return capacity;
 }
 
-Passing pop(std::deque<Passing>& queue) {
-  Passing first = std::move(queue.front());
+FrameInFlight pop(std::deque<FrameInFlight>& queue) {
+  FrameInFlight first = std::move(queue.front());
   queue.pop_front();
   return first;
 }
 
-void fetch(Passing& passing) {
-  if (!passing.measured) return;
-  track::Measured measured = passing.measured->fetch();
-  passing.result.field = std::move(measured.field);
-  passing.result.noise = measured.noise;
-  passing.result.seconds = measured.seconds;
-  passing.result.spans.insert(passing.result.spans.end(), measured.spans.begin(), measured.spans.end());
-  passing.measured.reset();
+void fetch(FrameInFlight& frame) {
+  if (!frame.measured) return;
+  FrameResult result = frame.measured->fetch();
+  result.index = frame.result.index;
+  result.spans.insert(result.spans.begin(), frame.result.spans.begin(), frame.result.spans.end());
+  frame.result = std::move(result);
+  frame.measured.reset();
 }
 
 }  // namespace
@@ -59,8 +58,8 @@ struct TrackStream::Impl {
   mutable std::mutex mutex;  ///< of all that follows
   std::condition_variable changed;
   std::unique_ptr<track::Sequence> sequence;  ///< none after a reset that failed
-  std::deque<Passing> waiting, measured;
-  std::deque<StreamResult> results;
+  std::deque<FrameInFlight> waiting, measured;
+  std::deque<FrameResult> results;
   int inside = 0;  ///< frames pushed whose result was not handed out
   std::int64_t next_index = 0;
   std::stop_source cancelling;
@@ -115,16 +114,16 @@ struct TrackStream::Impl {
   /// Does a step of a frame's way, without the lock. A UsageError is the frame's own; others end the
   /// experiment. Returns false where the frame goes no further.
   template <typename Step>
-  bool advance(Lock& lock, Passing& passing, const Step& step) {
+  bool advance(Lock& lock, FrameInFlight& frame, const Step& step) {
     lock.unlock();
     std::exception_ptr failed;
     bool goes_on = true;
     try {
-      step(passing);
+      step(frame);
     } catch (const Cancelled&) {
       goes_on = false;
     } catch (const UsageError& e) {
-      passing.result.error = e.what();
+      frame.result.error = e.what();
     } catch (...) {
       failed = std::current_exception();
     }
@@ -143,15 +142,15 @@ struct TrackStream::Impl {
     rethrow_failure();
     const track::Sequence& target = known_sequence();
     ++inside;
-    Passing passing;
-    passing.result.index = next_index++;
-    const std::int64_t index = passing.result.index;
-    if (advance(lock, passing, [&](Passing& p) {
+    FrameInFlight frame;
+    frame.result.index = next_index++;
+    const std::int64_t index = frame.result.index;
+    if (advance(lock, frame, [&](FrameInFlight& p) {
           const track::Stopwatch copying;
           p.frame = target.take(image);
           p.result.spans.push_back(copying.span("copy"));
         }))
-      waiting.push_back(std::move(passing));
+      waiting.push_back(std::move(frame));
     rethrow_failure();
     changed.notify_all();
     return index;
@@ -178,24 +177,24 @@ struct TrackStream::Impl {
     for (;;) {
       changed.wait(lock, [&] { return closing || !waiting.empty(); });
       if (closing) return;
-      Passing passing = pop(waiting);
+      FrameInFlight frame = pop(waiting);
       measuring = true;
-      const bool goes_on =
-          advance(lock, passing, [this, token = cancelling.get_token()](Passing& p) { measure(p, token); });
+      const bool goes_on = advance(
+          lock, frame, [this, token = cancelling.get_token()](FrameInFlight& p) { measure(p, token); });
       measuring = false;
       kernels = sequence->backend().kernels();
-      if (goes_on) measured.push_back(std::move(passing));
+      if (goes_on) measured.push_back(std::move(frame));
       changed.notify_all();
     }
   }
 
-  void measure(Passing& passing, const std::stop_token& token) {
-    if (!passing.frame) return;
+  void measure(FrameInFlight& frame, const std::stop_token& token) {
+    if (!frame.frame) return;
     const auto next = [this] {
       const std::lock_guard lock(mutex);
       return waiting.empty() ? nullptr : waiting.front().frame;
     };
-    passing.measured = sequence->measure(std::move(passing.frame), token, next);
+    frame.measured = sequence->measure(std::move(frame.frame), token, next);
     if (token.stop_requested()) throw Cancelled("The measurement was cancelled.");
   }
 
@@ -204,24 +203,24 @@ struct TrackStream::Impl {
     for (;;) {
       changed.wait(lock, [&] { return closing || !measured.empty(); });
       if (closing) return;
-      Passing passing = pop(measured);
+      FrameInFlight frame = pop(measured);
       delivering = true;
-      if (advance(lock, passing, fetch)) deliver(lock, passing);
+      if (advance(lock, frame, fetch)) deliver(lock, frame);
       delivering = false;
       changed.notify_all();
     }
   }
 
-  void deliver(Lock& lock, Passing& passing) {
-    passing.result.latency = passing.since_push.seconds();
+  void deliver(Lock& lock, FrameInFlight& frame) {
+    frame.result.latency = frame.since_push.seconds();
     if (!callback) {
-      results.push_back(std::move(passing.result));
+      results.push_back(std::move(frame.result));
       return;
     }
     lock.unlock();
     std::exception_ptr failed;
     try {
-      callback(std::move(passing.result));
+      callback(std::move(frame.result));
     } catch (...) {
       failed = std::current_exception();
     }
@@ -232,20 +231,20 @@ struct TrackStream::Impl {
 
   // ---- out ----
 
-  StreamResult take_result() {
-    StreamResult first = std::move(results.front());
+  FrameResult take_result() {
+    FrameResult first = std::move(results.front());
     results.pop_front();
     leave(1);
     return first;
   }
 
-  std::optional<StreamResult> poll() {
+  std::optional<FrameResult> poll() {
     const std::lock_guard lock(mutex);
     if (results.empty()) return std::nullopt;
     return take_result();
   }
 
-  std::optional<StreamResult> wait() {
+  std::optional<FrameResult> wait() {
     Lock lock(mutex);
     changed.wait(lock, [&] { return !results.empty() || inside == 0; });
     if (!results.empty()) return take_result();
@@ -302,8 +301,8 @@ const Grid& TrackStream::grid() const {
 }
 std::int64_t TrackStream::push(ImageView frame) { return impl_->push(frame); }
 std::optional<std::int64_t> TrackStream::try_push(ImageView frame) { return impl_->try_push(frame); }
-std::optional<StreamResult> TrackStream::poll() { return impl_->poll(); }
-std::optional<StreamResult> TrackStream::wait() { return impl_->wait(); }
+std::optional<FrameResult> TrackStream::poll() { return impl_->poll(); }
+std::optional<FrameResult> TrackStream::wait() { return impl_->wait(); }
 void TrackStream::finish() { impl_->finish(); }
 void TrackStream::cancel() { impl_->cancel(); }
 void TrackStream::reset(ImageView reference, const Roi& roi) { impl_->reset(reference, roi); }

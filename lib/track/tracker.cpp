@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "track/sequence.hpp"
+#include "track/stopwatch.hpp"
 
 namespace dic {
 
@@ -21,9 +22,9 @@ std::string_view to_string(ReferenceStrategy strategy) {
 std::vector<std::string> TrackOptions::validate() const {
   std::vector<std::string> out = refine.validate();
   if (step < 1) out.push_back("The step between points must be at least 1 px.");
-  if (search < -1 || search > 4096) out.push_back("The search range must be auto or from 0 to 4096 px.");
-  if (!(noise >= 0) && noise != -1)
-    out.push_back("The noise must be 0 grey levels or more, or -1 to estimate it.");
+  if (search && (*search < 0 || *search > 4096))
+    out.push_back("The search range must be auto or from 0 to 4096 px.");
+  if (noise && !(*noise >= 0)) out.push_back("The noise must be auto or 0 grey levels or more.");
   if (threads < 0) out.push_back("The number of threads must be 0 (one per core) or more.");
   if (gpu_memory < 0) out.push_back("The memory of images on a GPU must be 0 (all) or more MB.");
   const auto strain_problems = strain.validate();
@@ -41,18 +42,17 @@ StageSeconds& StageSeconds::operator+=(const StageSeconds& other) {
 
 struct Tracker::Impl {
   track::Sequence sequence;
-  double noise = 0;
-  StageSeconds seconds;
+  std::int64_t next_index = 0;
 
-  Impl(const TrackOptions& options, ImageView reference, const Roi& roi) : sequence(options, reference, roi) {
-    seconds.prepare = sequence.prepare_seconds();
-  }
+  Impl(const TrackOptions& options, ImageView reference, const Roi& roi)
+      : sequence(options, reference, roi) {}
 
-  Field track(ImageView current, const std::stop_token& stop) {
-    track::Measured measured = sequence.measure(sequence.take(current), stop)->fetch();
-    noise = measured.noise;
-    seconds += measured.seconds;
-    return std::move(measured.field);
+  FrameResult track(ImageView current, const std::stop_token& stop) {
+    const track::Stopwatch since_call;
+    FrameResult result = sequence.measure(sequence.take(current), stop)->fetch();
+    result.index = next_index++;
+    result.latency = since_call.seconds();
+    return result;
   }
 };
 
@@ -63,11 +63,10 @@ Tracker::Tracker(Tracker&&) noexcept = default;
 Tracker& Tracker::operator=(Tracker&&) noexcept = default;
 
 const Grid& Tracker::grid() const { return impl_->sequence.grid(); }
-Field Tracker::track(ImageView current, std::stop_token stop) { return impl_->track(current, stop); }
-double Tracker::noise() const { return impl_->noise; }
-const StageSeconds& Tracker::seconds() const { return impl_->seconds; }
+FrameResult Tracker::track(ImageView current, std::stop_token stop) { return impl_->track(current, stop); }
 std::vector<std::string> Tracker::kernels() const { return impl_->sequence.backend().kernels(); }
 std::string Tracker::device() const { return impl_->sequence.backend().device(); }
 std::string Tracker::device_reason() const { return impl_->sequence.device_reason(); }
+double Tracker::prepare_seconds() const { return impl_->sequence.prepare_seconds(); }
 
 }  // namespace dic

@@ -107,7 +107,7 @@ struct Measured {
 };
 Measured track_pair(const TrackOptions& options, const Image& reference, const Image& current) {
   Tracker tracker(options, reference);
-  Field field = tracker.track(current);
+  Field field = tracker.track(current).field;
   return {{tracker.grid(), reference.width(), reference.height()}, std::move(field)};
 }
 
@@ -115,7 +115,7 @@ Measured track_pair(const TrackOptions& options, const Image& reference, const I
 
 SynthOptions synth_1024() {
   SynthOptions options;
-  options.width = options.height = 1024;
+  options.size = {1024, 1024};
   options.motion.cx = options.motion.cy = 511.5;
   return options;
 }
@@ -132,14 +132,14 @@ TEST_P(TranslationBias, StaysBelowThatOfAPrefilteredSpline) {
   quintic.refine.interpolation = Interpolation::quintic;
   const Image reference = synth_frame(synth, 0);
   Tracker with_cubic(cubic, reference), with_quintic(quintic, reference);
-  const Scene scene{with_cubic.grid(), synth.width, synth.height};
+  const Scene scene{with_cubic.grid(), synth.size.width, synth.size.height};
   double bias_cubic = 0, bias_quintic = 0;
   for (int k = 1; k <= 20; ++k) {
     const Image current = synth_frame(synth, k);
     const double shift = synth.amounts[k];
     const Truth truth = [shift](double, double) { return Displacement{shift, 0}; };
-    const Errors c = interior_errors(scene, with_cubic.track(current), truth);
-    const Errors q = interior_errors(scene, with_quintic.track(current), truth);
+    const Errors c = interior_errors(scene, with_cubic.track(current).field, truth);
+    const Errors q = interior_errors(scene, with_quintic.track(current).field, truth);
     ASSERT_EQ(c.ok, c.points) << shift;
     ASSERT_EQ(q.ok, q.points) << shift;
     bias_cubic = std::max(bias_cubic, std::abs(c.u.mean()));
@@ -159,13 +159,13 @@ TEST(Border, PointsWhoseSubsetIsCutAreMeasuredWithoutBias) {
   const Image reference = synth_frame(synth, 0);
   Tracker tracker(track_options(), reference);
   const Grid& grid = tracker.grid();
-  const Scene scene{grid, synth.width, synth.height};
+  const Scene scene{grid, synth.size.width, synth.size.height};
   const auto outermost = [&](int i, int j) {
     const int x = grid.x(i), y = grid.y(j);
-    return std::min({x, y, synth.width - 1 - x, synth.height - 1 - y}) < 5;
+    return std::min({x, y, synth.size.width - 1 - x, synth.size.height - 1 - y}) < 5;
   };
   for (int frame : {1, 2}) {
-    const Field field = tracker.track(synth_frame(synth, frame));
+    const Field field = tracker.track(synth_frame(synth, frame)).field;
     Moments error;
     each_node(scene, outermost, [&](int, int, std::int64_t n) {
       if (field.status[n] == Status::ok) error.add(field.u[n] - synth.amounts[frame]);
@@ -284,7 +284,7 @@ double iterations_after_a_step(int search) {
   options.search = search;
   Tracker tracker(options, synth_frame(synth, 0));
   tracker.track(synth_frame(synth, 1));
-  const Field field = tracker.track(synth_frame(synth, 2));
+  const Field field = tracker.track(synth_frame(synth, 2)).field;
   Moments iterations;
   for (std::size_t k = 0; k < field.status.size(); ++k)
     if (field.status[k] == Status::ok) iterations.add(field.iterations[k]);
@@ -335,7 +335,7 @@ TEST_F(RealImages, Challenge14LosesNoPointAndReachesTheRmse) {
   } frames[] = {{"L1", 1, 0.0125}, {"L3", 3, 0.0125}, {"L5", 5, 0.0134}};
   for (const auto& frame : frames) {
     const auto truth = truth_of_challenge14(folder_ / "challenge14/truth.csv", frame.column);
-    const Field field = tracker.track(read("challenge14/" + frame.name + ".tif"));
+    const Field field = tracker.track(read("challenge14/" + frame.name + ".tif")).field;
     const Errors e = interior_errors(scene, field, [&](double x, double) {
       return Displacement{truth[static_cast<std::size_t>(x)], 0};
     });
@@ -373,10 +373,11 @@ TEST_F(RealImages, Challenge5SurvivesTheChangeOfLighting) {
     // The pattern is fine: the interpolation's bias at 0.1 px is 0.0035 px (cubic) and 0.0015 px (quintic).
     const double bias = interpolation == Interpolation::cubic ? 0.005 : 0.0025;
     for (auto [name, shift] : {std::pair{"shift_0.00", 0.0}, {"shift_0.10", 0.1}}) {
-      const Errors e = interior_errors(scene, tracker.track(read("challenge5/" + std::string(name) + ".tif")),
-                                       [shift = shift](double, double) {
-                                         return Displacement{shift, shift};
-                                       });
+      const Errors e =
+          interior_errors(scene, tracker.track(read("challenge5/" + std::string(name) + ".tif")).field,
+                          [shift = shift](double, double) {
+                            return Displacement{shift, shift};
+                          });
       EXPECT_EQ(e.ok, e.points) << name;
       EXPECT_NEAR(e.u.mean(), 0, shift > 0 ? bias : 0.001) << name;
       EXPECT_NEAR(e.v.mean(), 0, shift > 0 ? bias : 0.001) << name;
@@ -506,7 +507,7 @@ TEST_F(RealImages, OpenHoleSequenceKeepsItsPointsToTheEnd) {
   for (int frame : {3, 6, 9, 11}) {
     const std::string number = (frame < 10 ? "0" : "") + std::to_string(frame);
     const Measured m{{tracker.grid(), reference.width(), reference.height()},
-                     tracker.track(read("oht_sequence/oht_cfrp_" + number + ".tiff"))};
+                     tracker.track(read("oht_sequence/oht_cfrp_" + number + ".tiff")).field};
     EXPECT_GE(count_ok(m.field), m.scene.grid.points() * 80 / 100) << frame;
     EXPECT_LE(step_quantile(m, 0.95), 0.15) << frame;
   }
@@ -521,7 +522,7 @@ TEST_F(RealImages, FractureTestOf16BitIsSmoothOnTheSpecimen) {
   Tracker tracker(options, reference, roi);
   for (const std::string number : {"0015", "0060"}) {
     const Measured m{{tracker.grid(), reference.width(), reference.height()},
-                     tracker.track(read("frac16/img_" + number + " .png"))};
+                     tracker.track(read("frac16/img_" + number + " .png")).field};
     EXPECT_GE(count_ok(m.field), m.scene.grid.points() * 98 / 100) << number;
     EXPECT_LE(step_quantile(m, 0.99), 0.1) << number;
   }

@@ -50,7 +50,7 @@ TrackOptions options() {
 std::vector<Field> tracked_one_by_one(const std::vector<Image>& images) {
   Tracker tracker(options(), images[0]);
   std::vector<Field> fields;
-  for (std::size_t k = 1; k < images.size(); ++k) fields.push_back(tracker.track(images[k]));
+  for (std::size_t k = 1; k < images.size(); ++k) fields.push_back(tracker.track(images[k]).field);
   return fields;
 }
 

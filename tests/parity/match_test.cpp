@@ -21,7 +21,7 @@ Image speckle_image(int width, int height, unsigned seed) {
 bool inside_disc(int x, int y) { return std::hypot(x - side / 2, y - side / 2) <= side / 2; }
 
 Image disc_mask() {
-  Image mask(side, side, ScalarType::u8);
+  Image mask({side, side}, ScalarType::u8);
   for (int y = 0; y < side; ++y)
     for (int x = 0; x < side; ++x) mask.row<std::uint8_t>(y)[x] = inside_disc(x, y) ? 255 : 0;
   return mask;

@@ -82,7 +82,7 @@ TEST_P(RealImages, AgreeWithTheCpu) {
   options.device = "cpu";
   options.step = 12;
   Tracker tracker(options, reference_);
-  const Field field = tracker.track(current_);
+  const Field field = tracker.track(current_).field;
   const Starts starts(tracker.grid(), field);
   for (const int order : {1, 2})
     for (const auto interpolation : {Interpolation::cubic, Interpolation::quintic}) {

@@ -41,7 +41,7 @@ std::vector<Field> track_on(const std::string& device, TrackOptions options, con
   if (grid) *grid = tracker.grid();
   if (reason) *reason = tracker.device_reason();
   std::vector<Field> fields;
-  for (std::size_t i = 1; i < frames.size(); ++i) fields.push_back(tracker.track(frames[i]));
+  for (std::size_t i = 1; i < frames.size(); ++i) fields.push_back(tracker.track(frames[i]).field);
   return fields;
 }
 
@@ -146,8 +146,7 @@ TEST_P(SyntheticSequence, AgreesWithTheCpuAndRepeatsItself) {
 
 SynthOptions speckle(int width, int height, std::vector<double> amounts, const Motion& motion) {
   SynthOptions synth;
-  synth.width = width;
-  synth.height = height;
+  synth.size = {width, height};
   synth.noise = 2;
   synth.amounts = std::move(amounts);
   synth.motion = motion;
@@ -216,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Track, SyntheticSequence, testing::ValuesIn(sequences()
 using TrackOnGpu = test::GpuTest;
 
 TEST_F(TrackOnGpu, MeasuresNothingWhereThereIsNothing) {
-  const Image black(300, 200, ScalarType::u8);
+  const Image black({300, 200}, ScalarType::u8);
   const Field cpu = track_on("cpu", options_with(21, 5), {black, black}, {})[0];
   const Field gpu = track_on("cuda", options_with(21, 5), {black, black}, {})[0];
   EXPECT_EQ(gpu.counts(), cpu.counts());
@@ -282,7 +281,7 @@ class SharedSequence : public test::GpuTest, public testing::WithParamInterface<
 
 TEST_P(SharedSequence, GivesTheResultOfOneGpu) {
   auto frames = frames_of(GetParam().synth);
-  frames.push_back(Image(frames[0].width(), frames[0].height(), ScalarType::u8));  // all is lost
+  frames.push_back(Image(frames[0].size(), ScalarType::u8));  // all is lost
   frames.push_back(frames[1]);
   Grid grid;
   const auto alone = track_on("cuda", GetParam().options, frames, GetParam().roi, &grid);
@@ -330,7 +329,7 @@ class BandedSequence : public test::GpuTest, public testing::WithParamInterface<
 
 TEST_P(BandedSequence, GivesTheResultOfWholeImages) {
   auto frames = frames_of(GetParam().synth);
-  frames.push_back(Image(frames[0].width(), frames[0].height(), frames[0].type()));  // all is lost
+  frames.push_back(Image(frames[0].size(), frames[0].type()));  // all is lost
   frames.push_back(frames[1]);
   TrackOptions options = GetParam().options;
   Grid grid;
@@ -369,7 +368,7 @@ TEST_F(TrackOnGpu, BandsTakeFramesInGpuMemory) {
                     stream);
     stream.synchronize("upload");
     view.data = pixels.data();
-    EXPECT_TRUE(identical(wanted[i - 1], tracker.track(view))) << i;
+    EXPECT_TRUE(identical(wanted[i - 1], tracker.track(view).field)) << i;
   }
 }
 

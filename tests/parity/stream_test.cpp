@@ -37,7 +37,7 @@ TrackOptions options(ReferenceStrategy strategy = ReferenceStrategy::first) {
 std::vector<Field> tracked_one_by_one(const std::vector<Image>& images, ReferenceStrategy strategy) {
   Tracker tracker(options(strategy), images[0]);
   std::vector<Field> fields;
-  for (const Image& image : images) fields.push_back(tracker.track(image));
+  for (const Image& image : images) fields.push_back(tracker.track(image).field);
   return fields;
 }
 
@@ -60,7 +60,7 @@ void check_stream(unsigned seed, ReferenceStrategy strategy) {
   const std::vector<Image> images = frames(12, seed);
   const std::vector<Field> expected = tracked_one_by_one(images, strategy);
   std::size_t next = 0;
-  TrackStream stream(options(strategy), images[0], {}, [&](StreamResult result) {
+  TrackStream stream(options(strategy), images[0], {}, [&](FrameResult result) {
     ASSERT_EQ(result.index, static_cast<std::int64_t>(next));
     EXPECT_EQ(result.error, "");
     expect_same(result.field, expected.at(next++));
@@ -88,7 +88,7 @@ TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
   std::vector<Field> kept;
   {
     TrackStream stream(options(ReferenceStrategy::first), images[0], {},
-                       [&](StreamResult result) { kept.push_back(std::move(result.field)); });
+                       [&](FrameResult result) { kept.push_back(std::move(result.field)); });
     for (const Image& image : images) stream.push(image);
     stream.finish();
   }
@@ -144,7 +144,7 @@ TEST_F(StreamOnGpu, memory_stays_flat) {
   const std::vector<Image> images = frames(8, 6, 128, 96);
   std::int64_t measured = 0;
   TrackStream stream(options(ReferenceStrategy::automatic), images[0], {},
-                     [&](const StreamResult& result) { measured += result.error.empty(); });
+                     [&](const FrameResult& result) { measured += result.error.empty(); });
   const auto push_many = [&](int count) {
     for (int k = 0; k < count; ++k) stream.push(images[k % 8]);
     stream.finish();
@@ -165,7 +165,7 @@ TEST_F(StreamOnGpu, goes_on_after_cancelling_and_bad_frames) {
   stream.cancel();
   while (stream.wait()) {
   }
-  stream.push(Image(width, height + 1, ScalarType::u8));
+  stream.push(Image({width, height + 1}, ScalarType::u8));
   stream.push(images[1]);
   EXPECT_NE(stream.wait()->error, "");
   const auto result = stream.wait();

@@ -49,7 +49,7 @@ class Scene {
 
   /// 8-bit image with noise, at rest (the current one) or displaced.
   Image image(bool displaced, ThreadPool& pool) const {
-    Image out(size_, size_, ScalarType::u8);
+    Image out({size_, size_}, ScalarType::u8);
     pool.parallel_for(size_, 16, [&](std::int64_t begin, std::int64_t end, int) {
       for (auto y = static_cast<int>(begin); y < end; ++y) draw_row(out, y, displaced);
     });

@@ -36,7 +36,7 @@ Image image(int size, bool moved) {
   const int cells = size / cell + 20;
   std::vector<float> grey(static_cast<std::size_t>(cells) * cells);
   for (float& value : grey) value = static_cast<float>(random() % 256);
-  Image out(size, size, ScalarType::u8);
+  Image out({size, size}, ScalarType::u8);
   const int dx = moved ? -61 : 0, dy = moved ? 38 : 0;
   for (int y = 0; y < size; ++y)
     for (int x = 0; x < size; ++x) {

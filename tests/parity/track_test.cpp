@@ -38,7 +38,7 @@ struct Pair {
 /// cuts.
 Roi slanted_roi_with_hole() {
   Roi roi;
-  roi.mask = Image(width, height, ScalarType::u8);
+  roi.mask = Image({width, height}, ScalarType::u8);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       roi.mask.row<std::uint8_t>(y)[x] = x + y / 3 < 300 && std::hypot(x - 130, y - 120) > 37 ? 255 : 0;
@@ -57,7 +57,7 @@ TEST_F(ParityTrack, a_region_of_interest_is_measured_alike) {
     options.step = 3;
     options.device = on_gpu ? "cuda" : "cpu";
     Tracker tracker(options, pair.reference.view(), slanted_roi_with_hole());
-    fields[on_gpu] = tracker.track(pair.current.view());
+    fields[on_gpu] = tracker.track(pair.current.view()).field;
     grid = tracker.grid();
   }
   std::int64_t measured = 0, different = 0;

@@ -66,7 +66,7 @@ inline double grey_of(double value) { return 130 + 31 * value; }
 /// f32 image of function(x, y).
 template <typename Function>
 Image image_of(int width, int height, const Function& function) {
-  Image out(width, height, ScalarType::f32);
+  Image out({width, height}, ScalarType::f32);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) out.row<float>(y)[x] = static_cast<float>(function(x, y));
   return out;
@@ -82,7 +82,7 @@ inline Image random_image(int width, int height, unsigned seed) {
 /// The f32 image as `type`: values times `factor`, rounded and clamped for integers.
 template <typename T>
 Image converted(const Image& image, ScalarType type, double factor = 1) {
-  Image out(image.width(), image.height(), type);
+  Image out(image.size(), type);
   for (int y = 0; y < image.height(); ++y)
     for (int x = 0; x < image.width(); ++x) {
       double value = factor * image.row<float>(y)[x];

@@ -23,7 +23,7 @@ Image random_roi(unsigned seed) {
   std::mt19937 random(seed);
   const int x0 = static_cast<int>(random() % kWidth), y0 = static_cast<int>(random() % kHeight),
             radius = 5 + static_cast<int>(random() % 12), right = 30 + static_cast<int>(random() % 30);
-  Image roi(kWidth, kHeight, ScalarType::u8);
+  Image roi({kWidth, kHeight}, ScalarType::u8);
   for (int y = 0; y < kHeight; ++y)
     for (int x = 0; x < kWidth; ++x)
       roi.row<std::uint8_t>(y)[x] = x <= right && std::hypot(x - x0, y - y0) > radius ? 255 : 0;
@@ -82,7 +82,7 @@ TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
 TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
   const std::vector<int> x = every_x(), y = every_y();
   for (const Roi::Rect& rect : {Roi::Rect{0, 0, kWidth, kHeight}, {7, 3, 31, 40}, {50, 20, 4, 9}}) {
-    Image roi(kWidth, kHeight, ScalarType::u8);
+    Image roi({kWidth, kHeight}, ScalarType::u8);
     for (int k = 0; k < kWidth * kHeight; ++k)
       roi.row<std::uint8_t>(y[k])[x[k]] =
           x[k] >= rect.x && x[k] < rect.x + rect.width && y[k] >= rect.y && y[k] < rect.y + rect.height;
@@ -148,7 +148,7 @@ class Oracle : public PyramidSearch {
 };
 
 TEST(CoarseSearch, HasNoMasksOfRectangles) {
-  Image roi(400, 300, ScalarType::u8);
+  Image roi({400, 300}, ScalarType::u8);
   for (int y = 20; y < 290; ++y) std::fill_n(roi.row<std::uint8_t>(y) + 30, 351, std::uint8_t{1});
   CoarseSearch rectangle(400, 300, roi);
   roi.row<std::uint8_t>(100)[100] = 0;
@@ -216,7 +216,7 @@ TEST(CoarseSearch, FindsMotionsOfManyPixels) {
 }
 
 TEST(CoarseSearch, FindsThemUnderAMask) {
-  Image roi(330, 241, ScalarType::u8);
+  Image roi({330, 241}, ScalarType::u8);
   for (int y = 0; y < 241; ++y)
     for (int x = 0; x < 330; ++x)
       roi.row<std::uint8_t>(y)[x] = std::hypot(x - 165, y - 120) < 100 && std::hypot(x - 190, y - 90) > 20;

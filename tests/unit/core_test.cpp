@@ -47,13 +47,13 @@ TEST(ThreadPool, ThrowsWhatABodyThrewAndStaysUsable) {
 }
 
 TEST(Image, RowsAreContiguousAndZero) {
-  Image image(5, 3, ScalarType::u16, 12);
+  Image image({5, 3}, ScalarType::u16, 12);
   EXPECT_EQ(image.view().row_bytes, 10);
   EXPECT_EQ(image.view().bit_depth, 12);
   image.row<std::uint16_t>(2)[4] = 7;
   EXPECT_EQ(image.view().row<std::uint16_t>(2)[4], 7);
   EXPECT_EQ(image.view().row<std::uint16_t>(1)[4], 0);
-  EXPECT_THROW(Image(-1, 3, ScalarType::u8), UsageError);
+  EXPECT_THROW(Image({-1, 3}, ScalarType::u8), UsageError);
 }
 
 TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {

@@ -67,7 +67,7 @@ TEST(Shares, AreEqualWorkAtFirst) {
 
 /// GPUs of different speed, and rows that take different time, end with equal times.
 TEST(Shares, MoveUntilAllTakeEquallyLong) {
-  Image everywhere(100, 400, ScalarType::u8);
+  Image everywhere({100, 400}, ScalarType::u8);
   for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
   const double speed[] = {1, 2, 1.2, 0.9};
@@ -89,7 +89,7 @@ TEST(Shares, MoveUntilAllTakeEquallyLong) {
 }
 
 TEST(Shares, StayWhereNothingIsKnown) {
-  Image everywhere(100, 40, ScalarType::u8);
+  Image everywhere({100, 40}, ScalarType::u8);
   for (int y = 0; y < 40; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
   const auto shares = cuda::first_shares(points.size(), 2);
@@ -98,7 +98,7 @@ TEST(Shares, StayWhereNothingIsKnown) {
 }
 
 TEST(Shares, KnowTheRowsAroundThem) {
-  Image roi(50, 60, ScalarType::u8);
+  Image roi({50, 60}, ScalarType::u8);
   for (int y = 0; y < 60; ++y)
     for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;
   const Points points(make_grid(roi, 1));

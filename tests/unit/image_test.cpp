@@ -476,7 +476,7 @@ TEST_F(WriteImage, KeepsTheOrderOfColours) {
 }
 
 TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
-  const Image deep(4, 4, ScalarType::u16), real(4, 4, ScalarType::f32), whole(4, 4, ScalarType::i32);
+  const Image deep({4, 4}, ScalarType::u16), real({4, 4}, ScalarType::f32), whole({4, 4}, ScalarType::i32);
   EXPECT_THROW(write_image(at("a.bmp"), deep), UsageError);
   EXPECT_THROW(write_image(at("a.jpg"), deep), UsageError);
   EXPECT_THROW(write_image(at("a"), deep), UsageError);
@@ -489,7 +489,7 @@ TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
 TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
   const cv::Mat old = random_image(CV_8UC1);
   put("a.png", old);
-  const Image large(400, 400, ScalarType::u8);
+  const Image large({400, 400}, ScalarType::u8);
   // A limit on file sizes fails in the middle of writing, as a full disk does.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -507,7 +507,7 @@ TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
 }
 
 TEST_F(WriteImage, SaysThatRightsAreMissing) {
-  const Image image(4, 4, ScalarType::u8);
+  const Image image({4, 4}, ScalarType::u8);
   {
     const AsNobody nobody;
     EXPECT_NE(file_error([&] { write_image(at("a.png"), image); }).find("Permission denied"),

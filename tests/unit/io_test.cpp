@@ -74,7 +74,7 @@ Grid sample_grid() {
 
 ResultInfo sample_info() {
   ResultInfo info;
-  info.subset = 21, info.image_width = 64, info.image_height = 50;
+  info.subset = 21, info.image = {64, 50};
   info.version = "1.2.3", info.command = "dic track a.png \"b c.png\"", info.reference = "größe.png";
   info.settings_json = R"({"subset":21})";
   return info;
@@ -434,7 +434,7 @@ TEST_F(Io, OpenCorrCsv) {
 // --- images ---
 
 Image grey_image(int width, int height, ScalarType type = ScalarType::u8) {
-  Image image(width, height, type);
+  Image image({width, height}, type);
   visit_scalar(type, [&]<typename T>(T) {
     for (int y = 0; y < height; ++y) std::fill_n(image.row<T>(y), width, T(120));
   });
@@ -499,6 +499,9 @@ TEST_F(Io, FieldPictureRefusesAnotherGrid) {
   grid.inside.assign(4, 1);
   const std::vector<float> values(3);
   EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), Field(grid), values, {}),
+               dic::UsageError);
+  EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), Field(grid), std::vector<float>(4),
+                                   {.title = "u", .unit = "px", .range = {{2, 2}}}),
                dic::UsageError);
   expect_file_error(
       [&] {

@@ -65,7 +65,7 @@ Image render(
     const Map& material = [](double x, double y) {
       return std::array{x, y};
     }) {
-  Image image(width, height, type);
+  Image image({width, height}, type);
   visit_scalar(type, [&]<typename T>(T) {
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x) {
@@ -88,7 +88,7 @@ ImageView crop(const Image& image, int x, int y, int width, int height) {
 }
 
 Image noise_image(int width, int height, unsigned seed) {
-  Image image(width, height, ScalarType::u8);
+  Image image({width, height}, ScalarType::u8);
   std::mt19937 random(seed);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random() >> 24);
@@ -96,7 +96,7 @@ Image noise_image(int width, int height, unsigned seed) {
 }
 
 Image constant_image(int width, int height, std::uint8_t grey) {
-  Image image(width, height, ScalarType::u8);
+  Image image({width, height}, ScalarType::u8);
   for (int y = 0; y < height; ++y) std::fill_n(image.row<std::uint8_t>(y), width, grey);
   return image;
 }
@@ -212,7 +212,7 @@ TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintImages) {
   for (int y = 5; y < 20; ++y) std::fill_n(saturated.row<std::uint8_t>(y) + 7, 20, std::uint8_t{0});
   Image faint = constant_image(60, 50, 254);
   faint.row<std::uint8_t>(20)[30] = 255;
-  Image bright(60, 50, ScalarType::u16);
+  Image bright({60, 50}, ScalarType::u16);
   for (int y = 0; y < 50; ++y)
     for (int x = 0; x < 60; ++x)
       bright.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(65534 + (x * y) % 2);
@@ -338,7 +338,7 @@ TEST(Match, ReportsWhichTemplateInWhichImage) {
 TEST(Match, MaskedPixelsDoNotCount) {
   const Speckle speckle(100, 90, 1.7, 14);
   const Image image = render(speckle, 100, 90, ScalarType::u8, 120, 40);
-  Image wanted(30, 26, ScalarType::u8), mask(30, 26, ScalarType::u8);
+  Image wanted({30, 26}, ScalarType::u8), mask({30, 26}, ScalarType::u8);
   const Image garbage = noise_image(30, 26, 77);
   for (int y = 0; y < 26; ++y)
     for (int x = 0; x < 30; ++x) {
@@ -459,7 +459,7 @@ TEST(Match, SaysWhatIsWrong) {
               find_one(crop(image, 0, 0, 9, 9), image, options, constant_image(9, 9, 0));
             }).find("zero everywhere"),
             std::string::npos);
-  Image broken(9, 9, ScalarType::f32);
+  Image broken({9, 9}, ScalarType::f32);
   broken.row<float>(4)[4] = std::nanf("");
   EXPECT_NE(usage_message([&] { find_one(broken, image, options); }).find("NaN"), std::string::npos);
   MatchOptions extreme = options;

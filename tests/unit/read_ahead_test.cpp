@@ -16,7 +16,9 @@ class Source : public FrameSource {
  public:
   explicit Source(bool parallel, bool says_count = true) : parallel_(parallel), says_count_(says_count) {}
 
-  std::int64_t count() const override { return says_count_ ? 20 : -1; }
+  std::optional<std::int64_t> count() const override {
+    return says_count_ ? std::optional<std::int64_t>(20) : std::nullopt;
+  }
   std::string name(std::int64_t i) const override { return "frame " + std::to_string(i); }
   bool reads_in_parallel() const override { return parallel_; }
   Image read(std::int64_t i) override {
@@ -26,7 +28,7 @@ class Source : public FrameSource {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 - i));
     --readers_;
     if (i == 7) throw FileError("frame 7 is damaged.");
-    return Image(static_cast<int>(i) + 1, 1, ScalarType::u8);
+    return Image({static_cast<int>(i) + 1, 1}, ScalarType::u8);
   }
 
   std::atomic<int> most_readers = 0;

@@ -832,7 +832,7 @@ TEST(Refiner, SubsetsCutByTheRoiUseThePixelsInside) {
   const auto pair = speckle_pair(kSize, kSize, 1.7, 12, [](double x, double) {
     return std::array{x < 60 ? 0.3 : 2.3, 0.1};
   });
-  Image roi(kSize, kSize, ScalarType::u8);
+  Image roi({kSize, kSize}, ScalarType::u8);
   for (int y = 0; y < kSize; ++y) std::fill_n(roi.row<std::uint8_t>(y), 60, std::uint8_t{1});
   const RefinedPoint cut = refine_one(options_of(33, 0), pair.reference, pair.current, 55, 60, {}, roi);
   ASSERT_EQ(cut.status, Status::ok);
@@ -847,7 +847,7 @@ TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInTheImage) {
   constexpr int kSize = 120;
   const auto pair = speckle_pair(kSize, kSize, 1.7, 12, translation(15.3, 0));
   const auto roi_up_to = [](int columns) {
-    Image roi(kSize, kSize, ScalarType::u8);
+    Image roi({kSize, kSize}, ScalarType::u8);
     for (int y = 0; y < kSize; ++y) std::fill_n(roi.row<std::uint8_t>(y), columns, std::uint8_t{1});
     return roi;
   };
@@ -861,7 +861,7 @@ TEST(Refiner, OnlyThePixelsInsideTheRoiMustStayInTheImage) {
 
 TEST(Refiner, LessThanHalfInsideTheRoiIsMasked) {
   const auto pair = speckle_pair(100, 100, 1.7, 12, translation(0.3, 0));
-  Image roi(100, 100, ScalarType::u8);
+  Image roi({100, 100}, ScalarType::u8);
   for (int y = 0; y < 100; ++y) std::fill_n(roi.row<std::uint8_t>(y), 50, std::uint8_t{255});
   const Points points{{49, 50, 51, 90}, {50, 50, 50, 50}};  // 17, 16, 15 and 0 of 33 columns
   const Refiner refiner = refiner_of(options_of(33, 1), pair.reference, pair.current, points, roi);
@@ -874,7 +874,7 @@ TEST(Refiner, LessThanHalfInsideTheRoiIsMasked) {
 
 TEST(Refiner, AWholeRoiChangesNothing) {
   const auto pair = speckle_pair(100, 100, 1.7, 12, translation(0.3, 0.2));
-  Image roi(100, 100, ScalarType::u8);
+  Image roi({100, 100}, ScalarType::u8);
   for (int y = 0; y < 100; ++y) std::fill_n(roi.row<std::uint8_t>(y), 100, std::uint8_t{7});
   const RefinedPoint with = refine_one(options_of(33, 1), pair.reference, pair.current, 50, 50, {}, roi);
   const RefinedPoint without = refine_one(options_of(33, 1), pair.reference, pair.current, 50, 50);
@@ -1105,7 +1105,7 @@ TEST(Refiner, TakesANewReferenceOfAnotherSize) {
 
 TEST(Refiner, RefusesWhatContradictsItself) {
   const Image image = random_image(60, 50, 1), other = random_image(50, 60, 1);
-  const Image roi(50, 60, ScalarType::u8);
+  const Image roi({50, 60}, ScalarType::u8);
   const std::vector<int> x{30}, y{25}, none;
   Refiner refiner(options_of(21, 1), 1);
   EXPECT_THROW(refiner.set_reference(Image(), x, y), UsageError);

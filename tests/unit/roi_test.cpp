@@ -28,28 +28,30 @@ Roi with_polygon(Roi::Polygon polygon) {
 
 using Rows = std::vector<std::string>;
 
-TEST(Rasterize, NothingGivenIsTheWholeImage) { EXPECT_EQ(drawn(rasterize({}, 3, 2)), (Rows{"###", "###"})); }
+TEST(Rasterize, NothingGivenIsTheWholeImage) {
+  EXPECT_EQ(drawn(rasterize({}, {3, 2})), (Rows{"###", "###"}));
+}
 
 TEST(Rasterize, RectangleCoversItsPixels) {
   Roi roi;
   roi.rect = {1, 0, 2, 2};
-  EXPECT_EQ(drawn(rasterize(roi, 4, 3)), (Rows{".##.", ".##.", "...."}));
+  EXPECT_EQ(drawn(rasterize(roi, {4, 3})), (Rows{".##.", ".##.", "...."}));
 }
 
 TEST(Rasterize, OutlineBelongsToThePolygon) {
-  EXPECT_EQ(drawn(rasterize(with_polygon({{1, 1}, {3, 1}, {3, 3}, {1, 3}}), 5, 5)),
+  EXPECT_EQ(drawn(rasterize(with_polygon({{1, 1}, {3, 1}, {3, 3}, {1, 3}}), {5, 5})),
             (Rows{".....", ".###.", ".###.", ".###.", "....."}));
   // A triangle whose long edge runs through pixel centres, and whose lowest corner is one.
-  EXPECT_EQ(drawn(rasterize(with_polygon({{0, 0}, {4, 0}, {4, 4}}), 5, 5)),
+  EXPECT_EQ(drawn(rasterize(with_polygon({{0, 0}, {4, 0}, {4, 4}}), {5, 5})),
             (Rows{"#####", ".####", "..###", "...##", "....#"}));
 }
 
 TEST(Rasterize, CornersBetweenPixelsAreExact) {
-  EXPECT_EQ(drawn(rasterize(with_polygon({{0.4, 0.4}, {3.6, 0.4}, {3.6, 2.6}, {0.4, 2.6}}), 5, 4)),
+  EXPECT_EQ(drawn(rasterize(with_polygon({{0.4, 0.4}, {3.6, 0.4}, {3.6, 2.6}, {0.4, 2.6}}), {5, 4})),
             (Rows{".....", ".###.", ".###.", "....."}));
   // 0.1 + 0.2 is not 0.3 in binary; the pixel centres on this outline still count.
   EXPECT_EQ(
-      drawn(rasterize(with_polygon({{0.7 + 0.1 + 0.2, 0}, {2, 0}, {2, 2}, {0.7 + 0.1 + 0.2, 2}}), 4, 3)),
+      drawn(rasterize(with_polygon({{0.7 + 0.1 + 0.2, 0}, {2, 0}, {2, 2}, {0.7 + 0.1 + 0.2, 2}}), {4, 3})),
       (Rows{".##.", ".##.", ".##."}));
 }
 
@@ -57,19 +59,19 @@ TEST(Rasterize, HolesAndSeveralPolygons) {
   Roi roi = with_polygon({{0, 0}, {2, 0}, {2, 4}, {0, 4}});
   roi.polygons.push_back({{4, 0}, {6, 0}, {6, 4}, {4, 4}});
   roi.holes.push_back({{1, 1}, {5, 1}, {5, 3}, {1, 3}});
-  EXPECT_EQ(drawn(rasterize(roi, 7, 5)), (Rows{"###.###", "#.....#", "#.....#", "#.....#", "###.###"}));
+  EXPECT_EQ(drawn(rasterize(roi, {7, 5})), (Rows{"###.###", "#.....#", "#.....#", "#.....#", "###.###"}));
 }
 
 TEST(Rasterize, PolygonMayReachOutsideTheImage) {
-  EXPECT_EQ(drawn(rasterize(with_polygon({{-1e12, -1e12}, {1, -1e12}, {1, 1e12}, {-1e12, 1e12}}), 3, 2)),
+  EXPECT_EQ(drawn(rasterize(with_polygon({{-1e12, -1e12}, {1, -1e12}, {1, 1e12}, {-1e12, 1e12}}), {3, 2})),
             (Rows{"##.", "##."}));
 }
 
 TEST(Rasterize, MaskImageOfAnyDepth) {
   Roi roi;
-  roi.mask = Image(3, 2, ScalarType::u16);
+  roi.mask = Image({3, 2}, ScalarType::u16);
   roi.mask.row<std::uint16_t>(1)[2] = 256;
-  EXPECT_EQ(drawn(rasterize(roi, 3, 2)), (Rows{"...", "..#"}));
+  EXPECT_EQ(drawn(rasterize(roi, {3, 2})), (Rows{"...", "..#"}));
 }
 
 // Winding number instead of scanlines: the truth for polygons that do not cross themselves.
@@ -93,7 +95,7 @@ TEST(Rasterize, RandomStarsAgreeWithTheWindingNumber) {
       const double angle = corner * 0.5236, r = radius(random);
       polygon.push_back({20.3 + r * std::cos(angle), 18.7 + r * std::sin(angle)});
     }
-    const Image mask = rasterize(with_polygon(polygon), 40, 40);
+    const Image mask = rasterize(with_polygon(polygon), {40, 40});
     for (int y = 0; y < 40; ++y)
       for (int x = 0; x < 40; ++x)
         ASSERT_EQ(mask.row<std::uint8_t>(y)[x] != 0, inside_by_winding(polygon, x, y)) << x << "," << y;
@@ -103,18 +105,18 @@ TEST(Rasterize, RandomStarsAgreeWithTheWindingNumber) {
 TEST(Rasterize, RefusesWhatMakesNoSense) {
   Roi outside;
   outside.rect = {5, 5, 10, 10};
-  EXPECT_THROW(rasterize(outside, 10, 10), UsageError);
-  EXPECT_THROW(rasterize(with_polygon({{0, 0}, {1, 1}}), 10, 10), UsageError);
-  EXPECT_THROW(rasterize(with_polygon({{0, 0}, {1, 1}, {NAN, 2}}), 10, 10), UsageError);
-  EXPECT_THROW(rasterize(with_polygon({{20, 20}, {30, 20}, {30, 30}}), 10, 10), UsageError) << "empty";
+  EXPECT_THROW(rasterize(outside, {10, 10}), UsageError);
+  EXPECT_THROW(rasterize(with_polygon({{0, 0}, {1, 1}}), {10, 10}), UsageError);
+  EXPECT_THROW(rasterize(with_polygon({{0, 0}, {1, 1}, {NAN, 2}}), {10, 10}), UsageError);
+  EXPECT_THROW(rasterize(with_polygon({{20, 20}, {30, 20}, {30, 30}}), {10, 10}), UsageError) << "empty";
   Roi mask;
-  mask.mask = Image(9, 10, ScalarType::u8);
-  EXPECT_THROW(rasterize(mask, 10, 10), UsageError);
+  mask.mask = Image({9, 10}, ScalarType::u8);
+  EXPECT_THROW(rasterize(mask, {10, 10}), UsageError);
 }
 
 TEST(MakeGrid, StartsAtTheCornerOfTheBoundingBox) {
   Roi roi = with_polygon({{3, 2}, {12, 2}, {3, 8}});
-  const Image mask = rasterize(roi, 20, 10);
+  const Image mask = rasterize(roi, {20, 10});
   const Grid grid = make_grid(mask, 4);
   EXPECT_EQ(grid.x0, 3);
   EXPECT_EQ(grid.y0, 2);

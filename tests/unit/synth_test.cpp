@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 
 SynthOptions small_options() {
   SynthOptions options;
-  options.width = 96;
-  options.height = 80;
+  options.size = {96, 80};
   return options;
 }
 
@@ -70,8 +69,7 @@ TEST(Motion, ReferencePositionUndoesTheDisplacement) {
         const Motion motion = motion_of(kind);
         const double x = static_cast<double>(random() % 9500) / 100,
                      y = static_cast<double>(random() % 8000) / 100;
-        double u = 0, v = 0;
-        motion.at(x, y, amount, u, v);
+        const auto [u, v] = motion.at(x, y, amount);
         const auto back = reference_position(motion, amount, x + u, y + v);
         ASSERT_TRUE(back);
         ASSERT_NEAR(back->x, x, 1e-11) << to_string(kind);
@@ -80,37 +78,30 @@ TEST(Motion, ReferencePositionUndoesTheDisplacement) {
 }
 
 TEST(Motion, HasTheDocumentedSigns) {
-  double u = 0, v = 0;
   Motion motion;
   motion.kind = MotionKind::rotation;
   motion.angle_deg = 90;  // x axis to y axis: to the right of the centre means below it afterwards
   motion.cx = motion.cy = 10;
-  motion.at(15, 10, 1, u, v);
-  EXPECT_NEAR(15 + u, 10, 1e-12);
-  EXPECT_NEAR(10 + v, 15, 1e-12);
+  const auto rotated = motion.at(15, 10, 1);
+  EXPECT_NEAR(15 + rotated[0], 10, 1e-12);
+  EXPECT_NEAR(10 + rotated[1], 15, 1e-12);
 
   motion = motion_of(MotionKind::affine);
-  motion.at(motion.cx + 2, motion.cy + 5, 0.5, u, v);
+  const auto [u, v] = motion.at(motion.cx + 2, motion.cy + 5, 0.5);
   EXPECT_NEAR(u, 0.5 * (3.3 + 0.02 * 2 - 0.3 * 5), 1e-12);
   EXPECT_NEAR(v, 0.5 * (-1.7 + 0.1 * 2 - 0.4 * 5), 1e-12);
 
   motion = motion_of(MotionKind::crack);
-  motion.at(5, 39, 1, u, v);
-  EXPECT_EQ(v, -4.2);
-  motion.at(5, 40, 1, u, v);
-  EXPECT_EQ(v, 4.2);
+  EXPECT_EQ(motion.at(5, 39, 1)[1], -4.2);
+  EXPECT_EQ(motion.at(5, 40, 1)[1], 4.2);
 }
 
 TEST(Motion, StarRisesInFrequencyFromLeftToRight) {
   const Motion motion = motion_of(MotionKind::star);
-  double u = 0, v = 0;
   for (const auto& [x, period] : {std::pair{0.0, 60.0}, std::pair{95.0, 8.0}, std::pair{47.5, 34.0}}) {
-    motion.at(x, motion.cy, 1, u, v);
-    EXPECT_NEAR(v, motion.amplitude, 1e-12);
-    motion.at(x, motion.cy + period / 2, 1, u, v);
-    EXPECT_NEAR(v, -motion.amplitude, 1e-12);
-    motion.at(x, motion.cy + period, 1, u, v);
-    EXPECT_NEAR(v, motion.amplitude, 1e-12);
+    EXPECT_NEAR(motion.at(x, motion.cy, 1)[1], motion.amplitude, 1e-12);
+    EXPECT_NEAR(motion.at(x, motion.cy + period / 2, 1)[1], -motion.amplitude, 1e-12);
+    EXPECT_NEAR(motion.at(x, motion.cy + period, 1)[1], motion.amplitude, 1e-12);
   }
 }
 
@@ -178,8 +169,8 @@ TEST(SynthFrame, IsTheBlobSumAtTheReferencePosition) {
     options.motion = motion_of(kind);
     const SpeckleSettings settings{options.blob_sigma, 2 * options.blob_sigma, options.seed};
     double low = 1e9, high = -1e9;
-    for (int y = 0; y < options.height; ++y)
-      for (int x = 0; x < options.width; ++x) {
+    for (int y = 0; y < options.size.height; ++y)
+      for (int x = 0; x < options.size.width; ++x) {
         const double sum = naive_sum(settings, x, y);
         low = std::min(low, sum);
         high = std::max(high, sum);
@@ -202,8 +193,8 @@ TEST(SynthFrame, UsesTheWholeGreyRangeInBothDepths) {
   ASSERT_EQ(image16.type(), ScalarType::u16);
   int low = 65535, high = 0;
   std::set<int> values;
-  for (int y = 0; y < options.height; ++y)
-    for (int x = 0; x < options.width; ++x) {
+  for (int y = 0; y < options.size.height; ++y)
+    for (int x = 0; x < options.size.width; ++x) {
       EXPECT_NEAR(grey(image16, x, y) / 257.0, grey(image8, x, y), 0.51);
       low = std::min(low, grey(image16, x, y));
       high = std::max(high, grey(image16, x, y));
@@ -219,13 +210,14 @@ TEST(SynthFrame, MovesByWholePixelsExactly) {
   options.motion.u = 5;
   options.motion.v = -3;
   const Image reference = synth_frame(options, 0), current = synth_frame(options, 1);
-  for (int y = 3; y < options.height; ++y)
-    for (int x = 0; x < options.width - 5; ++x) ASSERT_EQ(grey(current, x + 5, y - 3), grey(reference, x, y));
+  for (int y = 3; y < options.size.height; ++y)
+    for (int x = 0; x < options.size.width - 5; ++x)
+      ASSERT_EQ(grey(current, x + 5, y - 3), grey(reference, x, y));
 }
 
 TEST(SynthFrame, TurnsAndStretchesExactly) {
   SynthOptions options = small_options();
-  options.width = options.height = 81;
+  options.size = {81, 81};
   options.motion.cx = options.motion.cy = 40;
   options.motion.kind = MotionKind::rotation;
   options.motion.angle_deg = 90;
@@ -245,10 +237,10 @@ TEST(SynthFrame, OpensACrackWithADarkGap) {
   options.motion = motion_of(MotionKind::crack);
   options.motion.amplitude = 4;
   const Image reference = synth_frame(options, 0), current = synth_frame(options, 1);
-  for (int x = 0; x < options.width; ++x) {
+  for (int x = 0; x < options.size.width; ++x) {
     for (int y = 0; y <= 35; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y + 4));
     for (int y = 36; y <= 43; ++y) ASSERT_EQ(grey(current, x, y), 20);
-    for (int y = 44; y < options.height; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y - 4));
+    for (int y = 44; y < options.size.height; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y - 4));
   }
 }
 
@@ -282,7 +274,7 @@ TEST(SynthFrame, ChangesTheLightingInStepsToTheLastFrame) {
   options.offset = 30;
   const Image middle = synth_frame(options, 1), last = synth_frame(options, 2);
   EXPECT_EQ(difference(synth_frame(options, 0), plain), (std::pair{0.0, 0.0}));
-  for (int x = 0; x < options.width; ++x) {
+  for (int x = 0; x < options.size.width; ++x) {
     EXPECT_NEAR(grey(middle, x, 40), 0.75 * grey(plain, x, 40) + 15 * 257, 1);
     EXPECT_NEAR(grey(last, x, 40), 0.5 * grey(plain, x, 40) + 30 * 257, 1);
   }
@@ -302,13 +294,13 @@ TEST(SynthFrame, DependsOnTheSeedAndNotOnThreads) {
 TEST(SynthOptions, NamesProblems) {
   const auto refused = [](auto change) {
     SynthOptions options = small_options();
-    options.motion.width = options.width;
+    options.motion.width = options.size.width;
     change(options);
     EXPECT_FALSE(options.validate().empty());
     EXPECT_THROW(synth_frame(options, 0), UsageError);
   };
   EXPECT_TRUE(small_options().validate().empty());
-  refused([](SynthOptions& o) { o.width = 0; });
+  refused([](SynthOptions& o) { o.size.width = 0; });
   refused([](SynthOptions& o) { o.bits = 12; });
   refused([](SynthOptions& o) { o.blob_sigma = std::nan(""); });
   refused([](SynthOptions& o) { o.density = -1; });

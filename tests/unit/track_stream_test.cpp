@@ -56,7 +56,7 @@ double mean_u(const Field& field) {
   return count > 0 ? sum / count : NAN;
 }
 
-void expect_frame(const StreamResult& result, std::int64_t index) {
+void expect_frame(const FrameResult& result, std::int64_t index) {
   EXPECT_EQ(result.index, index);
   EXPECT_EQ(result.error, "");
   EXPECT_NEAR(mean_u(result.field), shift_of(index), 0.02) << "frame " << index;
@@ -64,10 +64,10 @@ void expect_frame(const StreamResult& result, std::int64_t index) {
 
 TEST(TrackStream, HandsOutResultsInOrder) {
   const std::vector<Image> images = frames(9);
-  std::vector<StreamResult> results;
+  std::vector<FrameResult> results;
   std::set<std::thread::id> threads;
   std::atomic<int> at_once = 0;
-  TrackStream stream(options_of(), images[0], {}, [&](StreamResult result) {
+  TrackStream stream(options_of(), images[0], {}, [&](FrameResult result) {
     EXPECT_EQ(++at_once, 1);
     threads.insert(std::this_thread::get_id());
     results.push_back(std::move(result));
@@ -93,14 +93,18 @@ TEST(TrackStream, MeasuresWhatATrackerMeasures) {
   TrackStream stream(options, images[0]);
   for (const Image& image : images) stream.push(image);
   for (const Image& image : images) {
-    const Field expected = tracker.track(image);
+    const FrameResult expected = tracker.track(image);
     const auto result = stream.wait();
     ASSERT_TRUE(result);
-    EXPECT_EQ(result->field.status, expected.status);
-    EXPECT_EQ(result->noise, tracker.noise());
-    for (std::size_t i = 0; i < expected.u.size(); ++i)
-      if (expected.status[i] == Status::ok) {
-        ASSERT_EQ(result->field.u[i], expected.u[i]);
+    EXPECT_EQ(result->index, expected.index);
+    EXPECT_EQ(result->field.grid(), expected.field.grid());
+    EXPECT_GT(expected.latency, 0);
+    EXPECT_GT(expected.seconds.measuring(), 0);
+    EXPECT_EQ(result->field.status, expected.field.status);
+    EXPECT_EQ(result->noise, expected.noise);
+    for (std::size_t i = 0; i < expected.field.u.size(); ++i)
+      if (expected.field.status[i] == Status::ok) {
+        ASSERT_EQ(result->field.u[i], expected.field.u[i]);
       }
   }
   EXPECT_FALSE(stream.wait());
@@ -113,7 +117,7 @@ TEST(TrackStream, TakesThePixelsAtOnce) {
   stream.push(buffer);
   buffer = frame(2);
   stream.push(buffer);
-  buffer = Image(kSize, kSize, ScalarType::u8);
+  buffer = Image({kSize, kSize}, ScalarType::u8);
   EXPECT_NEAR(mean_u(stream.wait()->field), 1, 0.02);
   EXPECT_NEAR(mean_u(stream.wait()->field), 2, 0.02);
 }
@@ -193,8 +197,8 @@ TEST(TrackStream, EndsWhileFramesAreInside) {
 }
 
 TEST(TrackStream, BeginsAnewWithAnotherReference) {
-  std::vector<StreamResult> results;
-  TrackStream stream(options_of(), frame(0), {}, [&](StreamResult r) { results.push_back(std::move(r)); });
+  std::vector<FrameResult> results;
+  TrackStream stream(options_of(), frame(0), {}, [&](FrameResult r) { results.push_back(std::move(r)); });
   stream.push(frame(1));
   stream.finish();
   const int size = kSize + 40;
@@ -222,7 +226,7 @@ TEST(TrackStream, IsUsableAfterAResetThatFailed) {
 TEST(TrackStream, WhatTheCallbackThrowsEndsTheExperiment) {
   const Image image = frame(0);
   int calls = 0;
-  TrackStream stream(options_of(), image, {}, [&](const StreamResult&) {
+  TrackStream stream(options_of(), image, {}, [&](const FrameResult&) {
     if (++calls == 2) throw FileError("The disk is full.");
   });
   stream.push(image);
@@ -243,7 +247,7 @@ TEST(TrackStream, MayBeCancelledFromTheCallback) {
   TrackStream* self = nullptr;
   TrackStream stream(
       options_of(2), image, {},
-      [&](const StreamResult&) {
+      [&](const FrameResult&) {
         ++calls;
         self->cancel();
       },
@@ -264,7 +268,7 @@ TEST(TrackStream, RefusesUselessSettings) {
 TEST(TrackStream, StreamsDoNotDisturbEachOther) {
   const auto run = [](double scale, std::vector<double>& found) {
     TrackStream stream(options_of(), frame(0), {},
-                       [&](const StreamResult& result) { found.push_back(mean_u(result.field)); });
+                       [&](const FrameResult& result) { found.push_back(mean_u(result.field)); });
     for (int k = 0; k < 12; ++k) stream.push(frame(scale * k));
     stream.finish();
   };
@@ -296,7 +300,7 @@ TEST(TrackStream, MemoryStaysFlat) {
   TrackOptions options = options_of(20);
   options.reference_strategy = ReferenceStrategy::automatic;
   std::int64_t measured = 0;
-  TrackStream stream(options, reference, {}, [&](const StreamResult& r) { measured += r.error.empty(); });
+  TrackStream stream(options, reference, {}, [&](const FrameResult& r) { measured += r.error.empty(); });
   const auto push_many = [&](int count) {
     for (int k = 0; k < count; ++k) stream.push(moved);
     stream.finish();

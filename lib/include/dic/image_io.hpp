@@ -4,6 +4,7 @@
 #include <dic/image.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,8 @@ bool is_video(const std::filesystem::path& path);
 class FrameSource {
  public:
   virtual ~FrameSource() = default;
-  /// Number of frames; -1 where a video does not say. A video may hold a few frames more or less.
-  virtual std::int64_t count() const = 0;
+  /// Number of frames; none where a video does not say. A video may hold a few frames more or less.
+  virtual std::optional<std::int64_t> count() const = 0;
   /// Name of frame i for messages and file stems ("frame_0003.png"; "clip_000012" for video).
   virtual std::string name(std::int64_t i) const = 0;
   /// Reads frame i. Video is decoded in order: i must not decrease (UsageError). Throws FileError for a frame

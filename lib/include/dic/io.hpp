@@ -4,6 +4,7 @@
 #include <dic/image.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +15,7 @@ namespace dic {
 /// What every output file says about its run.
 struct ResultInfo {
   int subset = 33;             ///< px
-  int image_width = 0;         ///< px
-  int image_height = 0;        ///< px
+  Size image;                  ///< px
   double scale_mm_per_px = 0;  ///< 0 = no scale: lengths in px
   StrainOptions strain;
   std::string version, command, reference;
@@ -65,9 +65,13 @@ void write_csv(const std::filesystem::path& path, const ResultInfo& info, const 
                CsvStyle style = CsvStyle::native);
 
 struct FieldPictureOptions {
-  std::string title;        ///< "u", "exx"
-  std::string unit;         ///< "px", "mm", "" for strain
-  double min = 0, max = 0;  ///< colour range; equal = 2nd to 98th percentile of the values
+  std::string title;  ///< "u", "exx"
+  std::string unit;   ///< "px", "mm", "" for strain
+  struct Range {
+    double min = 0, max = 0;
+  };
+  /// Of the colours, min < max; none = 2nd to 98th percentile of the values.
+  std::optional<Range> range = {};
 };
 /// Values of a field's nodes [ny x nx] over the current image as PNG, with a colour bar, its unit and its
 /// range. Points are drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to

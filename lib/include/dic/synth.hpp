@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dic/image.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,21 +35,22 @@ struct Motion {
   double width = 0;                          ///< image width, px; only the star needs it
   double crack_y = 0;                        ///< px
 
-  /// Displacement of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
-  void at(double x, double y, double amount, double& du, double& dv) const;
+  /// Displacement {u, v} of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
+  std::array<double, 2> at(double x, double y, double amount) const;
 };
 
 struct SynthOptions {
-  int width = 512, height = 512;  ///< px
-  int bits = 8;                   ///< 8 or 16
-  double blob_sigma = 1.7;        ///< px, standard deviation of a blob; below 1 the pixels undersample it
-  double density = 0;             ///< blobs per px^2; 0 = 1 / (2 sigma)^2, where neighbours overlap
+  Size size = {512, 512};   ///< px, 8 to 32768
+  int bits = 8;             ///< 8 or 16
+  double blob_sigma = 1.7;  ///< px, standard deviation of a blob; below 1 the pixels undersample it
+  /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, where neighbours overlap.
+  std::optional<double> density;
   /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit).
   /// The map from blob sum to grey is the same for every frame, so that others may go beyond by less than a
   /// level.
   double grey_min = 20, grey_max = 240;
-  double noise = 0;             ///< standard deviation, grey levels of 255, Gaussian, every frame its own
-  double reference_noise = -1;  ///< of the first frame; -1 = as `noise`
+  double noise = 0;  ///< standard deviation, grey levels of 255, Gaussian, every frame its own
+  std::optional<double> reference_noise;  ///< of the first frame; none = as `noise`
   /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, in equal steps from frame 0.
   double gain = 1, offset = 0;
   std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same images, on any machine

@@ -28,12 +28,13 @@ std::string_view to_string(ReferenceStrategy strategy);
 struct TrackOptions {
   RefineOptions refine;
   int step = 5;  ///< px between points, >= 1
-  /// Search range in px around the prediction (the first frame: around zero); -1 = automatic, coarse-to-fine.
-  int search = -1;
+  /// Search range in px around the prediction (the first frame: around zero), 0 to 4096; none = automatic,
+  /// coarse to fine.
+  std::optional<int> search;
   ReferenceStrategy reference_strategy = ReferenceStrategy::first;
-  /// Noise of the images in grey levels for sigma_u and sigma_v; -1 = estimated from the residuals per
+  /// Noise of the images in grey levels, for sigma_u and sigma_v; none = estimated from the residuals of each
   /// frame.
-  double noise = -1;
+  std::optional<double> noise;
   OutlierOptions outliers;
   StrainOptions strain;
   /// cpu, cuda (the first GPU), cuda:N, several as in cuda:0,2, cuda:all, or auto: a GPU where there is one
@@ -43,6 +44,7 @@ struct TrackOptions {
   /// Memory that the images may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
   /// of rows, with the same result.
   int gpu_memory = 0;
+  /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
@@ -61,9 +63,10 @@ struct Roi {
   std::vector<Polygon> polygons;  ///< a pixel is inside where its centre is inside or on the outline
   std::vector<Polygon> holes;
 };
-/// The ROI as a u8 mask (0 or 255). Throws UsageError: wrong size, outside the image, empty.
-Image rasterize(const Roi& roi, int width, int height);
-/// The grid of points over a mask.
+/// The ROI as a u8 mask (0 or 255) of an image of this size. Throws UsageError: wrong size, outside the
+/// image, empty.
+Image rasterize(const Roi& roi, Size image);
+/// The grid of points over a u8 mask that is not empty. Throws UsageError for a step below 1 px.
 Grid make_grid(ImageView roi_mask, int step);
 
 /// Seconds by stage, summed over frames. Stages of different frames overlap: `total` may be less than the
@@ -84,6 +87,19 @@ struct StageSpan {
   Time begin, end;
 };
 
+/// What was measured in one frame.
+struct FrameResult {
+  std::int64_t index = 0;  ///< 0, 1, ... in the order of the frames of one reference
+  /// Displacement, statuses, strain. Without nodes where there is an error. From a GPU it lies in memory that
+  /// serves a later frame when the field is gone.
+  Field field;
+  double noise = 0;              ///< of the images, grey levels: see TrackOptions::noise
+  StageSeconds seconds;          ///< that the stages took: prepare, search, refine, strain
+  std::vector<StageSpan> spans;  ///< when they did
+  double latency = 0;            ///< seconds from the call of track or push to the result
+  std::string error;             ///< why a stream could not measure it, one sentence; empty = it was measured
+};
+
 /// Tracks the points of one reference through a sequence of current frames, in constant memory.
 /// The calls of one Tracker must not overlap; Trackers are independent of each other.
 class Tracker {
@@ -95,17 +111,17 @@ class Tracker {
   Tracker& operator=(Tracker&&) noexcept;
 
   const Grid& grid() const;
-  /// Measures the next frame. Throws UsageError where size or type differ from the reference, Cancelled.
-  Field track(ImageView current, std::stop_token stop = {});
-  /// Estimated noise of the last frame, grey levels (see TrackOptions::noise).
-  double noise() const;
-  const StageSeconds& seconds() const;
+  /// Measures the next frame. Throws UsageError where size or type differ from the reference, DeviceError,
+  /// Cancelled.
+  FrameResult track(ImageView current, std::stop_token stop = {});
   /// Correlation variants and SIMD targets that ran.
   std::vector<std::string> kernels() const;
   /// "cpu", or number and name of the GPU: "cuda:0, NVIDIA H100 80GB HBM3".
   std::string device() const;
   /// Why it was chosen: one sentence; another where images are measured in bands of rows.
   std::string device_reason() const;
+  /// Seconds that preparing the reference took.
+  double prepare_seconds() const;
 
  private:
   struct Impl;

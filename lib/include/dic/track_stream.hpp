@@ -12,17 +12,6 @@
 
 namespace dic {
 
-/// What a stream has measured of one frame.
-struct StreamResult {
-  std::int64_t index = 0;  ///< 0, 1, ... in the order of the pushes since the last reset
-  Field field;             ///< empty where there is an error; its memory serves later frames when it is gone
-  double noise = 0;        ///< see Tracker::noise
-  StageSeconds seconds;    ///< that the stages took
-  std::vector<StageSpan> spans;
-  double latency = 0;  ///< seconds from push to result
-  std::string error;   ///< why the frame could not be measured, one sentence; empty = it was
-};
-
 /// Tracks frames while they arrive: frames go in as a camera delivers them, results come out in the same
 /// order, and copying, measuring and handing out overlap.
 ///
@@ -36,7 +25,7 @@ class TrackStream {
  public:
   /// Is given every result, on one thread of the stream, never two at a time. It may call cancel(), but
   /// no other function of the stream. What it throws ends the experiment as a DeviceError does.
-  using Callback = std::function<void(StreamResult)>;
+  using Callback = std::function<void(FrameResult)>;
 
   /// As Tracker's. capacity: at least 1; 1 = a frame after the other. Without a callback results are taken by
   /// poll() or wait(). Throws UsageError, DeviceError.
@@ -58,9 +47,9 @@ class TrackStream {
   std::optional<std::int64_t> try_push(ImageView frame);
 
   /// The next result, if it is there.
-  std::optional<StreamResult> poll();
+  std::optional<FrameResult> poll();
   /// Waits for the next result; nothing where no frame is inside.
-  std::optional<StreamResult> wait();
+  std::optional<FrameResult> wait();
   /// Waits until every frame was measured, and every result given to the callback.
   void finish();
   /// Forgets the frames that are not measured yet, that under way too: they yield no result. Returns at once;
@@ -74,7 +63,6 @@ class TrackStream {
   std::vector<std::string> kernels() const;
   std::string device() const;
   std::string device_reason() const;
-  /// Seconds that preparing the reference took.
   double prepare_seconds() const;
 
  private:

@@ -33,7 +33,7 @@ struct CpuPlaces final : Places {
 
 class CpuResult final : public Result {
  public:
-  CpuResult(const Points& points, const ImageView& image, Measured measured)
+  CpuResult(const Points& points, const ImageView& image, FrameResult measured)
       : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
 
   std::shared_ptr<const Places> places() override {
@@ -44,11 +44,11 @@ class CpuResult final : public Result {
   }
 
  private:
-  Measured read() override { return std::move(measured_); }
+  FrameResult read() override { return std::move(measured_); }
 
   const Points& points_;
   int width_, height_;
-  Measured measured_;
+  FrameResult measured_;
 };
 
 class CpuAnchor final : public Anchor {
@@ -74,7 +74,7 @@ class CpuAnchor final : public Anchor {
     const auto check_stop = [&] {
       if (stop.stop_requested()) throw Cancelled("The measurement was cancelled.");
     };
-    Measured measured;
+    FrameResult measured;
     Stopwatch watch;
     const auto begin = std::chrono::steady_clock::now();
     reference_.refiner.set_current(image);
@@ -102,7 +102,7 @@ class CpuAnchor final : public Anchor {
  private:
   double estimate_noise() const {
     const TrackOptions& options = shared_.options;
-    if (options.noise >= 0) return options.noise;
+    if (options.noise) return *options.noise;
     const NoiseGains& gains = noise_gains(options.refine.interpolation);
     std::vector<double> sigmas;
     for (const RefinedPoint& p : reference_.last)

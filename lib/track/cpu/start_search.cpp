@@ -36,7 +36,7 @@ void StartSearch::start_from_coarse(ImageView current, std::span<const std::int6
 /// the border of the searched rectangle are followed: where the same one is found again, it has all its
 /// neighbours for the fit.
 void StartSearch::search_from(ImageView current, PointList which, std::vector<Start>& starts) {
-  const int range = automatic() ? kAutoRange : range_;
+  const int range = range_.value_or(kAutoRange);
   std::vector<Prediction> predictions;
   for (const std::int64_t i : which) predictions.push_back(rounded(starts[i].shape.u, starts[i].shape.v));
   for (int step = 0; step <= kAutoSteps && !which.empty(); ++step) {

@@ -4,6 +4,7 @@
 #include <dic/correlate.hpp>
 #include <dic/refine.hpp>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -24,7 +25,7 @@ class StartSearch {
  public:
   /// range: see TrackOptions::search. check_stop throws where the measurement was cancelled; variants
   /// collects what ran.
-  StartSearch(const Points& points, ReferenceSide& anchor, Correlator& correlator, int range,
+  StartSearch(const Points& points, ReferenceSide& anchor, Correlator& correlator, std::optional<int> range,
               std::function<void()> check_stop, std::set<std::string>& variants)
       : points_(points),
         anchor_(anchor),
@@ -38,7 +39,7 @@ class StartSearch {
  private:
   using PointList = std::vector<std::int64_t>;
 
-  bool automatic() const { return range_ < 0; }
+  bool automatic() const { return !range_; }
   PointList start_from_last(std::span<const std::int64_t> which, std::vector<Start>& starts) const;
   void start_from_coarse(ImageView current, std::span<const std::int64_t> which, std::vector<Start>& starts);
   void search_from(ImageView current, PointList which, std::vector<Start>& starts);
@@ -47,7 +48,7 @@ class StartSearch {
   const Points& points_;
   ReferenceSide& anchor_;
   Correlator& correlator_;
-  int range_;
+  std::optional<int> range_;
   std::function<void()> check_stop_;
   std::set<std::string>& variants_;
 };

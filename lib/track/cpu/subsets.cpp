@@ -8,7 +8,7 @@ namespace {
 Image moved_roi(const Image& roi, const Points& points, const std::vector<MaterialPoint>& material) {
   if (roi.empty()) return {};
   const int width = roi.width(), height = roi.height();
-  Image out(width, height, ScalarType::u8);
+  Image out({width, height}, ScalarType::u8);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
       if (!roi.row<std::uint8_t>(y)[x]) continue;

@@ -43,7 +43,7 @@ class DeviceResult final : public Result {
   }
 
  private:
-  Measured read() override {
+  FrameResult read() override {
     made_.get();
     const kernels::DeviceScope scope(device_);
     return field_->read(*frame_);
@@ -94,8 +94,8 @@ void fill_field(Workbench& bench, const ReferenceSide& reference, const DeviceFi
   kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
                                 bench.memory.reserve(kernels::classify_lost_workspace_bytes(points.count)),
                                 stream);
-  if (bench.options.noise >= 0)
-    kernels::upload(field.noise(), &bench.options.noise, sizeof(double), bench.judging);
+  if (bench.options.noise)
+    kernels::upload(field.noise(), &*bench.options.noise, sizeof(double), bench.judging);
   else
     kernels::launch_estimate_noise(
         points, tracked, noise_gains(refine.interpolation), refine.subset / 2, field.noise(),

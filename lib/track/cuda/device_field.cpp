@@ -135,9 +135,9 @@ Field DeviceField::hand_out() {
   return copy_of(field_in(borrowed, on_host_.arrays, grid_));
 }
 
-Measured DeviceField::read(const DeviceFrame& frame) {
+FrameResult DeviceField::read(const DeviceFrame& frame) {
   memory_->done.synchronize("the measurement of a frame");
-  Measured measured;
+  FrameResult measured;
   measured.field = hand_out();
   measured.noise = *on_host_.noise;
   measured.seconds.prepare = frame.seconds();

@@ -61,7 +61,7 @@ class DeviceField {
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
   /// Waits for the copy, and hands it out; once. Stages of the frame are included.
-  Measured read(const DeviceFrame& frame);
+  FrameResult read(const DeviceFrame& frame);
 
  private:
   Field hand_out();

@@ -39,7 +39,7 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
               : less(free, points * bytes_of_point(options.refine.order) + 256 * kMegabyte);
   if (wanted <= there) return;
   const std::size_t of_row = pitch + reference + current_rows(1) * frame;
-  const int window = options.refine.subset + 2 * std::max(options.search, options.refine.subset);
+  const int window = options.refine.subset + 2 * std::max(options.search.value_or(0), options.refine.subset);
   rows = std::max(2 * window, static_cast<int>(std::min(height, less(there, pyramids) / of_row)));
   rows += rows % 2;  // pyramids take two rows at once
 }

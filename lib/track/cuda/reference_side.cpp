@@ -104,7 +104,7 @@ CoarseReference& ReferenceSide::coarse(const kernels::Stream& stream) {
   if (coarse_) return *coarse_;
   Image moved;
   if (!roi_.empty() && roi_on_host_.empty()) {
-    moved = Image(roi_.width, roi_.height, ScalarType::u8);
+    moved = Image(roi_.size(), ScalarType::u8);
     kernels::download(moved.row<std::uint8_t>(0), roi_.data, roi_.row_bytes * roi_.height, stream);
     stream.synchronize("the ROI of a reference");
   }

@@ -119,7 +119,7 @@ void StartSearch::search_list(const Step& step, PointStart* starts, const kernel
   PointLists& lists = station_.lists;
   const std::int64_t n = lists.size(step.from), first = step.cut ? points_.count - n : 0;
   const std::int32_t* list = lists[step.from].points;
-  const int range = automatic() ? kAutoRange : bench_.options.search;
+  const int range = bench_.options.search.value_or(kAutoRange);
   auto* references = station_.references.reserve<PatchPosition>(points_.count) + first;
   auto* windows = station_.windows.reserve<PatchPosition>(points_.count) + first;
   auto* peaks = station_.peaks.reserve<Peak>(points_.count) + first;

@@ -63,7 +63,7 @@ class StartSearch {
     }
   };
 
-  bool automatic() const { return bench_.options.search < 0; }
+  bool automatic() const { return !bench_.options.search; }
   void read_lists() { station_.lists.read(stream_, "the search"); }
   /// Of all ranks, as read last.
   std::int64_t total(PointLists::Name list) { return bench_.team.sum(station_.lists.size(list)); }

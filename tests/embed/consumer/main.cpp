@@ -35,7 +35,7 @@ dic::ImageView view(const std::vector<std::uint8_t>& pixels) {
 }
 
 // The largest error of a frame, px; infinite where too few points were measured.
-double error_of(const dic::StreamResult& result, double part) {
+double error_of(const dic::FrameResult& result, double part) {
   int measured = 0;
   double worst = 0;
   for (std::size_t i = 0; i < result.field.status.size(); ++i) {
@@ -58,7 +58,7 @@ int main() {
   constexpr int kFrames = 3;
   double worst = 0;
   int results = 0;
-  dic::TrackStream stream(options, view(camera(0, 0)), {}, [&](const dic::StreamResult& result) {
+  dic::TrackStream stream(options, view(camera(0, 0)), {}, [&](const dic::FrameResult& result) {
     worst = std::fmax(worst, error_of(result, (result.index + 1.0) / kFrames));
     ++results;
   });

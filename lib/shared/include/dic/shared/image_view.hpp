@@ -60,6 +60,7 @@ struct ImageView {
   const T* row(int y) const {
     return reinterpret_cast<const T*>(static_cast<const std::byte*>(data) + y * row_bytes);
   }
+  Size size() const { return {width, height}; }
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
