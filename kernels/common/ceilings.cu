@@ -9,11 +9,10 @@ namespace {
 constexpr int block_threads = 256;
 constexpr int blocks_per_multiprocessor = 4;
 constexpr int rounds = 4096;
-// Independent chains hide the latency of the units: more than 4 of them per warp scheduler are never needed
-// here.
+// Independent chains hide the latency of the arithmetic units: 4 of them per warp scheduler are enough.
 constexpr int chains = 8;
 
-// What a thread does. The chains begin with different numbers: equal ones would be computed only once.
+// The work of a thread. Chains begin with different numbers: the compiler would compute equal ones only once.
 struct F32 {
   static constexpr double operations_per_thread = 2;
   float value[chains];
@@ -76,15 +75,15 @@ __global__ void __launch_bounds__(block_threads) multiply_add(int seed, int* sin
   int total = 0;
 #pragma unroll
   for (int k = 0; k < chains; ++k) total ^= work.result(k);
-  if (total == 1) *sink = total;  // or the compiler would leave everything out
+  if (total == 1) *sink = total;  // otherwise the compiler would remove everything
 }
 
-/// Best rate of `queue`, which puts `amount` of work on the stream.
+/// Best rate of `queue`, which queues `amount` of work.
 template <typename Queue>
 double best_rate(const Stream& stream, int repeats, double amount, const Queue& queue) {
   Stopwatch watch;
   double best = 0;
-  queue();  // the first is cold
+  queue();  // warm-up
   for (int repeat = 0; repeat < repeats; ++repeat) {
     watch.start(stream);
     queue();

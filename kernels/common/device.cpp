@@ -16,7 +16,7 @@
 namespace dic::kernels {
 namespace {
 
-constexpr int oldest_compute_capability = 80;  // the oldest architecture that kernels/ is compiled for
+constexpr int oldest_compute_capability = 80;  // of the architectures that kernels/ is compiled for
 
 std::string current_device_name() {
   int index = 0;
@@ -137,7 +137,7 @@ void Event::synchronize(const std::string& what) const { check(cudaEventSynchron
 
 namespace {
 
-/// From here on, memory in large pages that threads touch is page-locked in a third of the time.
+/// From this size on, large pages, touched by several threads, reduce the time of page-locking to a third.
 constexpr std::size_t large_page = std::size_t{2} << 20;
 
 void touch(std::byte* memory, std::size_t pages) {
@@ -150,7 +150,7 @@ void touch(std::byte* memory, std::size_t pages) {
   }
 }
 
-/// Null where the system cannot lock memory that it did not allocate itself.
+/// Null where CUDA cannot lock memory that it did not allocate itself.
 void* allocate_large_pages(std::size_t bytes) {
   const std::size_t pages = (bytes + large_page - 1) / large_page;
   void* memory = std::aligned_alloc(large_page, pages * large_page);
@@ -193,8 +193,8 @@ bool host_has(std::size_t bytes) {
   return bytes <= pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Memory of the host that the device takes in page by page as it needs them: what does not fit the device is
-/// slow, but works. Null where it fits, and where device or host cannot do this.
+/// Managed memory, which the device loads page by page: slow, but larger than its own memory. Null where the
+/// device has enough memory, and where device or host do not support it.
 void* allocate_paged(std::size_t bytes) {
   int device = 0, pages = 0;
   if (bytes + kept_free <= free_memory()) return nullptr;
@@ -235,7 +235,7 @@ Buffer<kind>& Buffer<kind>::operator=(Buffer&& other) noexcept {
 template <MemoryKind kind>
 void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
-  bytes = std::max(bytes, size_ + size_ / 4);  // what grows slowly does not grow often
+  bytes = std::max(bytes, size_ + size_ / 4);  // slow growth must not reallocate every time
   release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // first: both may not fit
   data_ = allocate(bytes, kind);
   size_ = bytes;

@@ -10,13 +10,13 @@
 
 namespace dic::kernels {
 
-/// Blocks of a kernel that the current device runs at once. Remembered: CUDA takes longer to tell than to
+/// Blocks of a kernel that the current device runs at the same time. Cached: asking CUDA takes longer than a
 /// launch.
 template <typename Kernel>
 std::int64_t resident_blocks(Kernel* kernel, int threads, int shared_bytes) {
   static std::mutex mutex;
   static std::map<std::tuple<Kernel*, int, int, int>, std::int64_t> known;
-  int device = 0, multiprocessors = 0, of_one = 0;
+  int device = 0, multiprocessors = 0, per_multiprocessor = 0;
   const char* const what = "Asking how many blocks run at once";
   check(cudaGetDevice(&device), what);
   allow_shared_memory(kernel, shared_bytes, what);
@@ -24,8 +24,9 @@ std::int64_t resident_blocks(Kernel* kernel, int threads, int shared_bytes) {
   std::int64_t& blocks = known[{kernel, device, threads, shared_bytes}];
   if (blocks == 0) {
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), what);
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, threads, shared_bytes), what);
-    blocks = std::int64_t{multiprocessors} * std::max(of_one, 1);
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, threads, shared_bytes),
+          what);
+    blocks = std::int64_t{multiprocessors} * std::max(per_multiprocessor, 1);
   }
   return blocks;
 }

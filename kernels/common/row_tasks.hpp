@@ -14,8 +14,9 @@ struct RowTask {
 };
 
 /// The overlaps of two matrices (heights `moving_h`, `fixed_h`), of which the first is displaced by
-/// s = shift_min .. shift_min + shifts - 1: row y of `fixed` meets row y + s of `moving`. A task has all rows
-/// of `shifts_per_task` neighbouring overlaps; they count as the first of these shifts sees them.
+/// s = shift_min .. shift_min + shifts - 1: row y of `fixed` is multiplied by row y + s of `moving`. A task
+/// has all rows of `shifts_per_task` neighbouring overlaps, with the row numbers of the first of these
+/// shifts.
 class OverlapTasks {
  public:
   OverlapTasks(int moving_h, int fixed_h, int shift_min, int shifts, int shifts_per_task)
@@ -37,21 +38,21 @@ class OverlapTasks {
   int moving_h_, fixed_h_, shift_min_, count_, shifts_per_task_;
 };
 
-/// How overlaps are cut into groups of rows.
+/// How overlaps are divided into groups of rows.
 enum class RowSplit {
-  rectangle,  ///< as many for every shift as the largest overlap needs; the superfluous ones end at once
+  rectangle,  ///< for every shift as many groups as the largest overlap needs; superfluous ones end at once
   triangle    ///< exactly as many tasks as there are groups of rows
 };
 
-/// Rows per task, 1 to 8: so few that tasks fill a large GPU, where there are enough rows. `overlaps`: how
-/// many overlaps of the two heights are cut; in the mean they have half the rows of the lower matrix.
+/// Rows per task, 1 to 8: as many as leave enough tasks to fill a large GPU. `overlaps`: number of overlaps
+/// that are divided; on average they have half as many rows as the lower matrix.
 inline int rows_to_fill_gpu(std::int64_t overlaps, int moving_h, int fixed_h) {
   constexpr std::int64_t enough_tasks = 8192;
   return static_cast<int>(
       std::clamp<std::int64_t>(overlaps * std::min(moving_h, fixed_h) / 2 / enough_tasks, 1, 8));
 }
 
-/// The same overlaps, cut into tasks of one shift and at most `rows_per_task` rows of `fixed`.
+/// The same overlaps, divided into tasks of one shift and at most `rows_per_task` rows of `fixed`.
 class RowTasks {
  public:
   RowTasks(RowSplit split, int rows_per_task, int moving_h, int fixed_h, int shift_min, int shifts)
@@ -95,8 +96,8 @@ class RowTasks {
   DIC_HOST_DEVICE std::int64_t groups_before(int shift) const {
     return groups_below(shift_min_ + shift) - skipped_;
   }
-  /// Groups of all shifts below s. The height of the overlap is a trapezoid over the shift: 1, 2, ... up to
-  /// the smaller height, level, and down again.
+  /// Groups of all shifts below s. The height of the overlap over the shift is a trapezoid: 1, 2, ... up to
+  /// the smaller height, constant, and down again.
   DIC_HOST_DEVICE std::int64_t groups_below(int s) const {
     const int top = smaller(moving_h_, fixed_h_), length = moving_h_ + fixed_h_ - 1;
     const int n = s + fixed_h_ - 1 < 0 ? 0 : smaller(s + fixed_h_ - 1, length);

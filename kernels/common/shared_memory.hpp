@@ -8,12 +8,12 @@
 
 namespace dic::kernels {
 
-/// Lets a kernel be launched with `bytes` of dynamic shared memory, where that is more than every kernel has.
-/// The limit belongs to the kernel, not to the launch, and other threads launch it with other sizes: so it is
-/// always set to all that the device has. `what` names the work in the message of an error.
+/// Allows launches of a kernel with `bytes` of dynamic shared memory, also beyond the default limit. The
+/// limit belongs to the kernel, and other threads launch it with other sizes: so it is always set to the
+/// maximum of the device. `what` names the work in error messages.
 template <typename Kernel>
 void allow_shared_memory(Kernel* kernel, std::size_t bytes, const std::string& what) {
-  constexpr std::size_t always_allowed = 40 << 10;  // 48 KB with what the kernel declares
+  constexpr std::size_t always_allowed = 40 << 10;  // default limit: 48 KB with static shared memory
   if (bytes <= always_allowed) return;
   int device = 0, most = 0;
   cudaFuncAttributes attributes{};

@@ -4,12 +4,12 @@
 
 namespace dic::kernels {
 
-/// Sums kCount <= 32 values of every lane over the warp with about as many shuffles as there are values: at
-/// every exchange, each half of the lanes keeps half of the sums.
+/// Sums kCount <= 32 values of every lane over the warp, with about kCount shuffles: at every exchange, each
+/// half of the lanes keeps half of the sums.
 template <int kCount>
 class TransposedSum {
  public:
-  /// The whole sum of value k, in lane `lane_of(k)`; all lanes of the warp.
+  /// Returns the sum of value k in lane `lane_of(k)`. Called by all lanes of the warp.
   template <typename T>
   __device__ static T sum_over_warp(const T (&values)[kCount]) {
     return reduce<kCount, warp_size / 2>(values);

@@ -6,20 +6,20 @@
 
 #include "common/host_device.hpp"
 
-/// Correlation by circular transforms, one axis at a time: which elements of the window enter, how long a
-/// transform must be, and where the sums of a shift come out.
+/// Correlation by circular transforms, one axis at a time: the elements of the window that are transformed,
+/// the length of the transform, and the place of each shift in its result.
 namespace dic::kernels {
 
-/// Element `first + i` of the window enters a transform as element i, i < used, so that place s of the
-/// circular correlation holds the sums of shift first + s, and place s + length those of a negative s.
+/// Element `first + i` of the window is element i of the transform, i < used. Place s of the circular
+/// correlation then has the sums of shift first + s; for negative s, place s + length has.
 struct FftAxis {
   int first = 0;
   int used = 0;
-  /// The shifts, less `first`, that were asked for and have an overlap; none where low > high. low <= 0.
+  /// The requested shifts with an overlap, less `first`; none where low > high. low <= 0.
   int low = 0, high = -1;
-  int shifts_before = 0;  ///< shifts that were asked for, below `low`
+  int shifts_before = 0;  ///< requested shifts below `low`
 
-  /// Least length at which no other shift falls on a place from low to high.
+  /// Smallest length at which no other shift has the same place as one from low to high.
   int least_length(int reference) const { return std::max({reference, used, high + reference, used - low}); }
   std::int64_t shifts() const { return std::max(0, high - low + 1); }
   DIC_HOST_DEVICE int shift_at(int place, int length) const { return place <= high ? place : place - length; }

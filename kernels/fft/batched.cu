@@ -8,14 +8,14 @@
 #include "ncc/job_view.cuh"
 #include "ncc/variants.hpp"
 
-// cuda-fft: pad, transform, multiply, transform back, crop; the transforms are cuFFT's.
+// cuda-fft: pad, transform, multiply, transform back, crop; transforms by cuFFT.
 
 namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
 
-/// How a job becomes transforms: geometry, lengths, and the sizes of one real matrix that holds a spectrum.
+/// Geometry and lengths of the transforms of a job, and the size of a real matrix that holds one spectrum.
 struct FftLayout {
   FftAxis y, x;  ///< of the windows
   FftAxis reference_y, reference_x;
@@ -38,14 +38,15 @@ FftLayout make_layout(const NccJob& job) {
           .row = 2 * (nx / 2 + 1)};
 }
 
-/// Two neighbours of a row of real numbers, or one number of a spectrum: what a thread moves at once.
+/// Two neighbours of a row of real numbers, or one number of a spectrum: a thread loads and stores them
+/// together.
 template <typename Real>
 struct alignas(2 * sizeof(Real)) Pair {
   Real re, im;
 };
 
-/// The parts of `size` elements that the blocks take of one place. All parts of a batch are fewer than 2^32:
-/// it would not fit into any memory otherwise.
+/// Parts of `size` elements of one place, one part per block. A batch has fewer than 2^32 parts: more would
+/// fit no memory.
 struct Parts {
   static constexpr int size = 4 * threads;
   int elements;
@@ -55,15 +56,15 @@ struct Parts {
   __device__ int part(std::int64_t task) const {
     return static_cast<int>(task - place(task) * std::int64_t{count()});
   }
-  /// Calls body(i) for the elements of a part that are this thread's.
+  /// Calls body(i) for the elements of a part that this thread does.
   template <typename Body>
   __device__ void for_each(int part, Body&& body) const {
     for (int i = part * size + threadIdx.x; i < min((part + 1) * size, elements); i += threads) body(i);
   }
 };
 
-/// References go first, then windows. Places beyond those of the batch get zeros, so that plans need no other
-/// number of transforms for the last batch.
+/// Places: references, then windows. Places beyond those of the batch are set to zero, so that the last batch
+/// needs no plan for another number of transforms.
 template <typename T, typename Real>
 __global__ void __launch_bounds__(threads)
     pad(const __grid_constant__ JobView view, const __grid_constant__ FftLayout layout,
@@ -125,7 +126,7 @@ __device__ Sum rounded(Real value) {
     return value;
 }
 
-/// out[pair, dy, dx] from where the transforms left the sums; zero where nothing overlaps.
+/// Copies the sums of the shifts to out[pair, dy, dx]; zero where nothing overlaps.
 template <typename Real, typename Sum>
 __global__ void __launch_bounds__(threads) crop(const __grid_constant__ FftLayout layout, std::int64_t pairs,
                                                 int ny, int nx, const Real* products, Sum* out) {

@@ -5,11 +5,11 @@
 
 #include "common/host_device.hpp"
 
-/// How cuda-fft cuts a job into batches of transforms, and which lengths they have.
+/// Division of a job of cuda-fft into batches of transforms, and lengths of transforms.
 namespace dic::kernels {
 
-/// The least product of 2, 3, 5 and 7 that is at least `least` and a multiple of 4 (beyond 64: of 16, which
-/// transforms like).
+/// The smallest product of 2, 3, 5 and 7 that is at least `least` and a multiple of 4 (beyond 64: of 16, for
+/// which transforms are faster).
 inline int fft_length(int least) {
   const auto is_smooth = [](int n) {
     for (const int prime : {2, 3, 5, 7})
@@ -22,7 +22,7 @@ inline int fft_length(int least) {
   return length;
 }
 
-/// The pairs of one batch, and the matrices that they consist of. Counts from the start of the whole job.
+/// The pairs of one batch, with their references and windows. Indices count from the start of the whole job.
 struct FftBatch {
   std::int64_t first_pair, pairs;
   std::int64_t first_reference, references;
@@ -30,12 +30,12 @@ struct FftBatch {
 };
 
 /// Cuts the pairs first .. first + pairs - 1 of a job, m to a reference, into batches: some references with
-/// all their windows, or some windows of one reference. A batch keeps its spectra in `slots()` places: those
-/// of its references, its windows, and, where references share windows, its products; else these take the
-/// windows' places.
+/// all their windows, or some windows of one reference. A batch has `slots()` places for spectra: of its
+/// references, of its windows and, where several references have the same windows, of its products. Otherwise
+/// products overwrite the windows.
 class FftBatches {
  public:
-  /// `shared`: all references have the same m windows. `most_slots`: what the memory holds, at least 2.
+  /// `shared`: all references have the same m windows. `most_slots`: so many fit the memory, at least 2.
   FftBatches(std::int64_t first, std::int64_t pairs, std::int64_t m, bool shared, std::int64_t most_slots)
       : first_(first), last_(first + pairs - 1), m_(m), shared_(shared) {
     const std::int64_t all = last_ / m - first / m + 1;
@@ -49,7 +49,7 @@ class FftBatches {
   std::int64_t references() const { return references_; }
   std::int64_t windows() const { return has_products() ? m_ : pairs(); }
   std::int64_t pairs() const { return references_ * windows_; }
-  /// Whether products have places of their own.
+  /// Do products have places of their own?
   bool has_products() const { return shared_ && references_ > 1; }
   std::int64_t slots() const { return references_ + windows() + (has_products() ? pairs() : 0); }
 
@@ -64,7 +64,8 @@ class FftBatches {
   }
 
  private:
-  /// As few parts of at most `most` as there can be, all but the last of one size: that size.
+  /// Size of the parts when `total` is divided into as few parts of at most `most` as possible, all but the
+  /// last one of equal size.
   static std::int64_t balanced(std::int64_t total, std::int64_t most) {
     const std::int64_t parts = (total + most - 1) / most;
     return (total + parts - 1) / parts;

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <dic/shared/error.hpp>
 #include <dic/kernels/workspace.hpp>
+#include <dic/shared/error.hpp>
 #include <string>
 
 namespace dic::kernels {
@@ -13,8 +13,8 @@ namespace {
 constexpr const char* library_name = "libcufft.so.12";  // that of CUDA 13
 constexpr std::size_t most_plans = 32;
 
-/// The functions of cuFFT that are used, as <cufft.h> declares them: a handle, a result and a kind are ints.
-/// The header itself is not needed, neither to build nor to run.
+/// The functions of cuFFT that are used, as <cufft.h> declares them: handle, result and kind are ints. The
+/// header is needed neither to build nor to run.
 struct Cufft {
   int (*create)(int* plan);
   int (*set_auto_allocation)(int plan, int on);
@@ -27,7 +27,7 @@ struct Cufft {
   int (*execute_d2z)(int plan, void* in, void* out);
   int (*execute_z2d)(int plan, void* in, void* out);
   int (*destroy)(int plan);
-  std::string problem;  ///< empty: all of the above are there
+  std::string problem;  ///< empty: all functions were found
 };
 
 template <typename Function>
@@ -113,7 +113,8 @@ const FftPlans::Plan& FftPlans::plan_for(const FftShape& shape) {
 void FftPlans::make_plan(const FftShape& shape) {
   Plan plan;
   check_fft(cufft().create(&plan.handle), "Planning", shape);
-  plans_.push_front(plan);  // destroyed with the others, whatever happens; found once its shape is set
+  plans_.push_front(
+      plan);  // from here on the destructor destroys it, even after an exception; found when its shape is set
   check_fft(cufft().set_auto_allocation(plan.handle, 0), "Planning", shape);
   const bool forward = shape.kind == FftKind::f32_forward || shape.kind == FftKind::f64_forward;
   const int spectrum_nx = shape.nx / 2 + 1;

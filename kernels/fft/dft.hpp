@@ -7,7 +7,7 @@
 /// Discrete Fourier transforms of a few numbers that one thread holds in registers.
 namespace dic::kernels {
 
-struct alignas(8) Complex {  // moved as one
+struct alignas(8) Complex {  // aligned: one load, one store
   float re, im;
 };
 
@@ -22,14 +22,15 @@ DIC_HOST_DEVICE constexpr Complex conj(Complex a) { return {a.re, -a.im}; }
 struct CosineSine {
   double cosine, sine;
 };
-/// Of 2 pi numerator / denominator, at compile time.
-DIC_HOST_DEVICE constexpr CosineSine circle(int numerator, int denominator) {
+/// Of the angle 2 pi numerator / denominator, at compile time.
+DIC_HOST_DEVICE constexpr CosineSine cosine_sine(int numerator, int denominator) {
   constexpr double two_pi = 6.283185307179586476925;
-  int eighths = 8 * numerator;  // of a turn, in units of 1 / denominator
-  const int turn = 8 * denominator;
-  eighths = (eighths % turn + turn) % turn;
-  const int quadrant = (eighths + denominator) / (2 * denominator);  // the angle left is within 1/8 turn
-  const double x = two_pi * (eighths - 2 * quadrant * denominator) / turn;
+  int eighths = 8 * numerator;  // of a circle, in units of 1 / denominator
+  const int circle = 8 * denominator;
+  eighths = (eighths % circle + circle) % circle;
+  const int quadrant =
+      (eighths + denominator) / (2 * denominator);  // the remaining angle is within 1/8 circle
+  const double x = two_pi * (eighths - 2 * quadrant * denominator) / circle;
   double cosine = 0, sine = 0, term = 1;
   for (int k = 0; k < 24; ++k) {
     (k % 2 == 0 ? cosine : sine) += k % 4 < 2 ? term : -term;
@@ -52,11 +53,12 @@ enum class Direction { forward, inverse };
 /// exp(-+ 2 pi i numerator / denominator): the sign of the exponent is that of the transform.
 template <Direction direction>
 DIC_HOST_DEVICE constexpr Complex root(int numerator, int denominator) {
-  const auto [cosine, sine] = circle(direction == Direction::forward ? -numerator : numerator, denominator);
+  const auto [cosine, sine] =
+      cosine_sine(direction == Direction::forward ? -numerator : numerator, denominator);
   return {static_cast<float>(cosine), static_cast<float>(sine)};
 }
 
-/// A number that is part of its type (std::integral_constant's conversion is not for kernels).
+/// A compile-time constant as an argument (the conversion of std::integral_constant is host code only).
 template <int value>
 struct Constant {
   DIC_HOST_DEVICE constexpr operator int() const { return value; }
@@ -68,9 +70,9 @@ DIC_HOST_DEVICE constexpr void unrolled(Body&& body) {
   (std::make_integer_sequence<int, n>{});
 }
 
-/// z times a root of unity known at compile time.
+/// z times exp(-+ 2 pi i numerator / denominator).
 template <Direction direction, int numerator, int denominator>
-DIC_HOST_DEVICE constexpr Complex turned(Complex z) {
+DIC_HOST_DEVICE constexpr Complex rotated(Complex z) {
   constexpr Complex w = root<direction>(numerator, denominator);
   if constexpr (numerator % denominator == 0)
     return z;
@@ -82,7 +84,7 @@ DIC_HOST_DEVICE constexpr Complex turned(Complex z) {
     return w * z;
 }
 
-/// A proper divisor of n that is a radix below, as large as can be; n where there is none.
+/// The largest proper divisor of n among the radices 2, 3, 4; n where there is none.
 DIC_HOST_DEVICE constexpr int first_radix(int n) {
   for (int radix = 4; radix > 1; --radix)
     if (n % radix == 0 && n != radix) return radix;
@@ -99,13 +101,13 @@ DIC_HOST_DEVICE constexpr void dft(Complex (&z)[n]) {
   } else if constexpr (n == 3) {
     constexpr float half_root_3 = 0.86602540378443864676f;
     const Complex sum = z[1] + z[2], middle = z[0] - 0.5f * sum;
-    const Complex side = turned<direction, 1, 4>(half_root_3 * (z[1] - z[2]));
+    const Complex lateral = rotated<direction, 1, 4>(half_root_3 * (z[1] - z[2]));
     z[0] = z[0] + sum;
-    z[1] = middle + side;
-    z[2] = middle - side;
+    z[1] = middle + lateral;
+    z[2] = middle - lateral;
   } else if constexpr (n == 4) {
     const Complex a = z[0] + z[2], b = z[0] - z[2], c = z[1] + z[3];
-    const Complex d = turned<direction, 1, 4>(z[1] - z[3]);
+    const Complex d = rotated<direction, 1, 4>(z[1] - z[3]);
     z[0] = a + c;
     z[1] = b + d;
     z[2] = a - c;
@@ -121,7 +123,7 @@ DIC_HOST_DEVICE constexpr void dft(Complex (&z)[n]) {
     });
     unrolled<outer>([&](auto k1) {
       Complex column[inner];
-      unrolled<inner>([&](auto j2) { column[j2] = turned<direction, j2 * k1, n>(part[j2][k1]); });
+      unrolled<inner>([&](auto j2) { column[j2] = rotated<direction, j2 * k1, n>(part[j2][k1]); });
       dft<inner, direction>(column);
       unrolled<inner>([&](auto k2) { z[k1 + outer * k2] = column[k2]; });
     });

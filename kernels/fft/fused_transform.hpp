@@ -6,14 +6,14 @@
 
 namespace dic::kernels {
 
-/// A whole transform in place in (shared) memory. Each function is what thread `thread` of `threads` does
-/// between two barriers; in every pass a thread writes where it has read.
+/// A whole transform in place in (shared) memory. Each function is the work of thread `thread` of `threads`
+/// between two barriers; in every pass a thread writes only where it has read.
 template <int B>
 struct FusedTransform : PackedTransform<B> {
   using Base = PackedTransform<B>;
   using Base::half, Base::n;
   static constexpr int threads = half * B;  ///< one for every 16 elements
-  /// Threads that take neighbouring rows, columns or runs of B meet different banks of shared memory.
+  /// With these gaps, neighbouring rows, columns and runs of B are in different banks of shared memory.
   static constexpr int gap_period = std::lcm(B, 16);
   static constexpr int pitch = (n + n / gap_period) | 1;
   static constexpr int elements = half * pitch;
@@ -41,7 +41,7 @@ struct FusedTransform : PackedTransform<B> {
     unrolled<16>([&](auto j) { column[run_slot(0, j, 0)] = v[j]; });
   }
 
-  /// Columns, first pass, of what the packed rows hold: twice the transform of the matrix.
+  /// Columns, first pass, from packed rows: twice the transform of the matrix.
   DIC_HOST_DEVICE static void columns_first(int thread, int used, Complex* z) {
     const int c = thread % half, t = thread / half;
     Complex* const column = z + slot(t, c);
@@ -54,7 +54,7 @@ struct FusedTransform : PackedTransform<B> {
     });
   }
 
-  /// Columns of the reference, second pass: keeps the conjugate of the spectrum, scaled.
+  /// Columns of the reference, second pass: stores the conjugate of the spectrum, scaled.
   DIC_HOST_DEVICE static void keep_spectrum(int thread, const Twiddles<B>& twiddles, const Complex* z,
                                             Complex* spectrum) {
     for_runs<threads>(thread, [&](int run, int c, int k) {
@@ -74,7 +74,7 @@ struct FusedTransform : PackedTransform<B> {
       columns_back_first(c, k, twiddles, v, z);
     });
   }
-  /// The same with the columns of the reference as they are after the first pass, by twice as many threads.
+  /// The same from columns of the reference after their first pass, by twice as many threads.
   DIC_HOST_DEVICE static void multiply_columns(int thread, const Twiddles<B>& twiddles,
                                                const Complex* reference, Complex* z) {
     for_runs<2 * threads>(thread, [&](int, int c, int k) {
@@ -128,14 +128,14 @@ struct FusedTransform : PackedTransform<B> {
 
  private:
   DIC_HOST_DEVICE static constexpr int slot(int row, int x) { return row * pitch + x + x / gap_period; }
-  /// slot(row, B j + k), k < B: linear in j but for the gaps, which k does not move.
+  /// slot(row, B j + k), k < B: the gap does not depend on k.
   DIC_HOST_DEVICE static constexpr int run_slot(int row, int j, int k) { return slot(row, B * j) + k; }
-  /// Where output k of the first pass over column c lies for t = 0; those of other t follow every `pitch`.
+  /// Place of output k of the first pass over column c for t = 0; other t are `pitch` apart.
   DIC_HOST_DEVICE static constexpr int column_run(int c, int k) {
     return slot(B * (k / 2), k % 2 == 0 ? c : n - 1 - c);
   }
 
-  /// Calls body(run, c, k) for the runs of B elements of the columns that are this thread's among `all`.
+  /// Calls body(run, c, k) for the runs of B elements of columns that this thread, one of `all`, does.
   template <int all, typename Body>
   DIC_HOST_DEVICE static void for_runs(int thread, const Body& body) {
     for (int run = thread; run < half * 16; run += all) body(run, run % half, run / half);

@@ -4,17 +4,17 @@
 
 #include "fft/dft.hpp"
 
-/// Correlation of real matrices by transforms of N x N, N = 16 B: what a thread does with the numbers that it
-/// holds.
+/// Correlation of real matrices by transforms of N x N, N = 16 B: the work of one thread on numbers in its
+/// registers.
 ///
-/// Rows are transformed at the frequencies k + 1/2. There, too, a real row has values that are conjugates, at
-/// k and N - 1 - k, but none is its own partner: half of the values hold everything, without special columns.
-/// What wraps around in x comes back negated.
+/// Rows are transformed at the frequencies k + 1/2. The values of a real row at k and N - 1 - k are
+/// conjugates, as at whole frequencies, but no value is its own conjugate: half of the values are enough,
+/// without special columns. Sums that wrap around in x have the opposite sign.
 ///
-/// Two rows travel as real and imaginary part of one complex row: packed row t + B q (t < B) holds the rows y
-/// = t + 2 B q and y + B. After the rows, column c < N/2 of these two rows lies at c and at N - 1 - c. Rows
-/// go by radix B, then 16; columns by 16, then B; and back the other way round. Outputs of columns stay in
-/// the order in which they come out, which the product does not mind.
+/// Two rows are real and imaginary part of one complex row: packed row t + B q (t < B) has the rows y = t + 2
+/// B q and y + B. After the transform of rows, column c < N/2 of these two rows is at c and at N - 1 - c.
+/// Rows are transformed by radix B, then 16; columns by 16, then B; the inverse in the opposite order. The
+/// results of columns keep the order of the transform: the product does not depend on it.
 namespace dic::kernels {
 
 /// Twiddle factors, in the order in which the passes read them.
@@ -46,8 +46,7 @@ template <int B>
 struct PackedTransform {
   static constexpr int n = 16 * B;
   static constexpr int half = n / 2;  ///< packed rows, and columns
-  /// What a product takes so that sums come back as they are: both spectra come doubled, and both inverse
-  /// sums by N.
+  /// Factor of a product: both spectra are doubled, and both inverse transforms multiply by N.
   static constexpr float scale = 1.0f / (4.0f * n * n);
 
   /// Packed rows that hold the rows 0 .. last and first .. N - 1.
@@ -64,24 +63,26 @@ struct PackedTransform {
   template <typename RowOf>
   DIC_HOST_DEVICE static void start_row(const RowOf& row_of, int packed, int j, Complex (&v)[B]) {
     const auto a = row_of(first_row(packed)), b = row_of(first_row(packed) + B);
-    unrolled<B>([&](auto m) { v[m] = turned<Direction::forward, m, 2 * B>({a[j + 16 * m], b[j + 16 * m]}); });
+    unrolled<B>([&](auto m) {
+      v[m] = rotated<Direction::forward, m, 2 * B>({a[j + 16 * m], b[j + 16 * m]});
+    });
     dft<B, Direction::forward>(v);
   }
   /// Its inverse: v[m] becomes element j + 16 m of both rows.
   DIC_HOST_DEVICE static void finish_row(Complex (&v)[B]) {
     dft<B, Direction::inverse>(v);
-    unrolled<B>([&](auto m) { v[m] = turned<Direction::inverse, m, 2 * B>(v[m]); });
+    unrolled<B>([&](auto m) { v[m] = rotated<Direction::inverse, m, 2 * B>(v[m]); });
   }
 
-  /// First pass over a column, from both places of what packed rows t + B q hold of it; zero from row `used`
-  /// on. Spectra come doubled.
+  /// First pass over a column, from both places of it in the packed rows t + B q; zero from row `used` on.
+  /// Spectra are doubled.
   DIC_HOST_DEVICE static void start_column(const Complex* column, const Complex* mirrored, int step, int t,
                                            int used, Complex (&v)[16]) {
     unrolled<8>([&](auto q) {
       Complex a{}, b{};
       if (t + B * q < used) a = column[q * step], b = conj(mirrored[q * step]);
       v[2 * q] = a + b;
-      v[2 * q + 1] = turned<Direction::forward, 1, 4>(a - b);
+      v[2 * q + 1] = rotated<Direction::forward, 1, 4>(a - b);
     });
     dft<16, Direction::forward>(v);
   }
@@ -90,8 +91,8 @@ struct PackedTransform {
     dft<16, Direction::inverse>(v);
     unrolled<8>([&](auto q) {
       const Complex a = v[2 * q], b = v[2 * q + 1];
-      column[q * step] = a + turned<Direction::inverse, 1, 4>(b);
-      mirrored[q * step] = conj(a) + turned<Direction::inverse, 1, 4>(conj(b));
+      column[q * step] = a + rotated<Direction::inverse, 1, 4>(b);
+      mirrored[q * step] = conj(a) + rotated<Direction::inverse, 1, 4>(conj(b));
     });
   }
 

@@ -5,9 +5,9 @@
 #include "fft/transform_job.cuh"
 #include "ncc/variants.hpp"
 
-// cuda-fft-split: the transforms of cuda-fft-fused where they do not fit into shared memory, in three
-// kernels: rows from pixels, columns with the product, rows to sums. Between them spectra lie in batches that
-// the second-level cache holds.
+// cuda-fft-split: the transforms of cuda-fft-fused for sizes that do not fit into shared memory, in three
+// kernels: rows of pixels, columns with the product, rows to sums. In between, spectra are in batches that
+// fit the L2 cache.
 
 namespace dic::kernels {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr int largest_length = 512;
 constexpr std::size_t most_cached_bytes = std::size_t{32} << 20;
 
-/// Twiddle factors in global memory, for threads that read neighbours.
+/// Twiddle factors in global memory, in an order in which neighbouring threads read neighbours.
 template <int B>
 struct SplitTwiddles {
   Complex rows[16][B];  ///< Twiddles::rows, transposed
@@ -35,7 +35,7 @@ constexpr SplitTwiddles<B> make_split_twiddles() {
 template <int B>
 __device__ constexpr SplitTwiddles<B> twiddles = make_split_twiddles<B>();
 
-/// N x N transforms of which a block does some rows or some columns.
+/// N x N transforms; a block does some rows or some columns.
 template <int B>
 struct SplitTransform : PackedTransform<B> {
   using PackedTransform<B>::half, PackedTransform<B>::n;
@@ -44,15 +44,15 @@ struct SplitTransform : PackedTransform<B> {
   static constexpr int elements = half * n;  ///< of a spectrum
   static constexpr int column_groups = half / lines;
 
-  /// Shared memory of rows: number k of run j, without conflicts between banks along j and along k.
+  /// Place in shared memory of number k of run j of a row: no bank conflicts along j or along k.
   static constexpr int gap_period = std::lcm(B, 16);
   static constexpr int row_pitch = (n + n / gap_period) | 1;
   __device__ static int row_slot(int row, int j) { return row * row_pitch + B * j + B * j / gap_period; }
-  /// Shared memory of columns: output k of the first pass for t = 0; those of other t follow every `lines`.
+  /// Place in shared memory of output k of the first pass over columns, for t = 0; other t are `lines` apart.
   static constexpr int column_pitch = B * lines + 8;
   __device__ static int column_slot(int c, int k) { return k * column_pitch + c; }
 
-  /// Global memory: where output k of column c lies for t = 0; those of other t follow every n.
+  /// Place in global memory of output k of column c for t = 0; other t are n apart.
   __device__ static int spectrum_place(int c, int k) {
     return B * (k / 2) * n + (k % 2 == 0 ? c : n - 1 - c);
   }
@@ -63,7 +63,7 @@ constexpr int row_bytes =
 template <int B>
 constexpr int column_bytes = 16 * SplitTransform<B>::column_pitch* static_cast<int>(sizeof(Complex));
 
-/// Calls body(task) for the tasks of this thread.
+/// Calls body(task) for the tasks that this thread does.
 template <typename Body>
 __device__ void for_tasks_of_block(int tasks, Body&& body) {
   for (int task = threadIdx.x; task < tasks; task += blockDim.x) body(task);
@@ -142,7 +142,7 @@ __device__ void for_runs(Complex* z, Body&& body) {
   });
 }
 
-/// A block takes some columns of one reference; their spectrum, conjugate and scaled, takes their place.
+/// A block replaces some columns of one reference by their spectrum, conjugate and scaled.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     columns_of_references(const __grid_constant__ TransformShape shape, Complex* references) {
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   });
 }
 
-/// A block takes some columns of one pair: forward, product, and back. Pair 0 is number `offset` of the m of
+/// A block does some columns of one pair: forward, product, inverse. Pair 0 is number `offset` of the m of
 /// its reference.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(SplitTransform<B>::threads)
   });
 }
 
-/// A block takes some packed rows of one product to their sums.
+/// A block transforms some packed rows of one product to sums.
 template <int B>
 __global__ void __launch_bounds__(SplitTransform<B>::threads)
     rows_to_sums(const __grid_constant__ JobView view, const __grid_constant__ TransformShape shape,
@@ -245,7 +245,7 @@ void launch(const NccJob& job, float* out, Workspace& workspace, StreamHandle st
   std::int64_t reference_in_place = -1;
   batches.for_each([&](FftBatch batch) {
     if (batch.first_reference == reference_in_place)
-      batch.references = 0;  // further windows of the one before
+      batch.references = 0;  // further windows of the last reference
     else if (batches.references() == 1)
       reference_in_place = batch.first_reference;
     const auto blocks = [](std::int64_t count, int per_item) {

@@ -63,7 +63,7 @@ __device__ inline PaddedMatrix padded(const PatchView<float>& matrix, const FftA
           min(matrix.y1 - y.first, y.used)};
 }
 
-/// Where the sum of shift (0, 0), less the axes' `first`, of a pair lies in the output.
+/// Index in the output of the sum of shift (0, 0), less `first` of the axes, of a pair.
 __device__ inline std::int64_t surface_origin(const JobView& view, const TransformShape& shape,
                                               std::int64_t pair) {
   const int row = shape.y.shifts_before - shape.y.low, column = shape.x.shifts_before - shape.x.low;

@@ -5,7 +5,7 @@
 
 namespace dic::kernels {
 
-/// The job as the transforms of one length see it.
+/// A job, in the geometry of the transforms of one length.
 struct TransformShape {
   FftAxis y, x;  ///< of the windows
   FftAxis reference_y{}, reference_x{};
@@ -13,7 +13,7 @@ struct TransformShape {
   PackedRows output_rows{};
 };
 
-/// The surface of a pair, to which transforms bring their sums.
+/// The correlation surface of a pair, into which transforms write their sums.
 template <int B>
 struct TransformOutput {
   static constexpr int n = PackedTransform<B>::n;
@@ -21,7 +21,7 @@ struct TransformOutput {
   int nx;
   float* origin;  ///< of shift (0, 0), less the axes' `first`
 
-  /// Stores the sums of two rows that were asked for.
+  /// Stores the requested ones of the sums of two rows.
   DIC_HOST_DEVICE void operator()(int y, int j, const Complex (&sums)[B]) const {
     store_row(y, j, [&](int m) { return sums[m].re; });
     store_row(y + B, j, [&](int m) { return sums[m].im; });
@@ -33,7 +33,7 @@ struct TransformOutput {
     const int dy = shape.y.shift_at(y, n);
     if (!shape.y.holds(dy)) return;
     float* const row = origin + dy * nx + j;
-    const int wrapped = n + shape.x.low - j;  // the first of those that come back negated
+    const int wrapped = n + shape.x.low - j;  // first place with the opposite sign
     const auto wraps = static_cast<unsigned>((shape.x.high < 0 ? shape.x.high : -1) - shape.x.low + 1);
     unrolled<B>([&](auto m) {
       if (16 * m <= shape.x.high - j) row[16 * m] = sums(m);

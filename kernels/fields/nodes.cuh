@@ -4,10 +4,10 @@
 
 #include "common/launch.cuh"
 
-/// Sets of a grid's nodes, a bit for each.
+/// Sets of nodes of a grid, one bit per node.
 namespace dic::kernels {
 
-/// Rows are whole words; a warp with the nodes of a word writes it.
+/// Rows are padded to whole words; the warp that has the nodes of a word writes it.
 struct NodeSet {
   std::uint32_t* words;
   int nx, ny, row_words;
@@ -27,13 +27,13 @@ struct NodeSet {
 };
 static_assert(warp_size == 32);
 
-/// What the functions of <dic/kernels/fields.hpp> keep in their workspace.
+/// The workspace of the functions of <dic/kernels/fields.hpp>.
 struct FieldsMemory {
   NodeSet usable;     ///< nodes that are inside and `ok`
-  NodeSet trusted;    ///< outlier test: those of them that are no suspects
-  NodeSet clustered;  ///< strain: other nodes of the grid that have another one among their eight neighbours
+  NodeSet trusted;    ///< outlier test: usable nodes that are not suspected
+  NodeSet clustered;  ///< strain: nodes that are not usable and touch another such node (8 neighbours)
   std::int32_t* list_length;
-  std::int32_t* list;  ///< strain: indices of nodes whose windows take a search, in any order
+  std::int32_t* list;  ///< strain: indices of nodes whose windows need a search, in any order
 
   FieldsMemory(const DeviceGrid& grid, void* workspace)
       : usable(grid, workspace),
@@ -52,8 +52,8 @@ struct WordNode {
   int word, i, j;
   int index;  ///< in the arrays
 
-  __device__ WordNode(const NodeSet& set, std::int64_t of_set)
-      : word(static_cast<int>(of_set)),
+  __device__ WordNode(const NodeSet& set, std::int64_t word_in_set)
+      : word(static_cast<int>(word_in_set)),
         i(word % set.row_words * warp_size + static_cast<int>(threadIdx.x) % warp_size),
         j(word / set.row_words),
         index(j * set.nx + i) {}
@@ -61,8 +61,7 @@ struct WordNode {
 
 constexpr int word_threads = 128;
 
-/// Calls body(WordNode) for all nodes of a set's words, by a warp per word: nodes beyond the end of a row
-/// too.
+/// Calls body(WordNode) for all nodes of the words of a set, also beyond the end of a row; one warp per word.
 template <typename Body>
 __device__ void for_each_word_node(const NodeSet& set, Body&& body) {
   for_each_task(std::int64_t{set.row_words} * set.ny, word_threads / warp_size, warp_index(),

@@ -25,7 +25,7 @@ class Neighbourhood {
   float value_, around_[9];
 };
 
-/// Of a node among those of its neighbours that are in `set`.
+/// Residual of a node among those of its neighbours that are in `set`.
 __device__ float residual(const FieldArrays& field, const NodeSet& set, const WordNode& node, float floor) {
   const Neighbourhood u(field.u, set, node), v(field.v, set, node);
   return median_test::normalized_residual(u, v, u.value(), v.value(), floor);

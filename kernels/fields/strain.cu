@@ -3,14 +3,14 @@
 #include "common/shared_memory.hpp"
 #include "fields/nodes.cuh"
 
-// Sums over windows are separable, and done by tiles of nodes, missing ones left out. Where nodes are
-// missing, only those connected with the centre may take part: these are all in a window (at least two nodes
-// wide, as all with half of their nodes are) in which no two missing ones touch. Other windows are listed and
-// done afterwards, by teams of lanes that hold a window as rows of bits.
+// Sums over windows are separable: tiles of nodes first sum columns, then rows, without missing nodes. Only
+// nodes that are connected with the centre may take part. In a window where no two missing nodes touch, all
+// nodes are connected. Other windows are listed and done afterwards, by teams of lanes that have a window as
+// rows of bits.
 namespace dic::kernels {
 namespace {
 
-/// What both kernels need.
+/// Arguments of both kernels.
 struct StrainJob {
   DeviceGrid grid;
   FieldArrays field;
@@ -46,7 +46,7 @@ struct WindowSums {
   }
 };
 
-/// Where the nodes that take part are some of the window's.
+/// The same for windows of which only some nodes take part.
 __device__ void store_partial(const StrainJob& job, int node, const WindowSums& sums) {
   if (!strain::PartialPlane::has_enough(sums.n, job.window)) return store_missing(job.field, node);
   const strain::PartialPlane plane(sums.nodes(), job.grid.step);
@@ -59,9 +59,9 @@ __device__ void store_partial(const StrainJob& job, int node, const WindowSums& 
 
 constexpr int threads = 256;
 constexpr int tile_columns = 64, tile_rows = 8;
-constexpr int rows_of_thread = 4;  ///< whose sums over a column share their loads
-constexpr int row_groups = tile_rows / rows_of_thread;
-static_assert(tile_rows % rows_of_thread == 0);
+constexpr int rows_per_thread = 4;  ///< that use the same loads for their sums over a column
+constexpr int row_groups = tile_rows / rows_per_thread;
+static_assert(tile_rows % rows_per_thread == 0);
 
 /// Sums of f and of j f over the window's part of a column, j counted from its centre.
 struct alignas(16) ColumnSums {
@@ -72,7 +72,7 @@ struct alignas(16) ColumnCounts {
   int n, y, yy, clustered;
 };
 
-/// What a block keeps of its columns: [row of the tile][column] each.
+/// The sums of the columns of a block, [row of the tile][column] each.
 struct TileMemory {
   ColumnSums *u, *v;
   ColumnCounts* counts;
@@ -95,32 +95,32 @@ struct TileMemory {
 /// The sums of one column for neighbouring rows of nodes, the first of whose windows begin at (x, y). False
 /// where nodes are missing.
 __device__ bool sum_column(const StrainJob& job, const double* component, int x, int y,
-                           ColumnSums (&sums)[rows_of_thread]) {
+                           ColumnSums (&sums)[rows_per_thread]) {
 #pragma unroll
-  for (ColumnSums& of_row : sums) of_row = {0, 0};
+  for (ColumnSums& row : sums) row = {0, 0};
   bool complete = true;
   double j = -(job.window / 2);
 #pragma unroll 4
-  for (int row = 0; row < job.window + rows_of_thread - 1; ++row, j += 1) {
+  for (int row = 0; row < job.window + rows_per_thread - 1; ++row, j += 1) {
     const bool usable = job.memory.usable.holds(x, y + row);
     complete &= usable;
     const double f = usable ? component[(y + row) * job.grid.nx + x] : 0, jf = j * f;
 #pragma unroll
-    for (int k = 0; k < rows_of_thread; ++k)
+    for (int k = 0; k < rows_per_thread; ++k)
       if (row >= k && row < job.window + k) sums[k].sum += f, sums[k].moment += jf;
   }
 #pragma unroll
-  for (int k = 1; k < rows_of_thread; ++k) sums[k].moment -= k * sums[k].sum;  // j counted from the first
+  for (int k = 1; k < rows_per_thread; ++k) sums[k].moment -= k * sums[k].sum;  // j counted from the first
   return complete;
 }
-__device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&counts)[rows_of_thread]) {
+__device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&counts)[rows_per_thread]) {
 #pragma unroll
-  for (ColumnCounts& of_row : counts) of_row = {0, 0, 0, 0};
-  for (int row = 0; row < job.window + rows_of_thread - 1; ++row) {
+  for (ColumnCounts& row : counts) row = {0, 0, 0, 0};
+  for (int row = 0; row < job.window + rows_per_thread - 1; ++row) {
     const int usable = job.memory.usable.holds(x, y + row),
               clustered = job.memory.clustered.holds(x, y + row);
 #pragma unroll
-    for (int k = 0; k < rows_of_thread; ++k) {
+    for (int k = 0; k < rows_per_thread; ++k) {
       if (row < k || row >= job.window + k) continue;
       const int j = (row - k - job.window / 2) * usable;
       counts[k] = {counts[k].n + usable, counts[k].y + j, counts[k].yy + j * j,
@@ -129,19 +129,19 @@ __device__ void count_column(const StrainJob& job, int x, int y, ColumnCounts (&
   }
 }
 
-/// Calls body(column, row) for all columns of the tile's windows and every rows_of_thread-th row of nodes.
+/// Calls body(column, row) for all columns of the tile's windows and every rows_per_thread-th row of nodes.
 template <typename Body>
 __device__ void for_each_stretch(const TileMemory& tile, int tables, Body&& body) {
   for (int task = threadIdx.x; task < tables * row_groups * tile.width; task += threads) {
     const int line = task / tile.width;
-    body(line / row_groups, task - line * tile.width, line % row_groups * rows_of_thread);
+    body(line / row_groups, task - line * tile.width, line % row_groups * rows_per_thread);
   }
 }
 template <typename Sums>
-__device__ void keep(const Sums (&sums)[rows_of_thread], const TileMemory& tile, int column, int row,
+__device__ void keep(const Sums (&sums)[rows_per_thread], const TileMemory& tile, int column, int row,
                      Sums* table) {
 #pragma unroll
-  for (int k = 0; k < rows_of_thread; ++k) table[(row + k) * tile.width + column] = sums[k];
+  for (int k = 0; k < rows_per_thread; ++k) table[(row + k) * tile.width + column] = sums[k];
 }
 
 /// Slopes at a node, from the column sums of its complete window.
@@ -171,7 +171,7 @@ __device__ WindowSums sum_window(const TileMemory& tile, int first, int window, 
   return sums;
 }
 
-/// The nodes that a block leaves to the teams: appended to the list by one atomic addition.
+/// The nodes that a block leaves to the teams, appended to the list with one atomic addition.
 struct LeftOver {
   int count, place;
   std::int32_t nodes[tile_columns * tile_rows];
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(threads, 3) strain_of_tiles(const __grid_const
   if (threadIdx.x == 0) left_over.count = 0;
   bool complete = true;
   for_each_stretch(tile, 2, [&](int component, int column, int row) {
-    ColumnSums sums[rows_of_thread];
+    ColumnSums sums[rows_per_thread];
     complete &= sum_column(job, component == 0 ? job.field.u : job.field.v, x0 - half + column,
                            y0 - half + row, sums);
     keep(sums, tile, column, row, component == 0 ? tile.u : tile.v);
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(threads, 3) strain_of_tiles(const __grid_const
   complete = __syncthreads_and(complete);
   if (!complete) {
     for_each_stretch(tile, 1, [&](int, int column, int row) {
-      ColumnCounts counts[rows_of_thread];
+      ColumnCounts counts[rows_per_thread];
       count_column(job, x0 - half + column, y0 - half + row, counts);
       keep(counts, tile, column, row, tile.counts);
     });
@@ -291,15 +291,15 @@ __device__ Bits bits_of_row(const NodeSet& set, int i, int j, int window) {
   return bits & ((Bits{1} << window) - 1);
 }
 
-/// The nodes of a window, spread over a team: lane l has `rows` rows from l * rows on. What is said of one
-/// team is done by all teams of the warp together.
+/// The nodes of a window, distributed over a team: lane l has `rows` rows from l * rows on. All teams of a
+/// warp call its functions together.
 template <typename Bits, int kLanes>
 class WindowNodes {
  public:
   static constexpr int lanes = kLanes;
   static constexpr int rows = sizeof(Bits) / sizeof(Bits32);
 
-  /// Those that 4-neighbour steps inside the window connect with its centre (i, j).
+  /// Nodes that are connected with the centre (i, j) by steps to one of 4 neighbours inside the window.
   __device__ WindowNodes(const NodeSet& usable, int i, int j, int window) : window_(window) {
     const int half = window / 2, first_row = lane() * rows;
     const Bits centre = Bits{1} << half;
@@ -307,7 +307,7 @@ class WindowNodes {
     for (int k = 0; k < rows; ++k) {
       const int row = first_row + k;
       usable_[k] = row < window ? bits_of_row<Bits>(usable, i - half, j - half + row, window) : Bits{0};
-      if (row == half) usable_[k] |= centre;  // it starts the search even where it is an outlier itself
+      if (row == half) usable_[k] |= centre;  // the search begins there even if the centre is an outlier
       reached_[k] = row == half ? strain::spread_along(centre, usable_[k], window) : Bits{0};
     }
     spread();
@@ -329,7 +329,7 @@ class WindowNodes {
   }
 
  private:
-  /// From row to row until nothing changes; rows that hold something hold whole runs.
+  /// Repeats steps from row to row until nothing changes. A reached row always has whole runs of nodes.
   __device__ void spread() {
     for (bool changed = true; __any_sync(0xffffffffu, changed);) {
       changed = false;
@@ -379,10 +379,10 @@ __device__ void add_column(const StrainJob& job, const Nodes& nodes, int column,
   nodes.for_each_row([&](int row, auto bits) {
     if (!(bits >> column & 1)) return;
     const int node = first_node + row * job.grid.nx + column, y = row - half;
-    const double of_u = job.field.u[node], of_v = job.field.v[node];
+    const double node_u = job.field.u[node], node_v = job.field.v[node];
     n += 1, y_sum += y, yy_sum += y * y;
-    u += of_u, yu += y * of_u;
-    v += of_v, yv += y * of_v;
+    u += node_u, yu += y * node_u;
+    v += node_v, yv += y * node_v;
   });
   sums.n += n, sums.x += x * n, sums.xx += x * x * n;
   sums.y += y_sum, sums.yy += yy_sum, sums.xy += x * y_sum;
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
   const int count = *job.memory.list_length;
   for_each_task((count + teams - 1) / teams, threads / warp_size, warp_index(), [&](std::int64_t task) {
     const int index = static_cast<int>(task) * teams + static_cast<int>(threadIdx.x) % warp_size / kLanes;
-    const int node = job.memory.list[min(index, count - 1)];  // all teams work to the end
+    const int node = job.memory.list[min(index, count - 1)];  // all teams go through the loop equally often
     const int i = node % job.grid.nx, j = node / job.grid.nx, half = job.window / 2;
     const Nodes nodes(job.memory.usable, i, j, job.window);
     WindowSums sums;
@@ -441,7 +441,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   strain_of_tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =
-      2048;  // enough for any GPU: how long the list is only the device knows
+      2048;  // enough for any GPU; only the device knows the length of the list
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
   list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
   check_launch(describe("strain", grid));

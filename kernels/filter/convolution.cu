@@ -7,11 +7,11 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int tile_size = 64;
-constexpr int run = 8;  ///< neighbouring outputs that a thread computes: each element read serves all of them
+constexpr int run = 8;  ///< neighbouring outputs of a thread: each element is read once for all of them
 constexpr int runs = tile_size / run;
 
-/// The taps in the order in which they meet the elements, in the middle of zeros. As a kernel's parameter
-/// they are constants of its multiplications.
+/// The taps in the order of the elements, surrounded by zeros. As a kernel parameter they are in constant
+/// memory, which multiplications read directly.
 template <int radius>
 struct Taps {
   float x[2 * radius + 1] = {}, y[2 * radius + 1] = {};
@@ -22,8 +22,8 @@ struct Taps {
   }
 };
 
-/// A tile with its halo, and behind it the tile's rows once they are filtered. Pitches are odd: lanes read
-/// down columns.
+/// A tile with its halo, followed by the filtered rows of the tile. Pitches are odd, because lanes read
+/// columns.
 template <int radius>
 struct Layout : TileSize<tile_size + 2 * radius, tile_size + 2 * radius, tile_size + 2 * radius + 1> {
   static constexpr int filtered_pitch = tile_size + 1;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(threads, 2)
     load_tile<T, Layout<radius>, threads>(in, x0 - radius, y0 - radius, border, pixels);
     __syncthreads();
     filter_rows(pixels, taps, filtered);
-    __syncthreads();  // the next tile's pixels are loaded while its predecessor's columns are filtered
+    __syncthreads();  // pixels of the next tile are loaded while the columns of this one are filtered
     filter_columns(filtered, taps, in.width, in.height, out, x0, y0);
   });
 }

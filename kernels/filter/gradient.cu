@@ -8,7 +8,7 @@ constexpr int tile_columns = 64;
 constexpr int tile_rows = 32;
 constexpr int run = tile_rows / (threads / tile_columns);  ///< neighbouring rows of one thread
 
-/// The spline's derivative and value at a knot, from the coefficients of the knots -radius .. radius around
+/// Derivative and value of the spline at a knot, from the coefficients of the knots -radius .. radius around
 /// it.
 struct Stencil {
   int radius;

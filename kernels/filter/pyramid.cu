@@ -7,11 +7,11 @@ namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
-/// Every block combines the extrema of all parts: few blocks, that it costs little.
+/// Every block combines the extrema of all parts; with few blocks that costs little.
 constexpr int most_blocks = 1024;
 
-/// Calls body(x, y) for the cells of a `width` x `height` raster: rows are shared out to blocks, columns to
-/// threads.
+/// Calls body(x, y) for the cells of a `width` x `height` raster: rows are distributed over blocks, columns
+/// over threads.
 template <typename Body>
 __device__ void for_each_cell(int width, int height, Body&& body) {
   for (int y = blockIdx.x; y < height; y += gridDim.x) {
@@ -26,21 +26,21 @@ __device__ Extrema both(const Extrema& a, const Extrema& b) {
 
 /// The extrema of all threads of a block, in every thread.
 __device__ Extrema over_block(Extrema extrema) {
-  __shared__ Extrema of_warp[threads / warp_size];
+  __shared__ Extrema warps[threads / warp_size];
 #pragma unroll
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
     extrema = both(extrema, {__shfl_xor_sync(0xffffffffu, extrema.low, offset),
                              __shfl_xor_sync(0xffffffffu, extrema.high, offset)});
-  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = extrema;
+  if (threadIdx.x % warp_size == 0) warps[threadIdx.x / warp_size] = extrema;
   __syncthreads();
-  for (const Extrema& other : of_warp) extrema = both(extrema, other);
+  for (const Extrema& other : warps) extrema = both(extrema, other);
   return extrema;
 }
 
 /// The extrema of every gridDim.x-th row.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    extrema_of_parts(const __grid_constant__ DeviceImage in, Extrema* of_part) {
+    extrema_of_parts(const __grid_constant__ DeviceImage in, Extrema* part_extrema) {
   T low = *row_of<T>(in, blockIdx.x), high = low;
   for_each_cell(in.width, in.height, [&](int x, int y) {
     const T value = row_of<T>(in, y)[x];
@@ -48,17 +48,17 @@ __global__ void __launch_bounds__(threads)
     high = max(high, value);
   });
   const Extrema extrema = over_block({static_cast<double>(low), static_cast<double>(high)});
-  if (threadIdx.x == 0) of_part[blockIdx.x] = extrema;
+  if (threadIdx.x == 0) part_extrema[blockIdx.x] = extrema;
 }
 
 /// A cell is 2x2 px of the image, one of the reduced image.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    stretch(const __grid_constant__ DeviceImage in, const Extrema* of_part, int parts,
+    stretch(const __grid_constant__ DeviceImage in, const Extrema* part_extrema, int parts,
             const __grid_constant__ DevicePlane<std::uint8_t> full,
             const __grid_constant__ DevicePlane<std::uint8_t> half) {
-  Extrema extrema = of_part[0];
-  for (int i = threadIdx.x; i < parts; i += threads) extrema = both(extrema, of_part[i]);
+  Extrema extrema = part_extrema[0];
+  for (int i = threadIdx.x; i < parts; i += threads) extrema = both(extrema, part_extrema[i]);
   extrema = over_block(extrema);
   const Stretch stretch(extrema.low, extrema.high);
   for_each_cell((in.width + 1) / 2, (in.height + 1) / 2, [&](int x, int y) {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-std::string of_image(const char* what, const DeviceImage& in) {
+std::string describe(const char* what, const DeviceImage& in) {
   return std::string(what) + " (image " + std::to_string(in.height) + "x" + std::to_string(in.width) + ")";
 }
 
@@ -97,7 +97,7 @@ void launch_extrema(const DeviceImage& in, ScalarType type, Extrema* extrema, St
   visit_scalar(type, [&]<typename T>(T) {
     extrema_of_parts<T><<<extrema_of_rows(in.height), threads, 0, stream>>>(in, extrema);
   });
-  check_launch(of_image("extrema", in));
+  check_launch(describe("extrema", in));
 }
 
 void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* extrema, int count,
@@ -107,7 +107,7 @@ void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* ext
     stretch<T>
         <<<std::min((in.height + 1) / 2, most_blocks), threads, 0, stream>>>(in, extrema, count, full, half);
   });
-  check_launch(of_image("stretching to 8 bit", in));
+  check_launch(describe("stretching to 8 bit", in));
 }
 
 void launch_halved(const DeviceImage& in, DevicePlane<std::uint8_t> out, StreamHandle stream) {

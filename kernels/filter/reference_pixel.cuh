@@ -24,7 +24,7 @@ __device__ inline std::uint32_t bits_of(__half2 halves) {
 constexpr std::uint32_t outside_roi = 0xffffffffu;
 __device__ inline bool counts(const ReferencePixel& pixel) { return pixel.gradient != outside_roi; }
 
-/// Both in units.
+/// Gradients in units of gradient_unit.
 __device__ inline float2 gradient_of(const ReferencePixel& pixel) { return halves(pixel.gradient); }
 __device__ inline float2 exact_gradient(const ReferencePixel& pixel, std::uint32_t rest) {
   const float2 most = halves(pixel.gradient), least = halves(rest);

@@ -4,17 +4,16 @@
 #include "common/launch.cuh"
 #include "filter/reference_pixel.cuh"
 
-// The recursive B-spline prefilter, tile by tile. A pole's memory fades within a few pixels (z^14 < 1e-8 for
-// the cubic spline), so that a thread filters a short line with a halo in its registers: a column of the tile
-// as it comes from the image, then part of a row that the columns left in shared memory. Beyond the edges,
-// halo and margin continue the image by point reflection: the filter needs no rule of its own for
-// boundaries.
+// The recursive B-spline prefilter, tile by tile. The impulse response of a pole decays within a few pixels
+// (z^14 < 1e-8 for the cubic spline). So a thread filters a short line with a halo in registers: first a
+// column of the tile, then a part of a row from shared memory. Beyond the edges the image is continued by
+// point reflection: the filter needs no other boundary condition.
 namespace dic::kernels {
 namespace {
 
 constexpr int tile_width = 128, tile_height = 32;
-/// Pixels that a thread filters along a row, besides the halo: with it, a row has one thread in each of some
-/// warps, whose lanes are the tile's rows.
+/// Pixels that a thread filters along a row, without the halo. The lanes of a warp are rows of the tile; the
+/// parts of a row are in different warps.
 constexpr int part = 32;
 static_assert(tile_height == warp_size);
 
@@ -47,14 +46,14 @@ __device__ const T* below(const T* pixel, std::ptrdiff_t row_bytes) {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(pixel) + row_bytes);
 }
 
-/// Pixels of column x in `rows` of the image, continued beyond its edges by point_reflected. Which ones
-/// they come from is known before any is read, so that they need not wait for each other.
+/// Pixels of column x in `rows` of the image, continued beyond its edges by point_reflected. All addresses
+/// are known before the first pixel is read, so that all loads are in flight together.
 template <typename T>
 class ContinuedColumn {
  public:
   __device__ ContinuedColumn(const ImageView& image, int x, const RowRange& rows)
       : image_(image), across_(image.width, x) {
-    // From row to row, factors only fall or only grow. Where they are 0, the row may not be there.
+    // From row to row, factors only fall or only grow. Where they are 0, the row may not be in memory.
     const PointReflection top(image.height, rows.first), bottom(image.height, rows.last - 1);
     if (top.first != 0 || bottom.first != 0) first_ = row(0);
     if (top.last != 0 || bottom.last != 0) last_ = row(image.height - 1);
@@ -77,8 +76,8 @@ class ContinuedColumn {
   float first_ = 0, last_ = 0;
 };
 
-/// Inverse filter of the spline, less its gain, on a line in registers. It begins and ends as if its end
-/// values went on forever: what that changes has faded at the halo's end.
+/// Inverse filter of the spline, without its gain, on a line in registers. It begins and ends as if its end
+/// values were repeated forever: that influence has decayed at the end of the halo.
 template <int kDegree, int kCount>
 __device__ void filter_line(float (&line)[kCount]) {
 #pragma unroll
@@ -100,16 +99,16 @@ __device__ float slope(const float* c) {
   return near + Poles<kDegree>::far_slope * (c[2] - c[-2]);
 }
 
-/// One tile of the image, by a block.
+/// One tile of the image; one block does it.
 template <int kDegree>
 struct Tile {
   static constexpr int halo = Poles<kDegree>::halo;
   static constexpr int columns = tile_width + 2 * halo;  ///< a thread each
   static constexpr int threads = (columns + warp_size - 1) / warp_size * warp_size;
   static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor: for lines in registers
-  static constexpr int stride = columns | 1;  ///< in shared memory: odd, so that rows do not meet in banks
+  static constexpr int stride = columns | 1;  ///< in shared memory: odd, against bank conflicts of rows
   static constexpr int span = part + 2 * halo;
-  static_assert(part == tile_height);  // lines are equally long both ways
+  static_assert(part == tile_height);  // lines have one length in both directions
 
   int left, top;  ///< pixel of the image
 
@@ -137,7 +136,7 @@ struct Tile {
   }
 
   __device__ static bool has_column() { return threadIdx.x < columns; }
-  /// Has the thread a part of a row?
+  /// Does the thread have a part of a row?
   __device__ static bool has_part() { return threadIdx.x < tile_width / part * warp_size; }
   __device__ static int row() { return threadIdx.x % warp_size; }
   __device__ static int first_of_part() { return static_cast<int>(threadIdx.x) / warp_size * part; }
@@ -189,7 +188,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   CoefficientPair* at =
       out + static_cast<std::ptrdiff_t>(tile.top + own.first) * stride + tile.left + threadIdx.x;
   const float* value = values + own.first * Tile::stride + threadIdx.x;
-  // What lies below the tile is the next tile's to write.
+  // Rows below the tile are written by the next tile.
   if (own.first == 0 && tile.top > rows.first - margin) at[-stride].lower = *value;
 #pragma unroll 8
   for (int y = own.first; y < min(own.last, tile_height - 1); ++y, at += stride, value += Tile::stride)
@@ -197,11 +196,11 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   if (own.last == tile_height) at->upper = *value;
 }
 
-/// Raises *largest (>= 0) to the largest value of the warp's threads.
+/// Sets *largest (>= 0) to the largest value of the warp, if it is larger.
 __device__ void raise(float* largest, float value) {
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
     value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
-  // Floats that are not negative are ordered as their bits are.
+  // Floats that are not negative have the order of their bits.
   if (threadIdx.x % warp_size == 0 && value > 0)
     atomicMax(reinterpret_cast<int*>(largest), __float_as_int(value));
 }
@@ -235,7 +234,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
   __shared__ float grey[tile_height * Tile::stride], dy[tile_height * Tile::stride];
   const Tile tile{static_cast<int>(blockIdx.x) * tile_width,
                   (first_tile + static_cast<int>(blockIdx.y)) * tile_height};
-  const float of_unit = 1 / gradient_unit(*range);
+  const float per_unit = 1 / gradient_unit(*range);
   float line[Tile::span];
   if (tile.has_column()) {
     tile.template load_column<T>(image, grey, line);
@@ -244,7 +243,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     filter_line<kDegree>(line);
 #pragma unroll
     for (int k = 0; k < tile_height; ++k)
-      dy[k * Tile::stride + threadIdx.x] = of_unit * slope<kDegree>(line + Tile::halo + k);
+      dy[k * Tile::stride + threadIdx.x] = per_unit * slope<kDegree>(line + Tile::halo + k);
   }
   __syncthreads();
   if (tile.has_part()) {
@@ -257,7 +256,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
 #pragma unroll
     for (int k = 0; k < part; ++k)
       dx[tile.row() * Tile::stride + tile.first_of_part() + k] =
-          of_unit * slope<kDegree>(line + Tile::halo + k);
+          per_unit * slope<kDegree>(line + Tile::halo + k);
   }
   __syncthreads();
   const int x = static_cast<int>(threadIdx.x), i = tile.left + x;
@@ -269,7 +268,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
     const auto value = static_cast<float>(row_of<T>(image, j)[i]);
     const bool inside = !roi.data || row_of<std::uint8_t>(roi, j)[i] != 0;
     const bool outermost = i == 0 || j == 0 || i == image.width - 1 || j == image.height - 1;
-    // Extrapolated gradients would pull at the subset with more error than information.
+    // Gradients of the outermost pixels are extrapolated: they have more error than information.
     const float gx = outermost ? 0 : dx[y * Tile::stride + x],
                 gy = outermost ? 0 : dy[y * Tile::stride + Tile::halo + x];
     const __half2 most = __floats2half2_rn(gx, gy);
@@ -293,7 +292,7 @@ void visit(Interpolation interpolation, ScalarType type, Visitor&& visitor) {
   });
 }
 
-/// A block per tile that has some of the rows, which are counted from the first row of tiles.
+/// A block for each tile with some of the rows. Tiles are counted from the first such row of tiles.
 struct TileGrid {
   int first;  ///< row of tiles
   dim3 blocks;

@@ -17,7 +17,7 @@ __device__ T* row_of(const DevicePlane<T>& plane, int y) {
   return reinterpret_cast<T*>(reinterpret_cast<char*>(plane.data) + y * plane.row_bytes);
 }
 
-/// The image's value at (x, y), which may lie outside.
+/// The value at (x, y), which may be outside the image.
 template <typename T>
 __device__ float continued_pixel(const DeviceImage& image, int x, int y, Border border) {
   const auto at_row = [&](int row) {
@@ -41,10 +41,10 @@ struct TileGrid {
   }
 };
 
-/// The size of a tile, and how its rows lie in shared memory: `pitch` floats apart.
-template <int of_columns, int of_rows, int of_pitch>
+/// The size of a tile, and the distance of its rows in shared memory, floats.
+template <int tile_columns, int tile_rows, int tile_pitch>
 struct TileSize {
-  static constexpr int columns = of_columns, rows = of_rows, pitch = of_pitch;
+  static constexpr int columns = tile_columns, rows = tile_rows, pitch = tile_pitch;
 };
 
 /// Fills `pixels` with the tile that begins at (x0, y0), by all threads of the block; the caller

@@ -1,14 +1,14 @@
 #include "common/launch.cuh"
 #include "dic/kernels/reduce.hpp"
 
-// The image is cut into bands. First the columns of every band are summed, then these sums are added up
-// down the image; now a block can turn any band into rows of the table, with one more row that holds the
-// sums of what lies above. The image is read twice and the table written once.
+// The image is divided into bands of rows. First the columns of every band are summed, then these sums are
+// added up down the image. Now a block can compute the rows of the table of any band, beginning with the sums
+// of all rows above. The image is read twice, the table written once.
 namespace dic::kernels {
 namespace {
 
 constexpr int threads = 256;
-constexpr int rows_of_band = 15;  ///< with the row of what lies above, one per warp
+constexpr int rows_of_band = 15;  ///< plus the row of sums from above: one row per warp
 constexpr int band_warps = rows_of_band + 1;
 constexpr int band_threads = band_warps * warp_size;
 constexpr int columns_of_lane = 4;
@@ -66,7 +66,7 @@ struct alignas(sizeof(Sum) * columns_of_lane) LaneColumns {
   Sum sum[columns_of_lane];
 };
 
-/// Turns the values of neighbouring columns into their running sums across the warp, after `before`.
+/// Replaces values of neighbouring columns by their running sums over the warp, beginning with `before`.
 template <typename Sum>
 __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
   const int lane = threadIdx.x % warp_size;
@@ -79,13 +79,13 @@ __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
     const Sum left = __shfl_up_sync(0xffffffffu, running, offset);
     if (lane >= offset) running += left;
   }
-  const Sum of_left = __shfl_up_sync(0xffffffffu, running, 1);
+  const Sum left_sum = __shfl_up_sync(0xffffffffu, running, 1);
 #pragma unroll
-  for (int i = 0; i < columns_of_lane; ++i) values.sum[i] += before + (lane > 0 ? of_left : Sum{0});
+  for (int i = 0; i < columns_of_lane; ++i) values.sum[i] += before + (lane > 0 ? left_sum : Sum{0});
 }
 
-/// A block makes the table's rows of one band, from left to right. Warp 0 has the row of what lies above, the
-/// others a row of the image each: sums along the rows, then down the columns.
+/// A block computes the rows of the table of one band, from left to right. Warp 0 has the row of sums from
+/// above, each other warp one row of the image: sums along the rows, then down the columns.
 template <typename T, Power power>
 __global__ void __launch_bounds__(band_threads, 3)
     integrate_bands(const __grid_constant__ DeviceImage in, int bands, const IntegralOf<T, power>* above,
@@ -111,9 +111,9 @@ __global__ void __launch_bounds__(band_threads, 3)
       }
       return values;
     };
-    const int first_row = band == 0 ? 0 : 1;  // the row above the band belongs to its predecessor
+    const int first_row = band == 0 ? 0 : 1;  // the row above the band belongs to the band above
     if (lane == 0 && row >= first_row && row < rows) table[(y + 1) * pitch] = 0;
-    // A thread goes down a quarter of the rows of one column.
+    // A thread does a quarter of the rows of one column.
     const int column = threadIdx.x % chunk, first = threadIdx.x / chunk * columns_of_lane;
     Sum* target = table + (y0 + first) * pitch + column + 1;
     Sum before = 0;

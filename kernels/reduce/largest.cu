@@ -4,9 +4,10 @@
 
 #include "reduce/segments.cuh"
 
-// Elements become 64-bit keys, the value above the complement of the index, so that one comparison ranks them
-// as the interface says and no two are equal. A block goes through a part of a segment and keeps its best as
-// a sorted run; pairs of runs are merged until one is left. Runs have a power of two of keys, at least k.
+// Elements become 64-bit keys: the value in the upper half, the complement of the index in the lower half. So
+// one comparison ranks them as the interface says, and no two are equal. A block keeps the best keys of a
+// part of a segment as a sorted run; pairs of runs are merged until one is left. The length of runs is a
+// power of two >= k.
 namespace dic::kernels {
 namespace {
 
@@ -16,7 +17,7 @@ constexpr int threads = 256;
 constexpr int stretch = 8;                         ///< keys that a thread sorts or merges
 constexpr int capacity = threads * stretch;        ///< candidates, sorted together
 constexpr int elements_per_step = 4;               ///< of a thread
-constexpr int step = threads * elements_per_step;  ///< elements that a block looks at between two barriers
+constexpr int step = threads * elements_per_step;  ///< elements that a block reads between two barriers
 static_assert(step <= capacity && most_largest <= capacity);
 
 constexpr Key no_key = 0;  ///< below the key of every element
@@ -71,17 +72,17 @@ __device__ void store(const Key (&keys)[stretch], Key* target) {
   for (int k = 0; k < stretch; ++k) target[k] = keys[k];
 }
 
-/// The best keys of one block, a sorted run, and the candidates that wait for being merged with it.
+/// The best keys of one block, a sorted run, and candidates that are not merged with it yet.
 struct Selection {
   Key best[most_largest];
   Key candidates[capacity];
   int waiting;
 };
 
-/// Merges the waiting candidates into the best `kept`. All threads call it.
-__device__ void absorb(Selection& s, int kept) {
+/// Merges the candidates into the best `run_length` keys. Called by all threads.
+__device__ void absorb(Selection& s, int run_length) {
   const int first = threadIdx.x * stretch;
-  int runs = kept / stretch;  // at least; a power of two that holds all candidates
+  int runs = run_length / stretch;  // at least; a power of two that holds all candidates
   while (runs * stretch < s.waiting) runs *= 2;
   Key keys[stretch];
 #pragma unroll
@@ -95,8 +96,8 @@ __device__ void absorb(Selection& s, int kept) {
     store(keys, s.candidates + first);
   }
   for (int length = stretch; runs > 1; runs /= 2) {
-    // Merging two runs doubles the length, or drops the worse half.
-    const int merged_length = min(2 * length, kept), pair = first / merged_length;
+    // Merging two runs doubles the length; beyond run_length the worse half is dropped.
+    const int merged_length = min(2 * length, run_length), pair = first / merged_length;
     const bool mine = pair < runs / 2;
     const Key* a = s.candidates + 2 * pair * length;
     __syncthreads();
@@ -106,9 +107,9 @@ __device__ void absorb(Selection& s, int kept) {
     length = merged_length;
   }
   __syncthreads();
-  if (first < kept) merge_stretch(s.best, s.candidates, kept, first, keys);
+  if (first < run_length) merge_stretch(s.best, s.candidates, run_length, first, keys);
   __syncthreads();
-  if (first < kept) store(keys, s.best + first);
+  if (first < run_length) store(keys, s.best + first);
   if (threadIdx.x == 0) s.waiting = 0;
   __syncthreads();
 }
@@ -125,8 +126,8 @@ __device__ void load_keys(const float* segment, std::int64_t begin, std::int64_t
   }
 }
 
-/// The best of one key per thread come first: they tell most of the others that they need not wait.
-__device__ void start_with_largest(Selection& s, int kept, Key (&keys)[elements_per_step]) {
+/// Begins with the largest key of each thread: most other keys are then too small to become candidates.
+__device__ void start_with_largest(Selection& s, int run_length, Key (&keys)[elements_per_step]) {
   Key largest = no_key;
 #pragma unroll
   for (const Key key : keys) largest = max(largest, key);
@@ -135,23 +136,23 @@ __device__ void start_with_largest(Selection& s, int kept, Key (&keys)[elements_
     if (key == largest) key = no_key;
   if (largest > no_key) wait_for_merging(s, largest);
   __syncthreads();
-  absorb(s, kept);
+  absorb(s, run_length);
 }
 
 __global__ void __launch_bounds__(threads)
     largest_of_parts(const __grid_constant__ Segments<float> in, const __grid_constant__ Parts parts, int k,
-                     int kept, Key* runs) {
+                     int run_length, Key* runs) {
   __shared__ Selection s;
   for_each_task(in.count * parts.count, 1, 0, [&](std::int64_t task) {
     const float* segment = in.data + task / parts.count * in.stride;
     const auto part = static_cast<int>(task % parts.count);
     const std::int64_t begin = parts.begin(part, in.length), end = parts.end(part, in.length);
-    for (int i = threadIdx.x; i < kept; i += threads) s.best[i] = no_key;
+    for (int i = threadIdx.x; i < run_length; i += threads) s.best[i] = no_key;
     if (threadIdx.x == 0) s.waiting = 0;
     Key keys[elements_per_step];
     load_keys(segment, begin, end, keys);
     __syncthreads();
-    start_with_largest(s, kept, keys);
+    start_with_largest(s, run_length, keys);
     for (std::int64_t first = begin; first < end; first += step) {
       const Key worst = s.best[k - 1];
 #pragma unroll
@@ -160,37 +161,37 @@ __global__ void __launch_bounds__(threads)
       load_keys(segment, first + step, end, keys);
       __syncthreads();
       const bool full = s.waiting > capacity - step;
-      __syncthreads();  // all have read the count before it grows again
-      if (full) absorb(s, kept);
+      __syncthreads();  // all threads have read the count before it grows again
+      if (full) absorb(s, run_length);
     }
-    absorb(s, kept);
-    for (int i = threadIdx.x; i < kept; i += threads) runs[task * kept + i] = s.best[i];
+    absorb(s, run_length);
+    for (int i = threadIdx.x; i < run_length; i += threads) runs[task * run_length + i] = s.best[i];
     __syncthreads();  // the selection is used again for the next task
   });
 }
 
 /// Merges the runs 2 i and 2 i + 1 of every segment; the last of an odd number stays as it is.
 __global__ void __launch_bounds__(threads)
-    merge_pairs(std::int64_t segments, int runs, int kept, const Key* in, Key* out) {
-  const int pairs = (runs + 1) / 2, stretches = kept / stretch;
+    merge_pairs(std::int64_t segments, int runs, int run_length, const Key* in, Key* out) {
+  const int pairs = (runs + 1) / 2, stretches = run_length / stretch;
   for_each_task(segments * pairs * stretches, threads, threadIdx.x, [&](std::int64_t task) {
     const auto rank = static_cast<int>(task % stretches) * stretch;
-    const std::int64_t pair_of_all = task / stretches;
-    const auto pair = static_cast<int>(pair_of_all % pairs);
-    const Key* a = in + (pair_of_all / pairs * runs + 2 * pair) * kept;
+    const std::int64_t pair_index = task / stretches;
+    const auto pair = static_cast<int>(pair_index % pairs);
+    const Key* a = in + (pair_index / pairs * runs + 2 * pair) * run_length;
     Key keys[stretch];
     if (2 * pair + 1 < runs)
-      merge_stretch(a, a + kept, kept, rank, keys);
+      merge_stretch(a, a + run_length, run_length, rank, keys);
     else
       for (int k = 0; k < stretch; ++k) keys[k] = a[rank + k];
-    store(keys, out + pair_of_all * kept + rank);
+    store(keys, out + pair_index * run_length + rank);
   });
 }
 
 __global__ void __launch_bounds__(threads)
-    elements_of_keys(std::int64_t count, int k, int kept, const Key* runs, Element<float>* out) {
+    elements_of_keys(std::int64_t count, int k, int run_length, const Key* runs, Element<float>* out) {
   for_each_task(count, threads, threadIdx.x, [&](std::int64_t i) {
-    const Key key = runs[i / k * kept + i % k];
+    const Key key = runs[i / k * run_length + i % k];
     out[i] = key == no_key ? Element<float>{0, -1}
                            : Element<float>{unordered(static_cast<unsigned>(key >> 32)),
                                             static_cast<std::int64_t>(~static_cast<unsigned>(key))};
@@ -218,17 +219,19 @@ void launch_largest(const Segments<float>& in, int k, Element<float>* out, void*
                      std::to_string(in.length) + "; cut them into parts.");
   if (in.count == 0) return;
   const Parts parts = parts_of(in.length);
-  const int kept = length_of_runs(k);
+  const int run_length = length_of_runs(k);
   auto* runs = static_cast<Key*>(workspace);
-  auto* merged = runs + in.count * parts.count * kept;
-  largest_of_parts<<<grid_size(in.count * parts.count, 1), threads, 0, stream>>>(in, parts, k, kept, runs);
+  auto* merged = runs + in.count * parts.count * run_length;
+  largest_of_parts<<<grid_size(in.count * parts.count, 1), threads, 0, stream>>>(in, parts, k, run_length,
+                                                                                 runs);
   for (int left = parts.count; left > 1; left = (left + 1) / 2) {
-    const std::int64_t stretches = in.count * ((left + 1) / 2) * (kept / stretch);
-    merge_pairs<<<grid_size(stretches, threads), threads, 0, stream>>>(in.count, left, kept, runs, merged);
+    const std::int64_t stretches = in.count * ((left + 1) / 2) * (run_length / stretch);
+    merge_pairs<<<grid_size(stretches, threads), threads, 0, stream>>>(in.count, left, run_length, runs,
+                                                                       merged);
     std::swap(runs, merged);
   }
-  elements_of_keys<<<grid_size(in.count * k, threads), threads, 0, stream>>>(in.count * k, k, kept, runs,
-                                                                             out);
+  elements_of_keys<<<grid_size(in.count * k, threads), threads, 0, stream>>>(in.count * k, k, run_length,
+                                                                             runs, out);
   check_launch("largest elements (" + std::to_string(k) + " of " + std::to_string(in.count) +
                " segments of " + std::to_string(in.length) + ")");
 }

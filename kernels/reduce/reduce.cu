@@ -7,7 +7,7 @@ constexpr int threads = 256;
 
 Parts parts_of(std::int64_t length) { return {length, 8192, 1024}; }
 
-// A reduction: the value of nothing, of a value and a later element, and of two values.
+// A reduction defines the value of no elements, of a value and a later element, and of two values.
 
 template <typename T>
 struct Add {
@@ -31,7 +31,7 @@ struct Pick {
     const bool a_is_better = a.value == b.value ? a.index < b.index : (a.value > b.value) == largest;
     return b.index < 0 || (a.index >= 0 && a_is_better) ? a : b;
   }
-  /// The same with an index that counts from `begin` elements earlier.
+  /// The same element, its index counted from `begin` elements earlier.
   __device__ static Value moved(Value best, std::int64_t begin) {
     return best.index < 0 ? best : Value{best.value, best.index + begin};
   }
@@ -49,7 +49,8 @@ __device__ Element<T> shuffled(Element<T> value, int offset, unsigned lanes) {
   return {shuffled(value.value, offset, lanes), shuffled(value.index, offset, lanes)};
 }
 
-/// The value of a team's values, in its first thread. A team is a part of a warp, a warp or a block.
+/// Reduces the values of a team of threads: a part of a warp, a warp or a block. The result is in its first
+/// thread.
 template <typename Reduction, int team>
 __device__ typename Reduction::Value over_team(typename Reduction::Value value) {
   constexpr int lanes_of_team = team < warp_size ? team : warp_size;
@@ -59,12 +60,12 @@ __device__ typename Reduction::Value over_team(typename Reduction::Value value) 
   for (int offset = lanes_of_team / 2; offset > 0; offset /= 2)
     value = Reduction::both(value, shuffled(value, offset, lanes));
   if constexpr (team > warp_size) {
-    __shared__ typename Reduction::Value of_warp[team / warp_size];
-    if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = value;
+    __shared__ typename Reduction::Value warps[team / warp_size];
+    if (threadIdx.x % warp_size == 0) warps[threadIdx.x / warp_size] = value;
     __syncthreads();
     if (threadIdx.x == 0)
-      for (int w = 1; w < team / warp_size; ++w) value = Reduction::both(value, of_warp[w]);
-    __syncthreads();  // of_warp is written again for the next task
+      for (int w = 1; w < team / warp_size; ++w) value = Reduction::both(value, warps[w]);
+    __syncthreads();  // warps is written again for the next task
   }
   return value;
 }
@@ -88,15 +89,15 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// A block reduces what was found in the parts of a segment.
+/// A block combines the results of the parts of a segment.
 template <typename Reduction>
 __global__ void __launch_bounds__(threads)
-    combine_parts(std::int64_t segments, int parts, const typename Reduction::Value* of_part,
+    combine_parts(std::int64_t segments, int parts, const typename Reduction::Value* part_values,
                   typename Reduction::Value* out) {
   for_each_task(segments, 1, 0, [&](std::int64_t task) {
     auto value = Reduction::none();
     for (int i = threadIdx.x; i < parts; i += threads)
-      value = Reduction::both(value, of_part[task * parts + i]);
+      value = Reduction::both(value, part_values[task * parts + i]);
     value = over_team<Reduction, threads>(value);
     if (threadIdx.x == 0) out[task] = value;
   });

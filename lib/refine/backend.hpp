@@ -7,8 +7,7 @@
 #include <stop_token>
 #include <string>
 
-/// What a backend (CPU, CUDA) of the refinement offers. `Refiner` checks what its caller gives and hands it
-/// on.
+/// Interface of a backend (CPU, CUDA) of the refinement. `Refiner` checks all arguments before.
 namespace dic::refine {
 
 /// Points to be refined: points[k] from starts[k] into results[k].
@@ -29,12 +28,12 @@ class Backend {
   virtual Status reference_status(std::int64_t i) const = 0;
   /// After a stop was requested, some results are missing.
   virtual void refine(const Batch& batch, const std::stop_token& stop) = 0;
-  /// What runs, for run.json.
+  /// Name of the implementation, for run.json.
   virtual std::string kernel() const = 0;
 };
 
 std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads);
-/// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
+/// Defined in cuda/backend_cuda.cpp or, in builds without CUDA, in the stub beside it. Throws DeviceError.
 std::unique_ptr<Backend> open_cuda(const RefineOptions& options, int ordinal);
 
 /// Drops the terms that the order does not have.

@@ -25,7 +25,7 @@ decltype(auto) visit_order(int order, Visitor&& visitor) {
   return visitor(std::integral_constant<int, 12>{});
 }
 
-/// What one subset keeps of its reference, besides `values` of the pool below.
+/// One prepared subset; its matrix is in `values` of the pool below.
 struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
@@ -33,7 +33,7 @@ struct PreparedPoint {
   bool weighted = false;  // some pixels of the rectangle are outside the ROI
   float unit_sigma_u = 0, unit_sigma_v = 0;
   double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
-  /// Share of noise in the Gauss-Newton matrix for each unit of 1 - zncc.
+  /// Fraction of noise in the Gauss-Newton matrix per unit of 1 - zncc.
   double noise_share = 0;
 };
 
@@ -42,7 +42,7 @@ using Vector = Eigen::Matrix<double, N, 1>;
 template <int N>
 using Square = Eigen::Matrix<double, N, N>;
 
-/// Gauss-Newton matrix over the N shape parameters, and the sums that project mean and gain out of it.
+/// Gauss-Newton matrix over the N shape parameters, and the sums that remove mean and gain from it.
 template <int N>
 struct NormalEquations {
   Square<N> hessian;  // sum SD SD^T, SD made orthogonal to 1 and f
@@ -156,8 +156,7 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
 }
 
-/// Gradients of the outermost pixels are extrapolated: they would pull at the subset with more error than
-/// information.
+/// Gradients of the outermost pixels are extrapolated: they have more error than information.
 void clear_outermost(PaddedImage& gradient) {
   const int w = gradient.width(), h = gradient.height();
   for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
@@ -219,7 +218,7 @@ class CpuBackend final : public Backend {
     };
     constexpr std::int64_t grain = 32;
     const auto count = static_cast<std::int64_t>(batch.points.size());
-    if (count <= grain) return some(0, count, 0);  // not worth waking a thread
+    if (count <= grain) return some(0, count, 0);  // too few for another thread
     pool.parallel_for(count, grain, some);
   }
 
@@ -252,7 +251,7 @@ class CpuBackend final : public Backend {
       p.status = Status::out_of_image;
   }
 
-  /// Cuts the rectangle to what of it counts; false where that is less than half of the subset.
+  /// Cuts the rectangle to the pixels that count; false where they are less than half of the subset.
   bool cut(PreparedPoint& p, const MaskCounts& roi) const {
     SubsetRect& rect = p.rect;
     const auto inside = [&](int left, int right, int top, int bottom) {
@@ -343,7 +342,8 @@ class CpuBackend final : public Backend {
     return sums;
   }
 
-  /// Gauss-Newton step from the sums; mean: of what the fit left; gain: standard deviations, f over g.
+  /// Gauss-Newton step from the sums. mean: of the residuals; gain: standard deviation of f divided by that
+  /// of g.
   template <int N>
   ShapeParameters step(std::size_t index, const CurrentSums& s, double mean, double gain, double zncc) const {
     constexpr int m = N / 2;

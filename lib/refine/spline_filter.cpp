@@ -22,7 +22,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Lines are filtered side by side: element k of line l is at line[k * kLanes + l].
+/// kLanes lines are filtered together: element k of line l is at line[k * kLanes + l].
 constexpr int kLanes = 16;
 
 struct Pole {
@@ -37,7 +37,7 @@ float continued(const float* line, int n, int k) {
 }
 
 /// One pole of the inverse filter, causal then anti-causal, without its gain (1 - z)(1 - 1/z). Both ends keep
-/// their value (times that gain): what a point reflection adds on one side it takes on the other.
+/// their value (times that gain): what a point reflection adds on one side it subtracts on the other.
 HWY_ATTR void filter_pole(float* lines, int n, Pole pole) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
@@ -129,7 +129,7 @@ namespace {
 HWY_EXPORT(filter_rows);
 HWY_EXPORT(filter_columns);
 
-constexpr int kBlock = 16;  // lines filtered side by side; kLanes of the kernels
+constexpr int kBlock = 16;  // lines filtered together; kLanes of the kernels
 
 class Scratch {
  public:

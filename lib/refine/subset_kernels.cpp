@@ -19,7 +19,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- reference side ----
+// ---- sums over the reference ----
 
 /// The lanes of d from floats.
 template <class D>
@@ -127,7 +127,7 @@ HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, Referen
   double sum = 0;
   sum_grey(patch, out.count, sum);
   out.mean = out.count > 0 ? sum / out.count : 0;
-  // The kernels centre on the mean as a float; what the rounding leaves is far below a grey level's noise.
+  // The mean is rounded to float: that error is far below the noise of a grey level.
   const float mean = static_cast<float>(out.mean);
   out.mean = mean;
   const int lanes = static_cast<int>(hn::Lanes(hn::CappedTag<float, 16>()));
@@ -138,7 +138,7 @@ HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, Referen
   }
 }
 
-// ---- current side ----
+// ---- sums over the current image ----
 
 /// Weights of the degree + 1 spline coefficients around a position t in [0, 1) past a knot, times 6 (cubic)
 /// or 120 (quintic).
@@ -173,7 +173,7 @@ HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[6]) {
   w[4] = hn::MulAdd(minus_six, w[5], fifth(t1, hn::Mul(t1, t1)));
 }
 
-/// Weights on one tap more: lanes that are past the next knot (t >= 1) use taps 1.., the others taps 0...
+/// Weights for one more tap: lanes beyond the next knot (t >= 1) use taps 1.., the others taps 0...
 template <int kDegree, class D>
 HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[kDegree + 2]) {
   const auto one = hn::Set(d, 1.0f);
@@ -249,15 +249,15 @@ HWY_INLINE hn::Vec<D> interpolate_gather(D d, const float* origin, std::ptrdiff_
   return value;
 }
 
-/// One component of the displacement along a subset row: base + slope i + curvature i^2. Floats will do
-/// because the integer part has been taken out.
+/// One component of the displacement along a subset row: base + slope i + curvature i^2. Floats are precise
+/// enough because the integer part was subtracted.
 template <typename T>
 struct RowDisplacement {
   T base, slope, curvature;
   T at(float i) const { return base + i * (slope + i * curvature); }
 };
 
-/// Floors of a displacement's range; the range may be taken too wide.
+/// Floors of the range of a displacement; the range may be wider than necessary.
 struct FloorRange {
   float low, high;
   float extra() const { return high - low; }
@@ -310,14 +310,15 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                  const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
-  // Lanes past the subset's last column stay on it: their own positions may lie outside the image's memory.
+  // Lanes beyond the last column of the subset repeat it: their own positions may be outside the image's
+  // memory.
   const auto column = hn::Min(i, hn::Set(d, last));
   const auto lane = hn::Sub(column, hn::Set(d, first));
   return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
                                      displacement<kOrder>(d, dv, 0, column));
 }
 
-/// The same, in the cheapest way that is exact for its deformation.
+/// The same, by the fastest method that is exact for the deformation.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                       const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
@@ -364,8 +365,8 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
   y.finish(d, i, out.dy);
 }
 
-/// How the columns of a segment are read: neighbouring columns where few knots are crossed, else each by
-/// itself.
+/// How the columns of a segment are read: neighbouring columns together where few knots are crossed, else
+/// each one separately.
 enum class Taps { shared, gathered };
 
 template <int kDegree, int kOrder, Taps kTaps, bool kPartial, class D>
@@ -402,7 +403,7 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   });
 }
 
-/// Most that the displacement changes from one column to the next.
+/// Largest change of the displacement from one column to the next.
 HWY_INLINE double steepness(const ShapeParameters& s, const SubsetRect& r) {
   const double curved = std::max(std::abs(s.uxx) + std::abs(s.uxy), std::abs(s.vxx) + std::abs(s.vxy)) *
                         std::max({-r.left, r.right, -r.top, r.bottom});

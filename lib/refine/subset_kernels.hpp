@@ -34,22 +34,22 @@ struct ReferenceSums {
 };
 void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out);
 
-/// What a fit by mean and contrast expects of the current subset: level + contrast (f - mean).
+/// Fit of the current subset by mean and contrast: level + contrast (f - mean).
 struct GreyFit {
   double mean = 0;  ///< of the reference subset
   double level = 0, contrast = 1;
 };
 
-/// Where a subset lies in the current image: integer centre plus small shape parameters.
+/// Position of a subset in the current image: integer centre plus small shape parameters.
 struct CurrentPatch {
   const float* coefficients = nullptr;  ///< at the integer centre: reference centre + rounded displacement
   std::ptrdiff_t stride = 0;
   ShapeParameters shape;  ///< u and v relative to the integer centre, |u|, |v| <= 0.5
-  GreyFit fit;            ///< the nearer it is, the less is lost to rounding
+  GreyFit fit;            ///< the better it is, the smaller are rounding errors
 };
 
-/// Sums of e, what the fit leaves of the interpolated current values at the subset's pixels. Where a strong
-/// edge lies beside faint texture, sums of the values themselves would bury the texture in rounding errors.
+/// Sums of the residuals e of the fit at the pixels of the subset. Beside a strong edge, faint texture would
+/// be lost in the rounding errors of sums of the values themselves.
 struct CurrentSums {
   double rest = 0, rest_rest = 0;  ///< sum e, sum e^2
   double reference_rest = 0;       ///< sum (f - mean) e

@@ -51,8 +51,8 @@ TEST(Dft, is_the_sum_that_defines_it) { check_dfts<1, 2, 3, 4, 6, 8, 9, 12, 16, 
 TEST(Dft, roots_of_unity_are_exact_to_double) {
   for (const int n : {1, 2, 3, 7, 16, 256})
     for (int k = -n; k <= 2 * n; ++k) {
-      EXPECT_NEAR(circle(k, n).cosine, std::cos(2 * std::numbers::pi * k / n), 4e-15);
-      EXPECT_NEAR(circle(k, n).sine, std::sin(2 * std::numbers::pi * k / n), 4e-15);
+      EXPECT_NEAR(cosine_sine(k, n).cosine, std::cos(2 * std::numbers::pi * k / n), 4e-15);
+      EXPECT_NEAR(cosine_sine(k, n).sine, std::sin(2 * std::numbers::pi * k / n), 4e-15);
     }
 }
 

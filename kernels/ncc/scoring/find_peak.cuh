@@ -153,7 +153,7 @@ __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, floa
   if (has_tail && is_far(warp_size, peak.column)) second = fmaxf(second, tail_best);
   store_peak(
       view, criterion, {highest * scale, peak.column, peak.row}, max_of_warp(second) * scale, out,
-      [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(kept(lane)));
+      [&](int x, int y) { return tile[y * stride + x] * scale; }, static_cast<int>(opaque(lane)));
 }
 
 }  // namespace dic::kernels

@@ -100,10 +100,10 @@ struct LaneWords {
       : first_column(shifts.first_column()) {
     const auto [group, word, parity] = FragmentLane(shifts.lane);
     const int first_word = word + (has_first_part() ? 0 : words_of_first_part(cut.k));
-    window = kept(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride +
+    window = opaque(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride +
                                  first_word + group));
     const int row = 1 + parity - group % 2;
-    reference = kept(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
+    reference = opaque(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
   }
   /// Of the warp's part: as many words as the reference of `width` touches, moved by up to 3 bytes and by
   /// what the window does not begin with a word.
@@ -115,7 +115,7 @@ struct LaneWords {
     return k;
   }
   __device__ LaneAddresses start(const PartShifts& block_shifts, int window_stride) const {
-    const int group = static_cast<int>(kept(threadIdx.x) % warp_size) / 4, byte_shift = group / 2;
+    const int group = static_cast<int>(opaque(threadIdx.x) % warp_size) / 4, byte_shift = group / 2;
     const int window_byte = block_shifts.window.byte() + first_column;
     const int reference_byte = reference_pad + block_shifts.reference.byte() - byte_shift - window_byte % 4;
     const unsigned at = window + (window_byte & ~3);
@@ -124,7 +124,7 @@ struct LaneWords {
   }
 
  private:
-  __device__ static bool has_first_part() { return shape.k_parts == 1 || kept(threadIdx.x) < warp_size; }
+  __device__ static bool has_first_part() { return shape.k_parts == 1 || opaque(threadIdx.x) < warp_size; }
   __device__ static int words_of_first_part(const ProductLayout& k) {
     return shape.k_parts == 1 ? k.words : (k.words + 1) / 4 * 2;
   }

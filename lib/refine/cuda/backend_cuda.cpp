@@ -4,8 +4,8 @@
 
 #include "refine/backend.hpp"
 
-// The CUDA backend: planes of the reference and of the current image stay on the device, with what the
-// iterations need of every subset; starts go up, results come down.
+// The CUDA backend. Planes of the reference and of the current image and all prepared subsets stay on the
+// device; only starts are uploaded and results downloaded.
 namespace dic::refine {
 namespace {
 

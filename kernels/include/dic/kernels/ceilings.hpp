@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-/// What a device reaches at most: arithmetic in registers alone, and copies within its memory.
+/// Measured peak rates of a device: arithmetic in registers, and copies within its memory.
 namespace dic::kernels {
 
 struct Ceiling {

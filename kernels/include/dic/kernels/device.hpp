@@ -8,13 +8,13 @@
 struct CUstream_st;  // CUDA's stream and event, opaque here
 struct CUevent_st;
 
-/// CUDA devices as plain data, and the few objects that own device resources. No CUDA header is needed to
+/// CUDA devices as plain data, and objects that own device resources. No CUDA header is needed to
 /// include this; every failure is a dic::DeviceError that names the operation and the device.
 namespace dic::kernels {
 
 using StreamHandle = CUstream_st*;
 
-/// What one device is.
+/// Properties of one device.
 struct Device {
   int index = 0;               ///< the N of "cuda:N"
   std::string model;           ///< "NVIDIA H100 80GB HBM3"
@@ -44,7 +44,7 @@ class DeviceScope {
   int former_ = 0;
 };
 
-/// Of a stream: where blocks of several kernels wait, those of higher priority go first.
+/// Priority of a stream: where blocks of several kernels wait, those of higher priority begin first.
 enum class Priority : std::uint8_t { normal, high };
 
 class Event;
@@ -60,14 +60,14 @@ class Stream {
   StreamHandle handle() const { return handle_; }
   /// Waits until all queued work is done; `what` names that work in the message of an error.
   void synchronize(const std::string& what) const;
-  /// What is queued from now on begins when the event has been reached.
+  /// Work that is queued from now on begins after the event was reached.
   void wait(const Event& event) const;
 
  private:
   StreamHandle handle_ = nullptr;
 };
 
-/// How long the device works on what is queued between two marks, by its own clock.
+/// Time between two marks in a stream, by the clock of the device.
 class Stopwatch {
  public:
   Stopwatch();
@@ -85,8 +85,8 @@ class Stopwatch {
   CUevent_st* stop_ = nullptr;
 };
 
-/// A mark in the work of a stream, for which other streams and the host can wait. Before it is first recorded
-/// it counts as reached.
+/// A mark in the work of a stream, for which other streams and the host can wait. Before it is recorded for
+/// the first time, it counts as reached.
 class Event {
  public:
   Event();
@@ -94,7 +94,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  /// Marks the end of what is queued on the stream by now.
+  /// Marks the end of all work that is queued on the stream so far.
   void record(const Stream& stream);
   bool reached() const;
   /// Waits until it is reached; `what` names the work before it in the message of an error.
@@ -110,7 +110,7 @@ enum class MemoryKind : std::uint8_t {
   pinned  ///< of the host, page-locked: copies from and to it overlap with other work of host and device
 };
 
-/// Memory that grows and is kept: after the first calls of a steady workload nothing is allocated.
+/// Memory that only grows: in a steady workload, only the first calls allocate.
 template <MemoryKind kind>
 class Buffer {
  public:

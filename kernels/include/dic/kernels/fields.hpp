@@ -28,7 +28,7 @@ struct FieldArrays {
   float *exx = nullptr, *eyy = nullptr, *exy = nullptr, *e1 = nullptr, *e2 = nullptr, *von_mises = nullptr;
 };
 
-/// Bytes of device memory that the functions below work in.
+/// Bytes of scratch memory of the functions below, on the device.
 std::size_t fields_workspace_bytes(const DeviceGrid& grid);
 /// Queues the outlier test: reads u, v and status, changes status. Nothing where it is not enabled.
 void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,

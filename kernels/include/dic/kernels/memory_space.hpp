@@ -2,8 +2,7 @@
 
 namespace dic::kernels {
 
-/// Does the pointer lead into the memory of a GPU, rather than the host's? `upload` of rows copies from both.
-/// Where there is no GPU: no.
+/// Does the pointer point to memory of a GPU? False where there is no GPU. `upload` of rows copies from both.
 bool is_device_memory(const void* memory);
 
 }  // namespace dic::kernels

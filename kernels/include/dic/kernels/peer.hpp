@@ -5,10 +5,10 @@
 
 namespace dic::kernels {
 
-/// Lets the current device read and write the memory of another, if the machine can, and says whether it can;
-/// copies between them then go directly instead of through the host.
+/// Allows the current device to read and write the memory of another one. Returns whether the machine
+/// supports it; copies between them are then direct instead of through the host.
 bool allow_peer_access(int other);
-/// Queues a copy from and to device memory, be it of one device or of two.
+/// Queues a copy from device memory to device memory, of the same or of another device.
 void copy_between(void* to, const void* from, std::size_t bytes, StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -10,19 +10,19 @@
 /// at once.
 namespace dic::kernels {
 
-/// Smallest and largest grey value of some of the rows of an image. Those of several bands of an image lie
+/// Smallest and largest grey value of some rows of an image. Those of several bands of an image are stored
 /// one after the other.
 struct Extrema {
   double low, high;
 };
-/// How many say it all of an image of so many rows.
+/// Number of extrema for an image of `height` rows.
 constexpr int extrema_of_rows(int height) { return height < 512 ? height : 512; }
 /// Queues the extrema of an image (finite values): extrema_of_rows(in.height) of them.
 void launch_extrema(const DeviceImage& in, ScalarType type, Extrema* extrema, StreamHandle stream);
 
 /// Queues the image as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::Stretch): in
-/// full size, and in half size as launch_halved makes it of that. A result without data is not wanted. A band
-/// of an image has an even number of rows, but for the last one.
+/// full size, and in half size as launch_halved makes it of that. A result whose data is null is not written.
+/// A band of an image has an even number of rows, but for the last one.
 void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* extrema, int count,
                       DevicePlane<std::uint8_t> full, DevicePlane<std::uint8_t> half, StreamHandle stream);
 

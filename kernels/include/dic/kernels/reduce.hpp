@@ -36,7 +36,7 @@ struct Element {
   friend bool operator==(const Element&, const Element&) = default;
 };
 
-/// Bytes of device memory that the reductions of such segments work in.
+/// Bytes of scratch memory for reductions of such segments, on the device.
 template <typename T>
 std::size_t reduction_workspace_bytes(const Segments<T>& in);
 /// Queue one result per segment; an empty segment has the sum 0.

@@ -14,17 +14,17 @@
 /// rounding. All pointers are device memory.
 namespace dic::kernels {
 
-/// The reference side of a refinement.
+/// The reference of a refinement.
 struct RefineReference {
   const ReferencePixel* pixels = nullptr;  ///< a plane
-  const std::uint32_t* rest = nullptr;     ///< a plane: of the gradients
+  const std::uint32_t* rest = nullptr;     ///< a plane: rounding errors of the gradients
   const GreyRange* range = nullptr;        ///< of the image
   PlaneLayout layout;
-  int points_in_a_row = 0;  ///< of a grid, whose points tasks follow row by row; 0: no grid
-  RowRange rows{0, std::numeric_limits<int>::max()};  ///< that the planes have
+  int points_in_a_row = 0;  ///< tasks are points of a grid, row by row; 0: they are not
+  RowRange rows{0, std::numeric_limits<int>::max()};  ///< that are in memory
 };
 
-/// What the iterations need of one subset, besides its matrix.
+/// One subset, prepared for the iterations; its matrix is stored separately.
 struct PreparedSubset {
   int x = 0, y = 0;  ///< centre, reference pixels
   /// The rectangle around its pixels in image and ROI, relative to the centre, inclusive.
@@ -34,26 +34,26 @@ struct PreparedSubset {
   float unit_sigma_u = 0, unit_sigma_v = 0;
   Status status = Status::ok;
   bool weighted = false;     ///< some of the rectangle's pixels are outside the ROI
-  std::uint16_t unused = 0;  ///< no uninitialized bytes leave the device
+  std::uint16_t unused = 0;  ///< padding with a value, so that copies have no uninitialized bytes
 };
 
-/// Floats per point: for every one of the N parameters the sum of its steepest-descent image and this image's
-/// product with the reference over its energy; the lower triangle of the inverse Hessian, row by row. Whole
-/// float4.
+/// Floats per point: for each of the N parameters the sum of its steepest-descent image; for each the product
+/// of that image with the reference, divided by the energy; the lower triangle of the inverse Hessian, row by
+/// row. Padded to whole float4.
 DIC_HOST_DEVICE constexpr int matrix_floats(int order) {
   const int parameters = order == 0 ? 2 : order == 1 ? 6 : 12;
   return (2 * parameters + parameters * (parameters + 1) / 2 + 3) / 4 * 4;
 }
 
-/// Queues all reference-side work on those of `count` subsets, centred at pixels (x[k], y[k]) of the
-/// reference, whose rows are there. The others are left as they are, filled with zeros or prepared.
+/// Queues preparing those of `count` subsets, centred at pixels (x[k], y[k]) of the reference, whose rows are
+/// in memory. The others stay as they are.
 void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
 
 inline constexpr std::int32_t no_point = -1;
 
-/// Subset `point` is refined from `start`; no_point: nothing is done, and there is no result.
+/// Refinement of subset `point` from `start`. no_point: no refinement, and no result.
 struct RefineTask {
   std::int32_t point = 0;
   std::int32_t u = 0, v = 0;  ///< whole-pixel displacement
@@ -63,7 +63,8 @@ struct RefineTask {
 struct RefineTasks {
   const RefineTask* first = nullptr;
   std::int64_t most = 0;
-  const std::int32_t* listed = nullptr;  ///< how many, when a launch begins, in device memory; null: `most`
+  const std::int32_t* listed =
+      nullptr;  ///< number of tasks, in device memory, read by the kernels; null: `most`
 
 #ifdef __CUDACC__
   __device__ std::int64_t count() const { return listed ? *listed : most; }
@@ -78,7 +79,7 @@ struct RefineResult {
 };
 
 /// Queues the refinement of tasks. coefficients: a plane of the reference's layout. results: [tasks.most].
-/// most_done, if given, marks when few tasks are left: then they leave much of the device to others.
+/// most_done, if given, is recorded when few tasks are left, which leave much of the device free.
 void launch_refine(const RefineReference& reference, const RefineOptions& options,
                    const PreparedSubset* subsets, const float* matrices, const CoefficientPair* coefficients,
                    const RefineTasks& tasks, RefineResult* results, const Stream& stream,

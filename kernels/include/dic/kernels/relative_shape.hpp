@@ -7,8 +7,8 @@
 
 namespace dic::kernels {
 
-/// Displacement polynomials relative to a whole-pixel displacement, the only form in which floats are precise
-/// enough: of u, then of v, the coefficients of 1, dx, dy, dx^2, dx dy, dy^2.
+/// Displacement polynomials relative to a whole-pixel displacement: only then are floats precise enough.
+/// Coefficients of 1, dx, dy, dx^2, dx dy, dy^2.
 struct RelativeShape {
   float u[6] = {}, v[6] = {};
 };
@@ -21,7 +21,7 @@ struct SplitDisplacement {
   SplitDisplacement() = default;
   DIC_HOST_DEVICE explicit SplitDisplacement(double displacement) : rest(static_cast<float>(displacement)) {
     if (!std::isfinite(displacement)) return;
-    constexpr double farthest = 1 << 24;  // as far outside any image as what lies beyond
+    constexpr double farthest = 1 << 24;  // outside any image
     const double d = std::fmin(std::fmax(displacement, -farthest), farthest), nearest = std::nearbyint(d);
     whole = static_cast<std::int32_t>(nearest);
     rest = static_cast<float>(d - nearest);

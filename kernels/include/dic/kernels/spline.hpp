@@ -8,7 +8,7 @@
 #include <dic/shared/image_view.hpp>
 #include <dic/shared/refine_options.hpp>
 
-/// B-splines of images on the GPU: coefficients and gradients, by the definitions of the CPU path.
+/// B-splines of images on the GPU: coefficients and gradients, defined as on the CPU.
 namespace dic::kernels {
 
 /// A plane of elements in device memory with a margin on every side, so that spline taps beyond the edge need
@@ -25,15 +25,14 @@ struct PlaneLayout {
   std::ptrdiff_t origin() const { return static_cast<std::ptrdiff_t>(margin) * stride + margin; }
 };
 
-/// The coefficients of a pixel and of the one below it (undefined in the last row of a plane): who goes down
-/// the rows loads two at once.
+/// The coefficients of a pixel and of the one below it (undefined in the last row of a plane), for one load.
 struct alignas(8) CoefficientPair {
   float upper, lower;
 };
 
-/// Rows first .. last - 1 of an image. What is known of some rows has the bits that it has where all are
-/// there: images larger than the memory are done in bands of rows. Pointers to images and planes of which
-/// only some rows exist point at where row 0 would be.
+/// Rows first .. last - 1 of an image. Images larger than the memory are done in bands of rows; results have
+/// the same bits as with all rows in memory. Pointers to images and planes of which only some rows are in
+/// memory point to where row 0 would be.
 struct RowRange {
   int first = 0, last = 0;
 
@@ -41,9 +40,10 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-/// The rows of an image that the launches below read for some rows of their results.
+/// The rows of an image that the launches below need for some rows of their results.
 inline RowRange rows_for_spline(const RowRange& rows, int height) {
-  constexpr int reach = PlaneLayout::margin + 31 + 28;  // a tile begins before, and its halo before that
+  constexpr int reach = PlaneLayout::margin + 31 +
+                        28;  // the first tile begins up to 31 rows above, its halo 28 rows above that
   return {std::max(0, rows.first - reach), std::min(height, rows.last + reach)};
 }
 
@@ -59,23 +59,24 @@ inline void launch_spline_coefficients(const ImageView& image, Interpolation int
   launch_spline_coefficients(image, {0, image.height}, interpolation, coefficients, stream);
 }
 
-/// Of the grey values of an image.
+/// Range of the grey values of an image.
 struct GreyRange {
   float largest;    ///< or 0, if all are negative
   float magnitude;  ///< largest absolute value
 };
 
-/// What the refinement reads of a pixel of its reference, in one piece. The gradient is two half floats: it
-/// is a factor of what a fit leaves, and rarely matters beyond. What rounding took off is in a plane of its
-/// own, two half floats again. See filter/reference_pixel.cuh.
+/// A pixel of the reference, as the refinement reads it with one load. The gradient is two half floats, which
+/// is enough where it is multiplied with small residuals. The rounding errors, two half floats again, are in
+/// another plane, for exact gradients. See filter/reference_pixel.cuh.
 struct alignas(8) ReferencePixel {
   float grey;
   std::uint32_t gradient;  ///< of the spline, dx in the low half; 0 at the border, all bits outside the ROI
 };
-/// Queues raising the range, which begins with zeros, to that of some rows of an image.
+/// Queues extending the range, which begins as zeros, by some rows of an image.
 void launch_grey_range(ImageView image, const RowRange& rows, GreyRange* range, StreamHandle stream);
 /// Queues the computation of some rows of a plane of reference pixels. roi: u8, in device memory, inside
-/// where not zero; empty = everywhere. range: of the whole image. rest: a plane, of the gradients.
+/// where not zero; empty = everywhere. range: of the whole image. rest: a plane for the rounding
+/// errors of the gradients.
 void launch_reference_pixels(ImageView image, const RowRange& rows, ImageView roi,
                              Interpolation interpolation, const GreyRange* range, ReferencePixel* pixels,
                              std::uint32_t* rest, StreamHandle stream);

@@ -7,9 +7,8 @@ namespace dic::kernels {
 
 class FftPlans;
 
-/// What variants keep from launch to launch: device memory, and plans of transforms. After the first launches
-/// of a steady workload nothing is allocated. Belongs to one device, and to launches that follow each other
-/// on one stream.
+/// Device memory and plans of transforms that variants reuse from launch to launch: in a steady workload,
+/// only the first launches allocate. For launches on one stream of one device.
 class Workspace {
  public:
   /// Variants that could use more than `most_bytes` do a job in parts.
@@ -28,8 +27,8 @@ class Workspace {
   FftPlans* fft_plans_;  ///< owned; <memory> would cost every CUDA file a second of compiler time
 };
 
-/// Why cuFFT cannot be used here: one sentence, empty where it can. It is looked for when first asked for:
-/// the program starts, and does without, where there is none.
+/// Why cuFFT cannot be used: one sentence; empty where it can. The library is loaded by the first call: the
+/// program also runs without it.
 std::string cufft_problem();
 
 }  // namespace dic::kernels

@@ -5,7 +5,7 @@
 
 namespace dic::track {
 
-/// Where the nodes of a coarse displacement field lie.
+/// Positions of the nodes of a coarse displacement field.
 struct FieldLattice {
   int reduction = 1;                ///< px of the full image per px of the reduced one
   int x0 = 0, y0 = 0, spacing = 1;  ///< of the nodes, px of the reduced image
@@ -18,14 +18,15 @@ struct CoarseShift {
   double ux = 0, uy = 0, vx = 0, vy = 0;
 };
 
-/// A position between the nodes of a lattice along one axis: `index` to `next`, `part` of the way.
+/// A position between two nodes of a lattice along one axis: node `index`, node `next`, and the fraction of
+/// the way.
 struct LatticePosition {
   int index, next;
   double part;
 };
 DIC_HOST_DEVICE inline LatticePosition locate(double position, int reduction, int origin, int spacing,
                                               int n) {
-  // A reduced px covers `reduction` px of the full image; its centre is theirs.
+  // A reduced px covers `reduction` px of the full image and has the same centre.
   const double reduced = (position - 0.5 * (reduction - 1)) / reduction;
   double node = (reduced - origin) / spacing;
   node = node > 0 ? node : 0;
@@ -56,10 +57,10 @@ DIC_HOST_DEVICE inline CoarseShift sample(const FieldLattice& lattice, const flo
   return out;
 }
 
-/// A coarse field's gradient that is more than its noise.
+/// Larger gradients of a coarse field are more than noise.
 inline constexpr double kSteep = 0.05;
 
-/// Where the refinement of a point begins that only the coarse field knows of.
+/// Start of the refinement of a point, from the coarse field.
 DIC_HOST_DEVICE inline ShapeParameters start_of(const CoarseShift& s) {
   ShapeParameters start;
   start.u = s.u;

@@ -6,28 +6,29 @@
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/shape.hpp>
 
-/// Rules of the refinement that the CPU and the CUDA backend share.
+/// Rules of the refinement, for CPU and GPU.
 namespace dic::icgn {
 
-/// A warped pixel may lie this far outside the current image's pixel centres: the outermost pixel's own
-/// area.
+/// A displaced pixel may be this far outside the outermost pixel centres of the current image: within the
+/// area of a pixel.
 constexpr double border = 0.5;
 /// A subset whose grey values vary less than this (standard deviation, of the largest value in the subset's
-/// neighbourhood of 0..255; scaled for 16 bit by the data itself) carries no pattern: rounding noise only.
+/// neighbourhood of 0..255; scaled for 16 bit by the data itself) has no pattern, only rounding noise.
 constexpr double flat_sd = 1e-3;
-/// Nor does one that a noise of 1/255 of the largest grey value would displace by more than this, px
-/// (standard deviation): an edge with next to nothing along it.
+/// A subset is flat, too, if a noise of 1/255 of the largest grey value would displace it by more than this,
+/// px (standard deviation): an edge without contrast along it.
 constexpr double largest_unit_sigma = 0.5;
-/// Limits of the Gauss-Newton matrix scaled to a unit diagonal: beyond them a direction is missing.
+/// Limits of the Gauss-Newton matrix scaled to a unit diagonal: beyond them it is singular.
 constexpr double least_pivot = 1e-12, largest_inverse = 1e6;
-/// A current subset with less than this share of the reference's energy shows nothing but rounding errors.
+/// A current subset with less than this fraction of the energy of the reference has only rounding errors.
 constexpr double least_energy = 1e-5;
-/// A step that shrinks areas below this share runs away.
+/// A step that shrinks areas below this fraction diverges.
 constexpr double least_jacobian = 0.05;
-/// Sums of so many iterations may be float. Points that take more converge slowly: rounding errors of floats,
-/// which differ between processors, would decide how many more, and whether they are lost.
+/// The sums of the first iterations may be float. Points with more iterations converge slowly: rounding
+/// errors of floats, which differ between processors, would decide about the number of iterations and the
+/// status.
 constexpr int float_iterations = 8;
-/// Longest over-relaxation: noise takes at most this share of the Gauss-Newton matrix.
+/// Limit of over-relaxation: noise is at most this fraction of the Gauss-Newton matrix.
 constexpr double most_noise = 0.3;
 
 /// Noise gain of a spline's derivative at its knots: mean of |frequency response|^2.
@@ -35,33 +36,35 @@ constexpr double gradient_noise_gain(Interpolation interpolation) {
   return interpolation == Interpolation::cubic ? 1.392 : 1.894;
 }
 
-/// The noise of the reference is in both factors of the Gauss-Newton matrix, but not in its product with the
-/// current image: steps come out too short by the noise's share, which 1 - zncc tells as soon as the
-/// displacement has no part in it. Longer steps save one to two iterations of about five and change no
-/// optimum. noise_share: for each unit of 1 - zncc; misfit: what the step leaves of 1 - zncc.
+/// Factor by which a Gauss-Newton step is made longer. The noise of the reference is in both factors of the
+/// Gauss-Newton matrix, but not in its product with the current image: steps are too short by the fraction of
+/// noise in the matrix. 1 - zncc measures that noise once the displacement is found. Longer steps save one to
+/// two of about five iterations and do not change the optimum. noise_share: fraction of noise per unit of 1 -
+/// zncc; misfit: 1 - zncc after the step.
 template <typename T>
 DIC_HOST_DEVICE T relaxation(T noise_share, T misfit) {
   const T share = noise_share * misfit, most = static_cast<T>(most_noise);
   return 1 / (1 - (share > 0 ? share < most ? share : most : T{0}));
 }
 
-/// What a Gauss-Newton step leaves of 1 - zncc, as far as grey values are linear in displacements. descent:
-/// product of the step with the right side that it solves, both in the contrast of the reference; energy: of
-/// the reference.
+/// 1 - zncc after a Gauss-Newton step, if grey values are linear in displacements. descent: product of the
+/// step with the right-hand side of its equation, both in the contrast of the reference; energy: of the
+/// reference.
 template <typename T>
 DIC_HOST_DEVICE T misfit_after(T zncc, T descent, T energy) {
   return 1 - zncc - descent / (2 * energy);
 }
 
-/// The step, px, below which an iteration, counted from 1, is the last. Where there are no more, ten times
-/// the tolerance will do: what is left moves such points, which converge slowly, less than noise does. At the
-/// tolerance itself, rounding errors would decide which of them are lost.
+/// The step, px, below which an iteration, counted from 1, is the last one. In the last allowed iteration,
+/// ten times the tolerance is enough: the remaining error is smaller than that of noise. With the tolerance
+/// itself, rounding errors would decide which slow points are lost.
 template <typename T>
 DIC_HOST_DEVICE T tolerance_at(int iteration, int max_iterations, T tolerance) {
   return iteration < max_iterations ? tolerance : 10 * tolerance;
 }
 
-/// ZNSSD 2 (1 - zncc) spread over the pixels less the parameters, mean and gain that were fitted.
+/// Standard deviation of the residuals, from ZNSSD = 2 (1 - zncc). Degrees of freedom: pixels less the fitted
+/// parameters, mean and gain.
 template <typename T>
 DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, int parameters) {
   using std::sqrt;
@@ -70,7 +73,7 @@ DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, int parameters) {
   return znssd > 0 ? sqrt(znssd * energy / (freedom > least ? freedom : least)) : T{0};
 }
 
-/// The shape function's basis in the order of ShapeParameters: factor i^a j^b.
+/// Basis functions of the shape function in the order of ShapeParameters: factor i^a j^b.
 struct Monomial {
   int a, b;
   double factor;
@@ -89,7 +92,7 @@ DIC_HOST_DEVICE constexpr Monomial basis(int k) {
 DIC_HOST_DEVICE constexpr int monomial_count(int degree) { return (degree + 1) * (degree + 2) / 2; }
 DIC_HOST_DEVICE constexpr int monomial_index(int a, int b) { return (a + b) * (a + b + 1) / 2 + b; }
 
-/// A curved edge of a w x h subset bulges beyond its corners by at most this, px.
+/// Upper limit of the distance, px, by which a curved edge of a w x h subset extends beyond its corners.
 template <typename T, int kDegree>
 DIC_HOST_DEVICE T bulge(const Polynomial<T, kDegree>& p, T w, T h) {
   using std::abs;

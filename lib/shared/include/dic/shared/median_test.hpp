@@ -5,15 +5,15 @@
 #include <limits>
 #include <utility>
 
-/// The normalized median test of Westerweel & Scarano (2005) on residuals from a local plane: what CPU and
-/// CUDA backend share. Single precision will do: the test looks for tenths of a pixel.
+/// The normalized median test of Westerweel & Scarano (2005) on residuals from a local plane, for CPU and
+/// GPU. Single precision is enough: the test looks for tenths of a pixel.
 namespace dic::median_test {
 
-/// A value that is not there.
+/// Stands for a missing value.
 constexpr float missing = std::numeric_limits<float>::infinity();
-/// The residual of a point with too few neighbours to tell.
+/// The residual of a point with too few neighbours.
 constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
-constexpr int min_neighbours = 3;  // a corner has as many
+constexpr int min_neighbours = 3;  // of a corner
 
 template <int kCount>
 struct Values {
@@ -44,7 +44,7 @@ template <int kLow, int kHigh, int kCount>
 DIC_HOST_DEVICE void exchange(Values<kCount>& values) {
   const float a = values.value[kLow], b = values.value[kHigh];
   values.value[kLow] = b < a ? b : a;
-  values.value[kHigh] = a < b ? b : a;  // as processors define their minimum and maximum
+  values.value[kHigh] = a < b ? b : a;  // written as the minimum and maximum instructions of processors
 }
 
 template <int kCount, int... kExchange>
@@ -54,8 +54,8 @@ DIC_HOST_DEVICE Values<kCount> sorted(Values<kCount> values, std::integer_sequen
   return values;
 }
 
-/// Makes every other missing value negative, so that sorting puts as many before the rest as behind it (one
-/// less of an odd number).
+/// Makes every other missing value negative infinity, so that sorting puts equally many of them first and
+/// last (one more last, if their number is odd).
 template <int kCount>
 DIC_HOST_DEVICE void balance_gaps(Values<kCount>& values) {
   float gap = missing;
@@ -67,14 +67,14 @@ DIC_HOST_DEVICE void balance_gaps(Values<kCount>& values) {
     }
 }
 
-/// Median of the values that are not missing; `gaps` are, but not all.
+/// Median of the values that are not missing. gaps: number of missing ones, less than kCount.
 template <int kCount>
 DIC_HOST_DEVICE float median(Values<kCount> values, int gaps) {
   if (gaps > 1) balance_gaps(values);
   const auto [v] = sorted(values, std::make_integer_sequence<int, SortingNetwork<kCount>::size>());
-  const float of_even = (v[(kCount - 1) / 2] + v[kCount / 2]) / 2;
-  const float of_odd = (v[(kCount - 2) / 2] + v[(kCount - 1) / 2]) / 2;
-  return gaps % 2 == 0 ? of_even : of_odd;
+  const float even_median = (v[(kCount - 1) / 2] + v[kCount / 2]) / 2;
+  const float odd_median = (v[(kCount - 2) / 2] + v[(kCount - 1) / 2]) / 2;
+  return gaps % 2 == 0 ? even_median : odd_median;
 }
 
 /// A difference of two values over `distance` nodes; missing where one of them is.
@@ -85,8 +85,8 @@ DIC_HOST_DEVICE inline float slope_between(float from, float to, float distance,
 }
 
 /// Median slope per node along a line through the centre, from the five differences among the neighbours; NaN
-/// where there is none. at(along, across): a neighbour. The centre takes no part: a wrong value there would
-/// bend its own expectation.
+/// where there is none. at(along, across): a neighbour. The centre is not used: a wrong value would change
+/// its own expectation.
 template <typename At>
 DIC_HOST_DEVICE float slope(const At& at) {
   int gaps = 0;
@@ -98,7 +98,7 @@ DIC_HOST_DEVICE float slope(const At& at) {
 }
 
 /// |value - median of the eight neighbours| / (median of their own residuals + floor), all after the local
-/// slopes were taken off; NaN where too few neighbours are there to tell. at(di, dj): the neighbour at that
+/// slopes were subtracted; NaN where there are too few neighbours. at(di, dj): the neighbour at that
 /// offset, or `missing`.
 template <typename At>
 DIC_HOST_DEVICE float normalized_residual(const At& at, float value, float floor) {
@@ -126,10 +126,11 @@ DIC_HOST_DEVICE float normalized_residual(const AtU& at_u, const AtV& at_v, floa
   return std::hypot(normalized_residual(at_u, u, floor), normalized_residual(at_v, v, floor));
 }
 
-/// First stage: every point against all of its neighbours. Points with too few of them are not judged.
+/// First stage: every point against all of its neighbours. Points with too few neighbours are no suspects.
 DIC_HOST_DEVICE inline bool is_suspect(float residual, double threshold) { return residual > threshold; }
-/// Second stage: a good point with few neighbours falls into suspicion when one of them is wrong, so suspects
-/// are heard again without the other suspects. Where these leave too few, the suspicion stands.
+/// Second stage: a good point with few neighbours becomes a suspect when one of them is wrong. So suspects
+/// are tested again without the other suspects as neighbours. With too few neighbours left (NaN) they stay
+/// suspects.
 DIC_HOST_DEVICE inline bool stays_suspect(float residual, double threshold) {
   return !(residual <= threshold);
 }

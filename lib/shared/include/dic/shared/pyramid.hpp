@@ -6,7 +6,7 @@
 /// The pixels of reduced images, the same on host and device: 8 bit, whatever the image's type.
 namespace dic {
 
-/// Takes grey values from low .. high to 0 .. 255; all to 0 where there is one value only.
+/// Maps grey values from low .. high to 0 .. 255; all to 0 where low = high.
 class Stretch {
  public:
   DIC_HOST_DEVICE Stretch(double low, double high)
@@ -16,7 +16,8 @@ class Stretch {
   DIC_HOST_DEVICE std::uint8_t operator()(T value) const {
     const float above = static_cast<float>(value) - low_;
 #ifdef __CUDA_ARCH__
-    return static_cast<std::uint8_t>(__fadd_rn(__fmul_rn(above, scale_), 0.5f));  // rounds twice, as the host
+    return static_cast<std::uint8_t>(__fadd_rn(
+        __fmul_rn(above, scale_), 0.5f));  // no fused multiply-add: the same rounding as on the host
 #else
     return static_cast<std::uint8_t>(above * scale_ + 0.5f);
 #endif

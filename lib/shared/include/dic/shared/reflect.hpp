@@ -4,23 +4,24 @@
 
 namespace dic {
 
-/// Element k of a line of n elements, continued beyond its ends by reflection in the end points: slopes go
-/// on, where a mirror would bend them. It is the sum of three elements of the line, times these factors.
+/// Element k of a line of n elements, continued beyond its ends by point reflection: slopes continue there,
+/// where a mirror would reverse them. The element is a sum of three elements of the line, multiplied by these
+/// factors.
 struct PointReflection {
-  int at;             ///< where on the line k comes to lie
+  int at;             ///< index of the reflected element
   float sign;         ///< of that element
   float first, last;  ///< factors of the line's ends, mostly 0
 
   DIC_HOST_DEVICE PointReflection(int n, int k) {
     const int end = n - 1, period = n > 1 ? 2 * end : 1;
     const int place = n > 1 ? k : 0;
-    const int turns = place / period - (place % period < 0);  // of the period, rounded down
-    const int rest = place - turns * period;
+    const int periods = place / period - (place % period < 0);  // rounded down
+    const int rest = place - periods * period;
     const bool mirrored = rest > end;
     at = mirrored ? period - rest : rest;
     sign = mirrored ? -1.0f : 1.0f;
-    first = static_cast<float>(-2 * turns);
-    last = static_cast<float>(2 * (turns + mirrored));
+    first = static_cast<float>(-2 * periods);
+    last = static_cast<float>(2 * (periods + mirrored));
   }
 
   DIC_HOST_DEVICE float value(float at_it, float at_first, float at_last) const {

@@ -4,10 +4,10 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/shape_parameters.hpp>
 
-/// Shape functions as small polynomials: what the inverse-compositional update needs, on host and device.
+/// Shape functions as small polynomials, for the inverse-compositional update on host and device.
 namespace dic {
 
-/// c + x X + y Y (+ xx X^2 + xy X Y + yy Y^2 for degree 2; for degree 1 these stay zero and cost nothing).
+/// c + x X + y Y (+ xx X^2 + xy X Y + yy Y^2 for degree 2; for degree 1 these are zero and cost nothing).
 template <typename T, int kDegree>
 struct Polynomial {
   T c = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
@@ -83,8 +83,7 @@ DIC_HOST_DEVICE BasicWarp<T, kDegree> compose(const BasicWarp<T, kDegree>& outer
   return {apply(outer.x), apply(outer.y)};
 }
 
-/// Determinant of the linear part: negative where the warp turns the subset over, near 0 where it flattens
-/// it.
+/// Determinant of the linear part: negative where the warp mirrors the subset, near 0 where it flattens it.
 template <typename T, int kDegree>
 DIC_HOST_DEVICE T jacobian(const BasicWarp<T, kDegree>& w) {
   return w.x.x * w.y.y - w.x.y * w.y.x;

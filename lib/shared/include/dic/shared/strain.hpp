@@ -6,7 +6,7 @@
 #include <limits>
 
 /// Strain from the displacements of a window of nodes: least-squares planes, strain measures. Definitions are
-/// those of <dic/fields.hpp>; CPU and CUDA backend share them.
+/// those of <dic/fields.hpp>; for CPU and GPU.
 namespace dic::strain {
 
 constexpr double missing = std::numeric_limits<double>::quiet_NaN();
@@ -25,14 +25,14 @@ struct Tensor {
   double xx, yy, xy;
 };
 
-/// On a complete window, slopes are the sums of i f and of j f times this.
+/// On a complete window, the slopes are sums of i f and of j f, multiplied by this.
 inline double complete_window_scale(int window, int step) {
   double squares = 0;
   for (int i = -(window / 2); i <= window / 2; ++i) squares += i * i;
   return 1 / (squares * window * step);
 }
 
-/// Sums over the nodes of an incomplete window that take part; x and y in nodes from the centre.
+/// Sums over the nodes of an incomplete window; x and y in nodes from the centre.
 struct NodeMoments {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
 };
@@ -43,7 +43,8 @@ struct DataMoments {
 /// The slopes of least-squares planes through an incomplete window.
 class PartialPlane {
  public:
-  /// Half of the window must be there; it never fits on one line, so that the normal equations are regular.
+  /// Half of the window must have values. So many nodes are never on one line: the normal equations are
+  /// regular.
   DIC_HOST_DEVICE static bool has_enough(double nodes, int window) { return 2 * nodes >= window * window; }
 
   DIC_HOST_DEVICE PartialPlane(const NodeMoments& nodes, int step)
@@ -65,8 +66,8 @@ class PartialPlane {
   double scale_;
 };
 
-/// The bits of `usable` that bits of `reached` connect with by steps to neighbouring bits: runs of usable
-/// nodes in a row of `window` nodes.
+/// The bits of `usable` that are connected with bits of `reached` by steps to neighbouring usable bits. Bits
+/// are nodes of a row of `window` nodes.
 template <typename Bits>
 DIC_HOST_DEVICE Bits spread_along(Bits reached, Bits usable, int window) {
   Bits up = usable, down = usable;  // runs of usable nodes of doubling length
@@ -82,14 +83,14 @@ DIC_HOST_DEVICE inline Tensor right_cauchy_green(const Gradient& f) {  // F^T F
   return {f.ux * f.ux + f.vx * f.vx, f.uy * f.uy + f.vy * f.vy, f.ux * f.uy + f.vx * f.vy};
 }
 
-/// ln(C) / 2, through the eigenvalues of C, which stay on its axes.
+/// ln(C) / 2, from the eigenvalues of C; the principal axes stay the same.
 DIC_HOST_DEVICE inline Tensor hencky(const Tensor& c, double det_f) {
   const double mean = (c.xx + c.yy) / 2;
   const double radius = std::hypot((c.xx - c.yy) / 2, c.xy);
   const double larger = mean + radius;
   const double smaller = det_f * det_f / larger;  // mean - radius would cancel
   const double h1 = std::log(larger) / 2, h2 = std::log(smaller) / 2;
-  // Isotropic C: the quotient's limit.
+  // For isotropic C: the limit of the quotient.
   const double slope = radius > 1e-12 * mean ? (h1 - h2) / (2 * radius) : 1 / (2 * mean);
   const double trace_half = (h1 + h2) / 2;
   return {trace_half + slope * (c.xx - mean), trace_half + slope * (c.yy - mean), slope * c.xy};
@@ -114,7 +115,7 @@ DIC_HOST_DEVICE inline Tensor tensor_of(const Gradient& g, StrainMeasure measure
   return measure == StrainMeasure::hencky ? hencky(right_cauchy_green(f), det_f) : almansi(f, det_f);
 }
 
-/// What is stored of a node, in the order of StrainField.
+/// The stored values of a node, in the order of StrainField.
 struct Values {
   float exx, eyy, exy, e1, e2, von_mises;
 };

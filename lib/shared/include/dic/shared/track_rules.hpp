@@ -6,28 +6,29 @@
 #include <dic/shared/shape_parameters.hpp>
 #include <dic/shared/status.hpp>
 
-/// Rules of tracking a grid of points that the CPU and the CUDA backend share: which point starts, tries
-/// again or is given up, by what its neighbours on the grid say.
+/// Rules of tracking a grid of points, for CPU and GPU: the start of a point, whether it is refined again or
+/// given up, depending on its neighbours on the grid.
 ///
-/// A rule sees the points 0 .. count - 1, in the order of the grid's rows, through an object that has
+/// A rule reads the points 0 .. count - 1, in the order of the rows of the grid, through an object with
 ///
 ///     Index                             a signed integer type
 ///     Status status(Index i)            of the result so far
 ///     float zncc(Index i)
 ///     ShapeParameters shape(Index i)    where the status is ok
-///     bool trackable(Index i)           false: there is nothing to look for in the reference
+///     bool trackable(Index i)           false: the reference has no usable subset there
 ///     int x(Index i), y(Index i)        the subset's centre in the reference, px
 ///     for_each_neighbour(Index i, visit)   calls visit(Index) for the up to 8 neighbours, in ascending order
 ///
-/// and says something of one point. Applied to one state of all points, in whatever order, rules give one
-/// result.
+/// and returns a decision about one point. All rules of a step are applied to one state of all points: the
+/// result does not depend on the order.
 namespace dic::track {
 
-inline constexpr float kCertain = 0.9f;    ///< zncc of a point that needs no neighbour to be believed
-inline constexpr double kAgreement = 2.0;  ///< px between a point and what a neighbour's shape says of it
-inline constexpr int kSmallIsland = 12;    ///< points that agree only among themselves
+inline constexpr float kCertain = 0.9f;  ///< zncc of a point that needs no confirmation by neighbours
+inline constexpr double kAgreement =
+    2.0;  ///< largest distance, px, between a point and its prediction from a neighbour
+inline constexpr int kSmallIsland = 12;  ///< points that agree only among themselves
 
-/// Where a material point of the original reference lies in the image that now serves as reference.
+/// Position of a material point of the original reference in the image that is the reference now.
 struct MaterialPoint {
   double u = 0, v = 0;                   ///< displacement from the original reference to this one, px
   double dx = 0, dy = 0;                 ///< from the subset's (whole-pixel) centre to the point, px
@@ -35,8 +36,8 @@ struct MaterialPoint {
   Status status = Status::ok;            ///< why it could not be followed this far
 };
 
-/// What became of a point of the original reference in an image of width x height px, by what was measured
-/// of its node there. (x, y): its pixel in the original reference; receives that in the image.
+/// Follows a point of the original reference into an image of width x height px, by the displacement that was
+/// measured there. (x, y): its pixel in the original reference; receives the pixel in the image.
 DIC_HOST_DEVICE inline MaterialPoint followed(Status status, double u, double v, float sigma_u, float sigma_v,
                                               int width, int height, int& x, int& y) {
   MaterialPoint m;
@@ -73,9 +74,8 @@ struct Cells {
   }
 };
 
-/// Calls mark(x, y) for the pixels of a later image, of width x height px, in which the pixel (x, y) of the
-/// original reference may lie if its cell moved as its node `m`: two px each way, because stretched cells
-/// must not leave gaps.
+/// Calls mark(x, y) for the pixels of a later image, of width x height px, to which the pixel (x, y) of the
+/// original reference moves with its node `m`: 2 x 2 px, because stretched cells must not leave gaps.
 template <typename Mark>
 DIC_HOST_DEVICE void mark_moved_pixel(int x, int y, const MaterialPoint& m, int width, int height,
                                       Mark&& mark) {
@@ -117,7 +117,7 @@ DIC_HOST_DEVICE ShapeParameters between(const Points& points, Index from, Index 
   return continued(points.shape(from), points.x(to) - points.x(from), points.y(to) - points.y(from));
 }
 
-/// Is point b measured, and where `shape`, that of point a, puts it?
+/// Is point b measured, and close to where `shape`, that of point a, predicts it?
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool confirms(const Points& points, const ShapeParameters& shape, Index a, Index b) {
   if (points.status(b) != Status::ok) return false;
@@ -139,20 +139,21 @@ DIC_HOST_DEVICE Index best_neighbour(const Points& points, Index i) {
   return best;
 }
 
-/// The point of the frame before whose shape a point starts from: itself where it was measured, else its best
+/// The point of the last frame from whose shape a point starts: itself where it was measured, else its best
 /// neighbour; -1: none.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Index start_source(const Points& last, Index i) {
   return last.status(i) == Status::ok ? i : best_neighbour(last, i);
 }
 
-/// Is a point to be refined again from its best neighbour? It is where it lies beside a freshly measured
-/// point, and is lost, or contradicts that better one without being certain. fresh[i]: measured, and new.
+/// Is a point to be refined again from its best neighbour? Yes, if it has a freshly measured neighbour, and
+/// is lost or contradicts that neighbour with a lower and uncertain zncc. fresh[i]: measured in the last
+/// wave.
 template <typename Points, typename Fresh, typename Index>
 DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
   bool beside_fresh = false, contradicts = false;
   points.for_each_neighbour(i, [&](Index n) { beside_fresh = beside_fresh || fresh[n]; });
-  if (!beside_fresh || !points.trackable(i)) return false;  // most points: asked first, and cheaply
+  if (!beside_fresh || !points.trackable(i)) return false;  // most points end here: the cheapest test first
   if (points.status(i) != Status::ok) return true;
   if (points.zncc(i) >= kCertain) return false;
   points.for_each_neighbour(i, [&](Index n) {
@@ -162,23 +163,22 @@ DIC_HOST_DEVICE bool wanted(const Points& points, const Fresh& fresh, Index i) {
   return contradicts;
 }
 
-/// Does a refinement's result take the place of what is known of its point? A failure does only where nothing
-/// was tried before.
+/// Does a new result replace the last one of its point? A failure does only if it is the first result.
 template <typename Result>
 DIC_HOST_DEVICE bool replaces(const Result& result, const Result& known) {
   if (result.status != Status::ok) return known.iterations == 0;
   return known.status != Status::ok || result.zncc > known.zncc;
 }
 
-// ---- verdicts ----
+// ---- statuses ----
 
-// A refinement may settle on a wrong place with a fair zncc, and pass it on to its neighbours. Such points
-// form small islands: what lies around them was lost, or contradicts them.
+// A refinement may converge to a wrong place with a fair zncc, and neighbours may start from there. Such
+// points form small islands: the points around them are lost or contradict them.
 
-/// What the neighbours say of a point that is measured but not certain. Bit k: the k-th neighbour is such a
-/// point too, where the point's shape says; then kContested and kConfirmed. 0 for all other points.
+/// Neighbours of an uncertain point. Bit k: the k-th neighbour is an uncertain point, too, and agrees. Then
+/// kContested and kConfirmed. 0 for all points that are not uncertain.
 using NeighbourSupport = std::uint16_t;
-inline constexpr NeighbourSupport kContested = 1 << 8;  ///< a neighbour is lost or lies elsewhere
+inline constexpr NeighbourSupport kContested = 1 << 8;  ///< a neighbour is lost or contradicts
 inline constexpr NeighbourSupport kConfirmed = 1 << 9;  ///< a certain neighbour agrees
 
 template <typename Points, typename Index>
@@ -196,10 +196,11 @@ DIC_HOST_DEVICE NeighbourSupport neighbour_support(const Points& points, Index i
   return static_cast<NeighbourSupport>(supports);
 }
 
-/// Is a point to be given up, as one of a small island that is contested and not confirmed? supports[n]: of
-/// all points. island: room for kSmallIsland indices.
-template <typename Points, typename AllBonds, typename Index, typename Island>
-DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllBonds& supports, Index i, Island&& island) {
+/// Is a point to be given up because it belongs to a small island that is contested and not confirmed?
+/// supports[n]: for all points. island: scratch memory for kSmallIsland indices.
+template <typename Points, typename AllSupports, typename Index, typename Island>
+DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllSupports& supports, Index i,
+                                 Island&& island) {
   unsigned found = 0;
   int size = 1;
   island[0] = i;
@@ -212,23 +213,23 @@ DIC_HOST_DEVICE bool unconfirmed(const Points& points, const AllBonds& supports,
       if (joins && size < kSmallIsland)
         island[size++] = n;
       else if (joins)
-        found |= kConfirmed;  // so many are believed
+        found |= kConfirmed;  // large islands count as confirmed
       bits >>= 1;
     });
   }
   return (found & (kContested | kConfirmed)) == kContested;
 }
 
-/// Along one axis: does a subset centred at `at`, as far as the pixels 0 .. size - 1 hold it, leave them when
-/// it is displaced?
+/// Along one axis: does the part of a subset centred at `at` that is within the pixels 0 .. size - 1 leave
+/// them when it is displaced?
 DIC_HOST_DEVICE constexpr bool leaves(int at, double displacement, int radius, int size) {
   const int before = radius < at ? radius : at, after = radius < size - 1 - at ? radius : size - 1 - at;
   return at + displacement - before < -0.5 || at + displacement + after > size - 0.5;
 }
 
-/// Has a lost point left the image, or was it not recognized? The nearest measured point, `from`, says
-/// where it is: in steps on the grid (waves from all measured points; a point hears from the first of its
-/// neighbours in the wave before). To first order: a curvature says little of what is far away.
+/// Did a lost point leave the image? Its position is predicted from the nearest measured point, `from`, by
+/// steps on the grid (waves from all measured points; a point takes `from` of its first neighbour in the last
+/// wave). To first order, because a curvature predicts little at a distance.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int radius, int width,
                                 int height) {
@@ -240,8 +241,8 @@ DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int r
 
 // ---- uncertainty ----
 
-/// Variance that white noise keeps when a spline interpolates it, for the fractions 0 .. 1/2 of a px: sum of
-/// the squared weights of all pixels.
+/// Factor by which interpolation with a spline changes the variance of white noise, for positions 0 .. 1/2 px
+/// from a pixel: the sum of the squared weights of all pixels.
 struct NoiseGains {
   static constexpr int kSteps = 32;  ///< the gain is smooth and symmetric
   double gain[kSteps + 1] = {};
@@ -254,8 +255,8 @@ struct NoiseGains {
   }
 };
 
-/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset: the
-/// reference's noise is there in full, the current image's is smoothed by the interpolation.
+/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
+/// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
 DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
                                                   float residual_sd, int radius) {
   double gain = 0;
@@ -267,7 +268,8 @@ DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const
   return residual_sd / std::sqrt(1 + gain / 9);
 }
 
-/// Standard deviation of a displacement, px. variance: of the anchor's; unit_sigma: for a noise of 1.
+/// Standard deviation of a displacement, px. variance: of the position in the active reference; unit_sigma:
+/// for a noise of 1.
 DIC_HOST_DEVICE inline float sigma_of(float variance, double noise, float unit_sigma) {
   const double sigma = noise * unit_sigma;
   return static_cast<float>(std::sqrt(variance + sigma * sigma));
