@@ -1,8 +1,48 @@
 #include <cstring>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
+#include <string>
 
 namespace dic {
+namespace {
+
+std::string describe(Size size, ScalarType type) {
+  return std::to_string(size.width) + "x" + std::to_string(size.height) + " elements of type " +
+         std::string(to_string(type));
+}
+
+void check(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes, int bit_depth) {
+  if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");
+  const bool is_empty = size.width == 0 || size.height == 0;
+  if (!first && !is_empty) throw UsageError("The pixels of an image are a null pointer.");
+  const auto least = static_cast<std::ptrdiff_t>(size.width * size_of(type));
+  if (size.height > 1 && row_bytes < least && -row_bytes < least)
+    throw UsageError("The rows of an image overlap: " + describe(size, type) + " need " +
+                     std::to_string(least) + " bytes from row to row, not " + std::to_string(row_bytes) +
+                     ".");
+  const bool has_depth = type == ScalarType::u8 || type == ScalarType::u16;
+  if (bit_depth < 0 || bit_depth > (has_depth ? static_cast<int>(8 * size_of(type)) : 0))
+    throw UsageError("Elements of type " + std::string(to_string(type)) + " cannot have a bit depth of " +
+                     std::to_string(bit_depth) + ": give 0 for any value.");
+}
+
+}  // namespace
+
+ImageView ImageView::of(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes,
+                        int bit_depth) {
+  check(first, type, size, row_bytes, bit_depth);
+  return {first, type, size.width, size.height, row_bytes, bit_depth};
+}
+
+ImageView ImageView::packed_view(const void* first, std::size_t count, ScalarType type, Size size,
+                                 int bit_depth) {
+  const auto row_bytes = static_cast<std::ptrdiff_t>(size.width * size_of(type));
+  const ImageView view = of(first, type, size, row_bytes, bit_depth);
+  if (count < static_cast<std::size_t>(size.width) * size.height)
+    throw UsageError("An image of " + describe(size, type) + " does not fit into " + std::to_string(count) +
+                     ".");
+  return view;
+}
 
 Image::Image(Size size, ScalarType type, int bit_depth) : size_(size), type_(type), bit_depth_(bit_depth) {
   if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");

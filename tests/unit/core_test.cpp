@@ -56,6 +56,32 @@ TEST(Image, RowsAreContiguousAndZero) {
   EXPECT_THROW(Image({-1, 3}, ScalarType::u8), UsageError);
 }
 
+TEST(ImageView, OfChecksPointerSizeRowsAndDepth) {
+  std::vector<std::uint16_t> pixels(40);
+  for (std::size_t k = 0; k < pixels.size(); ++k) pixels[k] = static_cast<std::uint16_t>(k);
+  const ImageView padded = ImageView::of(pixels.data(), {5, 4}, 20, 12);
+  EXPECT_EQ(padded.type, ScalarType::u16);
+  EXPECT_EQ(padded.size(), (Size{.width = 5, .height = 4}));
+  EXPECT_EQ(padded.bit_depth, 12);
+  EXPECT_EQ(padded.row<std::uint16_t>(3)[4], 34);
+  const ImageView upwards = ImageView::of(pixels.data() + 30, {10, 4}, -20);
+  EXPECT_EQ(upwards.row<std::uint16_t>(3)[4], 4);
+  const ImageView packed = ImageView::of(pixels, {8, 5});
+  EXPECT_EQ(packed.row_bytes, 16);
+  EXPECT_EQ(packed.row<std::uint16_t>(4)[7], 39);
+  EXPECT_EQ(ImageView::of(pixels.data(), ScalarType::u8, {80, 1}, 80).row<std::uint8_t>(0)[2], 1);
+
+  EXPECT_THROW(ImageView::of(pixels.data(), {11, 3}, 20), UsageError) << "rows overlap";
+  EXPECT_THROW(ImageView::of(pixels.data() + 30, {11, 3}, -20), UsageError) << "rows overlap";
+  EXPECT_THROW(ImageView::of(pixels.data(), {-1, 3}, 20), UsageError);
+  EXPECT_THROW(ImageView::of(static_cast<const float*>(nullptr), {2, 2}, 8), UsageError);
+  EXPECT_THROW(ImageView::of(pixels.data(), {5, 4}, 20, 17), UsageError);
+  EXPECT_THROW(ImageView::of(std::array<float, 4>{}, {2, 2}, 8), UsageError) << "float has no bit depth";
+  EXPECT_THROW(ImageView::of(pixels, {9, 5}), UsageError) << "too few elements";
+  EXPECT_NO_THROW(ImageView::of(static_cast<const float*>(nullptr), {0, 0}, 0));
+  EXPECT_NO_THROW(ImageView::of(pixels.data(), {40, 1}, 0)) << "one row needs no distance";
+}
+
 TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
   using Ordinals = std::vector<int>;
   EXPECT_EQ(parse_device("cpu").backend, "cpu");

@@ -31,7 +31,7 @@ std::vector<std::uint8_t> camera(double moved_x, double moved_y) {
 }
 
 dic::ImageView view(const std::vector<std::uint8_t>& pixels) {
-  return {pixels.data(), dic::ScalarType::u8, kSize, kSize, kSize};
+  return dic::ImageView::of(pixels, {kSize, kSize});
 }
 
 // The largest error of a frame, px; infinite where too few points were measured.
