@@ -1,8 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <dic/bench.hpp>
 #include <string>
+
+#include "bench/bench.hpp"
 
 /// The parts of `dic bench` that time whole pipelines.
 namespace dic::app {

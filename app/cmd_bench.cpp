@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "bench/bench.hpp"
 #include "bench_pipelines.hpp"
 #include "commands.hpp"
 #include "interruption.hpp"
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCorrelateExamples =
-    "Without FILE the built-in groups are run: all forms, sizes and types of interest.\n"
+    "Without FILE the built-in groups are run: all pairings, sizes and types of interest.\n"
     "Examples:\n"
     "  dic bench correlate --list                          the variants of this build\n"
     "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
@@ -138,7 +138,7 @@ void add_correlate(CLI::App& bench_command) {
       *bench_command.add_subcommand("correlate", "Times and checks the variants of the correlation");
   correlate.option_defaults()->always_capture_default();
   correlate.add_option("FILE", command->groups, "Groups of cases, TOML")->type_name("")->default_str("");
-  correlate.add_flag("--list", command->list, "Print every variant: name, backend, forms, types");
+  correlate.add_flag("--list", command->list, "Print every variant: name, backend, pairings, types");
   add_running(correlate, command->options);
   correlate.add_option("--seed", command->options.seed, "Seed of the inputs");
   correlate.add_option("--min-time", command->options.min_seconds,

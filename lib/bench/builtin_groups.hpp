@@ -30,7 +30,7 @@ reference = 31
 shifts = 15
 n = "POINTS"
 image = 2048
-criterion = ["sums", "zncc", "ncc", "ssd"]
+criterion = ["cross_correlation", "zncc", "ncc", "ssd"]
 output = "surfaces"
 variant = ["planner", "naive"]
 
@@ -70,7 +70,7 @@ reference = [16, 17, 31, 32, 61, 64]
 shifts = "full"
 n = 2
 m = 2
-criterion = "sums"
+criterion = "cross_correlation"
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -79,7 +79,7 @@ name = "full, large"
 type = "f32"
 reference = [127, 128]
 shifts = "full"
-criterion = "sums"
+criterion = "cross_correlation"
 variant = ["planner", "all"]
 level = LEVELS
 
@@ -88,7 +88,7 @@ name = "full, largest"
 type = "f32"
 reference = [251, 256]
 shifts = "full"
-criterion = "sums"
+criterion = "cross_correlation"
 variant = ["planner", "cpu-direct", "cpu-fft"]
 level = LEVELS
 
@@ -98,7 +98,7 @@ reference = "41x21"
 window = "64x128"
 shifts = "-8:40,-20:30"
 n = 100
-criterion = "sums"
+criterion = "cross_correlation"
 type = ["u8", "f32"]
 variant = ["planner", "all"]
 level = LEVELS

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <dic/bench.hpp>
 #include <sstream>
 
+#include "bench/bench.hpp"
 #include "bench/inputs.hpp"
 
 namespace dic::bench {

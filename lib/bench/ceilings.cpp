@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cstdint>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <vector>
 
-#include "bench/device_ceilings.hpp"
+#include "bench/bench.hpp"
 #include "bench/timing.hpp"
+#include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 #include "core/parallel.hpp"
 #include "core/simd_targets.hpp"  // before Highway
@@ -189,12 +189,19 @@ std::vector<Ceiling> cpu_ceilings(const Options& options) {
   return found;
 }
 
+std::vector<Ceiling> cuda_ceilings(const Options& options) {
+  std::vector<Ceiling> found;
+  for (const CudaCeiling& ceiling : measure_cuda_ceilings(cuda_ordinal(options.device), options.repeats))
+    found.push_back({ceiling.name, ceiling.is_bandwidth ? "B/s" : "op/s", ceiling.per_second});
+  return found;
+}
+
 }  // namespace
 
 std::vector<Ceiling> ceilings(const Options& options) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   if (options.device == "cpu") return cpu_ceilings(options);
-  return cuda_ceilings(cuda_ordinal(options.device), options.repeats);
+  return cuda_ceilings(options);
 }
 
 }  // namespace dic::bench

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <memory>
 #include <new>
 #include <optional>
 
+#include "bench/bench.hpp"
 #include "bench/inputs.hpp"
 #include "bench/timing.hpp"
 #include "bench/truth.hpp"

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/bench.hpp>
 #include <vector>
+
+#include "bench/bench.hpp"
 
 namespace dic::bench {
 

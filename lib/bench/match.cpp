@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
 #include <dic/synth.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "bench/bench.hpp"
 #include "bench/timing.hpp"
 
 namespace dic::bench {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cctype>
-#include <dic/bench.hpp>
 
+#include "bench/bench.hpp"
 #include "bench/chart.hpp"
 
 namespace dic::bench {

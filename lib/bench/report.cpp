@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "bench/bench.hpp"
 
 namespace dic {
 
@@ -19,7 +20,7 @@ NLOHMANN_JSON_SERIALIZE_ENUM(ScalarType, {{ScalarType::u8, "u8"},
                                           {ScalarType::i32, "i32"},
                                           {ScalarType::f32, "f32"},
                                           {ScalarType::f64, "f64"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(Criterion, {{Criterion::cross_correlation, "sums"},
+NLOHMANN_JSON_SERIALIZE_ENUM(Criterion, {{Criterion::cross_correlation, "cross_correlation"},
                                          {Criterion::zncc, "zncc"},
                                          {Criterion::ncc, "ncc"},
                                          {Criterion::ssd, "ssd"}})
@@ -119,7 +120,7 @@ Case case_from(const Json& json) {
   json.at("references").get_to(c.references);
   json.at("windows").get_to(c.windows);
   json.at("image").get_to(c.image);
-  c.masks = json.value("masks", false);  // reports of dic 0.1 lack it
+  json.at("masks").get_to(c.masks);
   return c;
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
 
+#include "bench/bench.hpp"
 #include "bench/builtin_groups.hpp"
 
 namespace dic::bench {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "bench/canvas.hpp"
 
 namespace dic::bench {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <dic/bench.hpp>
 #include <vector>
+
+#include "bench/bench.hpp"
 
 namespace dic::bench {
 

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/synth.hpp>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "bench/timing.hpp"
 #include "core/device_name.hpp"
 

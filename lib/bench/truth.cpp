@@ -129,7 +129,7 @@ class Truth::Comparison {
 };
 
 Truth::Truth(const CorrelateRequest& request, std::uint64_t seed)
-    : measure_(request.criterion),
+    : criterion_(request.criterion),
       type_(request.reference.images[0].type),
       ref_h_(request.reference.size.height),
       ref_w_(request.reference.size.width),
@@ -162,8 +162,8 @@ Truth::Sample Truth::make_sample(const CorrelateRequest& request, std::int64_t p
       std::ranges::count_if(sample.ref, [](double element) { return !std::isnan(element); }));
   const double ref_square = count * mean_square(sample.ref),
                window_square = count * mean_square(sample.window);
-  if (measure_ == Criterion::cross_correlation) sample.norm = std::sqrt(ref_square * window_square);
-  if (measure_ == Criterion::ssd) sample.norm = ref_square + window_square;
+  if (criterion_ == Criterion::cross_correlation) sample.norm = std::sqrt(ref_square * window_square);
+  if (criterion_ == Criterion::ssd) sample.norm = ref_square + window_square;
   return sample;
 }
 
@@ -175,8 +175,8 @@ bool Truth::is_defined(const Sample& sample, int dy, int dx) const {
 }
 
 double Truth::value(const Sample& sample, int dy, int dx) const {
-  if (measure_ != Criterion::cross_correlation && !is_defined(sample, dy, dx))
-    return measure_ == Criterion::ssd ? std::numeric_limits<float>::max() : 0;
+  if (criterion_ != Criterion::cross_correlation && !is_defined(sample, dy, dx))
+    return criterion_ == Criterion::ssd ? std::numeric_limits<float>::max() : 0;
   double n = 0, r = 0, s = 0, rr = 0, ss = 0, rs = 0, dd = 0;
   const int i_end = std::min(ref_h_, search_h_ - dy), j_end = std::min(ref_w_, search_w_ - dx);
   for (int i = std::max(0, -dy); i < i_end; ++i)
@@ -185,9 +185,9 @@ double Truth::value(const Sample& sample, int dy, int dx) const {
       if (std::isnan(a) || std::isnan(b)) continue;
       n += 1, r += a, s += b, rr += a * a, ss += b * b, rs += a * b, dd += (a - b) * (a - b);
     }
-  if (measure_ == Criterion::cross_correlation) return rs;
-  if (measure_ == Criterion::ssd) return dd;
-  if (measure_ == Criterion::zncc && n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
+  if (criterion_ == Criterion::cross_correlation) return rs;
+  if (criterion_ == Criterion::ssd) return dd;
+  if (criterion_ == Criterion::zncc && n > 0) rr -= r * r / n, ss -= s * s / n, rs -= r * s / n;
   return rr > 0 && ss > 0 ? rs / std::sqrt(rr * ss) : 0;
 }
 
@@ -199,7 +199,7 @@ bool Truth::is_defined_at(const Sample& sample, std::int64_t shift) const {
 }
 
 Check Truth::check(const Surfaces& surfaces) const {
-  Comparison comparison(tolerance(measure_, type_));
+  Comparison comparison(tolerance(criterion_, type_));
   for (const Sample& sample : samples_)
     for (std::size_t k = 0; k < sample.shifts.size(); ++k)
       comparison.add(difference_at(surfaces, sample.pair, sample.shifts[k], sample.values[k]) / sample.norm);
@@ -214,7 +214,7 @@ Check Truth::check(std::span<const Peak> peaks) const {
 
 /// A peak is right where its values are those of its place, and no known value anywhere beats it.
 void Truth::compare_peak(const Sample& sample, const Peak& peak, Comparison& comparison) const {
-  const double sign = measure_ == Criterion::ssd ? -1 : 1;  // of "better"
+  const double sign = criterion_ == Criterion::ssd ? -1 : 1;  // of "better"
   const auto difference = [&](double got, double expected) { return std::abs(got - expected) / sample.norm; };
   if (!peak.found) {  // right where nothing has contrast
     for (std::size_t k = 0; k < sample.shifts.size(); ++k)

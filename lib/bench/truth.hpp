@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/bench.hpp>
 #include <span>
 #include <vector>
+
+#include "bench/bench.hpp"
 
 namespace dic::bench {
 
@@ -44,7 +45,7 @@ class Truth {
   int dx_of(std::int64_t shift) const;
   void compare_peak(const Sample& sample, const Peak& peak, Comparison& comparison) const;
 
-  Criterion measure_;
+  Criterion criterion_;
   ScalarType type_;
   int ref_h_, ref_w_, search_h_, search_w_;
   Shifts shifts_;

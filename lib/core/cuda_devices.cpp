@@ -1,6 +1,7 @@
 #include "core/cuda_devices.hpp"
 
 #include <algorithm>
+#include <dic/kernels/ceilings.hpp>
 #include <dic/kernels/device.hpp>
 
 namespace dic {
@@ -23,6 +24,15 @@ void start_cuda(const std::vector<int>& ordinals) {
   for (const kernels::Device& device : kernels::devices())
     if (ordinals.empty() || std::ranges::find(ordinals, device.index) != ordinals.end())
       const kernels::DeviceScope starts_it(device.index);
+}
+
+std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats) {
+  const kernels::Device device = kernels::find_device(ordinal);
+  const kernels::DeviceScope scope(device.index);
+  std::vector<CudaCeiling> found;
+  for (const kernels::Ceiling& ceiling : kernels::measure_ceilings(device, repeats))
+    found.push_back({std::string(ceiling.name), ceiling.is_bandwidth, ceiling.per_second});
+  return found;
 }
 
 }  // namespace dic

@@ -6,12 +6,22 @@
 
 namespace dic {
 
+// Defined by exactly one file of the build: cuda_devices.cpp or cuda_devices_stub.cpp.
+
 /// The GPUs that this build can use. Where there are none, `note` receives one sentence that says why.
-/// Both are defined by exactly one file of the build: cuda_devices.cpp or cuda_devices_stub.cpp.
 std::vector<DeviceInfo> cuda_devices(std::string& note);
 
 /// Starts GPUs (none named: all), which takes some tenths of a second, for later calls to find them ready.
 /// Throws DeviceError.
 void start_cuda(const std::vector<int>& ordinals);
+
+/// What a GPU does at most per second.
+struct CudaCeiling {
+  std::string name;           ///< "f32 multiply-adds", "memory"
+  bool is_bandwidth = false;  ///< bytes per second; otherwise operations, of which a multiply-add is two
+  double per_second = 0;
+};
+/// Measures the GPU number `ordinal`; the best of the repeats. Throws DeviceError.
+std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats);
 
 }  // namespace dic

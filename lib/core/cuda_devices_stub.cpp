@@ -1,3 +1,5 @@
+#include <dic/error.hpp>
+
 #include "core/cuda_devices.hpp"
 
 // Stands in for cuda_devices.cpp in builds without CUDA.
@@ -9,5 +11,10 @@ std::vector<DeviceInfo> cuda_devices(std::string& note) {
 }
 
 void start_cuda(const std::vector<int>&) {}
+
+std::vector<CudaCeiling> measure_cuda_ceilings(int, int) {
+  throw DeviceError(
+      "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed.");
+}
 
 }  // namespace dic

@@ -12,7 +12,7 @@ using correlate::Job;
 std::string_view to_string(Criterion criterion) {
   switch (criterion) {
     case Criterion::cross_correlation:
-      return "sums";
+      return "cross_correlation";
     case Criterion::zncc:
       return "zncc";
     case Criterion::ncc:

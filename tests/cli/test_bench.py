@@ -35,9 +35,9 @@ class BenchCorrelateTest(ProgramTest):
         names = [line[0] for line in lines]
         self.assertIn("cpu-naive", names)
         self.assertEqual(len(names), len(set(names)))
-        for _, backend, forms, types in lines:
+        for _, backend, pairings, types in lines:
             self.assertIn(backend, ("cpu", "cuda"))
-            self.assertTrue(set(forms.split(",")) <= {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"})
+            self.assertTrue(set(pairings.split(",")) <= {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"})
             self.assertTrue(set(types.split(",")) <= {"u8", "u16", "i32", "f32", "f64"})
 
     def test_reports(self):

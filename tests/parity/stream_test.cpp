@@ -1,4 +1,3 @@
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/track_stream.hpp>
@@ -6,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 

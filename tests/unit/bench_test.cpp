@@ -1,7 +1,8 @@
+#include "bench/bench.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <dic/bench.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <filesystem>

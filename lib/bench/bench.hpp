@@ -69,7 +69,7 @@ struct Task {
 std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
 /// The tasks of TOML text; `name` stands for the file in messages.
 std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device);
-/// The built-in set: forms, sizes and types of interest, a few minutes.
+/// The built-in set: pairings, sizes and types of interest, a few minutes.
 std::vector<Task> default_tasks(const std::string& device);
 /// The shapes of `dic bench --quick`: DIC and the search of a small template, by the planner and naively.
 std::vector<Task> quick_tasks(const std::string& device);
@@ -109,8 +109,8 @@ struct Row {
   Outcome outcome = Outcome::failed;
   std::string problem;  ///< one sentence; empty when ok
   Timing seconds;
-  /// Largest difference to the float64 reference over the values compared, relative to |ref| |window| (sums),
-  /// |ref|^2 + |window|^2 (ssd), 1 (zncc, ncc).
+  /// Largest difference to the float64 reference over the values compared, relative to |ref| |window|
+  /// (cross_correlation), |ref|^2 + |window|^2 (ssd), 1 (zncc, ncc).
   double max_difference = 0;
   std::int64_t compared = 0;  ///< values
 };
