@@ -105,7 +105,7 @@ double fastest(const std::vector<Ceiling>& ceilings, std::string_view what) {
 double fastest_products(const Case& c, const std::vector<Ceiling>& ceilings) {
   switch (c.type) {
     case ScalarType::u8:
-      return std::max(fastest(ceilings, "u8"), fastest(ceilings, "dp4a"));
+      return std::max({fastest(ceilings, "u8"), fastest(ceilings, "dp4a"), fastest(ceilings, "i16")});
     case ScalarType::u16: {
       const bool fits_half = c.bit_depth > 0 && c.bit_depth <= 12;
       const double tensor = fits_half ? fastest(ceilings, "f16 tensor") : fastest(ceilings, "u8 tensor") / 4;

@@ -12,7 +12,7 @@ namespace {
 using kernels::Border;
 using kernels::GradientOf;
 
-TEST(ConvolutionUsage, refuses_what_it_cannot_do) {
+TEST(ConvolutionUsage, RefusesWhatItCannotDo) {
   const auto launch = [](std::size_t nx, std::size_t ny, ScalarType type) {
     kernels::launch_convolution({nullptr, 4, 1, 1}, type, std::vector<float>(nx), std::vector<float>(ny),
                                 Border::mirror, {}, nullptr);
@@ -26,7 +26,7 @@ TEST(ConvolutionUsage, refuses_what_it_cannot_do) {
       UsageError);
 }
 
-TEST(LargestUsage, refuses_what_it_cannot_do) {
+TEST(LargestUsage, RefusesWhatItCannotDo) {
   EXPECT_THROW(kernels::launch_largest({}, 0, nullptr, nullptr, nullptr), UsageError);
   EXPECT_THROW(kernels::launch_largest({}, 1025, nullptr, nullptr, nullptr), UsageError);
   EXPECT_THROW(kernels::launch_largest({nullptr, 1, 0xffffffff, 0}, 1, nullptr, nullptr, nullptr),

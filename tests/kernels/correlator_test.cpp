@@ -192,22 +192,22 @@ void check_all_measures(Correlator& correlator, const std::string& variant = "")
 
 using CudaCorrelator = GpuTest;
 
-TEST_F(CudaCorrelator, u8) {
+TEST_F(CudaCorrelator, U8) {
   Correlator c("cuda");
   check_all_measures<std::uint8_t>(c, "cuda-u8-tensor");
   check_all_measures<std::uint8_t>(c, "cuda-few-shifts");
   check_all_measures<std::uint8_t>(c, "cuda-basic");
 }
-TEST_F(CudaCorrelator, u16) {
+TEST_F(CudaCorrelator, U16) {
   Correlator c("cuda");
   check_all_measures<std::uint16_t>(c, "cuda-u16-tensor");
   check_all_measures<std::uint16_t>(c, "cuda-basic");
 }
-TEST_F(CudaCorrelator, i32) {
+TEST_F(CudaCorrelator, I32) {
   Correlator c("cuda");
   check_all_measures<std::int32_t>(c);
 }
-TEST_F(CudaCorrelator, f32) {
+TEST_F(CudaCorrelator, F32) {
   Correlator c("cuda");
   check_all_measures<float>(c);
 }
@@ -227,7 +227,7 @@ void check_f32_scores(Correlator& correlator, Problem<float>& problem) {
   check_surfaces(correlator, problem, Criterion::zncc);
   check_peaks(correlator, problem, Criterion::zncc);
 }
-TEST_F(CudaCorrelator, f32_scores) {
+TEST_F(CudaCorrelator, F32Scores) {
   Correlator correlator("cuda");
   for (const Case& c : ncc_cases()) {
     if (std::max(c.reference.h, c.reference.w) > 64 || c.pairs > 1000) continue;
@@ -236,7 +236,7 @@ TEST_F(CudaCorrelator, f32_scores) {
     if (HasFatalFailure()) return;
   }
 }
-TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
+TEST_F(CudaCorrelator, F32ScoresOfLargeShapes) {
   Correlator correlator("cuda");
   for (const Case& c : {make_case("64, 32", Pairing::one_to_one, 3, 3, 64, 64, 128, 128,
                                   Shifts::valid({64, 64}, {128, 128}), 9),
@@ -246,7 +246,7 @@ TEST_F(CudaCorrelator, f32_scores_of_large_shapes) {
     check_f32_scores(correlator, problem);
   }
 }
-TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_images) {
+TEST_F(CudaCorrelator, F32ScoresOfBrightAndUnevenImages) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("31, 15", Pairing::one_to_one, 9, 9, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
@@ -260,7 +260,7 @@ TEST_F(CudaCorrelator, f32_scores_of_bright_and_uneven_images) {
   correlator.peaks(problem.request(Criterion::zncc), peaks);
   for (const Peak& peak : peaks) EXPECT_FALSE(peak.found);
 }
-TEST_F(CudaCorrelator, black_areas_of_float_images) {
+TEST_F(CudaCorrelator, BlackAreasOfFloatImages) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("black", Pairing::one_to_one, 5, 5, 11, 9, 61, 47, Shifts::valid({9, 11}, {47, 61})));
@@ -277,7 +277,7 @@ TEST_F(CudaCorrelator, black_areas_of_float_images) {
   problem.slack = 0;
   check_surfaces(correlator, problem, Criterion::ncc);
 }
-TEST_F(CudaCorrelator, f64) {
+TEST_F(CudaCorrelator, F64) {
   Correlator c("cuda");
   check_all_measures<double>(c);
 }
@@ -324,30 +324,30 @@ void check_masked(Correlator& correlator) {
     }
   }
 }
-TEST_F(CudaCorrelator, masked_u8) {
+TEST_F(CudaCorrelator, MaskedU8) {
   Correlator c("cuda");
   check_masked<std::uint8_t>(c);
   EXPECT_EQ(c.last_plan().variant, "cuda-masked");
   check_all_measures<std::uint8_t>(c, "cuda-masked");
 }
-TEST_F(CudaCorrelator, masked_u16) {
+TEST_F(CudaCorrelator, MaskedU16) {
   Correlator c("cuda");
   check_masked<std::uint16_t>(c);
 }
-TEST_F(CudaCorrelator, masked_i32) {
+TEST_F(CudaCorrelator, MaskedI32) {
   Correlator c("cuda");
   check_masked<std::int32_t>(c);
 }
-TEST_F(CudaCorrelator, masked_f32) {
+TEST_F(CudaCorrelator, MaskedF32) {
   Correlator c("cuda");
   check_masked<float>(c);
   check_all_measures<float>(c, "cuda-masked");
 }
-TEST_F(CudaCorrelator, masked_f64) {
+TEST_F(CudaCorrelator, MaskedF64) {
   Correlator c("cuda");
   check_masked<double>(c);
 }
-TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
+TEST_F(CudaCorrelator, MasksOfLargeReferencesAndManyShifts) {
   Correlator correlator("cuda");
   for (const Case& c :
        {make_case("bands", Pairing::one_to_one, 1, 1, 300, 280, 303, 284,
@@ -363,7 +363,7 @@ TEST_F(CudaCorrelator, masks_of_large_references_and_many_shifts) {
     check_peaks(correlator, bytes, Criterion::ssd);
   }
 }
-TEST_F(CudaCorrelator, masked_sums_leave_out_what_does_not_count) {
+TEST_F(CudaCorrelator, MaskedSumsLeaveOutWhatDoesNotCount) {
   Correlator correlator("cuda");
   Problem<std::uint16_t> problem(
       make_case("sums", Pairing::n_to_mn, 3, 9, 15, 17, 31, 30, Shifts::full({17, 15}, {30, 31}), 9));
@@ -384,7 +384,7 @@ TEST_F(CudaCorrelator, masked_sums_leave_out_what_does_not_count) {
   }
 }
 
-TEST_F(CudaCorrelator, halves_of_12_and_10_bit) {
+TEST_F(CudaCorrelator, HalvesOf12And10Bit) {
   Correlator correlator("cuda");
   for (const int bits : {12, 10}) {
     for (const Case& c : ncc_cases()) {
@@ -438,7 +438,7 @@ void check_shapes_of_16_bit(int bits, Check&& check) {
   }
 }
 
-TEST_F(CudaCorrelator, halves_of_all_shapes) {
+TEST_F(CudaCorrelator, HalvesOfAllShapes) {
   Correlator correlator("cuda");
   check_shapes_of_16_bit(12, [&](Problem<std::uint16_t>& problem) {
     problem.variant = "cuda-f16-tensor";
@@ -448,7 +448,7 @@ TEST_F(CudaCorrelator, halves_of_all_shapes) {
   });
 }
 
-TEST_F(CudaCorrelator, u16_of_all_shapes) {
+TEST_F(CudaCorrelator, U16OfAllShapes) {
   Correlator correlator("cuda");
   check_shapes_of_16_bit(16, [&](Problem<std::uint16_t>& problem) {
     problem.variant = "cuda-u16-tensor";
@@ -459,7 +459,7 @@ TEST_F(CudaCorrelator, u16_of_all_shapes) {
   });
 }
 
-TEST_F(CudaCorrelator, halves_of_dark_and_bright_images) {
+TEST_F(CudaCorrelator, HalvesOfDarkAndBrightImages) {
   Correlator correlator("cuda");
   struct Content {
     int base, contrast;
@@ -488,7 +488,7 @@ void check_split(Correlator& correlator, Problem<float>& problem) {
   check_surfaces(correlator, problem, Criterion::zncc);
   check_peaks(correlator, problem, Criterion::zncc);
 }
-TEST_F(CudaCorrelator, split_floats) {
+TEST_F(CudaCorrelator, SplitFloats) {
   Correlator correlator("cuda");
   for (const Case& c : ncc_cases()) {
     if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
@@ -501,7 +501,7 @@ TEST_F(CudaCorrelator, split_floats) {
   }
 }
 
-TEST_F(CudaCorrelator, split_floats_of_all_shapes) {
+TEST_F(CudaCorrelator, SplitFloatsOfAllShapes) {
   Correlator correlator("cuda");
   struct Size {
     int h, w, ny, nx;
@@ -528,7 +528,7 @@ TEST_F(CudaCorrelator, split_floats_of_all_shapes) {
   }
 }
 
-TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
+TEST_F(CudaCorrelator, SplitFloatsOfBrightTinyAndHugeValues) {
   Correlator correlator("cuda");
   struct Content {
     double base, contrast, slope;
@@ -548,7 +548,7 @@ TEST_F(CudaCorrelator, split_floats_of_bright_tiny_and_huge_values) {
   }
 }
 
-TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_number) {
+TEST_F(CudaCorrelator, SplitFloatsFindFlatWindowsAndLeaveOutWhatIsNoNumber) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("flat", Pairing::one_to_one, 5, 5, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})));
@@ -568,7 +568,7 @@ TEST_F(CudaCorrelator, split_floats_find_flat_windows_and_leave_out_what_is_no_n
   expect_none();
 }
 
-TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
+TEST_F(CudaCorrelator, SplitFloatsNextToWhatIsNoNumber) {
   Correlator correlator("cuda");
   for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 3e38f}) {
     Case c = make_case("beside", Pairing::one_to_one, 8, 8, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17}));
@@ -583,7 +583,7 @@ TEST_F(CudaCorrelator, split_floats_next_to_what_is_no_number) {
   }
 }
 
-TEST_F(CudaCorrelator, halves_find_flat_windows) {
+TEST_F(CudaCorrelator, HalvesFindFlatWindows) {
   Correlator correlator("cuda");
   // 32x32 elements of 12 bit: the most whose squares about the middle of the range fit 32 bits, but for
   // zeros.
@@ -601,7 +601,7 @@ TEST_F(CudaCorrelator, halves_find_flat_windows) {
     }
 }
 
-TEST_F(CudaCorrelator, the_top_of_16_bit_is_exact) {
+TEST_F(CudaCorrelator, TheTopOf16BitIsExact) {
   Correlator correlator("cuda");
   for (const int h : {31, 181}) {
     Problem<std::uint16_t> problem(make_case("65535", Pairing::one_to_one, 2, 2, h, h, h + 5, h + 3,
@@ -648,7 +648,7 @@ void check_scattered(Correlator& correlator, const std::string& variant, int pai
   }
 }
 
-TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
+TEST_F(CudaCorrelator, FewShiftsOfAllSizes) {
   Correlator correlator("cuda");
   // Around the 8 rows and 32 columns of a step, the numbers of shifts that are compiled, and the largest.
   constexpr SizeAndShifts sizes[]{{31, 31, 5, 5}, {7, 7, 5, 5}, {8, 32, 9, 9},    {9, 33, 8, 6},
@@ -657,7 +657,7 @@ TEST_F(CudaCorrelator, few_shifts_of_all_sizes) {
   check_scattered(correlator, "cuda-few-shifts", only_small_tests() ? 5 : 40, sizes);
 }
 
-TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
+TEST_F(CudaCorrelator, SparseProductsOfAllSizes) {
   Correlator correlator("cuda");
   // Around the 32 columns of a reference, its turns of 32 rows, and the 16, 32 and 33 shifts of shapes.
   constexpr SizeAndShifts sizes[]{{31, 31, 31, 31}, {32, 32, 33, 33},  {32, 32, 32, 32}, {1, 1, 33, 33},
@@ -667,7 +667,7 @@ TEST_F(CudaCorrelator, sparse_products_of_all_sizes) {
   check_scattered(correlator, "cuda-u8-tensor", only_small_tests() ? 2 : 6, sizes);
 }
 
-TEST_F(CudaCorrelator, sparse_products_of_more_pairs_than_are_dealt) {
+TEST_F(CudaCorrelator, SparseProductsOfMorePairsThanAreDealt) {
   Correlator correlator("cuda");
   for (const int pairs : only_small_tests() ? std::vector{3000} : std::vector{2113, 5001, 20003}) {
     Case c = make_case(std::to_string(pairs), Pairing::one_to_one, pairs, pairs, 5, 7, 15, 18,
@@ -752,7 +752,7 @@ void check_three_runs(Correlator& correlator, const CorrelateVariant& variant, i
     for (const Criterion criterion : variant.criteria) check_three_runs(correlator, problem, criterion);
   }
 }
-TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
+TEST_F(CudaCorrelator, KernelsThatRunSeveralTimesLeaveWhatOneRunDoes) {
   Correlator correlator("cuda");
   for (const CorrelateVariant& variant : correlate_variants()) {
     if (variant.backend != "cuda") continue;
@@ -762,7 +762,7 @@ TEST_F(CudaCorrelator, kernels_that_run_several_times_leave_what_one_run_does) {
     check_three_runs<float>(correlator, variant);
   }
 }
-TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
+TEST_F(CudaCorrelator, KernelsOfThePartsOfAJobRunSeveralTimes) {
   const int windows = only_small_tests() ? 4 : 4000;  // whose surfaces take 1.3 GB
   Problem<std::uint8_t> problem(make_case("parts", Pairing::one_to_many, 1, windows, 3, 2, 200, 203,
                                           Shifts::valid({2, 3}, {203, 200})));
@@ -778,7 +778,7 @@ TEST_F(CudaCorrelator, kernels_of_the_parts_of_a_job_run_several_times) {
     });
   }
 }
-TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
+TEST_F(CudaCorrelator, SecondsOfKernelsAreThoseOfOneRun) {
   Correlator correlator("cuda");
   const int pairs = only_small_tests() ? 20 : 2000;
   Problem<std::uint8_t> problem(make_case("seconds", Pairing::one_to_one, pairs, pairs, 31, 31, 61, 61,
@@ -796,7 +796,7 @@ TEST_F(CudaCorrelator, seconds_of_kernels_are_those_of_one_run) {
   EXPECT_LT(mean, 2 * once);
 }
 
-TEST_F(CudaCorrelator, finds_planted_peaks) {
+TEST_F(CudaCorrelator, FindsPlantedPeaks) {
   Correlator correlator("cuda:0");
   Problem<std::uint8_t> problem(
       make_case("planted", Pairing::one_to_one, 50, 50, 31, 31, 61, 61, Shifts::valid({31, 31}, {61, 61})));
@@ -825,7 +825,7 @@ TEST_F(CudaCorrelator, finds_planted_peaks) {
   EXPECT_GT(planted, 40);
 }
 
-TEST_F(CudaCorrelator, flat_images_have_no_peak) {
+TEST_F(CudaCorrelator, FlatImagesHaveNoPeak) {
   Correlator correlator("cuda");
   Problem<float> problem(
       make_case("flat", Pairing::one_to_one, 3, 3, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})));
@@ -838,7 +838,7 @@ TEST_F(CudaCorrelator, flat_images_have_no_peak) {
   for (std::int64_t i = 0; i < surfaces.pairs * 81; ++i) EXPECT_EQ(surfaces.surface<float>(0)[i], 0.0f);
 }
 
-TEST_F(CudaCorrelator, large_references_do_not_wrap) {
+TEST_F(CudaCorrelator, LargeReferencesDoNotWrap) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(make_case("large", Pairing::one_to_one, 1, 1, 300, 280, 303, 284,
                                           Shifts::valid({280, 300}, {284, 303})));
@@ -859,7 +859,7 @@ void check_many_shifts(Correlator& correlator, const char* variant) {
     check_peaks(correlator, problem, criterion);
   }
 }
-TEST_F(CudaCorrelator, many_shifts_take_several_blocks_per_pair) {
+TEST_F(CudaCorrelator, ManyShiftsTakeSeveralBlocksPerPair) {
   Correlator correlator("cuda");
   check_many_shifts<std::uint8_t>(correlator, "cuda-u8-tensor");
   check_many_shifts<std::uint8_t>(correlator, "cuda-basic");
@@ -875,13 +875,13 @@ void check_many_windows(Correlator& correlator) {
   Problem<T> problem(std::move(c));
   check_peaks(correlator, problem, Criterion::zncc);
 }
-TEST_F(CudaCorrelator, many_windows_of_a_large_image_go_by_their_rows) {
+TEST_F(CudaCorrelator, ManyWindowsOfALargeImageGoByTheirRows) {
   Correlator correlator("cuda");
   check_many_windows<std::uint8_t>(correlator);
   check_many_windows<std::uint16_t>(correlator);
 }
 
-TEST_F(CudaCorrelator, sixty_five_shifts_are_two_stretches_with_a_tail) {
+TEST_F(CudaCorrelator, SixtyFiveShiftsAreTwoStretchesWithATail) {
   Correlator correlator("cuda");
   for (const auto& [ny, nx] : {std::pair{65, 65}, {66, 66}, {34, 65}, {66, 33}, {33, 34}}) {
     const int h = 32 + ny - 1, w = 31 + nx - 1;
@@ -928,7 +928,7 @@ Problem<std::uint8_t> many_shifts(int pairs, int ny, int nx) {
   return Problem<std::uint8_t>(std::move(c));
 }
 
-TEST_F(CudaCorrelator, peaks_between_parts_of_the_shifts) {
+TEST_F(CudaCorrelator, PeaksBetweenPartsOfTheShifts) {
   Correlator correlator("cuda");
   std::vector<std::pair<int, int>> shifts{{0, 0}, {129, 130}, {5, 128}};
   for (const int at : {31, 32, 33, 34, 61, 62, 63, 64, 65, 66, 67})
@@ -944,7 +944,7 @@ TEST_F(CudaCorrelator, peaks_between_parts_of_the_shifts) {
   }
 }
 
-TEST_F(CudaCorrelator, ties_between_parts_go_to_the_first_shift) {
+TEST_F(CudaCorrelator, TiesBetweenPartsGoToTheFirstShift) {
   Correlator correlator("cuda");
   const std::vector<std::pair<int, int>> first{{3, 7}, {39, 39}, {0, 39}};
   Problem<std::uint8_t> problem = many_shifts(3, 130, 140);
@@ -964,7 +964,7 @@ TEST_F(CudaCorrelator, ties_between_parts_go_to_the_first_shift) {
   }
 }
 
-TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
+TEST_F(CudaCorrelator, PartsWithoutContrastHaveNoPeak) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem = many_shifts(2, 130, 140);
   std::ranges::fill(problem.search, 7);
@@ -978,14 +978,14 @@ TEST_F(CudaCorrelator, parts_without_contrast_have_no_peak) {
   check_peaks(correlator, problem, Criterion::ssd);
 }
 
-TEST_F(CudaCorrelator, templates_share_the_windows_they_are_searched_in) {
+TEST_F(CudaCorrelator, TemplatesShareTheWindowsTheyAreSearchedIn) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
       make_case("templates", Pairing::n_to_m, 7, 3, 9, 12, 120, 150, Shifts::valid({12, 9}, {150, 120}), 15));
   for (const Criterion criterion : scored) check_peaks(correlator, problem, criterion);
 }
 
-TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
+TEST_F(CudaCorrelator, EveryVariantFindsPeaksWithMemoryOfItsOwn) {
   Problem<float> problem(
       make_case("peaks", Pairing::n_to_mn, 3, 12, 15, 17, 31, 40, Shifts::valid({17, 15}, {40, 31})));
   int checked = 0;
@@ -1006,7 +1006,7 @@ TEST_F(CudaCorrelator, every_variant_finds_peaks_with_memory_of_its_own) {
   EXPECT_GE(checked, 5);
 }
 
-TEST_F(CudaCorrelator, largest_subsets) {
+TEST_F(CudaCorrelator, LargestSubsets) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
       make_case("255", Pairing::one_to_one, 2, 2, 255, 255, 269, 262, Shifts::valid({255, 255}, {262, 269})));
@@ -1015,7 +1015,7 @@ TEST_F(CudaCorrelator, largest_subsets) {
   check_peaks(correlator, problem, Criterion::ncc);
 }
 
-TEST_F(CudaCorrelator, ties_go_to_the_first_shift) {
+TEST_F(CudaCorrelator, TiesGoToTheFirstShift) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
       make_case("ties", Pairing::one_to_one, 1, 1, 4, 4, 20, 20, Shifts::valid({4, 4}, {20, 20})));
@@ -1046,7 +1046,7 @@ void expect_same_on(const std::string& devices, Case c, bool masked = false) {
   EXPECT_EQ(std::memcmp(got_peaks.data(), want_peaks.data(), want_peaks.size() * sizeof(Peak)), 0);
 }
 
-TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
+TEST_F(CudaCorrelator, ResultsDoNotDependOnTheNumberOfGpus) {
   // One GPU stands for several where there is only one; five share three pairs.
   for (const std::string devices : {"cuda:all", "cuda:0,0", "cuda:0,0,0,0,0"}) {
     const Shifts valid = Shifts::valid({17, 15}, {40, 31});
@@ -1059,7 +1059,7 @@ TEST_F(CudaCorrelator, results_do_not_depend_on_the_number_of_gpus) {
   }
 }
 
-TEST_F(CudaCorrelator, refuses_what_it_cannot_do) {
+TEST_F(CudaCorrelator, RefusesWhatItCannotDo) {
   Correlator correlator("cuda");
   Problem<std::uint8_t> problem(
       make_case("c", Pairing::one_to_one, 1, 1, 4, 4, 8, 8, Shifts::valid({4, 4}, {8, 8})));

@@ -26,7 +26,7 @@ void queue_work(DeviceBuffer& memory, const Stream& stream) {
     kernels::fill(memory.reserve(much), value, much, stream.handle());
 }
 
-TEST_F(Device, an_event_is_reached_after_the_work_before_it) {
+TEST_F(Device, AnEventIsReachedAfterTheWorkBeforeIt) {
   DeviceBuffer memory;
   const Stream stream;
   Event event;
@@ -38,7 +38,7 @@ TEST_F(Device, an_event_is_reached_after_the_work_before_it) {
   EXPECT_TRUE(event.reached());
 }
 
-TEST_F(Device, an_event_holds_another_stream) {
+TEST_F(Device, AnEventHoldsAnotherStream) {
   DeviceBuffer memory;
   PinnedBuffer copy;
   const Stream busy, waiting;
@@ -51,7 +51,7 @@ TEST_F(Device, an_event_holds_another_stream) {
   EXPECT_EQ(*static_cast<std::uint8_t*>(copy.data()), last_value);
 }
 
-TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
+TEST_F(Device, PinnedMemoryIsCopiedWhileTheHostGoesOn) {
   DeviceBuffer memory, target;
   PinnedBuffer from, to;
   const Stream stream;
@@ -71,7 +71,7 @@ TEST_F(Device, pinned_memory_is_copied_while_the_host_goes_on) {
   }
 }
 
-TEST_F(Device, memory_that_no_one_has_is_an_error_that_says_what_helps) {
+TEST_F(Device, MemoryThatNoOneHasIsAnErrorThatSaysWhatHelps) {
   try {
     DeviceBuffer().reserve(std::size_t{1} << 50);
     ADD_FAILURE() << "there was memory enough";
@@ -94,7 +94,7 @@ void check_growth() {
   EXPECT_EQ(buffer.data(), nullptr);
   EXPECT_EQ(other.size(), 1u << 20);
 }
-TEST_F(Device, memory_grows_and_is_kept) {
+TEST_F(Device, MemoryGrowsAndIsKept) {
   check_growth<DeviceBuffer>();
   check_growth<PinnedBuffer>();
 }

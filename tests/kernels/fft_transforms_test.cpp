@@ -46,9 +46,9 @@ void check_dfts() {
   (check_dft<n, Direction::inverse>(), ...);
 }
 
-TEST(Dft, is_the_sum_that_defines_it) { check_dfts<1, 2, 3, 4, 6, 8, 9, 12, 16, 24>(); }
+TEST(Dft, IsTheSumThatDefinesIt) { check_dfts<1, 2, 3, 4, 6, 8, 9, 12, 16, 24>(); }
 
-TEST(Dft, roots_of_unity_are_exact_to_double) {
+TEST(Dft, RootsOfUnityAreExactToDouble) {
   for (const int n : {1, 2, 3, 7, 16, 256})
     for (int k = -n; k <= 2 * n; ++k) {
       EXPECT_NEAR(cosine_sine(k, n).cosine, std::cos(2 * std::numbers::pi * k / n), 4e-15);
@@ -70,7 +70,7 @@ double overlap_sum(const std::vector<float>& reference, const std::vector<float>
   return sum;
 }
 
-TEST(FftAxis, circular_sums_of_the_least_length_hold_every_shift) {
+TEST(FftAxis, CircularSumsOfTheLeastLengthHoldEveryShift) {
   for (const Line& line : lines) {
     const FftAxis axis = make_fft_axis(line.reference, line.window, line.shift_min, line.shift_max);
     const std::vector<float> a = random_floats(line.reference, 1), b = random_floats(line.window, 2);
@@ -95,7 +95,7 @@ TEST(FftAxis, circular_sums_of_the_least_length_hold_every_shift) {
   }
 }
 
-TEST(FftLength, is_smooth_and_no_longer_than_needed) {
+TEST(FftLength, IsSmoothAndNoLongerThanNeeded) {
   EXPECT_EQ(fft_length(1), 4);
   EXPECT_EQ(fft_length(31), 32);
   EXPECT_EQ(fft_length(61), 64);
@@ -106,7 +106,7 @@ TEST(FftLength, is_smooth_and_no_longer_than_needed) {
   EXPECT_EQ(fft_length(511), 512);
 }
 
-TEST(FftBatches, do_every_pair_once_within_the_memory) {
+TEST(FftBatches, DoEveryPairOnceWithinTheMemory) {
   for (const std::int64_t m : {1, 2, 7, 50})
     for (const bool shared : {false, true})
       for (const std::int64_t slots : {2, 3, 10, 60, 1000})
@@ -252,7 +252,7 @@ void check_fused_length() {
   }
 }
 
-TEST(FusedTransform, correlates) {
+TEST(FusedTransform, Correlates) {
   check_fused_length<2>();
   check_fused_length<3>();
   check_fused_length<4>();

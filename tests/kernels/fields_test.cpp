@@ -138,28 +138,28 @@ void check_strain(Grid grid, const Damage& damage, StrainOptions options, int st
 
 using KernelsFields = GpuTest;
 
-TEST_F(KernelsFields, strain_of_complete_and_damaged_fields) {
+TEST_F(KernelsFields, StrainOfCompleteAndDamagedFields) {
   for (const int window : {3, 5, 7, 9, 15, 17, 31})
     for (const Damage& damage : {Damage{}, Damage{.hole = true}, Damage{.lost = 0.15, .hole = true}})
       check_strain(full_grid(83, 45, 7), damage, {.window = window}, window < 10 ? 1 : 5);
 }
-TEST_F(KernelsFields, strain_of_wide_windows) {
+TEST_F(KernelsFields, StrainOfWideWindows) {
   for (const int window : {33, 63, 65, 127})
     for (const Damage& damage : {Damage{.hole = true}, Damage{.lost = 0.2, .hole = true}})
       check_strain(full_grid(201, 170), damage, {.window = window}, 1009);
 }
-TEST_F(KernelsFields, strain_of_all_measures) {
+TEST_F(KernelsFields, StrainOfAllMeasures) {
   for (const StrainMeasure measure : {StrainMeasure::green_lagrange, StrainMeasure::engineering,
                                       StrainMeasure::hencky, StrainMeasure::almansi})
     check_strain(full_grid(40, 33), {.lost = 0.02}, {.window = 5, .measure = measure}, 1);
 }
-TEST_F(KernelsFields, strain_of_small_grids) {
+TEST_F(KernelsFields, StrainOfSmallGrids) {
   for (const auto& [nx, ny] : {std::pair{1, 1}, {1, 20}, {20, 1}, {3, 2}, {5, 5}, {64, 8}, {65, 9}, {0, 0}})
     check_strain(full_grid(nx, ny), {}, {.window = 5}, 1);
 }
 
 /// A path through the window as long as rows of walls make it: connected, but only step by step.
-TEST_F(KernelsFields, strain_follows_winding_paths) {
+TEST_F(KernelsFields, StrainFollowsWindingPaths) {
   Grid grid = full_grid(140, 139);
   Field field = damaged_field(grid, {}, 3);
   for (int j = 1; j < grid.ny; j += 4)
@@ -177,7 +177,7 @@ TEST_F(KernelsFields, strain_follows_winding_paths) {
   }
 }
 
-TEST_F(KernelsFields, strain_is_repeatable) {
+TEST_F(KernelsFields, StrainIsRepeatable) {
   Grid grid = full_grid(301, 203);
   const Field field = damaged_field(grid, {.lost = 0.1, .hole = true}, 5);
   DeviceField device(grid, field);
@@ -256,7 +256,7 @@ NodeValues<Status> naive_outliers(const Grid& grid, const Field& field, const Ou
   return status;
 }
 
-TEST_F(KernelsFields, outliers_follow_the_definition) {
+TEST_F(KernelsFields, OutliersFollowTheDefinition) {
   for (const Damage& damage : {Damage{.wrong = 0.02}, Damage{.lost = 0.3, .wrong = 0.1, .hole = true},
                                Damage{.lost = 0.7, .wrong = 0.2}}) {
     for (const auto& [nx, ny] : {std::pair{211, 150}, {64, 64}, {33, 2}, {1, 50}, {50, 1}, {3, 3}, {1, 1}}) {
@@ -279,7 +279,7 @@ TEST_F(KernelsFields, outliers_follow_the_definition) {
   }
 }
 
-TEST_F(KernelsFields, outlier_test_switched_off) {
+TEST_F(KernelsFields, OutlierTestSwitchedOff) {
   Grid grid = full_grid(30, 30);
   const Field field = damaged_field(grid, {.wrong = 0.05}, 1);
   EXPECT_EQ(DeviceField(grid, field).mark_outliers({.enabled = false}), field.status);

@@ -109,11 +109,11 @@ void check_convolutions() {
   check_convolution<T>({9, 200}, Border::point_reflection, 63, 3);
 }
 
-TEST_F(Convolution, u8) { check_convolutions<std::uint8_t>(); }
-TEST_F(Convolution, u16) { check_convolutions<std::uint16_t>(); }
-TEST_F(Convolution, f32) { check_convolutions<float>(); }
+TEST_F(Convolution, U8) { check_convolutions<std::uint8_t>(); }
+TEST_F(Convolution, U16) { check_convolutions<std::uint16_t>(); }
+TEST_F(Convolution, F32) { check_convolutions<float>(); }
 
-TEST_F(Convolution, of_nothing_writes_nothing) {
+TEST_F(Convolution, OfNothingWritesNothing) {
   const Stream stream;
   const DeviceRows<float> in(0, 7, stream), out(4, 4, stream);
   kernels::launch_convolution(in.image(), ScalarType::f32, {{1.0F}}, {{1.0F}}, Border::mirror, out.plane(),
@@ -180,12 +180,12 @@ void check_gradient(GradientOf of) {
 
 using GradientTest = GpuTest;
 
-TEST_F(GradientTest, of_images) {
+TEST_F(GradientTest, OfImages) {
   check_gradient<std::uint8_t>(GradientOf::image);
   check_gradient<std::uint16_t>(GradientOf::image);
   check_gradient<float>(GradientOf::image);
 }
-TEST_F(GradientTest, of_splines) {
+TEST_F(GradientTest, OfSplines) {
   check_gradient<float>(GradientOf::cubic_spline);
   check_gradient<float>(GradientOf::quintic_spline);
 }

@@ -129,7 +129,7 @@ void check_scene(const Scene<T>& scene, ScalarType type, int least_defined) {
 
 using KernelsMasked = GpuTest;
 
-TEST_F(KernelsMasked, references_over_the_border) {
+TEST_F(KernelsMasked, ReferencesOverTheBorder) {
   for (const Mask mask : {Mask::none, Mask::rectangle, Mask::speckle})
     for (const auto& [size, range] : {std::pair{33, 2}, {33, 15}, {9, 5}, {41, 1}}) {
       const int least_defined = mask == Mask::rectangle ? 300 : 500;  // fewer references meet it

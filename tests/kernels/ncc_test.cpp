@@ -166,7 +166,7 @@ class EveryVariant : public GpuTest, public testing::WithParamInterface<NccParam
   }
 };
 
-TEST_P(EveryVariant, computes_the_definition) {
+TEST_P(EveryVariant, ComputesTheDefinition) {
   switch (GetParam().type) {
     case ScalarType::u8:
       if (GetParam().sums == SurfaceType::u32) return check_all<std::uint8_t, std::uint32_t>();
@@ -209,7 +209,7 @@ class Fft : public GpuTest {
   }
 };
 
-TEST_F(Fft, takes_odd_and_prime_sizes) {
+TEST_F(Fft, TakesOddAndPrimeSizes) {
   Workspace workspace;
   const auto primes =
       make_case("primes", Pairing::n_to_m, 2, 3, 23, 37, 31, 41, Shifts::full({37, 23}, {41, 31}));
@@ -220,7 +220,7 @@ TEST_F(Fft, takes_odd_and_prime_sizes) {
                            SurfaceType::f64);
 }
 
-TEST_F(Fft, fused_takes_every_length) {
+TEST_F(Fft, FusedTakesEveryLength) {
   Workspace workspace;
   for (const int h : {11, 16, 24, 33, 48, 64}) {
     const auto n = std::to_string(h);
@@ -241,7 +241,7 @@ TEST_F(Fft, fused_takes_every_length) {
   }
 }
 
-TEST_F(Fft, split_takes_every_length) {
+TEST_F(Fft, SplitTakesEveryLength) {
   Workspace workspace;
   for (const int n : {131, 180, 200, 250, 300, 370, 400, 511}) {
     const int h = n / 2 + 1, near = n - 2;
@@ -254,7 +254,7 @@ TEST_F(Fft, split_takes_every_length) {
   }
 }
 
-TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
+TEST_F(Fft, DoesJobsInPartsWhereMemoryIsSmall) {
   Workspace workspace(40000);
   for (const Case& c :
        {make_case("own", Pairing::n_to_mn, 7, 35, 9, 9, 17, 17, Shifts::valid({9, 9}, {17, 17})),
@@ -270,7 +270,7 @@ TEST_F(Fft, does_jobs_in_parts_where_memory_is_small) {
                            SurfaceType::f32, "cuda-fft-split");
 }
 
-TEST_F(Fft, keeps_its_memory) {
+TEST_F(Fft, KeepsItsMemory) {
   Workspace workspace;
   const auto c = make_case("c", Pairing::one_to_one, 20, 20, 9, 9, 17, 17, Shifts::full({9, 9}, {17, 17}));
   check_in<float, float>(workspace, c, SurfaceType::f32);
@@ -281,7 +281,7 @@ TEST_F(Fft, keeps_its_memory) {
   EXPECT_EQ(workspace.memory().size(), size);
 }
 
-TEST_F(Fft, serves_many_shapes_in_many_threads) {
+TEST_F(Fft, ServesManyShapesInManyThreads) {
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {
@@ -294,7 +294,7 @@ TEST_F(Fft, serves_many_shapes_in_many_threads) {
     });
 }
 
-TEST_F(Fft, refuses_integers_that_it_could_round_wrongly) {
+TEST_F(Fft, RefusesIntegersThatItCouldRoundWrongly) {
   NccJob job = shape_of(
       make_case("c", Pairing::one_to_one, 1, 1, 300, 300, 400, 400, Shifts::valid({300, 300}, {400, 400})),
       ScalarType::u16, SurfaceType::u64);

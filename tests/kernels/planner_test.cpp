@@ -17,7 +17,7 @@ CorrelateShape shape_of(ScalarType type, int points, int h, int r) {
           .pairs = points};
 }
 
-TEST(CudaPlanner, chooses_by_shape_alone) {
+TEST(CudaPlanner, ChoosesByShapeAlone) {
   const DeviceProperties h100{.backend = "cuda", .threads = 1, .compute_capability = 90};
   const auto variant = [&](const CorrelateShape& shape) { return plan_correlation(shape, h100).variant; };
   EXPECT_EQ(variant(shape_of(ScalarType::u8, 10000, 31, 15)), "cuda-u8-tensor");
@@ -36,7 +36,7 @@ TEST(CudaPlanner, chooses_by_shape_alone) {
   EXPECT_THROW(plan_correlation(masked, h100), UsageError);
 }
 
-TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
+TEST(CudaPlanner, ChoosesByBitDepthAndSharedMemory) {
   const auto variant = [](CorrelateShape shape, int bit_depth, Criterion criterion, int compute_capability) {
     shape.bit_depth = bit_depth;
     shape.criterion = criterion;
@@ -56,7 +56,7 @@ TEST(CudaPlanner, chooses_by_bit_depth_and_shared_memory) {
       << "sums need more than 32 bits";
 }
 
-TEST(CudaPlanner, takes_tensor_cores_for_scores_of_floats_while_shared_memory_lasts) {
+TEST(CudaPlanner, TakesTensorCoresForScoresOfFloatsWhileSharedMemoryLasts) {
   const auto variant = [](int points, int h, int r, int compute_capability = 90) {
     return plan_correlation(shape_of(ScalarType::f32, points, h, r),
                             {.backend = "cuda", .compute_capability = compute_capability, .cufft = true})
@@ -72,7 +72,7 @@ TEST(CudaPlanner, takes_tensor_cores_for_scores_of_floats_while_shared_memory_la
   EXPECT_EQ(variant(10, 61, 31, 89), "cuda-f32-scores") << "cuFFT is slow to start";
 }
 
-TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
+TEST(CudaPlanner, TakesTransformsForSumsOfFloats) {
   const auto full = [](ScalarType type, int size, int pairs, bool cufft) {
     const CorrelateShape shape{.type = type,
                                .criterion = Criterion::cross_correlation,
@@ -102,7 +102,7 @@ TEST(CudaPlanner, takes_transforms_for_sums_of_floats) {
   EXPECT_EQ(full(ScalarType::u8, 400, 1, false), "cuda-dp4a");
 }
 
-TEST(CudaDevice, that_does_not_exist_is_named) {
+TEST(CudaDevice, ThatDoesNotExistIsNamed) {
   try {
     Correlator correlator("cuda:97");
     FAIL() << "no error";

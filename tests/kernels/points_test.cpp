@@ -90,7 +90,7 @@ using Points = GpuTest;
 
 // ---- starts ----
 
-TEST_F(Points, start_where_they_were) {
+TEST_F(Points, StartWhereTheyWere) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<TrackedPoint> last(s.tracked, stream);
     const DeviceArray<PointStart> starts(s.count(), stream);
@@ -112,7 +112,7 @@ TEST_F(Points, start_where_they_were) {
   });
 }
 
-TEST_F(Points, start_at_zero_in_the_first_frame) {
+TEST_F(Points, StartAtZeroInTheFirstFrame) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.count(), stream);
     const DeviceList without(s.count(), stream);
@@ -145,7 +145,7 @@ struct Lines {
   }
 };
 
-TEST_F(Points, start_where_a_coarse_field_says) {
+TEST_F(Points, StartWhereACoarseFieldSays) {
   const track::FieldLattice lattice{4, 3, 5, 6, 9, 8};
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     List some;
@@ -175,7 +175,7 @@ TEST_F(Points, start_where_a_coarse_field_says) {
   });
 }
 
-TEST_F(Points, that_were_lost_before_are_marked) {
+TEST_F(Points, ThatWereLostBeforeAreMarked) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     std::vector<MaterialPoint> material(s.count());
     auto want = s.subsets;
@@ -195,7 +195,7 @@ bool naive_cut(const PointsState& s, int i) {
   return s.subsets[i].weighted || s.x[i] < r || s.y[i] < r || s.x[i] + r >= s.width || s.y[i] + r >= s.height;
 }
 
-TEST_F(Points, whole_and_cut_subsets_go_apart) {
+TEST_F(Points, WholeAndCutSubsetsGoApart) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     List some;
     for (int i = s.count() - 1; i >= 0; i -= 3) some.push_back(i);
@@ -220,7 +220,7 @@ int naive_rounded(std::int32_t whole, float rest) {
   return static_cast<int>(exact < 0 ? std::ceil(exact - 0.5) : std::floor(exact + 0.5));
 }
 
-TEST_F(Points, windows_lie_around_their_starts) {
+TEST_F(Points, WindowsLieAroundTheirStarts) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     List some;
     for (int i = s.count() - 1; i >= 0; i -= 2) some.push_back(i);
@@ -259,7 +259,7 @@ Peak peak_at(PointsState& s, double x, double y) {
   return peak;
 }
 
-TEST_F(Points, take_better_peaks_and_follow_them) {
+TEST_F(Points, TakeBetterPeaksAndFollowThem) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     List some;
     std::vector<Peak> peaks;
@@ -392,7 +392,7 @@ FollowedTo naive_follow(const MovedNoise& images, const kernels::PreparedSubset&
   return start;
 }
 
-TEST_F(Points, peaks_are_followed_as_far_as_asked) {
+TEST_F(Points, PeaksAreFollowedAsFarAsAsked) {
   constexpr int radius = PointsState::radius, size = 2 * radius + 1, range = 2;
   const Stream stream;
   PointsState s({31, 33}, 5);
@@ -448,7 +448,7 @@ TEST_F(Points, peaks_are_followed_as_far_as_asked) {
     }
 }
 
-TEST_F(Points, lost_starts_are_listed_and_better_ones_kept) {
+TEST_F(Points, LostStartsAreListedAndBetterOnesKept) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceList lost(s.count(), stream);
@@ -486,7 +486,7 @@ RefineTask naive_task(const PointsState& s, int i, int order) {
   return task;
 }
 
-TEST_F(Points, begin_unrefined) {
+TEST_F(Points, BeginUnrefined) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.starts, stream);
     for (const int order : {0, 1, 2}) {
@@ -511,7 +511,7 @@ TEST_F(Points, begin_unrefined) {
   });
 }
 
-TEST_F(Points, select_a_rung_of_starts) {
+TEST_F(Points, SelectARungOfStarts) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const DeviceArray<PointStart> starts(s.starts, stream);
     const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
@@ -534,7 +534,7 @@ TEST_F(Points, select_a_rung_of_starts) {
   });
 }
 
-TEST_F(Points, accept_what_is_better) {
+TEST_F(Points, AcceptWhatIsBetter) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     std::vector<RefineTask> tasks;
     std::vector<RefineResult> results;
@@ -570,7 +570,7 @@ TEST_F(Points, accept_what_is_better) {
 }
 
 /// Three others, who know a range of the points each.
-TEST_F(Points, what_others_know_is_taken_over) {
+TEST_F(Points, WhatOthersKnowIsTakenOver) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     std::vector<TrackedPoint> theirs = s.tracked;
     for (TrackedPoint& point : theirs) point.u += 1 + s.integer(0, 9);
@@ -598,7 +598,7 @@ TEST_F(Points, what_others_know_is_taken_over) {
   });
 }
 
-TEST_F(Points, the_front_lies_beside_fresh_ones) {
+TEST_F(Points, TheFrontLiesBesideFreshOnes) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     std::vector<std::uint8_t> fresh(s.count());
     for (int i = 0; i < s.count(); ++i) fresh[i] = measured(s, i) && s.chance(0.2);
@@ -650,7 +650,7 @@ bool naive_unconfirmed(const PointsState& s, int seed) {
   return contested && !certain && island.size() <= 12;
 }
 
-TEST_F(Points, small_islands_are_dropped) {
+TEST_F(Points, SmallIslandsAreDropped) {
   int dropped_in_all = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     std::vector<TrackedPoint> want = s.tracked;
@@ -698,7 +698,7 @@ struct MiddleShare {
   }
 };
 
-TEST_F(Points, of_a_share_are_treated_as_among_all) {
+TEST_F(Points, OfAShareAreTreatedAsAmongAll) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const MiddleShare share(s, device.points);
     std::vector<std::uint8_t> fresh(s.count());
@@ -748,7 +748,7 @@ TEST_F(Points, of_a_share_are_treated_as_among_all) {
   });
 }
 
-TEST_F(Points, islands_of_a_share_are_dropped_as_among_all) {
+TEST_F(Points, IslandsOfAShareAreDroppedAsAmongAll) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const MiddleShare share(s, device.points);
     const DeviceArray<track::NeighbourSupport> supports(s.count(), stream);
@@ -818,7 +818,7 @@ void check_explained(PointsState& s, const DevicePoints& device, const Stream& s
   EXPECT_TRUE(same_bytes(tracked.values(stream), want));
 }
 
-TEST_F(Points, those_that_left_the_image_are_told_apart) {
+TEST_F(Points, ThoseThatLeftTheImageAreToldApart) {
   int left = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     check_explained(s, device, stream, left);
@@ -826,7 +826,7 @@ TEST_F(Points, those_that_left_the_image_are_told_apart) {
   EXPECT_GT(left, 100);
 }
 
-TEST_F(Points, few_measured_points_explain_all_others) {
+TEST_F(Points, FewMeasuredPointsExplainAllOthers) {
   int left = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     for (auto& point : s.tracked)
@@ -862,7 +862,7 @@ double naive_noise(const PointsState& s) {
   return all.empty() ? 0 : all[all.size() / 2];
 }
 
-TEST_F(Points, the_noise_is_a_median) {
+TEST_F(Points, TheNoiseIsAMedian) {
   track::NoiseGains gains;
   for (int k = 0; k <= 32; ++k) gains.gain[k] = naive_gain(k / 64.0);
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
@@ -880,7 +880,7 @@ TEST_F(Points, the_noise_is_a_median) {
   });
 }
 
-TEST_F(Points, equal_residuals_and_zero_have_a_median) {
+TEST_F(Points, EqualResidualsAndZeroHaveAMedian) {
   const Stream stream;
   PointsState s({40, 40, false, false}, 3);
   for (const float residual : {0.0f, 1.5f}) {
@@ -958,7 +958,7 @@ void check_field(const PointsState& s, const DevicePoints& device, const std::ve
   }
 }
 
-TEST_F(Points, become_a_field) {
+TEST_F(Points, BecomeAField) {
   on_all([](PointsState& s, const DevicePoints& device, const Stream& stream) {
     check_field(s, device, {}, stream);
     std::vector<MaterialPoint> material(s.count());
@@ -1040,7 +1040,7 @@ std::vector<std::uint8_t> naively_moved(const PointsState& s, const std::vector<
   return moved;
 }
 
-TEST_F(Points, and_their_roi_are_followed_into_a_later_reference) {
+TEST_F(Points, AndTheirRoiAreFollowedIntoALaterReference) {
   std::int64_t left = 0;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     const FieldState state(s);

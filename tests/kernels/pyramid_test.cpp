@@ -31,7 +31,7 @@ Bytes halved(Size size, const Bytes& in) {
   return out;
 }
 
-TEST_F(Pyramid, halves) {
+TEST_F(Pyramid, Halves) {
   for (const Size size : sizes) {
     SCOPED_TRACE(testing::Message() << size.w << " x " << size.h);
     const Stream stream;
@@ -118,13 +118,13 @@ void check_stretchings(ScalarType type) {
   }
 }
 
-TEST_F(Pyramid, stretches_u8) { check_stretchings<std::uint8_t>(ScalarType::u8); }
-TEST_F(Pyramid, stretches_u16) { check_stretchings<std::uint16_t>(ScalarType::u16); }
-TEST_F(Pyramid, stretches_i32) { check_stretchings<std::int32_t>(ScalarType::i32); }
-TEST_F(Pyramid, stretches_f32) { check_stretchings<float>(ScalarType::f32); }
-TEST_F(Pyramid, stretches_f64) { check_stretchings<double>(ScalarType::f64); }
+TEST_F(Pyramid, StretchesU8) { check_stretchings<std::uint8_t>(ScalarType::u8); }
+TEST_F(Pyramid, StretchesU16) { check_stretchings<std::uint16_t>(ScalarType::u16); }
+TEST_F(Pyramid, StretchesI32) { check_stretchings<std::int32_t>(ScalarType::i32); }
+TEST_F(Pyramid, StretchesF32) { check_stretchings<float>(ScalarType::f32); }
+TEST_F(Pyramid, StretchesF64) { check_stretchings<double>(ScalarType::f64); }
 
-TEST_F(Pyramid, finds_extremes_anywhere) {
+TEST_F(Pyramid, FindsExtremesAnywhere) {
   const Size size{700, 1100};
   const auto count = static_cast<std::size_t>(size.w) * size.h;
   for (const std::size_t place : {std::size_t{0}, std::size_t{699}, count / 2 + 1, count - 1}) {
@@ -136,7 +136,7 @@ TEST_F(Pyramid, finds_extremes_anywhere) {
   }
 }
 
-TEST_F(Pyramid, of_nothing_writes_nothing) {
+TEST_F(Pyramid, OfNothingWritesNothing) {
   const Stream stream;
   const DeviceRows<std::uint8_t> in(0, 7, stream), line(9, 1, stream), out(4, 4, stream);
   stretch_in_bands(in.image(), ScalarType::u8, out.plane(), out.plane(), 7, stream);

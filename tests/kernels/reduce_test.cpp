@@ -112,11 +112,11 @@ void check_reductions() {
 
 using Reduction = GpuTest;
 
-TEST_F(Reduction, u8) { check_reductions<std::uint8_t>(); }
-TEST_F(Reduction, u16) { check_reductions<std::uint16_t>(); }
-TEST_F(Reduction, i32) { check_reductions<std::int32_t>(); }
-TEST_F(Reduction, f32) { check_reductions<float>(); }
-TEST_F(Reduction, f64) { check_reductions<double>(); }
+TEST_F(Reduction, U8) { check_reductions<std::uint8_t>(); }
+TEST_F(Reduction, U16) { check_reductions<std::uint16_t>(); }
+TEST_F(Reduction, I32) { check_reductions<std::int32_t>(); }
+TEST_F(Reduction, F32) { check_reductions<float>(); }
+TEST_F(Reduction, F64) { check_reductions<double>(); }
 
 /// Floats with everything that is hard to rank.
 std::vector<float> awkward_floats(std::size_t count, unsigned seed) {
@@ -128,7 +128,7 @@ std::vector<float> awkward_floats(std::size_t count, unsigned seed) {
   return values;
 }
 
-TEST_F(Reduction, extremes_ignore_nan) {
+TEST_F(Reduction, ExtremesIgnoreNan) {
   const Stream stream;
   for (const Batch batch : {Batch{1, 50}, Batch{3, 50}, Batch{40000, 3}}) {
     const auto values = awkward_floats(static_cast<std::size_t>(batch.length) * batch.count, 3);
@@ -163,7 +163,7 @@ void check_largest(Batch batch, int k, const std::vector<float>& values) {
 
 using Largest = GpuTest;
 
-TEST_F(Largest, of_segments) {
+TEST_F(Largest, OfSegments) {
   for (const int k : {1, 2, 5, 81, 1000, 1024}) {
     for (const Batch batch : {Batch{1, 1}, Batch{31, 7}, Batch{81, 300}, Batch{2049, 3}, Batch{20011, 2},
                               Batch{200003, 2}, Batch{0, 3}, Batch{7, 0}}) {
@@ -175,7 +175,7 @@ TEST_F(Largest, of_segments) {
   }
 }
 
-TEST_F(Largest, of_rising_values_replace_all_before) {
+TEST_F(Largest, OfRisingValuesReplaceAllBefore) {
   std::vector<float> values(300000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   check_largest({300000, 1}, 777, values);
@@ -236,11 +236,11 @@ void check_integrals() {
 
 using Integral = GpuTest;
 
-TEST_F(Integral, u8) { check_integrals<std::uint8_t>(); }
-TEST_F(Integral, u16) { check_integrals<std::uint16_t>(); }
-TEST_F(Integral, f32) { check_integrals<float>(); }
+TEST_F(Integral, U8) { check_integrals<std::uint8_t>(); }
+TEST_F(Integral, U16) { check_integrals<std::uint16_t>(); }
+TEST_F(Integral, F32) { check_integrals<float>(); }
 
-TEST_F(Integral, sums_of_rectangles_survive_the_wrap) {
+TEST_F(Integral, SumsOfRectanglesSurviveTheWrap) {
   // 4200 x 4100 of 255 are more than 2^32; a rectangle's sum is still exact.
   constexpr int w = 4200, h = 4100;
   const Stream stream;

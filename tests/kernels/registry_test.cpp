@@ -8,12 +8,12 @@
 namespace dic::test {
 namespace {
 
-TEST(Cases, have_names_of_their_own) {
+TEST(Cases, HaveNamesOfTheirOwn) {
   std::set<std::string> names;  // answers are kept by name
   for (const Case& c : ncc_cases()) EXPECT_TRUE(names.insert(c.name).second) << c.name;
 }
 
-TEST(Registry, every_variant_takes_some_case) {
+TEST(Registry, EveryVariantTakesSomeCase) {
   const std::vector<NccParameter> all = ncc_parameters();
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
     EXPECT_TRUE(!variant.computes_sums() || std::any_of(all.begin(), all.end(), [&](const NccParameter& p) {

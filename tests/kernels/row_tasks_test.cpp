@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 namespace dic::kernels {
@@ -34,7 +35,7 @@ std::vector<Heights> heights() {
 
 class Split : public testing::TestWithParam<RowSplit> {};
 
-TEST_P(Split, visits_every_row_of_every_overlap_once) {
+TEST_P(Split, VisitsEveryRowOfEveryOverlapOnce) {
   for (const auto& [moving, fixed, shift_min, shifts] : heights()) {
     for (const int rows : {1, 3, 8, 40}) {
       const RowTasks tasks(GetParam(), rows, moving, fixed, shift_min, shifts);
@@ -51,9 +52,12 @@ TEST_P(Split, visits_every_row_of_every_overlap_once) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Split, testing::Values(RowSplit::rectangle, RowSplit::triangle));
+INSTANTIATE_TEST_SUITE_P(All, Split, testing::Values(RowSplit::rectangle, RowSplit::triangle),
+                         [](const auto& split) {
+                           return std::string(split.param == RowSplit::rectangle ? "Rectangle" : "Triangle");
+                         });
 
-TEST(OverlapTasks, hold_all_rows_of_their_overlaps) {
+TEST(OverlapTasks, HoldAllRowsOfTheirOverlaps) {
   for (const auto& [moving, fixed, shift_min, shifts] : heights()) {
     for (const int per_task : {1, 3, 8}) {
       const OverlapTasks tasks(moving, fixed, shift_min, shifts, per_task);

@@ -47,7 +47,7 @@ Products work_of(const ShiftAxis& axis) {
   return products;
 }
 
-TEST(ShiftTiles, multiply_every_overlapping_element_once) {
+TEST(ShiftTiles, MultiplyEveryOverlappingElementOnce) {
   for (const int reference : {1, 7, 16, 33, 70}) {
     for (const int window : {1, 5, 16, 61}) {
       for (const auto& [shift_min, shifts] :

@@ -1,14 +1,14 @@
-#include "ncc/tensor/task_batches.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "ncc/tensor/task_batches.hpp"
+
 namespace dic::kernels {
 namespace {
 
-TEST(TaskBatches, every_task_comes_once) {
+TEST(TaskBatches, EveryTaskComesOnce) {
   for (const std::int64_t tasks : {1, 2, 7, 8, 9, 30, 31, 64, 1000, 1001, 4097}) {
     for (const std::int64_t blocks : {1, 2, 7, 8, 64}) {
       if (blocks > tasks) continue;
@@ -26,7 +26,7 @@ TEST(TaskBatches, every_task_comes_once) {
   }
 }
 
-TEST(TaskBatches, the_last_ones_are_short) {
+TEST(TaskBatches, TheLastOnesAreShort) {
   constexpr std::int64_t tasks = 100000, blocks = 2112;
   const TaskBatches batches(tasks, blocks);
   EXPECT_EQ(batches.batch(0).tasks, TaskBatches::tasks_per_batch);

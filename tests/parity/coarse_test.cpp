@@ -114,7 +114,7 @@ void check(ScalarType type, const Image& roi) {
 
 using CoarseOnGpu = GpuTest;
 
-TEST_F(CoarseOnGpu, finds_what_the_cpu_finds) {
+TEST_F(CoarseOnGpu, FindsWhatTheCpuFinds) {
   for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) check(type, {});
 }
 
@@ -124,11 +124,11 @@ Image mask_of(const Inside& inside) {
       test::image_of(width, height, [&](int x, int y) { return inside(x, y) ? 255.0 : 0.0; }),
       ScalarType::u8);
 }
-TEST_F(CoarseOnGpu, finds_what_the_cpu_finds_in_a_rectangle) {
+TEST_F(CoarseOnGpu, FindsWhatTheCpuFindsInARectangle) {
   check(ScalarType::u8, mask_of([](int x, int y) { return x > 50 && x < 470 && y > 31 && y < 433; }));
 }
 
-TEST_F(CoarseOnGpu, finds_what_the_cpu_finds_under_a_mask) {
+TEST_F(CoarseOnGpu, FindsWhatTheCpuFindsUnderAMask) {
   check(ScalarType::u8, mask_of([](int x, int y) {
           return std::hypot(x - 260, y - 230) < 220 && std::hypot(x - 300, y - 200) > 30;
         }));

@@ -76,13 +76,13 @@ void check_stream(unsigned seed, ReferenceStrategy strategy) {
 
 using StreamOnGpu = test::GpuTest;
 
-TEST_F(StreamOnGpu, measures_what_a_tracker_measures) {
+TEST_F(StreamOnGpu, MeasuresWhatATrackerMeasures) {
   for (const auto strategy :
        {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic})
     check_stream(1, strategy);
 }
 
-TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
+TEST_F(StreamOnGpu, FieldsOutliveLaterFramesAndTheStream) {
   const std::vector<Image> images = frames(12, 5);
   const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   std::vector<Field> kept;
@@ -96,7 +96,7 @@ TEST_F(StreamOnGpu, fields_outlive_later_frames_and_the_stream) {
   for (std::size_t k = 0; k < kept.size(); ++k) expect_same(kept[k], expected[k]);
 }
 
-TEST_F(StreamOnGpu, several_gpus_are_compared_with_one) {
+TEST_F(StreamOnGpu, SeveralGpusAreComparedWithOne) {
   bench::TrackCase shape;
   shape.size = 900;  // points enough for two
   shape.options.device = "cuda:0,0";
@@ -105,13 +105,13 @@ TEST_F(StreamOnGpu, several_gpus_are_compared_with_one) {
   EXPECT_GT(timing.frames_per_second_of_one, 0);
 }
 
-TEST_F(StreamOnGpu, two_at_once_do_not_disturb_each_other) {
+TEST_F(StreamOnGpu, TwoAtOnceDoNotDisturbEachOther) {
   std::thread other([] { check_stream(2, ReferenceStrategy::first); });
   check_stream(3, ReferenceStrategy::first);
   other.join();
 }
 
-TEST_F(StreamOnGpu, takes_frames_in_gpu_memory) {
+TEST_F(StreamOnGpu, TakesFramesInGpuMemory) {
   const std::vector<Image> images = frames(5, 4);
   const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   const kernels::Stream queue;
@@ -140,7 +140,7 @@ double resident_bytes() {
   return 4096 * resident;
 }
 
-TEST_F(StreamOnGpu, memory_stays_flat) {
+TEST_F(StreamOnGpu, MemoryStaysFlat) {
   const std::vector<Image> images = frames(8, 6, 128, 96);
   std::int64_t measured = 0;
   TrackStream stream(options(ReferenceStrategy::automatic), images[0], {},
@@ -157,7 +157,7 @@ TEST_F(StreamOnGpu, memory_stays_flat) {
   EXPECT_LT(device - static_cast<double>(kernels::free_memory()), 4e6);
 }
 
-TEST_F(StreamOnGpu, goes_on_after_cancelling_and_bad_frames) {
+TEST_F(StreamOnGpu, GoesOnAfterCancellingAndBadFrames) {
   const std::vector<Image> images = frames(6, 5);
   const std::vector<Field> expected = tracked_one_by_one(images, ReferenceStrategy::first);
   TrackStream stream(options(), images[0], {}, {}, 6);

@@ -47,7 +47,7 @@ Roi slanted_roi_with_hole() {
 
 using ParityTrack = test::GpuTest;
 
-TEST_F(ParityTrack, a_region_of_interest_is_measured_alike) {
+TEST_F(ParityTrack, ARegionOfInterestIsMeasuredAlike) {
   const Pair pair;
   Field fields[2];
   Grid grid;

@@ -483,6 +483,8 @@ TEST(BenchFloor, IsTheSlowerOfArithmeticAndMemory) {
   EXPECT_DOUBLE_EQ(floor_seconds(c, fast_memory), operations / 100);
   const std::vector<Ceiling> slow_memory = {{"u8 multiply-adds", "op/s", 1e9}, {"memory", "B/s", 7}};
   EXPECT_DOUBLE_EQ(floor_seconds(c, slow_memory), bytes / 7);
+  const std::vector<Ceiling> without_bytes = {{"i16 multiply-adds", "op/s", 50}, {"memory", "B/s", 1e9}};
+  EXPECT_DOUBLE_EQ(floor_seconds(c, without_bytes), operations / 50) << "16 bits are exact for bytes too";
   c.type = ScalarType::u16;
   EXPECT_DOUBLE_EQ(floor_seconds(c, fast_memory), operations / 25) << "four products of bytes";
   c.type = ScalarType::f64;
