@@ -10,6 +10,7 @@
 namespace dic::kernels {
 
 constexpr int warp_size = 32;
+constexpr unsigned all_lanes = 0xffffffffu;  ///< mask of a whole warp
 
 /// threadIdx.x, read again: the compiler then keeps no values derived from it in registers from task to task.
 __device__ inline int thread_of_block() {
@@ -45,14 +46,14 @@ __device__ inline unsigned opaque(unsigned value) {
 /// Number of this warp in its block. The shuffle lets the compiler know that it is the same in all lanes;
 /// otherwise it adds a test for divergence to every shuffle in a loop that depends on it.
 __device__ inline int warp_index() {
-  return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / warp_size, 0);
+  return __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / warp_size, 0);
 }
 
 template <typename Sum>
 __device__ Sum warp_sum(Sum value) {
 #pragma unroll
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, offset);
+    value += __shfl_xor_sync(all_lanes, value, offset);
   return value;
 }
 

@@ -41,9 +41,9 @@ class TransposedSum {
       for (int k = 0; k < half; ++k) {
         if (k + half < kLeft) {
           const T given = upper ? values[k] : values[k + half];
-          sums[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(0xffffffffu, given, kOffset);
+          sums[k] = (upper ? values[k + half] : values[k]) + __shfl_xor_sync(all_lanes, given, kOffset);
         } else {
-          sums[k] = values[k] + __shfl_xor_sync(0xffffffffu, values[k], kOffset);
+          sums[k] = values[k] + __shfl_xor_sync(all_lanes, values[k], kOffset);
         }
       }
       return reduce<half, kOffset / 2>(sums);

@@ -7,7 +7,7 @@ __global__ void __launch_bounds__(word_threads)
     find_usable(const std::uint8_t* inside, const Status* status, const __grid_constant__ NodeSet usable) {
   for_each_word_node(usable, [&](const WordNode& node) {
     const bool is_usable = node.i < usable.nx && inside[node.index] != 0 && status[node.index] == Status::ok;
-    const std::uint32_t word = __ballot_sync(0xffffffffu, is_usable);
+    const std::uint32_t word = __ballot_sync(all_lanes, is_usable);
     if (threadIdx.x % warp_size == 0) usable.words[node.word] = word;
   });
 }

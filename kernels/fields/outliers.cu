@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(word_threads)
   for_each_word_node(usable, [&](const WordNode& node) {
     const bool is_trusted = usable.holds(node.i, node.j) &&
                             !median_test::is_suspect(residual(field, usable, node, floor), threshold);
-    const std::uint32_t word = __ballot_sync(0xffffffffu, is_trusted);
+    const std::uint32_t word = __ballot_sync(all_lanes, is_trusted);
     if (threadIdx.x % warp_size == 0) trusted.words[node.word] = word;
   });
 }

@@ -272,7 +272,7 @@ __device__ Bits from_lane(Bits bits, int lane, int lanes) {
     const auto low = static_cast<Bits64>(bits), high = static_cast<Bits64>(bits >> 64);
     return Bits{from_lane(high, lane, lanes)} << 64 | from_lane(low, lane, lanes);
   } else {
-    return __shfl_sync(0xffffffffu, bits, lane, lanes);
+    return __shfl_sync(all_lanes, bits, lane, lanes);
   }
 }
 
@@ -331,7 +331,7 @@ class WindowNodes {
  private:
   /// Repeats steps from row to row until nothing changes. A reached row always has whole runs of nodes.
   __device__ void spread() {
-    for (bool changed = true; __any_sync(0xffffffffu, changed);) {
+    for (bool changed = true; __any_sync(all_lanes, changed);) {
       changed = false;
       const Bits above = from_lane(reached_[rows - 1], lane() - 1, lanes);
       const Bits below = from_lane(reached_[0], lane() + 1, lanes);
@@ -355,7 +355,7 @@ class WindowNodes {
 template <int kLanes, typename Sum>
 __device__ Sum over_team(Sum sum) {
 #pragma unroll
-  for (int offset = kLanes / 2; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  for (int offset = kLanes / 2; offset > 0; offset /= 2) sum += __shfl_xor_sync(all_lanes, sum, offset);
   return sum;
 }
 

@@ -29,8 +29,8 @@ __device__ Extrema over_block(Extrema extrema) {
   __shared__ Extrema warps[threads / warp_size];
 #pragma unroll
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    extrema = both(extrema, {__shfl_xor_sync(0xffffffffu, extrema.low, offset),
-                             __shfl_xor_sync(0xffffffffu, extrema.high, offset)});
+    extrema = both(extrema, {__shfl_xor_sync(all_lanes, extrema.low, offset),
+                             __shfl_xor_sync(all_lanes, extrema.high, offset)});
   if (threadIdx.x % warp_size == 0) warps[threadIdx.x / warp_size] = extrema;
   __syncthreads();
   for (const Extrema& other : warps) extrema = both(extrema, other);
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(threads)
   Extrema extrema = part_extrema[0];
   for (int i = threadIdx.x; i < parts; i += threads) extrema = both(extrema, part_extrema[i]);
   extrema = over_block(extrema);
-  const Stretch stretch(extrema.low, extrema.high);
+  const GreyStretch stretch(extrema.low, extrema.high);
   for_each_cell((in.width + 1) / 2, (in.height + 1) / 2, [&](int x, int y) {
     const bool pair_of_columns = 2 * x + 1 < in.width, pair_of_rows = 2 * y + 1 < in.height;
     std::uint8_t pixels[2][2] = {};

@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(Tile<kDegree>::threads, Tile<kDegree>::blocks)
 /// Sets *largest (>= 0) to the largest value of the warp, if it is larger.
 __device__ void raise(float* largest, float value) {
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
   // Floats that are not negative have the order of their bits.
   if (threadIdx.x % warp_size == 0 && value > 0)
     atomicMax(reinterpret_cast<int*>(largest), __float_as_int(value));

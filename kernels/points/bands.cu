@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(point_threads)
   });
 #pragma unroll
   for (int offset = warp_size / 2; offset > 0; offset /= 2)
-    least = min(least, __shfl_xor_sync(0xffffffffu, least, offset));
+    least = min(least, __shfl_xor_sync(all_lanes, least, offset));
   if (threadIdx.x % warp_size == 0) atomicMin(next, least);
 }
 

@@ -73,7 +73,7 @@ __device__ void store_together(T* array, std::int32_t place, const T& value) {
                 "an even number would cause bank conflicts");
   __shared__ unsigned values[point_threads * words];
   __shared__ std::int32_t places[point_threads];
-  const unsigned storing = __ballot_sync(0xffffffffu, place >= 0);
+  const unsigned storing = __ballot_sync(all_lanes, place >= 0);
   const int lane = threadIdx.x % warp_size, first = threadIdx.x - lane;
   if (place >= 0) {
     const int own = first + __popc(storing & ((1u << lane) - 1));

@@ -76,10 +76,10 @@ __device__ void add_along(LaneColumns<Sum>& values, Sum before) {
   Sum running = own;
 #pragma unroll
   for (int offset = 1; offset < warp_size; offset *= 2) {
-    const Sum left = __shfl_up_sync(0xffffffffu, running, offset);
+    const Sum left = __shfl_up_sync(all_lanes, running, offset);
     if (lane >= offset) running += left;
   }
-  const Sum left_sum = __shfl_up_sync(0xffffffffu, running, 1);
+  const Sum left_sum = __shfl_up_sync(all_lanes, running, 1);
 #pragma unroll
   for (int i = 0; i < columns_of_lane; ++i) values.sum[i] += before + (lane > 0 ? left_sum : Sum{0});
 }
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(band_threads, 3)
     LaneColumns<Sum> values = load(0);
     for (int x0 = 0, buffer = 0; x0 < in.width; x0 += chunk, buffer = 1 - buffer, target += chunk) {
       add_along(values, before);
-      before = __shfl_sync(0xffffffffu, values.sum[columns_of_lane - 1], warp_size - 1);
+      before = __shfl_sync(all_lanes, values.sum[columns_of_lane - 1], warp_size - 1);
       along[buffer][row][lane] = values;
       values = load(x0 + chunk);
       __syncthreads();  // one barrier per chunk: the other buffer is still read

@@ -10,8 +10,6 @@
 /// What all variants of the iterations have in common: arguments, order of the tasks, state of a point, sums.
 namespace dic::kernels {
 
-constexpr unsigned all_lanes = 0xffffffffu;
-
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % warp_size); }
 
 /// The order of the tasks: strips of 12 rows of the grid, column by column. The points of a block are then

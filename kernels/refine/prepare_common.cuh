@@ -9,8 +9,6 @@
 /// What both ways to prepare subsets have in common.
 namespace dic::kernels {
 
-constexpr unsigned all_lanes = 0xffffffffu;
-
 /// Lane `source`'s value in every lane; source may differ from lane to lane.
 template <typename T>
 __device__ T from_lane(T value, int source) {

@@ -51,7 +51,7 @@ struct NormalEquations {
 };
 
 template <int N>
-NormalEquations<N> normal_equations(const ReferenceSums& s) {
+NormalEquations<N> normal_equations(const ReferenceSubsetSums& s) {
   constexpr int m = N / 2;
   NormalEquations<N> n;
   Vector<N> grey;
@@ -276,7 +276,7 @@ class CpuBackend final : public Backend {
       p.status = Status::masked;
       return;
     }
-    ReferenceSums sums;
+    ReferenceSubsetSums sums;
     reference_sums(patch(p), options.order, sums);
     p.count = sums.count;
     p.mean = sums.mean;

@@ -70,7 +70,8 @@ struct RowMoments {
 };
 
 template <int kOrder>
-HWY_ATTR void add_reference_segment(const ReferencePatch& p, int first, float mean, ReferenceSums& out) {
+HWY_ATTR void add_reference_segment(const ReferencePatch& p, int first, float mean,
+                                    ReferenceSubsetSums& out) {
   const hn::CappedTag<float, 16> d;
   using D = decltype(d);
   const SubsetRect& r = p.rect;
@@ -122,7 +123,7 @@ HWY_ATTR void sum_grey(const ReferencePatch& p, double& count, double& sum) {
   }
 }
 
-HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out) {
+HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out) {
   out = {};
   double sum = 0;
   sum_grey(patch, out.count, sum);
@@ -484,7 +485,7 @@ HWY_EXPORT(run_current_sums);
 HWY_EXPORT(target_name);
 }  // namespace
 
-void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out) {
+void reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out) {
   HWY_DYNAMIC_DISPATCH(run_reference_sums)(patch, order, out);
 }
 

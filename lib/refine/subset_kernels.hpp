@@ -25,14 +25,14 @@ struct ReferencePatch {
 
 /// Sums over a reference subset; i, j are px from its centre, grey values relative to the subset's mean;
 /// monomials as icgn::monomial_index orders them.
-struct ReferenceSums {
+struct ReferenceSubsetSums {
   double count = 0, mean = 0;
   double grey_grey = 0;           ///< sum f^2
   double dx[6] = {}, dy[6] = {};  ///< sum dx i^a j^b, a + b <= order
   double grey_dx[6] = {}, grey_dy[6] = {};
   double dx_dx[15] = {}, dx_dy[15] = {}, dy_dy[15] = {};  ///< a + b <= 2 order
 };
-void reference_sums(const ReferencePatch& patch, int order, ReferenceSums& out);
+void reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out);
 
 /// Fit of the current subset by mean and contrast: level + contrast (f - mean).
 struct GreyFit {

@@ -7,7 +7,7 @@ namespace dic::track {
 namespace {
 
 template <typename T>
-Stretch stretch_of(ImageView image) {
+GreyStretch stretch_of(ImageView image) {
   T low = image.row<T>(0)[0], high = low;
   for (int y = 0; y < image.height; ++y)
     for (const T* at = image.row<T>(y); at < image.row<T>(y) + image.width; ++at) {
@@ -33,7 +33,7 @@ Image halved(const Image& in) {
 Image stretched(ImageView image) {
   Image out(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
-    const Stretch stretch = stretch_of<T>(image);
+    const GreyStretch stretch = stretch_of<T>(image);
     for (int y = 0; y < image.height; ++y)
       std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), stretch);
   });

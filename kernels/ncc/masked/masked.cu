@@ -16,7 +16,6 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int warps = threads / warp_size;
-constexpr unsigned all_lanes = 0xffffffffu;
 
 // ---- References without the elements that do not count ----
 

@@ -92,13 +92,13 @@ __device__ inline int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff
 /// The largest value of a warp; none is NaN.
 __device__ inline float max_of_warp(float value) {
   const int order = ordered(__float_as_int(value + 0.0f));  // no negative zero
-  return __int_as_float(ordered(__reduce_max_sync(0xffffffffu, order)));
+  return __int_as_float(ordered(__reduce_max_sync(all_lanes, order)));
 }
 
 __device__ inline Best best_of_warp(const Best& best) {
   const float highest = max_of_warp(best.score);
   const int index = best.score == highest ? best.index : after_all_shifts;
-  return {highest, __reduce_min_sync(0xffffffffu, index)};
+  return {highest, __reduce_min_sync(all_lanes, index)};
 }
 
 constexpr int most_warps_of_block = 8;

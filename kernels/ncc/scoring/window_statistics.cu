@@ -118,7 +118,7 @@ struct PrefixSums {
 __device__ inline int sum_of_lanes_up_to(int value) {
 #pragma unroll
   for (int distance = 1; distance < warp_size; distance *= 2) {
-    const int left = __shfl_up_sync(0xffffffffu, value, distance);
+    const int left = __shfl_up_sync(all_lanes, value, distance);
     if (static_cast<int>(threadIdx.x) % warp_size >= distance) value += left;
   }
   return value;
@@ -284,7 +284,7 @@ __device__ void order_pairs(const JobView& view, int sorter, int* order) {
       const int count = places[band];
       const int up_to = before + sum_of_lanes_up_to(count);
       places[band] = up_to - count;
-      before = __shfl_sync(0xffffffffu, up_to, warp_size - 1);
+      before = __shfl_sync(all_lanes, up_to, warp_size - 1);
     }
   __syncthreads();
   visit_pairs(view, sorter, [&](std::int64_t pair, int band) {

@@ -330,7 +330,7 @@ struct GroupList {
     const Steps steps = lane < axis.tiles ? axis.steps(first_tile + lane, band) : Steps{};
     int sum = 0;
     for (int g = 0; g < axis.groups; ++g) {
-      const unsigned tiles = __ballot_sync(0xffffffffu, axis.group_steps(steps, g).count() > 0);
+      const unsigned tiles = __ballot_sync(all_lanes, axis.group_steps(steps, g).count() > 0);
       const int n = __popc(tiles);
       if (lane == 0)
         groups[g] = {static_cast<short>(__ffs(tiles) - 1), static_cast<short>(n), static_cast<short>(sum)};

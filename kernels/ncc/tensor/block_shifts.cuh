@@ -146,7 +146,7 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
   const int lane = threadIdx.x % warp_size, holder = lane % 16 / 2 * 4;
   Sum row_sums[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) row_sums[i] = __shfl_sync(0xffffffffu, sums[i], holder);
+  for (int i = 0; i < 4; ++i) row_sums[i] = __shfl_sync(all_lanes, sums[i], holder);
   const Sum even = lane < 16 ? row_sums[0] : row_sums[2], odd = lane < 16 ? row_sums[1] : row_sums[3];
   return lane % 2 == 0 ? even : odd;
 }

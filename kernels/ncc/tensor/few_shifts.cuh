@@ -38,14 +38,14 @@ struct alignas(8) ByteSums {
     squares -= other.squares;
   }
   __device__ void add_over_warp() {
-    sum = __reduce_add_sync(0xffffffffu, sum);
-    squares = __reduce_add_sync(0xffffffffu, squares);
+    sum = __reduce_add_sync(all_lanes, sum);
+    squares = __reduce_add_sync(all_lanes, squares);
   }
   /// Over the lanes whose numbers differ in the bits first, 2 first .. last alone.
   __device__ void add_over_lanes(int first, int last) {
 #pragma unroll
     for (int bit = first; bit <= last; bit *= 2)
-      add({__shfl_xor_sync(0xffffffffu, sum, bit), __shfl_xor_sync(0xffffffffu, squares, bit)});
+      add({__shfl_xor_sync(all_lanes, sum, bit), __shfl_xor_sync(all_lanes, squares, bit)});
   }
   __device__ Moments<u8> moments(int n) const { return {sum, squares, centred<u8>(n, squares, sum, sum)}; }
 };

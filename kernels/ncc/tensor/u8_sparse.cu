@@ -143,7 +143,7 @@ using SparseValues = Value[SparseShifts<shape>::count];
     if (reference_row < layout.reference_rows) reference.store(shared + layout.reference, reference_row);
     upper += window_rows_per_pass, reference_row += reference_rows_per_pass;
   }
-  return {__reduce_add_sync(0xffffffffu, sums.sum), __reduce_add_sync(0xffffffffu, sums.squares)};
+  return {__reduce_add_sync(all_lanes, sums.sum), __reduce_add_sync(all_lanes, sums.squares)};
 }
 
 /// The sums of products of a pair's shifts: those of a lane's tail in order, others as products leave them.
@@ -162,7 +162,7 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
     const int lane = thread_of_block(), holder = lane % 8 * 4 + 3;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {  // of column group + 8 i
-      const Word value = __shfl_sync(0xffffffffu, sums.of[shape.lines][i], holder);
+      const Word value = __shfl_sync(all_lanes, sums.of[shape.lines][i], holder);
       if (lane / 8 == i) values[in_main] = value;
     }
     const SparseLane column_lane = SparseLane::for_column();
@@ -265,7 +265,7 @@ __device__ void find_peak_of_task(const JobView& view, Criterion criterion, cons
 [[maybe_unused]] __device__ TaskBatch take_batch(const TaskBatches& batches, unsigned* taken) {
   unsigned number = 0;
   if (thread_of_block() == 0) number = atomicAdd(taken, 1);
-  return batches.batch(__shfl_sync(0xffffffffu, number, 0));
+  return batches.batch(__shfl_sync(all_lanes, number, 0));
 }
 
 template <std::size_t choice>
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(warp_size, 16)
     });
     find_peak_of_task(view, criterion, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
-    if (!__any_sync(0xffffffffu, more)) break;  // the vote tells the compiler that lanes stay together
+    if (!__any_sync(all_lanes, more)) break;  // the vote tells the compiler that lanes stay together
     __syncwarp();                               // what the task used is free now
   }
 #endif

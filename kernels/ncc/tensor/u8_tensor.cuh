@@ -46,7 +46,7 @@ __device__ void find_best(const JobView& view, const PartShifts& block_shifts, B
       if (scores[i] >= highest)
         index = min(index, (block_shifts.y + row) * view.nx + block_shifts.x + column);
     });
-    if (highest > undefined) best = {highest, __reduce_min_sync(0xffffffffu, index)};
+    if (highest > undefined) best = {highest, __reduce_min_sync(all_lanes, index)};
   }
   best = best_of_warps(best);
   if (threadIdx.x == 0) bests[block_shifts.part] = best;
@@ -84,7 +84,7 @@ __device__ Word multiply_corner(const JobView& view, const Cut& cut, const PartS
                          reference_pad + block_shifts.reference.byte());
     for (int x = 0; x < view.reference.width; x += 4) sum = dot(window.next(), reference.next(), sum);
   }
-  return __reduce_add_sync(0xffffffffu, sum);
+  return __reduce_add_sync(all_lanes, sum);
 }
 
 /// Where a lane's words lie where window and reference begin with a chunk. What is found in few instructions

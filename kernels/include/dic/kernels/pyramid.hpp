@@ -20,7 +20,7 @@ constexpr int extrema_of_rows(int height) { return height < 512 ? height : 512; 
 /// Queues the extrema of an image (finite values): extrema_of_rows(in.height) of them.
 void launch_extrema(const DeviceImage& in, ScalarType type, Extrema* extrema, StreamHandle stream);
 
-/// Queues the image as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::Stretch): in
+/// Queues the image as 8 bit, the range of all `count` extrema stretched to 0 .. 255 (dic::GreyStretch): in
 /// full size, and in half size as launch_halved makes it of that. A result whose data is null is not written.
 /// A band of an image has an even number of rows, but for the last one.
 void launch_stretched(const DeviceImage& in, ScalarType type, const Extrema* extrema, int count,

@@ -7,9 +7,9 @@
 namespace dic {
 
 /// Maps grey values from low .. high to 0 .. 255; all to 0 where low = high.
-class Stretch {
+class GreyStretch {
  public:
-  DIC_HOST_DEVICE Stretch(double low, double high)
+  DIC_HOST_DEVICE GreyStretch(double low, double high)
       : low_(static_cast<float>(low)), scale_(high > low ? static_cast<float>(255 / (high - low)) : 0.0f) {}
 
   template <typename T>
