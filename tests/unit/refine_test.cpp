@@ -310,7 +310,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
   }
 
   void check_reference(const SubsetCase& c, int order) const {
-    ReferenceSums sums;
+    ReferenceSubsetSums sums;
     reference_sums(patch(c), order, sums);
     double count = 0, total = 0;
     each_pixel(c, [&](int i, int j) {
