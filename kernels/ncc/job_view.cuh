@@ -5,12 +5,12 @@
 #include "common/launch.cuh"
 #include "ncc/types.hpp"
 
-/// The view that all variants share: which matrices meet, where they lie, what is inside them, which types
-/// there are. A variant supplies its own loop.
+/// What all variants need in a kernel: which reference is paired with which window, where patches lie, which
+/// elements exist, element types. A variant supplies its own loop.
 namespace dic::kernels {
 
-/// One matrix of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, cut by the image's
-/// border); everything else is zero.
+/// One patch of a batch. Elements exist for x0 <= x < x1, y0 <= y < y1 (its size, clipped at the border of
+/// the image); all others are zero.
 template <typename T>
 struct PatchView {
   const T* origin;  ///< element (0, 0), which may lie outside the image and is then never read
@@ -61,7 +61,7 @@ inline JobView make_job_view(const NccJob& job) {
           job.shifts.ny(), job.first_pair, job.pairs,         job.pairing,       windows_per_reference};
 }
 
-/// Rows and columns of a reference that meet existing elements of a window at one shift.
+/// Rows and columns of a reference that lie over existing elements of a window at one shift.
 struct Overlap {
   int x0, x1, y0, y1;  ///< in the reference; empty where x0 >= x1 or y0 >= y1
 

@@ -5,8 +5,8 @@
 
 namespace dic::kernels {
 
-/// Pairs that are computed together: some references with some windows each. With several references the form
-/// is n_to_m, in which they share their windows.
+/// Pairs that are computed together: some references with some windows each. Groups of several references
+/// exist for the pairing n_to_m alone, where all references have the same windows.
 struct PairGroup {
   std::int64_t reference;  ///< the first
   std::int64_t window;     ///< the first, counted among its reference's
@@ -17,8 +17,8 @@ struct PairRange {
   std::int64_t begin, end;
 };
 
-/// The groups of up to references_per_group x windows_per_group in a part of a batch. They may stick out of
-/// it.
+/// The groups of up to references_per_group x windows_per_group in a part of a batch. Groups at the edges may
+/// reach beyond it: see holds().
 struct PairGroups {
   std::int64_t first_reference, end_reference, windows;  ///< windows of a reference
   std::int64_t across, down;                             ///< groups along windows and references

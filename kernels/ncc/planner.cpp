@@ -22,8 +22,8 @@ double multiply_adds(const NccJob& job) {
 /// Transforms have a fixed cost: a few us for one pair.
 bool transforms_pay(const NccJob& job, Criterion) { return multiply_adds(job) >= 5e5; }
 
-/// Where a reference and what it overlaps fill the shared memory of a block (60 KB), blocks have few shifts
-/// each: many such pairs are for cuFFT.
+/// Where a reference and the window under it fill the shared memory of a block (60 KB), a block has few
+/// shifts, and cuFFT is faster for many such pairs.
 bool f32_scores_pay(const NccJob& job, Criterion) {
   const double window =
       (job.reference.height + job.shifts.ny() - 1.0) * (job.reference.width + job.shifts.nx() - 1.0);
@@ -31,7 +31,7 @@ bool f32_scores_pay(const NccJob& job, Criterion) {
 }
 
 /// cuFFT moves every spectrum through memory several times, and takes 30 us for one pair: that pays for many
-/// shifts of references that other variants have trouble with (16 bit and f64), or that are large.
+/// shifts of large references, or of types that other variants are slow for (16 bit and f64).
 bool cufft_pays(const NccJob& job, Criterion) {
   const int reference = std::min(job.reference.height, job.reference.width);
   const int shifts = std::min(job.shifts.ny(), job.shifts.nx());
@@ -56,13 +56,13 @@ bool is_one_small_pair(const NccJob& job, Criterion criterion) {
          multiply_adds(job) <= 2e6;
 }
 
-/// A variant, and when it is the fastest of those that come after it.
+/// A variant, and when it is faster than all variants of the rules below.
 struct Rule {
   std::string_view variant;
   const char* reason;
   bool (*pays)(const NccJob& job, Criterion criterion) = nullptr;  ///< null: always
-  /// Also for the sums of references that cuda-masked has packed, which need products one by one: the errors
-  /// of transforms spread over all shifts.
+  /// Also for sums of the references that cuda-masked has packed. Transforms are not: their rounding errors
+  /// spread over all shifts.
   bool packed_sums = false;
 };
 constexpr Rule rules[]{

@@ -274,10 +274,6 @@ const NccVariant& ncc_variant(std::string_view name) {
   return *found;
 }
 
-std::size_t size_of(SurfaceType type) {
-  return type == SurfaceType::u32 || type == SurfaceType::f32 ? 4 : 8;
-}
-
 std::string describe(std::string_view kernel, const NccJob& job) {
   return std::string(kernel) + " (" + std::to_string(job.pairs) + " pairs, " +
          std::string(to_string(job.type)) + ", reference " +

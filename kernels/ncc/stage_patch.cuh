@@ -2,11 +2,11 @@
 
 #include "ncc/job_view.cuh"
 
-/// Brings 8-bit matrices to shared memory. The first element of a word is its lowest byte.
+/// Copies patches of bytes to shared memory. The first element of a word is its lowest byte.
 ///
-/// Rows are copied in whole chunks of 16 bytes, at whatever byte of a chunk they begin: nothing is realigned,
-/// the reader accounts for the offset. Where that would read outside of an image, or elements that must be
-/// zero, words are put together one by one.
+/// Rows are copied in whole chunks of 16 bytes. A row may begin at any byte of a chunk: the copy keeps that
+/// offset, and whoever reads the row adds it. Where whole chunks would reach beyond the image, or hold
+/// elements that must be zero, words are assembled one by one.
 namespace dic::kernels {
 
 using u8 = std::uint8_t;
@@ -37,7 +37,8 @@ __device__ inline void copy_chunk(unsigned shared, const u8* global, int bytes =
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/// How the threads of a block share the cells of a table: a power of two of neighbouring threads to a row.
+/// Distributes the cells of a table over the threads of a block: neighbouring threads, a power of two of
+/// them, have a row.
 struct Cells {
   int shift;
 
@@ -57,14 +58,10 @@ struct Divisor {
   __device__ int quotient(int number) const { return static_cast<int>(number * inverse >> 16); }
 };
 
-/// How they share the chunks of rows that need not be a power of two; some threads have none.
+/// Distributes chunks, any number to a row, over the threads of a block. Some threads may have none.
 struct ChunkCells {
   int column, row, rows_at_once;
 
-  __device__ explicit ChunkCells(int chunks)
-      : column(static_cast<int>(threadIdx.x) % chunks),
-        row(static_cast<int>(threadIdx.x) / chunks),
-        rows_at_once(static_cast<int>(blockDim.x) / chunks) {}
   __device__ explicit ChunkCells(const Divisor& chunks)
       : row(chunks.quotient(threadIdx.x)), rows_at_once(chunks.quotient(blockDim.x)) {
     column = static_cast<int>(threadIdx.x) - row * chunks.divisor;
@@ -87,7 +84,7 @@ __device__ inline bool has_whole_chunks(const DevicePatches& patches, std::int64
          0;
 }
 
-/// The matrix with its bytes as elements.
+/// The patch with its bytes as elements.
 template <typename T>
 __device__ PatchView<u8> bytes_of(const PatchView<T>& matrix) {
   constexpr int bytes = sizeof(T);
@@ -99,9 +96,9 @@ __device__ PatchView<u8> bytes_of(const PatchView<T>& matrix) {
           matrix.y1};
 }
 
-/// rows x words of a matrix from (y, x) on; elements that do not exist are zero. Global memory is read in
-/// aligned words that hold at least one existing element. at_once: rows whose loads are in flight; they take
-/// registers.
+/// rows x words of a patch from (y, x) on; elements that do not exist are zero. Global memory is read in
+/// aligned words that hold at least one existing element. at_once: rows that a thread loads before it stores
+/// any; each takes registers.
 template <int at_once = 1>
 __device__ void stage_words(const PatchView<u8>& matrix, int y, int x, int rows, int words, int stride,
                             Word* shared) {
@@ -131,7 +128,8 @@ __device__ void stage_words(const PatchView<u8>& matrix, int y, int x, int rows,
   }
 }
 
-/// Starts copies of a chunk of rows: copy(target, row's chunk). `source`: the first row's first chunk.
+/// Starts the copies of this thread's chunk of each of its rows: copy(target, chunk). `source`: the first
+/// chunk of the first row.
 template <typename Copy>
 __device__ void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells, int stride,
                           Word* shared, Copy&& copy) {
@@ -157,7 +155,7 @@ __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, cons
   copy_rows(source + cells.column * chunk_bytes, row_bytes, rows, cells, stride, shared,
             [](unsigned target, const u8* chunk) { copy_chunk(target, chunk); });
 }
-/// The first `bytes` bytes of rows, between zeros.
+/// The first `bytes` bytes of rows; zeros follow in their last chunk, and in the chunks after it.
 __device__ inline void copy_rows(const u8* source, int row_bytes, int rows, const ChunkCells& cells,
                                  int stride, Word* shared, int bytes) {
   const int column = cells.column * chunk_bytes, existing = max(min(bytes - column, chunk_bytes), 0);
@@ -181,39 +179,12 @@ __device__ inline int stage_window(const DevicePatches& patches, const PatchView
     copy_rows(first - offset, static_cast<int>(window.row_bytes), rows, cells, stride, shared);
   return offset;
 }
-__device__ inline int stage_window(const DevicePatches& patches, const PatchView<u8>& window,
-                                   std::int64_t index, int y, int x, int rows, int columns, int stride,
-                                   Word* shared) {
-  return stage_window(patches, window, index, y, x, rows, columns, ChunkCells(most_chunks(columns)), stride,
-                      shared);
-}
 
-/// A whole reference between zeros that are there: row -1 is row 0 of the shared memory, `reference_pad`
-/// bytes come first in a row; cells: for most_chunks(width). Returns the byte after the pad where the
-/// reference begins: the bytes before it are left to clear_before_reference. Call wait_for_copies() before
-/// the block synchronizes.
-__device__ inline int stage_reference(const DevicePatches& patches, const PatchView<u8>& reference,
-                                      std::int64_t index, const ChunkCells& cells, int stride, Word* shared) {
-  if (!has_whole_chunks(patches, index)) {
-    stage_words(reference, 0, -reference_pad, reference.y1, stride, stride, shared + stride);
-    return 0;
-  }
-  const int offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(reference.origin) % chunk_bytes);
-  copy_rows(reference.origin - offset, static_cast<int>(reference.row_bytes), reference.y1, cells, stride,
-            shared + stride + reference_pad / static_cast<int>(sizeof(Word)), offset + reference.x1);
-  return offset;
-}
-/// Has these zeros written, up to row `last_row`. For whole blocks, which synchronize then.
-__device__ inline void clear_reference(int last_row, int stride, Word* shared) {
+/// Zeroes rows 0 .. last_row of shared memory, which begins with a chunk. For whole blocks, which have to
+/// synchronize afterwards.
+__device__ inline void clear_rows(int last_row, int stride, Word* shared) {
   const int chunks = (last_row + 1) * stride / 4;
   for (int i = threadIdx.x; i < chunks; i += blockDim.x) reinterpret_cast<uint4*>(shared)[i] = {0, 0, 0, 0};
-}
-/// The same where the zeros are not there. For whole blocks.
-__device__ inline int stage_reference(const DevicePatches& patches, const PatchView<u8>& reference,
-                                      std::int64_t index, int last_row, int stride, Word* shared) {
-  clear_reference(last_row, stride, shared);
-  __syncthreads();
-  return stage_reference(patches, reference, index, ChunkCells(most_chunks(reference.x1)), stride, shared);
 }
 
 }  // namespace dic::kernels

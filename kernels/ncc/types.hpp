@@ -5,7 +5,7 @@
 #include <dic/kernels/ncc.hpp>
 #include <type_traits>
 
-/// Which elements are added up in which sums: validation, instantiation and dispatch read these lists.
+/// Which type of elements is summed in which type: checks, instantiation and dispatch read these lists.
 namespace dic::kernels {
 
 template <typename T>
@@ -16,10 +16,10 @@ constexpr ScalarType scalar_type = std::is_same_v<T, std::uint8_t>    ? ScalarTy
                                                                       : ScalarType::f64;
 template <typename Sum>
 constexpr SurfaceType sum_type = std::is_same_v<Sum, std::uint32_t>   ? SurfaceType::u32
-                                    : std::is_same_v<Sum, std::uint64_t> ? SurfaceType::u64
-                                    : std::is_same_v<Sum, std::int64_t>  ? SurfaceType::i64
-                                    : std::is_same_v<Sum, float>         ? SurfaceType::f32
-                                                                         : SurfaceType::f64;
+                                 : std::is_same_v<Sum, std::uint64_t> ? SurfaceType::u64
+                                 : std::is_same_v<Sum, std::int64_t>  ? SurfaceType::i64
+                                 : std::is_same_v<Sum, float>         ? SurfaceType::f32
+                                                                      : SurfaceType::f64;
 
 template <typename T, typename Sum>
 struct TypePair {
@@ -42,7 +42,7 @@ struct TypeList {
 using AllTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint8_t, std::uint64_t>,
                           TypePair<std::uint16_t, std::uint64_t>, TypePair<std::int32_t, std::int64_t>,
                           TypePair<float, float>, TypePair<float, double>, TypePair<double, double>>;
-/// Of variants that are many: what images are made of.
+/// The types of images. The variants for comparison are compiled for these alone.
 using ImageTypes = TypeList<TypePair<std::uint8_t, std::uint32_t>, TypePair<std::uint16_t, std::uint64_t>,
                             TypePair<float, float>>;
 

@@ -3,9 +3,9 @@
 #include <concepts>
 #include <dic/kernels/ncc.hpp>
 
-/// The concepts of which a variant is made, and the variants with limits or abilities of their own. The
-/// registry (registry.cpp) turns each into a VariantOperations. All launches expect a job that the variant
-/// supports and that has outputs.
+/// The concepts that a variant models, and the variants that have limits or fused scores. The registry
+/// (registry.cpp) makes a VariantOperations of each. All launches expect a job that the variant supports and
+/// that has outputs.
 namespace dic::kernels {
 
 /// Queues sums of products: out[pair, dy, dx].

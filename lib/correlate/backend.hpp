@@ -10,14 +10,14 @@
 #include <vector>
 
 /// The interface of the backends (CPU, CUDA). `Correlator` checks a request once, makes a `Job` of it and
-/// passes that to its backend. Listing, checks, planning and dispatch all go through the table that
-/// `backends()` returns, so that they cannot disagree.
+/// passes that to its backend. Listing, checks, planning and dispatch all use the table that `backends()`
+/// returns, so that they agree.
 namespace dic::correlate {
 
 /// Type of the sums of products: see Surfaces.
 Surfaces::Type sum_type(ScalarType type);
 
-/// Pair k of a job: which reference meets which window.
+/// Pair k of a job: its reference and its window.
 struct Pair {
   std::int64_t reference = 0;
   std::int64_t window = 0;
@@ -50,10 +50,10 @@ Job check_request(const CorrelateRequest& request);
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual const DeviceProperties& facts() const = 0;
+  virtual const DeviceProperties& properties() const = 0;
   /// See Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
-  /// See Correlator::repeat_kernels: 1 or more. Nothing to do where steps are not timed.
+  /// See Correlator::repeat_kernels: 1 or more. Backends that time nothing ignore it.
   virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
@@ -63,10 +63,10 @@ class Backend {
 
 /// One backend of this build.
 struct BackendEntry {
-  std::string_view name;                               ///< "cpu", "cuda": what a device string begins with
+  std::string_view name;                               ///< "cpu", "cuda": the beginning of a device string
   const std::vector<CorrelateVariant>& (*variants)();  ///< every variant, none where the backend is not built
-  /// Why a variant does not support a job of this shape, apart from what its CorrelateVariant says: one
-  /// sentence, or empty.
+  /// Why a variant does not support a job of this shape, beyond what its CorrelateVariant says: one sentence,
+  /// or empty.
   std::string (*unsupported_reason)(std::string_view variant, const CorrelateShape& shape);
   /// Chooses among `variants()`: a pure function. At least one of them supports the shape.
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);

@@ -49,24 +49,16 @@ std::int64_t Surfaces::checked_offset(Type requested, std::int64_t pair) const {
   return pair * ny * nx;
 }
 
-namespace {
-
-std::size_t element_bytes(Surfaces::Type type) {
-  return type == Surfaces::Type::u32 || type == Surfaces::Type::f32 ? 4 : 8;
-}
-
-}  // namespace
-
 struct Correlator::Impl {
   const BackendEntry& entry;
   std::unique_ptr<Backend> backend;
   CorrelatePlan plan;
 
-  // Decides which variant runs: the one that the caller names, or the planner's choice.
+  /// Checks the request, and chooses the variant: the one that the caller names, or the planner's choice.
   Job prepare(const CorrelateRequest& request) {
     const Job job = correlate::check_request(request);
     if (request.variant.empty()) {
-      plan = entry.plan(job.shape(), backend->facts());
+      plan = entry.plan(job.shape(), backend->properties());
     } else {
       const std::string reason = correlate::unsupported_reason(entry, request.variant, job.shape());
       if (!reason.empty()) throw UsageError(reason);
@@ -92,7 +84,7 @@ void Correlator::surfaces(const CorrelateRequest& request, Surfaces& out) {
   out.pairs = job.pairs;
   out.ny = job.shifts.count() > 0 ? job.shifts.ny() : 0;
   out.nx = job.shifts.count() > 0 ? job.shifts.nx() : 0;
-  out.bytes.resize(static_cast<std::size_t>(job.pairs * job.shifts.count()) * element_bytes(out.type));
+  out.bytes.resize(static_cast<std::size_t>(job.pairs * job.shifts.count()) * size_of(out.type));
   if (!out.bytes.empty()) impl_->backend->surfaces(job, impl_->plan.variant, out);
 }
 
@@ -104,7 +96,7 @@ void Correlator::peaks(const CorrelateRequest& request, std::vector<Peak>& out) 
   if (job.pairs > 0 && job.shifts.count() > 0) impl_->backend->peaks(job, impl_->plan.variant, out);
 }
 
-const DeviceProperties& Correlator::device() const { return impl_->backend->facts(); }
+const DeviceProperties& Correlator::device() const { return impl_->backend->properties(); }
 const CorrelatePlan& Correlator::last_plan() const { return impl_->plan; }
 DeviceSeconds Correlator::device_seconds() const { return impl_->backend->device_seconds(); }
 void Correlator::repeat_kernels(std::int64_t times) {

@@ -25,29 +25,29 @@ void require(bool condition, const Sentence& sentence) {
 
 std::int64_t ssize(const Patches& patches) { return static_cast<std::int64_t>(patches.positions.size()); }
 
-void check_images(const Patches& patches, ScalarType type, const std::string& side) {
+void check_images(const Patches& patches, ScalarType type, const std::string& role) {
   for (const ImageView& image : patches.images) {
     require(image.type == type,
-            "All images of a correlation must have one element type: convert the " + side + " images.");
-    require(image.empty() || image.data, "A " + side + " image has a size but no data.");
+            "All images of a correlation must have one element type: convert the " + role + " images.");
+    require(image.empty() || image.data, "A " + role + " image has a size but no data.");
     require(image.width <= kMaxExtent && image.height <= kMaxExtent,
-            "A " + side + " image is larger than 16777216 px: cut it into parts.");
+            "A " + role + " image is larger than 16777216 px: cut it into parts.");
   }
   for (const PatchPosition& at : patches.positions) {
     require(at.image >= 0 && at.image < static_cast<std::int64_t>(patches.images.size()), [&] {
-      return "A " + side + " position names image " + std::to_string(at.image) + ", but there are " +
+      return "A " + role + " position names image " + std::to_string(at.image) + ", but there are " +
              std::to_string(patches.images.size()) + ".";
     });
     require(std::abs(std::int64_t{at.x}) <= kMaxExtent && std::abs(std::int64_t{at.y}) <= kMaxExtent,
-            [&] { return "A " + side + " position is more than 16777216 px away from the origin."; });
+            [&] { return "A " + role + " position is more than 16777216 px away from the origin."; });
   }
 }
 
-void check_size(const Patches& patches, const std::string& side, int largest) {
+void check_size(const Patches& patches, const std::string& role, int largest) {
   require(patches.size.height >= 1 && patches.size.width >= 1,
-          "The " + side + " patches need a width and a height of at least 1.");
+          "The " + role + " patches need a width and a height of at least 1.");
   require(patches.size.height <= largest && patches.size.width <= largest,
-          "The " + side + " patches are larger than " + std::to_string(largest) + " px.");
+          "The " + role + " patches are larger than " + std::to_string(largest) + " px.");
 }
 
 void check_references_inside(const Patches& reference) {

@@ -22,8 +22,8 @@ struct SurfaceView {
   const float* row(int y) const { return values + static_cast<std::ptrdiff_t>(y) * nx; }
 };
 
-/// The local maxima (8 neighbours; a plateau counts once or so) whose value is at least `lowest`, best
-/// estimate first, and in any case the highest value of all.
+/// The local maxima among 8 neighbours whose value is at least `lowest`, best estimate first; where there is
+/// none, the highest value of all. A plateau may count more than once.
 std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, ThreadPool& pool);
 
 }  // namespace dic

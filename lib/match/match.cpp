@@ -207,8 +207,8 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
   return result;
 }
 
-/// Candidates of a pattern, wholly inside the image. For one match that is the peak alone, so that the
-/// surface need not be stored and searched.
+/// Candidates of a pattern, wholly inside the image. For one match, the peak alone: no surface need be stored
+/// and searched.
 std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   const Image elements = to_elements(pattern, image.type, options.method);
   const ImageView reference = elements, mask = pattern.mask;

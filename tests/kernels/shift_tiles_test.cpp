@@ -61,9 +61,9 @@ TEST(ShiftTiles, MultiplyEveryOverlappingElementOnce) {
                          .shifts = shifts,
                          .reference = reference,
                          .window = window};
-          axis.cut_bands(32);
-          axis.cut_groups(3);
-          axis.cut_blocks(4);
+          axis.set_bands(32);
+          axis.set_groups(3);
+          axis.set_blocks(4);
           EXPECT_EQ(work_of(axis), overlaps(axis))
               << reference << " " << window << " " << shift_min << " " << shifts << " " << unit;
         }

@@ -6,11 +6,11 @@
 #include "ncc/scoring/find_peak.cuh"
 #include "ncc/variants.hpp"
 
-// Correlation of references of which only some elements count. These references are copied with zeros in
-// place of the others, so that any variant sums their products. What is left, the sums over the window under
-// the elements that count, comes from running sums along the window's rows: a run of such elements in a row
-// of the reference is the difference of two of them. Where they are a rectangle, as at straight edges, it
-// comes from four sums over rows and columns.
+// Correlation of references of which only some elements count. The references are packed with zeros in place
+// of the other elements, so that any variant can sum their products. The sums over the window under the
+// elements that count come from running sums along the window's rows: a run of such elements in a row of the
+// reference is the difference of two running sums. Where the elements that count are a rectangle, as at
+// straight edges, four sums over rows and columns are enough.
 namespace dic::kernels {
 namespace {
 
@@ -31,7 +31,7 @@ struct MaskedReference {
   Moments<T> moments;
   std::int64_t count;   ///< elements that count
   Rectangle existing;   ///< elements
-  Rectangle rectangle;  ///< of those that count, where these are one; else x1 is 0
+  Rectangle rectangle;  ///< the elements that count, where they are a rectangle; else x1 is 0
 };
 
 /// Packed references. Rows of `pixels` are whole chunks of 16 bytes; those of `bits` whole words, with a bit
@@ -45,7 +45,7 @@ struct MaskedReferences {
   int row_elements, row_words;
 };
 
-/// A warp copies a reference.
+/// A warp packs a reference.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     mask_references(const __grid_constant__ DevicePatches in, const DeviceImage* masks, std::int64_t first,
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads)
     const bool exists = reference.x0 < reference.x1 && reference.y0 < reference.y1;
     MomentSums<T> sums(exists ? reference.row(reference.y0)[reference.x0] : T{0});
     int counted = 0;
-    Rectangle around{in.width, 0, in.height, 0};  // of what this lane counts
+    Rectangle around{in.width, 0, in.height, 0};  // around the elements that this lane counts
     for (int word = 0; word < out.row_words; ++word) {
       const int x = word * warp_size + lane;
       const bool column_exists = x >= reference.x0 && x < reference.x1;
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(threads)
 
 // ---- Scores ----
 
-/// Sums along a row of the window, and of any number of its elements: exact for integers, where 32-bit sums
-/// of products suffice in 32 bits.
+/// The type of sums over any elements of the window: exact for integers; 32 bits where they are enough for
+/// sums of products.
 template <typename T, typename Sum>
 using RunningSum = std::conditional_t<!is_exact<T>, double,
                                       std::conditional_t<sizeof(Sum) == 4, std::uint32_t, std::int64_t>>;
@@ -107,35 +107,36 @@ template <typename Value>
 struct alignas(2 * sizeof(Value)) Running {
   Value sum, squares;
 };
-/// Of two neighbours, that are stored together.
+/// Running sums of two neighbours, which are stored together.
 template <typename Value>
 struct alignas(16) RunningPair {
   Running<Value> left, right;
 };
 
-/// Shifts of a thread, where a block has many.
+/// Shifts of a thread where a block has more shifts than threads.
 template <typename Value>
 constexpr int most_shifts = sizeof(Value) == 4 ? 8 : 4;
 
-/// How a block does a tile of shifts, by bands of the reference's rows. Where there are few, its warps share
-/// the rows of a band.
-struct MaskedCut {
+/// The tiling of a job: a block computes a tile of shifts, band by band of the reference's rows. Where it has
+/// few shifts, the rows of a band are divided among its warps.
+struct MaskedTiling {
   int columns, rows;  ///< shifts of a tile
   int across, down;   ///< tiles
-  int parts;          ///< that rows are dealt to; threads / parts are whole warps
+  int parts;          ///< of a block, among which rows are divided; threads / parts are whole warps
   int band;           ///< rows
-  /// Running sums of a row of the window, of which there are band + rows - 1: the first is not used, so that
-  /// pairs behind the second are aligned; neighbouring rows begin in other banks.
+  /// Running sums of a row of the window. There are band + rows - 1 rows. The first place of a row is not
+  /// used, so that pairs from the third place on are aligned; neighbouring rows begin in different banks.
   int pitch;
 
-  MaskedCut(const NccJob& job, int value_bytes, int shifts_of_thread) {
+  MaskedTiling(const NccJob& job, int value_bytes, int shifts_of_thread) {
     constexpr int most_bytes = 36 * 1024, most_columns = 64;
-    across = share(job.shifts.nx(), most_columns);
-    columns = share(job.shifts.nx(), across);
+    across = divide_up(job.shifts.nx(), most_columns);
+    columns = divide_up(job.shifts.nx(), across);
     pitch = (job.reference.width + columns + 1) / 4 * 4 + 6;
     const int fit = most_bytes / (2 * value_bytes * pitch);
-    down = share(job.shifts.ny(), std::max(std::min(threads * shifts_of_thread / columns, (fit + 1) / 2), 1));
-    rows = share(job.shifts.ny(), down);
+    down = divide_up(job.shifts.ny(),
+                     std::max(std::min(threads * shifts_of_thread / columns, (fit + 1) / 2), 1));
+    rows = divide_up(job.shifts.ny(), down);
     band = std::min(job.reference.height, fit - rows + 1);
     parts = std::max(threads / std::max(std::bit_ceil(static_cast<unsigned>(columns * rows)), 32u), 1u);
   }
@@ -143,26 +144,28 @@ struct MaskedCut {
   bool has_few_shifts() const { return columns * rows <= threads; }
 
  private:
-  static int share(int whole, int parts) { return (whole + parts - 1) / parts; }
+  static int divide_up(int whole, int parts) { return (whole + parts - 1) / parts; }
 };
 
 /// Shared memory of a block: running sums, then the bits of the band.
 template <typename Value>
 struct BandMemory {
-  static int bytes(const MaskedCut& cut, int row_words) {
-    return static_cast<int>(sizeof(Running<Value>)) * sums(cut) +
-           static_cast<int>(sizeof(std::uint32_t)) * cut.band * row_words;
+  static int bytes(const MaskedTiling& tiling, int row_words) {
+    return static_cast<int>(sizeof(Running<Value>)) * sums(tiling) +
+           static_cast<int>(sizeof(std::uint32_t)) * tiling.band * row_words;
   }
 
-  __device__ BandMemory(const MaskedCut& cut, void* memory)
+  __device__ BandMemory(const MaskedTiling& tiling, void* memory)
       : running(static_cast<Running<Value>*>(memory)),
-        bits(reinterpret_cast<std::uint32_t*>(running + sums(cut))) {}
+        bits(reinterpret_cast<std::uint32_t*>(running + sums(tiling))) {}
 
   Running<Value>* running;
   std::uint32_t* bits;
 
  private:
-  __host__ __device__ static int sums(const MaskedCut& cut) { return cut.pitch * (cut.band + cut.rows - 1); }
+  __host__ __device__ static int sums(const MaskedTiling& tiling) {
+    return tiling.pitch * (tiling.band + tiling.rows - 1);
+  }
 };
 
 /// The running sums of some rows of a window, from (y, x) on, less `origin` (of floats: an element of the
@@ -203,10 +206,10 @@ __device__ void stage_rows(const PatchView<T>& window, T origin, int y, int x, i
   }
 }
 
-/// Makes running sums along rows those of all rows so far, too.
+/// Adds to the running sums of each row those of the rows above.
 template <typename Value>
 __device__ void sum_down(int rows, int columns, int pitch, Running<Value>* shared) {
-  constexpr int at_once = 4;  ///< rows whose loads do not wait for each other
+  constexpr int at_once = 4;  ///< rows that are loaded before any is stored
   for (int column = threadIdx.x; column < columns; column += threads) {
     Running<Value>* line = shared + 2 + column;
     Running<Value> total{0, 0};
@@ -230,23 +233,23 @@ template <typename Value, int kShifts>
 class SumsUnderMask {
  public:
   static constexpr int count = kShifts;
-  /// Of one shift.
+  /// Sums at one shift.
   struct Sums {
     Value sum = 0, squares = 0;
-    Value summed = 0;  ///< of floats: squares that were added or subtracted
+    Value summed = 0;  ///< of floats: all squares that were added or subtracted
   };
 
   /// The thread's shifts are number `first`, first + step, ... of the tile's.
-  __device__ SumsUnderMask(const MaskedCut& cut, int first, int step, int shifts, int shifts_x)
+  __device__ SumsUnderMask(const MaskedTiling& tiling, int first, int step, int shifts, int shifts_x)
       : used_((shifts + step - 1) / step) {
 #pragma unroll
     for (int k = 0; k < count; ++k) {
       const int shift = min(first + k * step, shifts - 1);
-      at_[k] = shift / shifts_x * cut.pitch + shift % shifts_x;
+      at_[k] = shift / shifts_x * tiling.pitch + shift % shifts_x;
     }
   }
 
-  /// Every `step`-th row of a band from `first` on.
+  /// Adds every `step`-th row of a band from `first` on.
   __device__ void add_rows(const BandMemory<Value>& memory, int row_words, int pitch, int first, int step,
                            int rows) {
     for (int row = first; row < rows; row += step) {
@@ -254,14 +257,14 @@ class SumsUnderMask {
       for (int w = 0; w < row_words; ++w) {
         const std::uint32_t after = w + 1 < row_words ? memory.bits[row * row_words + w + 1] : 0;
         const Running<Value>* const line = memory.running + row * pitch + w * warp_size + 1;
-        // Runs begin where the element before does not count, and end where the one behind does not.
+        // A run begins where the element before does not count, and ends where the next one does not.
         for_each_bit(word & ~(word << 1 | before >> 31), [&](int bit) { add<-1>(line + bit); });
         for_each_bit(word & ~(word >> 1 | after << 31), [&](int bit) { add<1>(line + bit + 1); });
         before = word, word = after;
       }
     }
   }
-  /// All elements of a rectangle, from sums over rows and columns.
+  /// Adds all elements of a rectangle, from sums over rows and columns.
   __device__ void add_rectangle(const BandMemory<Value>& memory, int pitch, const Rectangle& rectangle) {
     const int above = (rectangle.y0 - 1) * pitch, last = (rectangle.y1 - 1) * pitch;
 #pragma unroll
@@ -276,7 +279,7 @@ class SumsUnderMask {
       if (at_[k] + above >= 0) add_row(above, Value(-1));
     }
   }
-  /// Adds what the other parts have of the thread's first shift, to part 0.
+  /// Adds the other parts' sums at the thread's first shift, in part 0.
   __device__ void add_parts(int parts, Sums* sums_by_thread) {
     if (parts == 1) return;
     sums_by_thread[threadIdx.x] = sums_[0];
@@ -310,8 +313,8 @@ class SumsUnderMask {
     }
   }
 
-  int used_;       ///< shifts that some thread has
-  int at_[count];  ///< where the shifts begin among the running sums of a band
+  int used_;       ///< the most shifts of a thread
+  int at_[count];  ///< offsets of the shifts among the running sums of a band
   Sums sums_[count];
 };
 
@@ -322,7 +325,7 @@ struct MaskedOutput {
   Peak* peaks = nullptr;  ///< where a tile has all shifts
 };
 
-/// Blocks that a multiprocessor must have registers for: as many as do without spills.
+/// Blocks for which a multiprocessor must have registers: as many as fit without spills.
 template <typename Value>
 __host__ __device__ constexpr int least_blocks(int shifts) {
   if (sizeof(Value) == 4 && shifts == 1) return 8;
@@ -333,7 +336,7 @@ __host__ __device__ constexpr int least_blocks(int shifts) {
 template <typename T, typename Sum, int kShifts>
 __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShifts))
     masked_scores(const __grid_constant__ JobView view, const __grid_constant__ MaskedReferences references,
-                  const __grid_constant__ MaskedCut cut, Criterion criterion, const Sum* products,
+                  const __grid_constant__ MaskedTiling tiling, Criterion criterion, const Sum* products,
                   const __grid_constant__ MaskedOutput out) {
   using Value = RunningSum<T, Sum>;
   using Under = SumsUnderMask<Value, kShifts>;
@@ -342,16 +345,16 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     float scores[threads * Under::count];
     uint4 sums_by_thread[threads * sizeof(typename Under::Sums) / sizeof(uint4)];
   } result;
-  const BandMemory<Value> memory(cut, shared);
+  const BandMemory<Value> memory(tiling, shared);
   const int h = view.reference.height, w = view.reference.width;
-  const int tiles = cut.across * cut.down, threads_of_part = threads / cut.parts;
+  const int tiles = tiling.across * tiling.down, threads_of_part = threads / tiling.parts;
   const int part = static_cast<int>(threadIdx.x) / threads_of_part;
   const int first_shift = static_cast<int>(threadIdx.x) % threads_of_part;
   for_each_task(view.pairs * tiles, 1, 0, [&](std::int64_t task) {
     const std::int64_t pair = tiles == 1 ? task : task / tiles;
     const auto tile = static_cast<int>(task - pair * tiles);
-    const int x = tile % cut.across * cut.columns, y = tile / cut.across * cut.rows;
-    const int shifts_x = min(cut.columns, view.nx - x), shifts_y = min(cut.rows, view.ny - y);
+    const int x = tile % tiling.across * tiling.columns, y = tile / tiling.across * tiling.rows;
+    const int shifts_x = min(tiling.columns, view.nx - x), shifts_y = min(tiling.rows, view.ny - y);
     const int shifts = shifts_x * shifts_y, dx = view.dx_min + x, dy = view.dy_min + y;
     const auto window = load_patch<T>(view.search, view.window_of(pair));
     const bool exists = window.x0 < window.x1 && window.y0 < window.y1;
@@ -360,24 +363,24 @@ __global__ void __launch_bounds__(threads, least_blocks<RunningSum<T, Sum>>(kShi
     const auto* const record = static_cast<const MaskedReference<T>*>(references.records) + index;
     const std::uint32_t* bits = references.bits + index * h * references.row_words;
 
-    Under under(cut, first_shift, threads_of_part, shifts, shifts_x);
-    for (int first = 0; first < h; first += cut.band) {
-      const int rows = min(cut.band, h - first);
-      stage_rows(window, origin, dy + first, dx, rows + shifts_y - 1, w + shifts_x - 1, cut.pitch,
+    Under under(tiling, first_shift, threads_of_part, shifts, shifts_x);
+    for (int first = 0; first < h; first += tiling.band) {
+      const int rows = min(tiling.band, h - first);
+      stage_rows(window, origin, dy + first, dx, rows + shifts_y - 1, w + shifts_x - 1, tiling.pitch,
                  memory.running);
       for (int i = threadIdx.x; i < rows * references.row_words; i += threads)
         memory.bits[i] = bits[first * references.row_words + i];
       __syncthreads();
-      if (is_exact<T> && rows == h && record->rectangle.x1 > 0) {  // sums of floats would lose digits
-        sum_down(rows + shifts_y - 1, w + shifts_x - 1, cut.pitch, memory.running);
+      if (is_exact<T> && rows == h && record->rectangle.x1 > 0) {  // sums of floats down a column would round
+        sum_down(rows + shifts_y - 1, w + shifts_x - 1, tiling.pitch, memory.running);
         __syncthreads();
-        if (part == 0) under.add_rectangle(memory, cut.pitch, record->rectangle);
+        if (part == 0) under.add_rectangle(memory, tiling.pitch, record->rectangle);
       } else {
-        under.add_rows(memory, references.row_words, cut.pitch, part, cut.parts, rows);
+        under.add_rows(memory, references.row_words, tiling.pitch, part, tiling.parts, rows);
       }
       __syncthreads();  // the running sums are overwritten for the next band or task
     }
-    under.add_parts(cut.parts, reinterpret_cast<typename Under::Sums*>(result.sums_by_thread));
+    under.add_parts(tiling.parts, reinterpret_cast<typename Under::Sums*>(result.sums_by_thread));
 
     const MaskedReference<T> reference = *record;
 #pragma unroll
@@ -418,7 +421,7 @@ struct ReferenceRange {
   }
 };
 
-/// Hands out parts of the memory; with no memory it counts how much they need.
+/// Divides memory into parts; without memory it counts the bytes that they need.
 class Arena {
  public:
   explicit Arena(void* memory) : memory_(static_cast<char*>(memory)) {}
@@ -439,15 +442,9 @@ class Arena {
   std::size_t used_ = 0;
 };
 
-std::size_t element_bytes(ScalarType type) {
-  std::size_t bytes = 0;
-  visit_scalar(type, [&]<typename T>(T) { bytes = sizeof(T); });
-  return bytes;
-}
-
 MaskedReferences place_references(const NccJob& job, Arena& arena) {
   constexpr std::size_t largest_record = sizeof(MaskedReference<double>);
-  const std::size_t element = element_bytes(job.type), chunk = 16;
+  const std::size_t element = size_of(job.type), chunk = 16;
   const auto count = static_cast<std::size_t>(ReferenceRange(job).count);
   const std::size_t rows = count * job.reference.height;
   const std::size_t row_bytes = (job.reference.width * element + chunk - 1) / chunk * chunk;
@@ -461,7 +458,7 @@ MaskedReferences place_references(const NccJob& job, Arena& arena) {
           .row_words = row_words};
 }
 
-/// Queues packing the references of the job's pairs; the job with these.
+/// Queues packing the references of the job's pairs. Returns the job with the packed references.
 NccJob with_masked_references(const NccJob& job, const MaskedReferences& references, StreamHandle stream) {
   const ReferenceRange range(job);
   visit_scalar(job.type, [&]<typename T>(T) {
@@ -475,7 +472,7 @@ NccJob with_masked_references(const NccJob& job, const MaskedReferences& referen
   packed.reference.positions = references.positions;
   packed.reference.count = range.count;
   packed.first_pair -= range.first * m;
-  if (job.pairing == Pairing::n_to_m) return packed;  // whose references share the windows
+  if (job.pairing == Pairing::n_to_m) return packed;  // all references have the same windows
   packed.search.positions += range.first * m;
   packed.search.count = range.count * m;
   return packed;
@@ -495,16 +492,17 @@ void launch_products(const NccJob& packed, void* out, Workspace& workspace, Stre
 }
 
 template <typename T, typename Sum>
-MaskedCut cut_of(const NccJob& job) {
+MaskedTiling tiling_of(const NccJob& job) {
   using Value = RunningSum<T, Sum>;
-  return MaskedCut(job, sizeof(Value), most_shifts<Value>);
+  return MaskedTiling(job, sizeof(Value), most_shifts<Value>);
 }
 
-/// Whether peaks need no surfaces in memory.
+/// True where peaks need no surfaces in memory.
 bool has_all_shifts(const NccJob& job) {
   bool has = false;
-  visit_types(
-      job, [&]<typename T, typename Sum>(TypePair<T, Sum>) { has = cut_of<T, Sum>(job).has_all_shifts(); });
+  visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
+    has = tiling_of<T, Sum>(job).has_all_shifts();
+  });
   return has;
 }
 
@@ -517,12 +515,13 @@ void launch_scoring(const NccJob& job, Criterion criterion, const MaskedOutput& 
   visit_types(packed, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
     if constexpr (!std::is_same_v<Sum, float>) {  // scores of floats come from f64
       using Value = RunningSum<T, Sum>;
-      const MaskedCut cut = cut_of<T, Sum>(packed);
-      const std::int64_t tasks = packed.pairs * cut.across * cut.down;
+      const MaskedTiling tiling = tiling_of<T, Sum>(packed);
+      const std::int64_t tasks = packed.pairs * tiling.across * tiling.down;
       const auto kernel =
-          cut.has_few_shifts() ? masked_scores<T, Sum, 1> : masked_scores<T, Sum, most_shifts<Value>>;
-      kernel<<<grid_size(tasks, 1), threads, BandMemory<Value>::bytes(cut, references.row_words), stream>>>(
-          make_job_view(packed), references, cut, criterion, static_cast<const Sum*>(products), out);
+          tiling.has_few_shifts() ? masked_scores<T, Sum, 1> : masked_scores<T, Sum, most_shifts<Value>>;
+      kernel<<<grid_size(tasks, 1), threads, BandMemory<Value>::bytes(tiling, references.row_words),
+               stream>>>(make_job_view(packed), references, tiling, criterion,
+                         static_cast<const Sum*>(products), out);
     }
   });
   check_launch(describe("scores of masked references", job));
@@ -533,7 +532,7 @@ void launch_scoring(const NccJob& job, Criterion criterion, const MaskedOutput& 
 std::string Masked::unsupported_reason(const NccJob& job) {
   bool fits = true;
   visit_types(job, [&]<typename T, typename Sum>(TypePair<T, Sum>) {
-    if (job.shifts.count() > 0) fits = cut_of<T, Sum>(job).band > 0;
+    if (job.shifts.count() > 0) fits = tiling_of<T, Sum>(job).band > 0;
   });
   return fits ? "" : "cuda-masked does references of up to about 2000 columns.";
 }

@@ -4,8 +4,8 @@
 
 namespace dic::kernels {
 
-/// Stores the peak of a pair's scores, which a block has in shared memory, rows `stride` apart; what lies
-/// between them is `undefined`.
+/// Stores the peak of a pair whose scores a block has in shared memory, in rows `stride` apart; values
+/// between the rows are `undefined`.
 __device__ inline void find_peak(const JobView& view, Criterion criterion, const float* surface, int stride,
                                  Peak* out) {
   const auto search = [&](auto&& wanted) {
@@ -22,7 +22,7 @@ __device__ inline void find_peak(const JobView& view, Criterion criterion, const
         [&](int x, int y) { return surface[y * stride + x]; }, thread_of_block());
 }
 
-/// The best of the scores that a thread has in a column of shifts.
+/// The best of a thread's scores in a column of shifts.
 struct ColumnBest {
   int column;
   float score = undefined;
@@ -30,7 +30,7 @@ struct ColumnBest {
   __device__ void take(float other) { score = fmaxf(score, other); }
 };
 
-/// The first shift, row by row, that a column of this warp's threads has and that scores at least `least`.
+/// The first shift, row by row, that scores at least `least`, in the columns of this warp's threads.
 template <int count>
 __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns)[count], float least,
                           const float* tile, int stride) {
@@ -57,14 +57,14 @@ __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns
 
 __device__ inline bool is_far(int from, int to) { return abs(from - to) > 2; }
 
-/// Where the 5 columns begin that hold all columns near one: others where there are none.
+/// The first of 5 columns that include all columns within 2 of `column`; at the edges they include others.
 __device__ inline int first_near(const JobView& view, int column) {
   return max(min(column - 2, view.nx - 5), 0);
 }
 
-/// Stores the peak of a pair whose scores a block has in shared memory, rows `stride` apart; those that it
-/// does not have are NaN, beside fewer than 5 columns of shifts, too. thread_columns: every shift counts in
-/// one of a thread's columns. scale: of the scores.
+/// Stores the peak of a pair whose scores a block has in shared memory, in rows `stride` apart. Places
+/// without a score are NaN, also those up to column 5 where there are fewer columns of shifts.
+/// thread_columns: every shift belongs to one column of one thread. scale: factor of the scores.
 template <int count>
 __device__ void find_peak(const JobView& view, Criterion criterion, const ColumnBest (&thread_columns)[count],
                           const float* tile, int stride, Peak* out, float scale = 1) {
@@ -97,14 +97,14 @@ __device__ void find_peak(const JobView& view, Criterion criterion, const Column
         [&](int x, int y) { return tile[y * stride + x] * scale; }, thread_of_block());
 }
 
-/// The first shift, row by row, of those that score at least `least`; and the best of the scores that a lane
-/// has of shifts near its column and far from its row. For a warp whose lanes have a row each, and of at most
-/// 64 rows another one.
+/// The first shift, row by row, that scores at least `least`, and the best score of a lane's rows in the
+/// columns near that shift, outside of the rows near it. For a warp in which a lane has rows `lane` and lane
+/// + 32, of at most 64.
 struct FirstShift {
   int row = 0xffff, column = 0;  // below all rows
   float beside = undefined;
 
-  /// Looks at a column that has such a shift.
+  /// Takes a column that has such a shift; columns come from left to right.
   __device__ void take_column(const JobView& view, int candidate, float least, const float* tile,
                               int stride) {
     constexpr unsigned all = 0xffffffffu;
@@ -130,8 +130,8 @@ struct FirstShift {
   }
 };
 
-/// Stores the peak of a pair, as find_peak does, of which one warp, alone in its block, has all shifts: lane
-/// x those of column x and, where there is a tail, some of the column after the last lane's.
+/// Like find_peak, for a block of one warp that has all shifts of a pair: lane x has column x and, where
+/// there is a tail, some shifts of column 32.
 template <bool has_tail>
 __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, float column_best,
                                   float tail_best, const float* tile, int stride, Peak* out,

@@ -5,7 +5,7 @@
 
 #include "common/launch.cuh"
 
-/// Sums over the elements of a matrix, and the arithmetic that cancels: exact for integers, float64
+/// Sums over the elements of a patch, and differences of large numbers: exact for integers, float64
 /// otherwise.
 namespace dic::kernels {
 
@@ -21,7 +21,7 @@ template <typename T>
 using Wide =
     std::conditional_t<!is_exact<T>, double, std::conditional_t<sizeof(T) == 1, std::int64_t, __int128>>;
 
-/// What remains after the cancellation is rounded once: floats are enough where it was exact.
+/// The type of such a difference. It is rounded once: float is enough where the difference was exact.
 template <typename T>
 using Real = std::conditional_t<is_exact<T>, float, double>;
 
@@ -32,11 +32,11 @@ __device__ Real<T> centred(std::int64_t n, Product product, SumA sum_a, SumB sum
                               static_cast<Wide<T>>(sum_a) * static_cast<Wide<T>>(sum_b));
 }
 
-/// Of float sums: what is smaller beside all that went through them is rounding.
+/// Variations of floats below this part of all squares that were summed are rounding errors.
 constexpr double rounding = 1e-13;
 
 /// n * sum of squared deviations, of float elements; 0 where only rounding is left. `summed`: all squares
-/// that have gone through the sums, those that were taken out again too.
+/// that were ever added, those that were subtracted again, too.
 __device__ inline double variation_of(double n, double sum, double squares, double summed) {
   const double variation = n * squares - sum * sum;
   return variation > rounding * n * summed ? variation : 0;
@@ -63,15 +63,15 @@ __device__ Moments<T> moments_of(std::int64_t n, MomentValue<T> sum, MomentValue
   }
 }
 
-/// Gathers elements. Floats are summed relative to `origin`, one of them: then a constant matrix sums to
-/// exact zeros.
+/// Sums elements. Floats are summed relative to `origin`, one of them, so that the sums of a constant patch
+/// are exact zeros.
 template <typename T>
 class MomentSums {
  public:
   __device__ explicit MomentSums(T origin) : origin_(is_exact<T> ? T{0} : origin) {}
 
   __device__ void add(T element) { add_weighted(element, 1); }
-  /// Undoes add(); floats leave their rounding behind.
+  /// Undoes add(), but for the rounding errors of floats.
   __device__ void remove(T element) { add_weighted(element, -1); }
   __device__ void sum_over_warp() {
     sum_ = warp_sum(sum_);

@@ -3,7 +3,7 @@
 namespace dic::kernels {
 namespace {
 
-/// How the shifts of a pair are cut.
+/// How the shifts of a pair are divided into parts.
 struct PartGrid {
   int parts_x, parts_y, columns, rows;
 
@@ -43,7 +43,7 @@ __global__ void merge_parts(const __grid_constant__ JobView view, const __grid_c
     PairPeak& peak = peaks.pairs[pair];
     if (thread == 0) {
       peak.best = best, peak.beyond = beyond.score;
-      peak.second = ordered(__float_as_int(undefined));
+      peak.second = order_preserving(__float_as_int(undefined));
     }
     if (thread < neighbours) peak.around[thread] = undefined;
     const int x = near.first_x + thread % 2, y = near.first_y + thread / 2;
@@ -61,8 +61,8 @@ __global__ void store_peaks(const __grid_constant__ JobView view, const __grid_c
     const auto score_at = [&](int to_x, int to_y) {
       return peak.around[neighbours / 2 + 3 * (to_y - y) + to_x - x];
     };
-    store_peak(view, criterion, {score_at(x, y), x, y}, __int_as_float(ordered(peak.second)), out + pair,
-               score_at);
+    store_peak(view, criterion, {score_at(x, y), x, y}, __int_as_float(order_preserving(peak.second)),
+               out + pair, score_at);
   });
 }
 

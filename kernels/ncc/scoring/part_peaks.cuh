@@ -4,9 +4,10 @@
 #include "ncc/scoring/window_statistics.cuh"
 #include "ncc/tensor/tensor_tasks.cuh"
 
-/// Peaks of pairs whose shifts are cut into parts, without their surfaces. A block leaves no more than the
-/// best of its part. Merged, these give the peak, and the second one as far as other parts have it. What is
-/// missing lies within 2 px of the peak: the one to four parts there are computed once more.
+/// Peaks of pairs whose shifts are divided into parts, without surfaces in memory. A block stores only the
+/// best score of its part. The best of these is the peak; the best of the parts that are not near it is a
+/// candidate for the second peak. What is missing, the scores around the peak and other candidates, lies in
+/// the one to four parts within 2 px of the peak: they are computed a second time.
 namespace dic::kernels {
 
 /// Parts of pairs in device memory, each as pair * (parts of a pair) + part, in any order.
@@ -15,7 +16,7 @@ struct PartList {
   std::int64_t* parts = nullptr;
 };
 
-/// Of a pair: parts are wider than the 2 px, but for the last ones.
+/// Parts of a pair near its peak: all parts but the last ones are wider than 2 px.
 constexpr int most_near_parts = 4;
 
 /// The tasks of a job, or of a list of them.
@@ -49,16 +50,16 @@ struct PartTasks : Tasks {
 
 constexpr int neighbours = 9;
 
-/// What is known of a pair's peak.
+/// Intermediate results for a pair's peak.
 struct PairPeak {
-  Best best;     ///< before the scale that makes scores, as those of the parts
-  float beyond;  ///< the best of the parts that are not near; before the scale too
-  int second;    ///< ordered()
+  Best best;     ///< not yet scaled, like those of the parts
+  float beyond;  ///< the best score of the parts that are not near; not yet scaled
+  int second;    ///< order_preserving()
   float around[neighbours];
 };
 
-/// In device memory: the best of every part of every pair, what they say of the pairs, and the parts that are
-/// near a peak.
+/// In device memory: the best of every part of every pair, intermediate results for every pair, and the parts
+/// that are near a peak.
 struct PartPeaks {
   Best* bests = nullptr;
   PairPeak* pairs = nullptr;
@@ -76,11 +77,11 @@ struct PartPeaks {
   }
 };
 
-/// Queues what the bests of parts of up to columns x rows shifts say of the pairs, and the list of the parts
-/// that are near a peak.
+/// Queues merging the bests of all parts, each of up to columns x rows shifts, into `peaks.pairs`, and
+/// listing the parts that are near a peak.
 void launch_merged_parts(const NccJob& job, const Tasks& tasks, int columns, int rows, const PartPeaks& peaks,
                          StreamHandle stream);
-/// Queues the peaks, after the near parts have been looked at.
+/// Queues the peaks, after the parts near them have been computed again.
 void launch_part_peaks(const NccJob& job, Criterion criterion, const PartPeaks& peaks, Peak* out,
                        StreamHandle stream);
 

@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the part of the window
-/// under the reference slide down with it: a row enters, a row leaves.
+/// A thread scores `rows` vertically neighbouring shifts of one pair. The sums over the window under the
+/// reference slide down: a row is added, a row is subtracted.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
     scores(const __grid_constant__ JobView view, std::int64_t tasks, int rows, Criterion criterion,
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-/// The parts that a surface is searched in, a block each.
+/// The parts of a surface, each of which a block searches.
 struct Parts {
   int count, size;
 
@@ -74,15 +74,15 @@ struct Parts {
   }
 };
 
-/// The best of what the blocks of one surface found, in every thread.
+/// The best of the parts of one surface, in every thread.
 __device__ Best best_of_parts(const Best* bests, const Parts& parts) {
   Best best = Best::none();
   for (int i = threadIdx.x; i < parts.count; i += threads) best.take(bests[i]);
   return best_of_block(best);
 }
 
-/// A block finds the best of a part of a surface; with `peaks`, which this kernel found before, the best of
-/// those that are far from the surface's peak: most parts have none that is near, and are not searched again.
+/// A block finds the best score of a part of a surface. With `peaks`, the results of a first launch, it finds
+/// the best of those far from the surface's peak: a part without shifts near the peak is not searched again.
 __global__ void __launch_bounds__(threads)
     best_of_surfaces(const __grid_constant__ JobView view, const __grid_constant__ Parts parts,
                      const float* scores, const Best* peaks, Best* out) {

@@ -10,7 +10,7 @@ namespace dic::kernels {
 
 /// Score of a shift that is not defined or has no contrast.
 constexpr float undefined = -std::numeric_limits<float>::infinity();
-/// A score that is not defined or has no contrast: smaller than any number, and 0 / 0 already is one.
+/// A score that is not defined or has no contrast: NaN, which fmaxf() ignores, and which 0 / 0 gives anyway.
 constexpr float no_score = std::numeric_limits<float>::quiet_NaN();
 constexpr float largest_float = std::numeric_limits<float>::max();
 /// An index behind those of all shifts.
@@ -53,7 +53,7 @@ __device__ float score(Criterion criterion, std::int64_t n, Sum product, const M
   return va > 0 ? normalized(covariance, inverse_root(va), vb) : undefined;
 }
 
-/// Calls body.operator()<measure>().
+/// Calls body.operator()<criterion>().
 template <typename Body>
 __device__ void visit_criterion(Criterion criterion, Body&& body) {
   switch (criterion) {
@@ -86,13 +86,14 @@ struct Best {
   }
 };
 
-/// Floats in the order of their values, as integers. Its own inverse.
-__device__ inline int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
+/// Maps the bits of a float to an integer so that integers have the order of the floats. It is its own
+/// inverse.
+__device__ inline int order_preserving(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
 
 /// The largest value of a warp; none is NaN.
 __device__ inline float max_of_warp(float value) {
-  const int order = ordered(__float_as_int(value + 0.0f));  // no negative zero
-  return __int_as_float(ordered(__reduce_max_sync(all_lanes, order)));
+  const int order = order_preserving(__float_as_int(value + 0.0f));  // no negative zero
+  return __int_as_float(order_preserving(__reduce_max_sync(all_lanes, order)));
 }
 
 __device__ inline Best best_of_warp(const Best& best) {
@@ -103,7 +104,7 @@ __device__ inline Best best_of_warp(const Best& best) {
 
 constexpr int most_warps_of_block = 8;
 
-/// For all threads of a block, which may be known to be one warp.
+/// A barrier for a block; one_warp: the block is known to be one warp.
 template <bool one_warp>
 __device__ void wait_for_block() {
   if constexpr (one_warp)
@@ -151,7 +152,7 @@ __device__ void store_peak(const JobView& view, Criterion criterion, const BestS
   const bool found = best.score > undefined;
   const unsigned neighbour_lane = lane - first_neighbour;
   const unsigned neighbour =
-      neighbour_lane < 9 ? neighbour_lane : 4;  // the peak itself, for lanes that store none
+      neighbour_lane < 9 ? neighbour_lane : 4;  // lanes that store no neighbour load the peak itself
   const int x = best.x - 1 + static_cast<int>(neighbour % 3),
             y = best.y - 1 + static_cast<int>(neighbour / 3);
   const auto is_below = [](int i, int count) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int most_columns = 16;  ///< of a lane
 __host__ __device__ constexpr int warps_of_block(int columns) { return columns == most_columns ? 2 : 4; }
 
-/// What images hold, and how squares are summed.
+/// Elements of images, and the type of sums of squares.
 struct Bytes {
   using Type = std::uint8_t;
   using Square = std::uint32_t;
@@ -21,28 +21,30 @@ struct Words16 {
   using Square = std::uint64_t;
   static constexpr bool about_middle = false;
 };
-/// Of so few bits and elements that squares about the middle of the range fit 32 bits; zncc only.
+/// For so few bits and elements that the sum of squares about the middle of the range fits 32 bits; zncc
+/// only.
 struct NarrowWords16 {
   using Type = std::uint16_t;
   using Square = std::uint32_t;
   static constexpr bool about_middle = true;
 };
 
-/// How a launch is cut: a warp walks down `segment` rows of a strip of columns.
+/// The tiling of a launch: a warp walks down `segment` rows of a strip of columns.
 struct Strips {
-  int columns = 0;  ///< of statistics; where there is room, whole strips of the table, each of one warp
+  int columns =
+      0;  ///< of statistics; whole strips of the table where possible, so that a strip belongs to one warp
   int per_matrix = 0;
   int segment = 0, segments = 0;
 
-  /// As many segments as the GPU takes at once, unless the rows above the first one cost too much.
+  /// As many segments as run at once, unless the rows that every segment has to sum first cost too much.
   Strips(const StatisticsTable& table, int loaded_columns, int height, int width, std::int64_t resident_warps)
       : columns(loaded_columns - width + 1) {
     if (columns > 2 * statistics_strip) columns = columns / statistics_strip * statistics_strip;
     per_matrix = (table.columns + columns - 1) / columns;
     const std::int64_t at_once =
         std::clamp<std::int64_t>(resident_warps / (table.matrices * per_matrix), 1, table.rows);
-    const int share = static_cast<int>((table.rows + at_once - 1) / at_once);
-    segment = std::clamp(share, std::min(std::max(16, height / 2), table.rows), table.rows);
+    const int even = static_cast<int>((table.rows + at_once - 1) / at_once);
+    segment = std::clamp(even, std::min(std::max(16, height / 2), table.rows), table.rows);
     segments = (table.rows + segment - 1) / segment;
   }
 };
@@ -72,9 +74,9 @@ struct ColumnSums {
   }
 };
 
-/// Sums over the columns left of a column, for all columns of a strip and the one after, in shared memory.
-/// Lanes store `columns` neighbours each and load every 32nd: a gap after all banks, or after a lane's, keeps
-/// them from meeting in banks.
+/// Prefix sums in shared memory: over the columns left of each column of a strip, and of the one after the
+/// last. A lane stores `columns` neighbours and loads every 32nd column. A gap after every 32 banks, or after
+/// the columns of a lane, avoids bank conflicts.
 template <typename Square, int columns>
 struct PrefixSums {
   struct alignas(2 * sizeof(Square)) Sum {
@@ -124,13 +126,13 @@ __device__ inline int sum_of_lanes_up_to(int value) {
   return value;
 }
 
-/// What scores divide by, of an exact integer; the infinite root of zero becomes NaN.
+/// 1 / sqrt(value) of an exact integer; NaN for zero.
 __device__ inline float root_or_nan(std::int64_t value) {
   const float root = inverse_root(static_cast<float>(value));
   return __fmaf_rn(root, 0.0F, root);
 }
 
-/// Of n elements.
+/// The statistics from the sums over n elements.
 template <Criterion criterion>
 __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::uint64_t squares) {
   if (criterion == Criterion::ssd)
@@ -139,8 +141,8 @@ __device__ WindowStatistics statistics(std::uint32_t n, std::uint32_t sum, std::
       criterion == Criterion::zncc ? n * squares - std::uint64_t{sum} * sum : squares;
   return {sum, __float_as_uint(root_or_nan(static_cast<std::int64_t>(variation)))};
 }
-/// Zncc from squares modulo 2^32: those of the elements less `middle` are below that, or all elements are
-/// zero and the variation comes out negative, without a root.
+/// The same for zncc, from squares modulo 2^32. The sum of squares of the elements less `middle` is below
+/// 2^32. The exception, all elements zero, gives a negative variation, and so NaN.
 __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::uint32_t n, std::uint32_t sum,
                                                     std::uint32_t squares) {
   const auto rest = static_cast<std::int32_t>(sum - n * middle);
@@ -149,7 +151,8 @@ __device__ inline WindowStatistics statistics_about(std::uint32_t middle, std::u
   return {sum, __float_as_uint(root_or_nan(variation))};
 }
 
-/// Where the statistics of a matrix begin: its element under that of the first one.
+/// The patch of which the statistics of a window or image are computed: element (0, 0) is the first under the
+/// reference at the first position.
 template <typename T>
 __device__ PatchView<T> load_source(const JobView& view, const StatisticsTable& table, std::int64_t index) {
   if (!table.covers_images) {
@@ -163,7 +166,7 @@ __device__ PatchView<T> load_source(const JobView& view, const StatisticsTable& 
   return {static_cast<const T*>(image.data), image.row_bytes, 0, image.width, 0, image.height};
 }
 
-/// A lane's columns of a row, as they were loaded: words, and how far the first column is into them, in bits.
+/// A lane's columns of a row, as loaded: words, and the bit at which the first column begins.
 template <typename T, int columns>
 struct RawRow {
   static constexpr int words = (columns * static_cast<int>(sizeof(T)) + 3) / 4;
@@ -181,8 +184,7 @@ struct RawRow {
     }
   }
 };
-/// Loads a lane's columns of a matrix. Those that do not exist are something: no defined shift has any under
-/// it.
+/// Loads a lane's columns of a patch. Columns that do not exist get any value: no defined shift covers them.
 template <typename T, int columns>
 class LaneColumns {
  public:
@@ -196,7 +198,7 @@ class LaneColumns {
       byte_[i] = min(max(4 * i, size * (matrix.x0 - first)), size * (matrix.x1 - first) - 1);
   }
 
-  /// And goes on to the next row.
+  /// Loads a row, and moves on to the next one.
   __device__ void load(Raw& raw) {
     raw.offset = 8 * static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at_));
 #pragma unroll
@@ -213,10 +215,10 @@ class LaneColumns {
 
   const char* at_;
   std::ptrdiff_t row_bytes_;
-  int byte_[Raw::words + 1];  ///< an existing one that is in a word, where it has any
+  int byte_[Raw::words + 1];  ///< of each word, a byte that exists, where the word has one
 };
 
-/// Stores the statistics of a row of a strip: of every 32nd column of `end`.
+/// Stores the statistics of a row of a strip of `end` columns; a lane has every 32nd column.
 template <Criterion criterion, typename Elements, int columns>
 __device__ void store_statistics(const PrefixSums<typename Elements::Square, columns>& prefix, int width,
                                  std::uint32_t n, std::uint32_t middle, int end, WindowStatistics* out,
@@ -238,14 +240,14 @@ __device__ void store_statistics(const PrefixSums<typename Elements::Square, col
   if (end > warp_size * (columns - 1)) find(columns - 1);
 #pragma unroll
   for (int i = 0; i < columns; ++i)
-    // Evict-first: nothing reads a line before the table is complete.
+    // Evict-first: no line is read before the table is complete.
     if (i * warp_size < end - lane)
       __stcs(reinterpret_cast<uint2*>(out + std::int64_t{i} * strip_step),
              uint2{column_statistics[i].low, column_statistics[i].high});
 }
 
 constexpr int bands = 256;
-constexpr int sorters = 32;  ///< blocks that order pairs, while the others do statistics
+constexpr int sorters = 32;  ///< blocks that sort pairs, while the others compute statistics
 
 /// The band of rows in which the window of a pair begins; images follow each other.
 __device__ int band_of(const JobView& view, std::int64_t pair) {
@@ -258,7 +260,7 @@ __device__ int band_of(const JobView& view, std::int64_t pair) {
 /// Calls body(pair, band) for every one of `sorters` pairs.
 template <typename Body>
 __device__ void visit_pairs(const JobView& view, int sorter, Body&& body) {
-  constexpr int at_once = 8;  // loads on their way
+  constexpr int at_once = 8;  // loads in flight
   const std::int64_t step = std::int64_t{sorters} * blockDim.x;
   for (std::int64_t first = sorter + sorters * threadIdx.x; first < view.pairs; first += at_once * step) {
     int bands[at_once];
@@ -270,9 +272,9 @@ __device__ void visit_pairs(const JobView& view, int sorter, Body&& body) {
   }
 }
 
-/// A block orders the pairs of one remainder by their bands, at the places of that remainder. So no block
-/// waits for another, and as such a sample lies about as all pairs do, neighbours in the order are in
-/// neighbouring bands. The order within a band differs from run to run: results do not depend on it.
+/// A block sorts every 32nd pair by bands, and stores them at every 32nd place. So no block waits for
+/// another. Such a sample is distributed about as all pairs are, so that neighbours in the whole order have
+/// neighbouring bands. The order within a band differs from run to run; results do not depend on it.
 __device__ void order_pairs(const JobView& view, int sorter, int* order) {
   __shared__ int places[bands];
   for (int band = threadIdx.x; band < bands; band += blockDim.x) places[band] = 0;
@@ -324,7 +326,7 @@ __global__ void __launch_bounds__(warps_of_block(columns) * warp_size)
     ColumnSums<typename Elements::Square, columns> column_sums;
     constexpr int at_once = columns == most_columns || sizeof(typename Elements::Square) > 4
                                 ? 1
-                                : 12 / (2 * sizeof(T));  // rows on their way
+                                : 12 / (2 * sizeof(T));  // rows in flight
     for (int row = 0; row < h; row += at_once) {
       typename Lane::Raw rows[at_once];
 #pragma unroll
@@ -374,7 +376,8 @@ void launch_columns(const NccJob& job, Criterion criterion, const StatisticsTabl
                                                                                strips, criterion, middle);
 }
 
-/// With as many columns to a lane as it takes, or as leaves room for a strip beside a wide reference.
+/// Chooses the fewest columns for a lane that cover the table, or that leave room for a strip beside a wide
+/// reference.
 template <typename Elements>
 void launch_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                        StreamHandle stream, std::uint32_t middle = 0) {
@@ -389,8 +392,8 @@ void launch_statistics(const NccJob& job, Criterion criterion, const StatisticsT
     launch_columns<Elements, most_columns>(job, criterion, table, middle, stream);
 }
 
-/// Elements of the job less the middle of their range have squares whose sum fits 32 bits, but for the sum of
-/// the lowest ones.
+/// True where the sum of squares of the elements less the middle of their range fits 32 bits. It need not
+/// where all are zero: see statistics_about.
 bool squares_are_small(const NccJob& job) {
   const int bits_of_square = 2 * (job.bit_depth - 1);
   return job.bit_depth > 0 && bits_of_square < 32 &&
@@ -417,7 +420,7 @@ StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes) {
   const ImageExtent& extent = job.search.extent;
   const StatisticsTable image_table(true, 0, extent.count, extent.height - job.reference.height + 1,
                                     extent.width - job.reference.width + 1);
-  // Strips as narrow as windows cost twice as much.
+  // Narrow strips, as those of windows, cost twice as much.
   const bool hold_references = image_table.rows > 0 && image_table.columns > 0 && extent.count > 0;
   const bool fit = all || image_table.bytes() <= most_bytes;
   return hold_references && fit && image_table.count() < 2 * window_table.count() ? image_table

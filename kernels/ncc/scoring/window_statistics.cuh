@@ -4,12 +4,12 @@
 
 #include "ncc/job_view.cuh"
 
-/// What scores need to know of the window under the reference, for every shift, before anything is
-/// multiplied: exact sums over the reference's size, at every position of an image, or of the shifts of
-/// every window. What is left for a score is one load, a covariance and a multiplication.
+/// What scores need of the window under the reference, computed before the products: exact sums over the
+/// reference's size, at every position of an image, or at every shift of every window. A score then takes one
+/// load, a covariance and a multiplication.
 namespace dic::kernels {
 
-/// At one position, by measure: zncc has `sum` and the inverse root of n * squares - sum * sum, ncc the
+/// At one position, by criterion: zncc has `sum` and the inverse root of n * squares - sum * sum, ncc the
 /// inverse root of the squares, ssd the squares. Without contrast (energy) a root is NaN.
 struct alignas(8) WindowStatistics {
   std::uint32_t low, high;
@@ -24,36 +24,37 @@ __device__ inline WindowStatistics load_statistics(const WindowStatistics* at) {
   return {words.x, words.y};
 }
 
-/// Columns of a strip of statistics. A strip lies row by row, so that the rows of a column are a known
-/// distance apart.
+/// Columns of a strip of statistics. A strip is stored row by row, so that the distance of the rows of a
+/// column is a constant.
 constexpr int statistics_strip = warp_size;
 
-/// Those of the shifts of one window.
+/// The statistics of the shifts of one window.
 struct alignas(16) ShiftStatistics {
-  const WindowStatistics* row;  ///< of the first shift, in the strip that has it
+  const WindowStatistics* row;  ///< that of the first shift, in its strip
   int first_column;             ///< that of the first shift, in its strip
   int strip_step;               ///< from a strip to the next one
 
-  /// Those of a column of shifts, from the first row on: the next row is `statistics_strip` further.
+  /// The statistics of a column of shifts, from the first row on; rows are `statistics_strip` apart.
   __device__ const WindowStatistics* column(int x) const {
     const unsigned column = first_column + x;
     return row + (column / statistics_strip * strip_step + column % statistics_strip);
   }
 };
 
-/// Statistics of matrices of one size in device memory, strip by strip: those of whole images, which all
-/// windows share, or those of the shifts of a job's windows.
+/// Statistics in device memory, strip by strip: of whole images, for all windows together, or of the shifts
+/// of every window.
 struct StatisticsTable {
   WindowStatistics* first = nullptr;
   bool covers_images = false;
-  std::int64_t first_matrix = 0;  ///< windows before it have none
+  std::int64_t first_matrix = 0;  ///< windows before it have no statistics
   std::int64_t matrices = 0;
   int rows = 0, columns = 0;  ///< of one matrix
   int strip_step = 0;
   int matrix_step = 0;  ///< from a matrix to the next one, in rows of strips
-  /// Pairs in the order of their windows' rows, where that keeps what they share in the cache; or null.
+  /// Pairs sorted by the rows of their windows, so that neighbours use the same part of the cache; null: not
+  /// sorted.
   int* order = nullptr;
-  /// Counts tasks that blocks take as they go; zero once the statistics are made.
+  /// The counter from which blocks take tasks; zero once the statistics are complete.
   unsigned* taken = nullptr;
 
   StatisticsTable() = default;
@@ -72,7 +73,7 @@ struct StatisticsTable {
     return sizeof(WindowStatistics) * static_cast<std::size_t>(matrices * matrix_step * statistics_strip);
   }
   __device__ std::int64_t ordered(std::int64_t pair) const { return order ? order[pair] : pair; }
-  /// Those of the shifts from (y, x) of the job's rectangle on, in window `index`.
+  /// The statistics of the shifts from (y, x) of the job's rectangle on, in window `index`.
   __device__ ShiftStatistics shift_statistics(const JobView& view, std::int64_t index, int y, int x) const {
     int matrix = static_cast<int>(index - first_matrix);
     if (covers_images) {
@@ -90,16 +91,16 @@ struct StatisticsTable {
 
 /// False where the reference is too wide.
 bool statistics_fit(const NccJob& job);
-/// The cheaper table for a job's windows; `first` is null. That of windows may be made in parts.
+/// The cheaper table for a job; `first` is null. A table of windows may be computed in parts.
 StatisticsTable plan_statistics(const NccJob& job, std::size_t most_bytes);
-/// Of the table's order of the job's pairs: 0 where none pays. It does where the table is larger than the
-/// cache, and windows may lie anywhere.
+/// Bytes of the table's order of the job's pairs; 0 where sorting does not pay. It pays where the table is
+/// larger than the cache and windows may lie anywhere.
 std::size_t order_bytes(const NccJob& job, const StatisticsTable& table);
 /// Queues the statistics of u8 or u16, and the order where the table has memory for it.
 void launch_window_statistics(const NccJob& job, Criterion criterion, const StatisticsTable& table,
                               StreamHandle stream);
 
-/// Memory that a launch works in beside the statistics, in bytes.
+/// Scratch memory of a launch beside the statistics, in bytes.
 struct Scratch {
   std::size_t per_launch = 0, per_pair = 0;
 
@@ -108,8 +109,9 @@ struct Scratch {
   }
 };
 
-/// Calls launch(part, first_pair, table, scratch) for parts of the job whose statistics and scratch memory
-/// fit into the workspace, where they then are; first_pair counts from the job's.
+/// Divides the job into parts whose statistics and scratch memory fit into the workspace, queues the
+/// statistics of each, and calls launch(part, first_pair, table, scratch). first_pair counts from the job's
+/// first pair.
 template <typename Launch>
 void with_statistics(const NccJob& job, Criterion criterion, const Scratch& scratch, Workspace& workspace,
                      StreamHandle stream, Launch&& launch) {

@@ -3,13 +3,13 @@
 #include "ncc/pair_groups.cuh"
 #include "ncc/shuffle/warp_shuffle.cuh"
 
-/// The variants of the warp-shuffle family that share elements between matrices and between rows: references
-/// move, windows are broadcast, and a lane computes the sums of a ShuffleTile. A variant is a tile and a way
-/// to cut the overlaps.
+/// The variants of the warp-shuffle family that use an element for several patches and rows: references move,
+/// windows are broadcast, and a lane computes the sums of a ShuffleTile. A variant is a tile and a way to
+/// divide the overlaps.
 namespace dic::kernels {
 
 constexpr int shuffle_tile_warps = 4;
-/// Blocks per multiprocessor for which registers are kept free.
+/// Blocks for which a multiprocessor must have registers.
 template <typename Sum>
 constexpr int shuffle_tile_blocks = sizeof(Sum) == 8 ? 2 : 3;
 
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_bl
                   const __grid_constant__ PairGroups groups, std::int64_t tasks, int strips, Sum* out) {
   constexpr bool whole_overlaps = std::is_same_v<Tasks, OverlapTasks>;
   static_assert(whole_overlaps || (Tile::shifts == 1 && Tile::rows == 1), "a part ends at any row");
-  // The matrices' descriptions would take half of the registers: they wait in shared memory.
+  // The descriptions of the patches are in shared memory: they would take half of the registers.
   __shared__ PatchView<T> by_warp[shuffle_tile_warps][Tile::moving + Tile::fixed];
   const int lane = threadIdx.x % warp_size, warp = warp_index();
   PatchView<T>* references = by_warp[warp];
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(shuffle_tile_warps* warp_size, shuffle_tile_bl
   });
 }
 
-/// A job cut into groups of pairs and strips of 32 columns of shifts.
+/// A job divided into groups of pairs and strips of 32 columns of shifts.
 template <typename Tile>
 struct TiledJob {
   JobView view;

@@ -1,9 +1,9 @@
 #include "ncc/pair_groups.cuh"
 #include "ncc/shuffle/variants.hpp"
 
-// A block goes down the columns of a group, staging rows of the reference and of its windows in shared
-// memory. Its warps sum the overlaps of vertically neighbouring shifts, which need nearly the same rows:
-// those of the reference stay in a ring until the last warp is past them.
+// A block goes down a group of columns, and copies rows of the reference and of its windows to shared memory.
+// Its warps sum the overlaps of vertically neighbouring shifts, which need nearly the same rows: rows of the
+// reference stay in a ring buffer until the last warp has used them.
 namespace dic::kernels {
 namespace {
 
@@ -13,15 +13,15 @@ constexpr int staged_rows = 24;  ///< of every window
 constexpr int ring_rows = 32;    ///< of the reference: a power of two
 static_assert(ring_rows >= staged_rows + warps - 1);
 
-/// How rows that are to be staged are shared out.
+/// How the rows to be copied are divided among the warps.
 enum class Loading {
-  strided,    ///< to the warps in turn
-  continuous  ///< a stretch of rows to every warp
+  strided,    ///< warp w takes the rows w, w + 8, ..
+  continuous  ///< every warp takes a range of rows
 };
 
 struct Shared {
   static constexpr Loading loading = Loading::strided;
-  static constexpr int windows = 1;              ///< that a block correlates with their reference
+  static constexpr int windows = 1;              ///< that a block correlates with a reference
   static constexpr bool splits_columns = false;  ///< a block has one group of columns, else all of them
 };
 struct SharedContinuous : Shared {
@@ -48,9 +48,9 @@ __device__ void stage(const PatchView<T>& matrix, int first, int last, int x0, i
                       const RowOf& row) {
   constexpr bool strided = loading == Loading::strided;
   const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-  const int share = (last - first + warps - 1) / warps;
-  const int begin = first + (strided ? warp : warp * share);
-  const int end = strided ? last : min(begin + share, last);
+  const int rows_of_warp = (last - first + warps - 1) / warps;
+  const int begin = first + (strided ? warp : warp * rows_of_warp);
+  const int end = strided ? last : min(begin + rows_of_warp, last);
   for (int y = begin; y < end; y += strided ? warps : 1) {
     const bool exists = y >= matrix.y0 && y < matrix.y1;
     for (int x = lane; x < columns; x += warp_size)
@@ -58,13 +58,13 @@ __device__ void stage(const PatchView<T>& matrix, int first, int last, int x0, i
   }
 }
 
-/// What a block sums: windows at columns [x_begin, x_end) with the reference displaced by dx and, for warp w,
-/// by dy + w.
+/// The work of a block: columns [x_begin, x_end) of windows, with the reference displaced by dx and, for warp
+/// w, by dy + w.
 struct Strip {
   int dx, dy, x_begin, x_end;
 };
 
-/// The warp's sums of products of the strip, lane by lane.
+/// Adds the products of the strip to the warp's sums; each lane has a part of them.
 template <typename Variant, typename T, typename Sum>
 __device__ void sum_strip(const JobView& view, const Strip& strip, Staged<T, Variant::windows>& staged,
                           Sum (&sums)[Variant::windows]) {

@@ -6,12 +6,12 @@
 #include "ncc/job_view.cuh"
 
 /// The loop of the warp-shuffle family. A warp computes 32 horizontally neighbouring shifts, one per lane. Of
-/// the `moving` matrices 64 elements of a row lie in the lanes' registers as a ring that turns by one lane
-/// per step; of the `fixed` matrices one element per row and step is broadcast.
+/// the `moving` patches, 64 elements of a row lie in the lanes' registers as a ring that rotates by one lane
+/// per step; of the `fixed` patches, one element per row and step is broadcast.
 namespace dic::kernels {
 
-/// What meets in the registers of a lane; a variant's tile overrides some of it. Per step: 2 moving * rows
-/// shuffles for the rings, fixed * (rows + shifts - 1) broadcasts, and moving * fixed * shifts * rows
+/// What a lane combines in its registers; the tile of a variant overrides some of it. Per step: 2 moving *
+/// rows shuffles for the rings, fixed * (rows + shifts - 1) broadcasts, and moving * fixed * shifts * rows
 /// products.
 struct ShuffleTile {
   static constexpr int moving = 1;  ///< moving matrices
@@ -68,7 +68,7 @@ __device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fix
 #pragma unroll
           for (int j = 0; j < fixed_rows; ++j) {
             const Register<T> element = __shfl_sync(all, broadcast[k][j], step);
-            // Rows y + i and y + j - (shifts - 1) meet under shift s = i - j + shifts - 1.
+            // Rows y + i and y + j - (shifts - 1) are multiplied for shift s = i - j + shifts - 1.
 #pragma unroll
             for (int i = max(0, j - (Tile::shifts - 1)); i < min(Tile::rows, j + 1); ++i)
 #pragma unroll

@@ -7,7 +7,7 @@ namespace {
 constexpr int warps = 4;
 constexpr int threads = warps * warp_size;
 
-/// A block sums one overlap: its threads take the elements in turn, then the partial sums are added.
+/// A block sums one overlap: thread i takes the elements i, i + 128, ..; then the partial sums are added.
 template <typename T, typename Sum>
 __global__ void __launch_bounds__(threads)
     block_per_shift(const __grid_constant__ JobView view, std::int64_t outputs, Sum* out) {

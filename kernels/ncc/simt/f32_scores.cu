@@ -4,9 +4,9 @@
 #include "ncc/simt/register_tiles.cuh"
 #include "ncc/variants.hpp"
 
-// ZNCC of f32 images from f32 products. Reference and window are staged less their means, so that the sums
-// of products are as small as the covariance and lose no more than float rounding. Sums over the window are
-// f64.
+// ZNCC of f32 images from f32 products. The means of reference and window are subtracted in shared memory, so
+// that sums of products are as small as the covariance, and their rounding errors are small, too. Sums over
+// the window are f64.
 namespace dic::kernels {
 namespace {
 
@@ -27,30 +27,30 @@ struct RunSums {
   __device__ static RunSums of(float element) { return {element, double{element} * element}; }
 };
 
-/// Shared memory beyond the operands: sums over runs of the window's rows, of as many columns of shifts as
-/// there is room for, where partial sums come later; and a sum and a scale for every shift.
+/// Shared memory beside the operands: sums over runs of the window's rows, for as many columns of shifts as
+/// there is room (partial sums overwrite them later), and a sum and a scale for every shift.
 struct ScoreLayout {
   int operand_words, rows, columns, terms_at, shifts;
 
-  explicit ScoreLayout(const Cut& cut) {
+  explicit ScoreLayout(const Tiling& tiling) {
     constexpr int most_run_bytes = 40 * 1024;
-    operand_words = round_up(cut.pair_words(), 4);
-    rows = cut.y.shifts_of_block() - 1 + cut.y.reference;
-    const int all = cut.x.shifts_of_block();
+    operand_words = round_up(tiling.pair_words(), 4);
+    rows = tiling.y.shifts_of_block() - 1 + tiling.y.reference;
+    const int all = tiling.x.shifts_of_block();
     const int stripes = ShiftAxis::ceil(all * rows * static_cast<int>(sizeof(RunSums)), most_run_bytes);
     columns = ShiftAxis::ceil(all, stripes);
     const int run_words = rows * columns * static_cast<int>(sizeof(RunSums) / sizeof(float));
-    terms_at = std::max(operand_words + run_words, cut.shared_bytes() / 4);
-    shifts = all * cut.y.shifts_of_block();
+    terms_at = std::max(operand_words + run_words, tiling.shared_bytes() / 4);
+    shifts = all * tiling.y.shifts_of_block();
   }
   int bytes() const { return 4 * (terms_at + 2 * shifts); }
 };
 
-/// Adds up every value over the threads of a block, in every thread.
+/// Sums every value over the threads of a block; all threads get the sums.
 template <int count>
 __device__ void sum_over_block(double (&values)[count]) {
   __shared__ double by_warp[warp_size][count];
-  __syncthreads();  // readers of earlier sums are done
+  __syncthreads();  // earlier sums have been read
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     values[i] = warp_sum(values[i]);
@@ -93,12 +93,12 @@ struct StagedMatrix {
   }
 };
 
-/// What scores need to know of a reference and its window, both about their means.
+/// What scores need of a reference and its window, both less their means.
 struct CentredTerms {
   float sum, scale;  ///< of the reference: inverse root of its variation, 0 = no contrast
   double window_squares;
 
-  /// Centres both.
+  /// Subtracts the means of both in shared memory.
   __device__ CentredTerms(const StagedMatrix& reference, const StagedMatrix& window) {
     const int n = reference.rows * reference.columns;
     double means[]{reference.sum_of_thread(), window.sum_of_thread()};
@@ -127,8 +127,8 @@ class WindowTerms {
         sums_(shared + layout.terms_at),
         scales_(sums_ + layout.shifts) {}
 
-  /// `first_row`: the window's row under the first row of the block's shifts. Shifts that are not
-  /// is_defined(x, y) get their score.
+  /// `first_row`: the window's row under the first row of the block's shifts. Shifts for which is_defined(x,
+  /// y) is false get the score `undefined`.
   template <typename Defined>
   __device__ void fill(const TileBlock& block, const StagedMatrix& window, int first_row, int height,
                        int width, const Defined& is_defined) const {
@@ -141,7 +141,7 @@ class WindowTerms {
     }
   }
 
-  /// n sum(a b) - sum(a) sum(b), scaled, in the scale's place.
+  /// The score n sum(a b) - sum(a) sum(b), scaled. It overwrites the scale.
   __device__ void score(int shift, int n, float product, const CentredTerms& centred) const {
     const float covariance = static_cast<float>(n) * product - centred.sum * sums_[shift];
     const float score = covariance * (centred.scale * scales_[shift]);
@@ -151,7 +151,7 @@ class WindowTerms {
   __device__ float* scores() const { return scales_; }
 
  private:
-  /// A thread does some neighbouring runs of a row.
+  /// A thread sums some neighbouring runs of a row.
   __device__ void sum_runs(const StagedMatrix& window, int first_row, int x0, int rows, int columns,
                            int width) const {
     for_each_stretch(rows, columns, [&](int row, int begin, int end) {
@@ -168,7 +168,7 @@ class WindowTerms {
       }
     });
   }
-  /// A thread does some shifts below each other.
+  /// A thread sums at some shifts one below the other.
   template <typename Defined>
   __device__ void sum_windows(const TileBlock& block, int x0, int columns, int height, int width,
                               const Defined& is_defined) const {
@@ -187,7 +187,7 @@ class WindowTerms {
     });
   }
 
-  /// Shares out lines of `length` cells: body(line, begin, end).
+  /// Divides lines of `length` cells among the threads: body(line, begin, end).
   template <typename Body>
   __device__ static void for_each_stretch(int lines, int length, Body&& body) {
     const int threads = static_cast<int>(blockDim.x), per_line = max(threads / lines, 1);
@@ -222,32 +222,32 @@ __device__ void store_scores(const JobView& view, const TileBlock& block, const 
   }
 }
 
-/// 96 registers let four blocks of 160 threads meet on a multiprocessor.
+/// With 96 registers four blocks of 160 threads fit on a multiprocessor.
 template <typename Tile>
 __global__ void __maxnreg__(96)
-    f32_scores(const __grid_constant__ JobView view, const __grid_constant__ Cut cut,
+    f32_scores(const __grid_constant__ JobView view, const __grid_constant__ Tiling tiling,
                const __grid_constant__ ScoreLayout layout, std::int64_t tasks,
                const __grid_constant__ ScoreOutput out) {
   extern __shared__ uint4 shared[];
   auto* const words = reinterpret_cast<float*>(shared);
   const int h = view.reference.height, w = view.reference.width;
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const TileBlock block(view, cut, task);
-    __syncthreads();  // the last task's readers are done
-    stage_band<float>(view, cut, block, 0, 0, words);
+    const TileBlock block(view, tiling, task);
+    __syncthreads();  // the data of the last task has been read
+    stage_band<float>(view, tiling, block, 0, 0, words);
     __syncthreads();
-    const StagedMatrix staged_window{words, cut.window_rows, cut.window_columns, cut.window};
-    const StagedMatrix reference{words + cut.window_words() + cut.y.lead * cut.reference_stride, h, w,
-                                 RowLayout{cut.reference_stride}};
+    const StagedMatrix staged_window{words, tiling.window_rows, tiling.window_columns, tiling.window};
+    const StagedMatrix reference{words + tiling.window_words() + tiling.y.lead * tiling.reference_stride, h,
+                                 w, RowLayout{tiling.reference_stride}};
     const CentredTerms centred(reference, staged_window);
 
     const int dx = view.dx_min + block.tile_x * Tile::columns, dy = view.dy_min + block.tile_y * Tile::rows;
     const auto window = load_patch<float>(view.search, view.window_of(block.first_pair));
     const WindowTerms terms(layout, centred.window_squares, words);
-    terms.fill(block, staged_window, dy - first_window_row(cut, block, 0), h, w, [&](int x, int y) {
+    terms.fill(block, staged_window, dy - first_window_row(tiling, block, 0), h, w, [&](int x, int y) {
       return dx + x >= window.x0 && dx + x + w <= window.x1 && dy + y >= window.y0 && dy + y + h <= window.y1;
     });
-    const PartialSums<F32, Tile> products(cut, block, 0, 0, shared);
+    const PartialSums<F32, Tile> products(tiling, block, 0, 0, shared);
     products.for_each_row([&](int, int x, int y, const auto& sums) {
       if (y >= block.shifts_y) return;
 #pragma unroll
@@ -260,34 +260,34 @@ __global__ void __maxnreg__(96)
   });
 }
 
-/// A pair's shifts are cut into blocks only where they must be: all launches of a job agree on whether peaks
-/// fit.
+/// A pair's shifts are divided among several blocks only where one does not suffice, so that all launches of
+/// a job agree on whether peaks fit.
 template <typename Tile>
-Cut scored_cut(const NccJob& job) {
+Tiling scored_tiling(const NccJob& job) {
   constexpr int most_bytes = 96 * 1024;  // all devices but those of compute capability 7.5
-  Cut cut = cut_shape<F32, Tile>(job);
+  Tiling tiling = smallest_tiling<F32, Tile>(job);
   const auto too_large = [&] {
-    criterion<F32, Tile>(cut);
-    return cut.threads() > most_threads || ScoreLayout(cut).bytes() > most_bytes;
+    set_sizes<F32, Tile>(tiling);
+    return tiling.threads() > most_threads || ScoreLayout(tiling).bytes() > most_bytes;
   };
-  while (too_large() && (cut_finer(cut.y) || cut_finer(cut.x))) {
+  while (too_large() && (use_more_blocks(tiling.y) || use_more_blocks(tiling.x))) {
   }
-  return cut;
+  return tiling;
 }
 
-Cut cut_for(const NccJob& job) {
-  return visit_best_tile<F32>(job, [&]<typename Tile>(Tile) { return scored_cut<Tile>(job); });
+Tiling tiling_for(const NccJob& job) {
+  return visit_best_tile<F32>(job, [&]<typename Tile>(Tile) { return scored_tiling<Tile>(job); });
 }
 
 template <typename Tile>
 void launch_tile(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
-  const Cut cut = scored_cut<Tile>(job);
-  const ScoreLayout layout(cut);
-  const std::int64_t tasks = job.pairs * cut.blocks_of_pair();
+  const Tiling tiling = scored_tiling<Tile>(job);
+  const ScoreLayout layout(tiling);
+  const std::int64_t tasks = job.pairs * tiling.blocks_of_pair();
   const auto kernel = f32_scores<Tile>;
   allow_shared_memory(kernel, layout.bytes(), describe("cuda-f32-scores", job));
-  kernel<<<grid_size(tasks, 1), cut.threads(), layout.bytes(), stream>>>(make_job_view(job), cut, layout,
-                                                                         tasks, out);
+  kernel<<<grid_size(tasks, 1), tiling.threads(), layout.bytes(), stream>>>(make_job_view(job), tiling,
+                                                                            layout, tasks, out);
   check_launch(describe("cuda-f32-scores", job));
 }
 void launch(const NccJob& job, const ScoreOutput& out, StreamHandle stream) {
@@ -304,10 +304,10 @@ std::string F32Scores::unsupported_reason(const NccJob& job) {
 }
 
 bool F32Scores::fits(const NccJob& job, FusedOutput output) {
-  return output == FusedOutput::scores || job.shifts.count() == 0 || cut_for(job).blocks_of_pair() == 1;
+  return output == FusedOutput::scores || job.shifts.count() == 0 || tiling_for(job).blocks_of_pair() == 1;
 }
 
-int F32Scores::shared_bytes(const NccJob& job) { return ScoreLayout(cut_for(job)).bytes(); }
+int F32Scores::shared_bytes(const NccJob& job) { return ScoreLayout(tiling_for(job)).bytes(); }
 
 void F32Scores::launch_scores(const NccJob& job, Criterion, ScoreKind kind, float* scores, Workspace&,
                               StreamHandle stream) {

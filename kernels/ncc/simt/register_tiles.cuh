@@ -10,26 +10,26 @@
 #include "ncc/stage_patch.cuh"
 
 /// A thread computes a tile of neighbouring shifts in registers: in a step it multiplies a few words of one
-/// row of the window with those of `rows` rows of the reference, and every word of the window serves all
-/// shifts of the tile. Threads of a warp have different tiles and the same words of the reference: these are
-/// broadcast. Where tiles have many steps, several threads share them; their partial sums meet in shared
-/// memory and are added in a fixed order, which depends on the sizes of the matrices and on the shifts alone:
-/// results repeat to the last bit.
+/// row of the window with words of `rows` rows of the reference, so that every word of the window is used for
+/// all shifts of the tile. Threads of a warp have different tiles and the same words of the reference, which
+/// are broadcast. Where a tile has many steps, these are divided among several threads; their partial sums
+/// are added in shared memory, in an order that depends on the sizes of patches and shifts alone: results
+/// repeat to the last bit.
 namespace dic::kernels {
 
 constexpr int most_threads = 512;
-constexpr int most_shared_bytes = 64 * 1024;  // what every supported device has
+constexpr int most_shared_bytes = 64 * 1024;  // every supported device has that
 constexpr int most_band = 64;
 constexpr int most_tiles = warp_size;      // of a block, along one axis
 constexpr int most_columns_of_block = 96;  // shifts
 constexpr int most_groups = 32;            // of steps, along one axis
-constexpr int threads_of_pair = 256;  // that are wanted, unless it makes too many or too few steps for each
+constexpr int threads_of_pair = 256;       // the aim, unless that gives a thread too many or too few steps
 constexpr int fewest_steps = 24, most_steps = 128;
-constexpr int roomy_threads = 160;  // of a block that does several pairs
+constexpr int roomy_threads = 160;  // of a block that computes several pairs
 constexpr int blocks_that_fill = 264;
 
-/// How elements T become Sums. Shared memory holds Words of `columns` neighbouring elements; a step
-/// multiplies `words` of the reference with the window, and a band is summed up as Partial.
+/// How elements T are multiplied and summed. Shared memory holds Words of `columns` neighbouring elements; a
+/// step multiplies `words` words of the reference with the window; the sums of a band have type Partial.
 template <typename T, typename Sum>
 struct Operands {
   using Word = std::conditional_t<std::is_same_v<T, std::uint16_t>, std::uint32_t,
@@ -47,7 +47,7 @@ struct Operands<std::uint8_t, Sum> {
   static constexpr int words = 4;
 };
 
-/// Which shifts a thread computes.
+/// The shifts that a thread computes.
 template <int tile_columns, int tile_rows>
 struct Tile {
   static constexpr int columns = tile_columns, rows = tile_rows;
@@ -56,16 +56,16 @@ using NarrowTile = Tile<9, 3>;
 using WideTile = Tile<11, 3>;
 using HighTile = Tile<8, 4>;
 
-/// Where the rows of a window begin in shared memory. With 4 rows to a tile, every fourth row begins a word
-/// later: no other distance of rows would give neighbouring tiles banks of their own.
+/// Where the rows of a window begin in shared memory. For tiles of 4 rows, every fourth row begins a word
+/// later: no other stride avoids bank conflicts between neighbouring tiles.
 struct RowLayout {
   int stride = 0, skew = 31;
 
   __host__ __device__ int at(int row) const { return row * stride + (row >> skew); }
 };
 
-/// How a job is cut. A block does `pairs` pairs over a rectangle of tiles.
-struct Cut {
+/// The tiling of a job: a block computes `pairs` pairs at the shifts of a rectangle of tiles.
+struct Tiling {
   ShiftAxis x, y;
   int pairs = 1;
   int threads_of_pair = 0;  ///< at most
@@ -85,7 +85,7 @@ struct Cut {
   bool fits() const { return threads() <= most_threads && shared_bytes() <= most_shared_bytes; }
 };
 
-/// The most (tile, group) with steps that a block has along an axis.
+/// The most combinations of tile and group with steps that a block has along an axis.
 inline int most_parts(const ShiftAxis& axis) {
   int most = 0;
   for (int block = 0; block < axis.blocks; ++block) {
@@ -108,7 +108,7 @@ inline std::int64_t all_steps(const ShiftAxis& axis) {
   return steps;
 }
 
-/// Lanes of a warp that do not get a bank of their own, where neighbouring lanes have neighbouring tiles.
+/// Bank conflicts of a warp's load, where neighbouring lanes have neighbouring tiles.
 template <typename K, typename Tile>
 int bank_conflicts(int tiles_x, const RowLayout& rows) {
   unsigned taken = 0;
@@ -118,7 +118,7 @@ int bank_conflicts(int tiles_x, const RowLayout& rows) {
   }
   return warp_size - std::popcount(taken);
 }
-/// The distance of rows of at least `words` words that has the fewest conflicts.
+/// The layout with the fewest conflicts for rows of `words` words.
 template <typename K, typename Tile>
 RowLayout spread(int words, int tiles_x) {
   RowLayout best;
@@ -132,88 +132,90 @@ RowLayout spread(int words, int tiles_x) {
   return best;
 }
 
-/// Sizes of memory and block, from the axes.
+/// Computes the sizes of shared memory and block from the axes.
 template <typename K, typename Tile>
-void criterion(Cut& cut) {
-  const int band_columns = round_up(std::min(cut.x.reference, cut.x.band), cut.x.unit);
-  const int band_rows = std::min(cut.y.reference, cut.y.band);
-  cut.window_columns = cut.x.shifts_of_block() - 1 + band_columns;
-  cut.window_rows = std::min(cut.y.window, cut.y.shifts_of_block() - 1 + band_rows);
-  // Words of several elements are read up to two further on.
-  cut.window = spread<K, Tile>((cut.window_columns + K::columns - 1) / K::columns + (K::columns > 1 ? 2 : 0),
-                               cut.x.tiles);
-  cut.reference_rows = band_rows + 2 * cut.y.lead;
-  cut.reference_columns = band_columns;
-  cut.reference_stride = band_columns / K::columns | 4;  // rows do not begin in one bank
-  cut.threads_of_pair = most_parts(cut.x) * most_parts(cut.y);
+void set_sizes(Tiling& tiling) {
+  const int band_columns = round_up(std::min(tiling.x.reference, tiling.x.band), tiling.x.unit);
+  const int band_rows = std::min(tiling.y.reference, tiling.y.band);
+  tiling.window_columns = tiling.x.shifts_of_block() - 1 + band_columns;
+  tiling.window_rows = std::min(tiling.y.window, tiling.y.shifts_of_block() - 1 + band_rows);
+  // Words of several elements are read up to two words further.
+  tiling.window = spread<K, Tile>(
+      (tiling.window_columns + K::columns - 1) / K::columns + (K::columns > 1 ? 2 : 0), tiling.x.tiles);
+  tiling.reference_rows = band_rows + 2 * tiling.y.lead;
+  tiling.reference_columns = band_columns;
+  tiling.reference_stride = band_columns / K::columns | 4;  // rows begin in different banks
+  tiling.threads_of_pair = most_parts(tiling.x) * most_parts(tiling.y);
 }
 
-/// Cuts an axis into more blocks than it has; false where it cannot.
-inline bool cut_finer(ShiftAxis& axis) {
+/// Divides an axis among more blocks; false where that is not possible.
+inline bool use_more_blocks(ShiftAxis& axis) {
   if (axis.tiles == 1) return false;
-  axis.cut_blocks(ShiftAxis::ceil(axis.all_tiles, axis.tiles - 1));
+  axis.set_blocks(ShiftAxis::ceil(axis.all_tiles, axis.tiles - 1));
   return true;
 }
 
-/// Nothing here depends on the number of pairs, so that the order of the sums does not either.
+/// The tiling with the fewest blocks. It does not depend on the number of pairs, so that the order of
+/// additions does not either.
 template <typename K, typename Tile>
-Cut cut_shape(const NccJob& job) {
-  Cut cut;
-  cut.x = {.tile = Tile::columns,
-           .unit = K::columns * K::words,
-           .lead = 0,
-           .shift_min = job.shifts.dx_min,
-           .shifts = job.shifts.nx(),
-           .reference = job.reference.width,
-           .window = job.search.width};
-  cut.y = {.tile = Tile::rows,
-           .unit = 1,
-           .lead = Tile::rows - 1,
-           .shift_min = job.shifts.dy_min,
-           .shifts = job.shifts.ny(),
-           .reference = job.reference.height,
-           .window = job.search.height};
-  cut.word_bytes = sizeof(typename K::Word);
-  cut.thread_bytes = Tile::columns * Tile::rows * sizeof(typename K::Partial);
-  cut.x.cut_bands(most_band * 4 / cut.word_bytes);
-  cut.y.cut_bands(most_band * 4 / cut.word_bytes);
-  cut.x.cut_blocks(ShiftAxis::ceil(cut.x.shifts, most_columns_of_block));
-  cut.y.cut_blocks(ShiftAxis::ceil(cut.y.shifts, most_tiles * Tile::rows));
-  const std::int64_t even = all_steps(cut.x) * all_steps(cut.y) / threads_of_pair;
+Tiling smallest_tiling(const NccJob& job) {
+  Tiling tiling;
+  tiling.x = {.tile = Tile::columns,
+              .unit = K::columns * K::words,
+              .lead = 0,
+              .shift_min = job.shifts.dx_min,
+              .shifts = job.shifts.nx(),
+              .reference = job.reference.width,
+              .window = job.search.width};
+  tiling.y = {.tile = Tile::rows,
+              .unit = 1,
+              .lead = Tile::rows - 1,
+              .shift_min = job.shifts.dy_min,
+              .shifts = job.shifts.ny(),
+              .reference = job.reference.height,
+              .window = job.search.height};
+  tiling.word_bytes = sizeof(typename K::Word);
+  tiling.thread_bytes = Tile::columns * Tile::rows * sizeof(typename K::Partial);
+  tiling.x.set_bands(most_band * 4 / tiling.word_bytes);
+  tiling.y.set_bands(most_band * 4 / tiling.word_bytes);
+  tiling.x.set_blocks(ShiftAxis::ceil(tiling.x.shifts, most_columns_of_block));
+  tiling.y.set_blocks(ShiftAxis::ceil(tiling.y.shifts, most_tiles * Tile::rows));
+  const std::int64_t even = all_steps(tiling.x) * all_steps(tiling.y) / threads_of_pair;
   const int steps = static_cast<int>(std::clamp<std::int64_t>(even, fewest_steps, most_steps));
   const auto nearest = [](int value, int unit) {
     return std::clamp((value + unit / 2) / unit, 1, most_groups);
   };
-  cut.y.cut_groups(nearest(cut.y.most_steps(), steps));
-  cut.x.cut_groups(nearest(cut.x.most_steps() * cut.y.steps_of_group, steps));
-  return cut;
+  tiling.y.set_groups(nearest(tiling.y.most_steps(), steps));
+  tiling.x.set_groups(nearest(tiling.x.most_steps() * tiling.y.steps_of_group, steps));
+  return tiling;
 }
 
-/// As many pairs as fill whole warps best.
-inline int choose_pairs(const Cut& cut, std::int64_t pairs) {
+/// The number of pairs that leaves the fewest lanes of a block idle.
+inline int choose_pairs(const Tiling& tiling, std::int64_t pairs) {
   const auto idle = [&](int n) {
-    return round_up(n * cut.threads_of_pair, warp_size) - n * cut.threads_of_pair;
+    return round_up(n * tiling.threads_of_pair, warp_size) - n * tiling.threads_of_pair;
   };
   int best = 1;
-  for (Cut more = cut; more.pairs * cut.threads_of_pair <= roomy_threads && more.fits(); ++more.pairs) {
-    if (pairs * cut.blocks_of_pair() < std::int64_t{blocks_that_fill} * more.pairs) break;
+  for (Tiling more = tiling; more.pairs * tiling.threads_of_pair <= roomy_threads && more.fits();
+       ++more.pairs) {
+    if (pairs * tiling.blocks_of_pair() < std::int64_t{blocks_that_fill} * more.pairs) break;
     if (idle(more.pairs) * best <= idle(best) * more.pairs) best = more.pairs;
   }
   return best;
 }
 
 template <typename K, typename Tile>
-Cut make_cut(const NccJob& job) {
-  Cut cut = cut_shape<K, Tile>(job);
-  criterion<K, Tile>(cut);
-  while ((!cut.fits() || job.pairs * cut.blocks_of_pair() < blocks_that_fill) &&
-         (cut_finer(cut.y) || (!cut.fits() && cut_finer(cut.x))))
-    criterion<K, Tile>(cut);
-  cut.pairs = choose_pairs(cut, job.pairs);
-  return cut;
+Tiling make_tiling(const NccJob& job) {
+  Tiling tiling = smallest_tiling<K, Tile>(job);
+  set_sizes<K, Tile>(tiling);
+  while ((!tiling.fits() || job.pairs * tiling.blocks_of_pair() < blocks_that_fill) &&
+         (use_more_blocks(tiling.y) || (!tiling.fits() && use_more_blocks(tiling.x))))
+    set_sizes<K, Tile>(tiling);
+  tiling.pairs = choose_pairs(tiling, job.pairs);
+  return tiling;
 }
 
-/// Calls visit(Tile{}) with the shape that computes the fewest shifts which nobody wants.
+/// Calls visit(Tile{}) with the tile that computes the fewest shifts beyond the job's.
 template <typename K, typename Visitor>
 auto visit_best_tile(const NccJob& job, Visitor&& visit) {
   const auto cost = [&]<typename Tile>(Tile) {
@@ -232,7 +234,7 @@ auto visit_best_tile(const NccJob& job, Visitor&& visit) {
   return visit(NarrowTile{});
 }
 
-/// rows x columns of a matrix from (y, x) on, as words; what does not exist is zero.
+/// Copies rows x columns of a patch from (y, x) on, as words; elements that do not exist are zero.
 template <typename Word, typename T>
 __device__ void stage(const PatchView<T>& matrix, int y, int x, int rows, int columns,
                       const RowLayout& layout, Word* shared) {
@@ -256,7 +258,7 @@ __device__ inline void stage(const PatchView<u8>& matrix, int y, int x, int rows
   stage_words(matrix, y, x, rows, (columns + 3) / 4, layout.stride, shared);
 }
 
-/// What a thread reads of a row of the window in a step: word k begins k elements further on.
+/// Loads a thread's words of a row of the window for a step: word k begins k elements further right.
 template <typename K, int count>
 __device__ void load_window(const typename K::Word* at, int byte_shift, typename K::Word (&window)[count]) {
   if constexpr (K::columns == 1) {
@@ -315,8 +317,8 @@ struct GroupRange {
   int first, count;
 };
 
-/// The work of a block along one axis: group g has `tiles` tiles from `first` on, all groups before it have
-/// `before` together.
+/// The work of a block along one axis: group g has `tiles` tiles from `first` on; the groups before it have
+/// `before` tiles.
 struct GroupList {
   struct Group {
     short first, tiles, before;
@@ -338,7 +340,7 @@ struct GroupList {
     }
     if (lane == 0) count = axis.groups, total = sum;
   }
-  /// The group in which number i lies, where every tile counts n times.
+  /// The group of number i, where every tile counts n times.
   __device__ int group_of(int i, int n) const {
     int g = count - 1;
     while (groups[g].before * n > i) --g;
@@ -379,86 +381,87 @@ struct TileParts {
   }
 };
 
-/// What a block works on: pairs from first_pair on, tiles from (tile_y, tile_x) on.
+/// The work of a block: pairs from first_pair on, tiles from (tile_y, tile_x) on.
 struct TileBlock {
   std::int64_t first_pair;
   int pairs;
   int tile_x, tile_y;
   int shifts_x, shifts_y;  ///< that are wanted
 
-  __device__ TileBlock(const JobView& view, const Cut& cut, std::int64_t task) : tile_x(0), tile_y(0) {
-    if (const int blocks = cut.x.blocks * cut.y.blocks; blocks > 1) {
+  __device__ TileBlock(const JobView& view, const Tiling& tiling, std::int64_t task) : tile_x(0), tile_y(0) {
+    if (const int blocks = tiling.x.blocks * tiling.y.blocks; blocks > 1) {
       const int block = static_cast<int>(task % blocks);
       task /= blocks;
-      tile_x = block % cut.x.blocks * cut.x.tiles;
-      tile_y = block / cut.x.blocks * cut.y.tiles;
+      tile_x = block % tiling.x.blocks * tiling.x.tiles;
+      tile_y = block / tiling.x.blocks * tiling.y.tiles;
     }
-    first_pair = task * cut.pairs;
-    pairs = static_cast<int>(min(std::int64_t{cut.pairs}, view.pairs - first_pair));
-    shifts_x = min(cut.x.shifts_of_block(), view.nx - tile_x * cut.x.tile);
-    shifts_y = min(cut.y.shifts_of_block(), view.ny - tile_y * cut.y.tile);
+    first_pair = task * tiling.pairs;
+    pairs = static_cast<int>(min(std::int64_t{tiling.pairs}, view.pairs - first_pair));
+    shifts_x = min(tiling.x.shifts_of_block(), view.nx - tile_x * tiling.x.tile);
+    shifts_y = min(tiling.y.shifts_of_block(), view.ny - tile_y * tiling.y.tile);
   }
 };
 
-/// The first row of the window that a band meets.
-__device__ inline int first_window_row(const Cut& cut, const TileBlock& block, int band_y) {
-  return max(0, cut.y.shift_of(block.tile_y) + cut.y.band_begin(band_y));
+/// The first row of the window under a band.
+__device__ inline int first_window_row(const Tiling& tiling, const TileBlock& block, int band_y) {
+  return max(0, tiling.y.shift_of(block.tile_y) + tiling.y.band_begin(band_y));
 }
 
-/// Brings a band to shared memory; it is there after the next barrier.
+/// Copies a band to shared memory; it is complete after the next barrier.
 template <typename T, typename Word>
-__device__ void stage_band(const JobView& view, const Cut& cut, const TileBlock& block, int band_x,
+__device__ void stage_band(const JobView& view, const Tiling& tiling, const TileBlock& block, int band_x,
                            int band_y, Word* shared) {
-  const int x = cut.x.band_begin(band_x), y = cut.y.band_begin(band_y);
+  const int x = tiling.x.band_begin(band_x), y = tiling.y.band_begin(band_y);
   for (int slot = 0; slot < block.pairs; ++slot) {
-    Word* const words = shared + slot * cut.pair_words();
+    Word* const words = shared + slot * tiling.pair_words();
     const std::int64_t pair = block.first_pair + slot;
     const auto window = load_patch<T>(view.search, view.window_of(pair));
-    stage(window, first_window_row(cut, block, band_y), cut.x.shift_of(block.tile_x) + x, cut.window_rows,
-          cut.window_columns, cut.window, words);
+    stage(window, first_window_row(tiling, block, band_y), tiling.x.shift_of(block.tile_x) + x,
+          tiling.window_rows, tiling.window_columns, tiling.window, words);
     auto reference = load_patch<T>(view.reference, view.reference_of(pair));
-    reference.y0 = max(reference.y0, y), reference.y1 = min(reference.y1, cut.y.band_end(band_y));
-    stage(reference, y - cut.y.lead, x, cut.reference_rows, cut.reference_columns,
-          RowLayout{cut.reference_stride}, words + cut.window_words());
+    reference.y0 = max(reference.y0, y), reference.y1 = min(reference.y1, tiling.y.band_end(band_y));
+    stage(reference, y - tiling.y.lead, x, tiling.reference_rows, tiling.reference_columns,
+          RowLayout{tiling.reference_stride}, words + tiling.window_words());
   }
   __pipeline_commit();
   __pipeline_wait_prior(0);
 }
 
-/// A thread's share of the products of a band. `row`: of the window's first row of the tile.
+/// A thread's part of the products of a band. `row`: the row of the window, in shared memory, of the first
+/// row of the tile.
 template <typename K, typename Tile>
-__device__ void multiply_part(const Cut& cut, const typename K::Word* words, int tile_x, int row,
+__device__ void multiply_part(const Tiling& tiling, const typename K::Word* words, int tile_x, int row,
                               Steps steps_x, Steps steps_y,
                               typename K::Partial (&sums)[Tile::rows][Tile::columns]) {
   const auto* const reference =
-      words + cut.window_words() + (cut.y.lead + steps_y.first) * cut.reference_stride;
+      words + tiling.window_words() + (tiling.y.lead + steps_y.first) * tiling.reference_stride;
   for (int step = steps_x.first; step < steps_x.last; ++step) {
     const int column = tile_x * Tile::columns + step * K::columns * K::words;
     const auto* const window = words + column / K::columns;
     const auto* reference_at = reference + step * K::words;
 #pragma unroll 1
     for (int i = steps_y.first; i < steps_y.last; ++i) {
-      multiply_step<K, Tile>(window + cut.window.at(row + i), 8 * (column % K::columns), reference_at,
-                             cut.reference_stride, sums);
-      reference_at += cut.reference_stride;
+      multiply_step<K, Tile>(window + tiling.window.at(row + i), 8 * (column % K::columns), reference_at,
+                             tiling.reference_stride, sums);
+      reference_at += tiling.reference_stride;
     }
   }
 }
 
-/// The sums of a band, part by part, in the place of its operands.
+/// The partial sums of a band. They overwrite its operands in shared memory.
 template <typename K, typename Tile>
 class PartialSums {
  public:
   using Partial = typename K::Partial;
 
   /// Multiplies a staged band. Begins and ends with a barrier.
-  __device__ PartialSums(const Cut& cut, const TileBlock& block, int band_x, int band_y, void* shared)
+  __device__ PartialSums(const Tiling& tiling, const TileBlock& block, int band_x, int band_y, void* shared)
       : sums_(static_cast<Partial*>(shared)) {
     __shared__ TileParts block_parts;
     parts_ = &block_parts;
     if (threadIdx.x < warp_size) {
-      block_parts.x.list(cut.x, block.tile_x, band_x);
-      block_parts.y.list(cut.y, block.tile_y, band_y);
+      block_parts.x.list(tiling.x, block.tile_x, band_x);
+      block_parts.y.list(tiling.y, block.tile_y, band_y);
     }
     __syncthreads();
     count_ = block_parts.count();
@@ -469,11 +472,11 @@ class PartialSums {
       at_ = block_parts.place(thread - slot_ * count_);
       const int tile_y = block.tile_y + at_.tile_y;
       const int row =
-          cut.y.shift_of(tile_y) + cut.y.band_begin(band_y) - first_window_row(cut, block, band_y);
-      multiply_part<K, Tile>(cut, static_cast<const typename K::Word*>(shared) + slot_ * cut.pair_words(),
-                             at_.tile_x, row,
-                             cut.x.group_steps(cut.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
-                             cut.y.group_steps(cut.y.steps(tile_y, band_y), at_.group_y), sums);
+          tiling.y.shift_of(tile_y) + tiling.y.band_begin(band_y) - first_window_row(tiling, block, band_y);
+      multiply_part<K, Tile>(
+          tiling, static_cast<const typename K::Word*>(shared) + slot_ * tiling.pair_words(), at_.tile_x, row,
+          tiling.x.group_steps(tiling.x.steps(block.tile_x + at_.tile_x, band_x), at_.group_x),
+          tiling.y.group_steps(tiling.y.steps(tile_y, band_y), at_.group_y), sums);
     }
     __syncthreads();
     if (slot_ >= 0) {
@@ -484,8 +487,8 @@ class PartialSums {
     __syncthreads();
   }
 
-  /// Calls body(slot, x, y, sums) for the sums of every row of every tile, from shift (x, y) of the block on:
-  /// a tile's threads share its rows. Tiles without products have no thread.
+  /// Calls body(slot, x, y, sums) with the sums of every row of every tile, which begins at shift (x, y) of
+  /// the block. The rows of a tile are divided among its threads; tiles without products have none.
   template <typename Body>
   __device__ void for_each_row(Body&& body) const {
     if (slot_ < 0) return;

@@ -5,20 +5,20 @@
 namespace dic::kernels {
 namespace {
 
-/// `adds`: to what `out` holds, instead of storing.
+/// adds: adds to `out` instead of overwriting it.
 template <typename T, typename Sum, typename Tile>
 __global__ void __launch_bounds__(most_threads, 1)
-    registers(const __grid_constant__ JobView view, const __grid_constant__ Cut cut, std::int64_t tasks,
+    registers(const __grid_constant__ JobView view, const __grid_constant__ Tiling tiling, std::int64_t tasks,
               bool adds, Sum* out) {
   using K = Operands<T, Sum>;
   extern __shared__ uint4 shared[];
   for_each_task(tasks, 1, 0, [&](std::int64_t task) {
-    const TileBlock block(view, cut, task);
-    for (int band = 0; band < cut.x.bands * cut.y.bands; ++band) {
-      const int band_x = band % cut.x.bands, band_y = band / cut.x.bands;
+    const TileBlock block(view, tiling, task);
+    for (int band = 0; band < tiling.x.bands * tiling.y.bands; ++band) {
+      const int band_x = band % tiling.x.bands, band_y = band / tiling.x.bands;
       __syncthreads();  // the last band's readers are done
-      stage_band<T>(view, cut, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
-      const PartialSums<K, Tile> products(cut, block, band_x, band_y, shared);
+      stage_band<T>(view, tiling, block, band_x, band_y, reinterpret_cast<typename K::Word*>(shared));
+      const PartialSums<K, Tile> products(tiling, block, band_x, band_y, shared);
       products.for_each_row([&](int slot, int x, int y, const auto& sums) {
         if (y >= block.shifts_y) return;
         const std::int64_t row = (block.first_pair + slot) * view.ny + block.tile_y * Tile::rows + y;
@@ -41,14 +41,14 @@ bool overlaps_everywhere(const NccJob& job) {
 
 template <typename T, typename Sum, typename Tile>
 void launch(const NccJob& job, void* out, StreamHandle stream) {
-  const Cut cut = make_cut<Operands<T, Sum>, Tile>(job);
-  const std::int64_t tasks = (job.pairs + cut.pairs - 1) / cut.pairs * cut.blocks_of_pair();
-  const bool adds = cut.x.bands * cut.y.bands > 1 || !overlaps_everywhere(job);
+  const Tiling tiling = make_tiling<Operands<T, Sum>, Tile>(job);
+  const std::int64_t tasks = (job.pairs + tiling.pairs - 1) / tiling.pairs * tiling.blocks_of_pair();
+  const bool adds = tiling.x.bands * tiling.y.bands > 1 || !overlaps_everywhere(job);
   if (adds) fill(out, 0, job.outputs() * sizeof(Sum), stream);
   const auto kernel = registers<T, Sum, Tile>;
-  allow_shared_memory(kernel, cut.shared_bytes(), describe("tiles in registers", job));
-  kernel<<<grid_size(tasks, 1), cut.threads(), cut.shared_bytes(), stream>>>(make_job_view(job), cut, tasks,
-                                                                             adds, static_cast<Sum*>(out));
+  allow_shared_memory(kernel, tiling.shared_bytes(), describe("tiles in registers", job));
+  kernel<<<grid_size(tasks, 1), tiling.threads(), tiling.shared_bytes(), stream>>>(
+      make_job_view(job), tiling, tasks, adds, static_cast<Sum*>(out));
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include "common/host_device.hpp"
 
-/// How the work of cuda-registers is cut, along one axis. Host code sizes blocks with it, kernels find their
-/// part.
+/// The tiling of cuda-registers along one axis. The host computes the sizes of blocks with it, kernels their
+/// part of the work.
 namespace dic::kernels {
 
 /// Steps [first, last) of a tile; a step is `unit` elements of the reference, counted from the band's first.
@@ -13,14 +13,15 @@ struct Steps {
   DIC_HOST_DEVICE int count() const { return last - first; }
 };
 
-/// Shifts come in tiles, which a thread computes together; the reference comes in bands, which are in shared
-/// memory together. Of a band a tile needs only the steps whose elements meet the window. The steps of a band
-/// are cut into groups: a thread does those of a tile that belong to one group.
+/// Shifts are divided into tiles, which a thread computes together. The reference is divided into bands,
+/// which are in shared memory together. A tile needs only the steps of a band that lie over the window. The
+/// steps of a band are divided into groups: a thread computes the steps of one tile and one group.
 struct ShiftAxis {
   int tile;  ///< shifts of a tile
   int unit;  ///< elements of a step: a power of two
-  /// In a step, the tile's shifts meet the same elements of the reference (lead = 0), or of the window: those
-  /// of the reference are then `lead` = tile - 1 elements apart, and the steps run so much further.
+  /// In a step, the shifts of a tile use the same elements of the reference (lead = 0), or of the window
+  /// (lead = tile - 1). In the second case their elements of the reference are up to `lead` apart, and a band
+  /// has `lead` more steps.
   int lead;
   int shift_min, shifts;
   int reference, window;  ///< elements
@@ -33,18 +34,18 @@ struct ShiftAxis {
   DIC_HOST_DEVICE static int smaller(int a, int b) { return a < b ? a : b; }
   DIC_HOST_DEVICE static int larger(int a, int b) { return a > b ? a : b; }
 
-  void cut_bands(int elements) {
+  void set_bands(int elements) {
     band = elements;
     bands = ceil(reference, band);
   }
   int most_steps() const { return ceil(smaller(reference, band) + lead, unit); }
   /// Nearly equal groups.
-  void cut_groups(int count) {
+  void set_groups(int count) {
     steps_of_group = ceil(most_steps(), count);
     groups = ceil(most_steps(), steps_of_group);
   }
   /// At least `count` blocks of equally many tiles.
-  void cut_blocks(int count) {
+  void set_blocks(int count) {
     all_tiles = ceil(shifts, tile);
     tiles = ceil(all_tiles, smaller(count, all_tiles));
     blocks = ceil(all_tiles, tiles);
@@ -62,7 +63,7 @@ struct ShiftAxis {
     const int last = smaller(band_end(band_index) + lead, window - shift) - begin;
     return last > first ? Steps{first / unit, ceil(last, unit)} : Steps{};
   }
-  /// Those of a group. The tiles that have some follow each other.
+  /// The steps of a group. The tiles that have steps in a group follow each other.
   DIC_HOST_DEVICE Steps group_steps(const Steps& all, int group) const {
     const int begin = group * steps_of_group;
     return {larger(all.first, begin), smaller(all.last, begin + steps_of_group)};

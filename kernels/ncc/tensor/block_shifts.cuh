@@ -5,8 +5,8 @@
 #include "ncc/tensor/tensor_tasks.cuh"
 #include "ncc/tensor/u8_products.cuh"
 
-/// What blocks that multiply on tensor cores have to do around their products: which shifts of which pair are
-/// theirs, what they copy for them, and how sums that lie in the registers of lanes become scores and peaks.
+/// What the tensor-core kernels have in common apart from their products: which shifts of which pair a block
+/// computes, what it copies to shared memory, and how scores and peaks follow from sums in registers.
 ///
 /// A shape says what a warp computes, at compile time:
 ///     rows()           of shifts, 32 columns wide, of which a lane has one column
@@ -14,27 +14,28 @@
 ///     has_corner()     true: one more shift under the tail
 ///     tile_stride()    of rows of scores in shared memory: odd, for lanes along y
 ///     loads_at_once()  of statistics in flight: as many as there are registers for
-///     alone            true: the only warp of its block, which waits for no other
+/// alone true: the only warp of its block, no barrier is needed
 namespace dic::kernels {
 
-/// A task of elements T: the shifts from (y, x) of the rectangle on.
+/// The shifts of a task, from (y, x) of the rectangle of shifts on; T: type of the elements.
 template <typename T>
 struct BlockShifts {
   std::int64_t pair;
   ChunkRows window, reference;
   int x, y;
   short shifts_x, shifts_y;
-  short first_x, last_x, first_y, last_y;  ///< of these, those at which the reference lies in the window
-  bool continues_window;                   ///< the task before has the same
+  short first_x, last_x, first_y,
+      last_y;             ///< of these, the shifts at which the reference lies inside the window
+  bool continues_window;  ///< the task before has the same window
   ShiftStatistics statistics;
 
   BlockShifts() = default;
-  template <typename Cut>
-  __device__ BlockShifts(const JobView& view, const Cut& cut, const Tasks& tasks,
+  template <typename Tiling>
+  __device__ BlockShifts(const JobView& view, const Tiling& tiling, const Tasks& tasks,
                          const StatisticsTable& table, const Place& place) {
     pair = table.ordered(place.reference * tasks.windows + place.window);
-    x = place.part_x * cut.columns(), y = place.part_y * cut.rows();
-    shifts_x = min(cut.columns(), view.nx - x), shifts_y = min(cut.rows(), view.ny - y);
+    x = place.part_x * tiling.columns(), y = place.part_y * tiling.rows();
+    shifts_x = min(tiling.columns(), view.nx - x), shifts_y = min(tiling.rows(), view.ny - y);
     continues_window = place.reference > 0;
 
     const int h = view.reference.height, w = view.reference.width;
@@ -50,7 +51,7 @@ struct BlockShifts {
     const auto reference_bytes = bytes_of(load_patch<T>(view.reference, reference_index));
     reference = {has_whole_chunks(view.reference, reference_index) ? reference_bytes.origin : nullptr,
                  static_cast<int>(reference_bytes.row_bytes)};
-    if (first_x > last_x) last_y = -1;  // without such columns, there are no rows either
+    if (first_x > last_x) last_y = -1;  // no shift is inside where no column is
     statistics = table.shift_statistics(view, index, y, x);
   }
 
@@ -81,7 +82,7 @@ struct BlockShifts {
   }
 
  private:
-  /// Of a column, on their way together: as many as there are registers for.
+  /// Words of a column that are loaded before any is stored: as many as there are registers for.
   static constexpr int words_at_once = sizeof(T) == 1 ? 4 : 1;
 
   __device__ static int bytes(int elements) { return elements * static_cast<int>(sizeof(T)); }
@@ -97,21 +98,21 @@ struct TensorOutput {
   Peak* peaks = nullptr;
 };
 
-/// Without what rounding takes zncc and ncc beyond their range; keeps NaN.
+/// Clamps zncc and ncc, which rounding may take beyond [-1, 1]; keeps NaN.
 __device__ inline float clamped(float value, Criterion criterion) {
   if (criterion == Criterion::ssd) return value;
   asm("max.NaN.f32 %0, %0, 0fBF800000;\n\tmin.NaN.f32 %0, %0, 0f3F800000;" : "+f"(value));
   return value;
 }
 
-/// What a lane holds of the shifts of a block: a column of a warp's rows; with a tail, one shift of the
-/// tail's column, and the last lane the corner.
+/// The shifts of a lane: a column of the warp's rows; with a tail also one shift of the tail's column, and in
+/// the last lane the corner.
 template <auto shape>
 struct LaneShifts {
   static constexpr int in_tiles = shape.rows();
   static constexpr int count = in_tiles + shape.tail + shape.has_corner();
   int first_row, lane, column;
-  bool owned;  ///< false: another warp has their sums
+  bool owned;  ///< false: another warp holds their sums
 
   __device__ LaneShifts(int first_row_of_warp, int first_column_of_warp, bool is_owned)
       : first_row(first_row_of_warp),
@@ -120,7 +121,7 @@ struct LaneShifts {
         owned(is_owned) {}
   __device__ int first_column() const { return column - lane; }
   __device__ int tail_column() const { return first_column() + columns_per_warp; }
-  /// body(i, row, column) for those of the tail and the corner.
+  /// Calls body(i, row, column) for the shifts of the tail and the corner.
   template <typename Body>
   __device__ void visit_tail(Body&& body) const {
     if constexpr (shape.tail)
@@ -128,7 +129,7 @@ struct LaneShifts {
     if constexpr (shape.has_corner())
       if (lane == warp_size - 1) body(in_tiles + 1, first_row + warp_size, tail_column());
   }
-  /// body(i, row, column) for all of them.
+  /// Calls body(i, row, column) for all shifts of the lane.
   template <typename Body>
   __device__ void visit(Body&& body) const {
 #pragma unroll
@@ -136,11 +137,11 @@ struct LaneShifts {
     visit_tail(body);
   }
 };
-/// A value for each of them.
+/// A value for each shift of a lane.
 template <auto shape, typename Value>
 using LaneValues = Value[LaneShifts<shape>::count];
 
-/// Hands the sums of the tail to the lanes by their rows.
+/// Distributes the sums of the tail to the lanes, by rows.
 template <typename Sum>
 __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
   const int lane = threadIdx.x % warp_size, holder = lane % 16 / 2 * 4;
@@ -151,15 +152,16 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
   return lane % 2 == 0 ? even : odd;
 }
 
-/// Hands the sums on diagonals of `count` tiles of 16 x 8, of which the first element of tile i lies on
-/// diagonal 8 (i - 1), to the lanes: diagonal i to lane i, as far as there are whole ones, and the last one
-/// to all. apart: diagonals from a lane's first column to its second, 1 or 4.
+/// Sums the diagonals of a product, of which each lane holds elements of `count` tiles of 16 x 8. The first
+/// element of tile i lies on diagonal 8 (i - 1). lane_sum receives the sum of diagonal `lane`, as far as
+/// diagonals are whole, and `last` that of the last diagonal, in all lanes. apart: diagonals from a lane's
+/// first column to its second, 1 or 4.
 template <int apart, int count, typename Sum>
 __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& last) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int groups = count - 1;
   const int lane = threadIdx.x % warp_size, group = lane / 4;
-  Sum even[groups], odd[groups];  // of rows 8 (i + 1) + group: the lane's two columns
+  Sum even[groups], odd[groups];  // rows 8 (i + 1) + group, the lane's two columns
 #pragma unroll
   for (int i = 0; i < groups; ++i) {
     even[i] = tiles[i + 1][0] + tiles[i][2];
@@ -191,8 +193,9 @@ struct Defined {
   __device__ int nearest(int i) const { return min(max(i, first), last); }
 };
 
-/// Turns a lane's sums into scores: reference.score(sum, statistics, weight), with reference.weight or
-/// no_score. whole: all shifts are defined but for some of the last rows_per_tile rows.
+/// Computes a lane's scores: reference.score(sum, statistics, weight), where weight is reference.weight, or
+/// no_score for a shift that is not defined. whole: all shifts are defined, but perhaps not those of the last
+/// rows_per_tile rows.
 template <bool whole, auto shape, typename Reference, typename Block, typename Sum>
 __device__ void score_shifts(const Reference& reference, const Block& block_shifts,
                              const LaneShifts<shape>& shifts, const LaneValues<shape, Sum>& sums,
@@ -216,7 +219,7 @@ __device__ void score_shifts(const Reference& reference, const Block& block_shif
 #pragma unroll
     for (int i = first; i < first + at_once && i < shape.rows(); ++i)
       scores[i] = exists(i) ? reference.score(sums[i], row_statistics[i - first], weight) : no_score;
-    __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
+    __syncwarp();  // else the compiler starts more loads at once, and spills registers
   }
   shifts.visit_tail([&](int i, int row, int column) {
     scores[i] = no_score;
@@ -260,8 +263,8 @@ __device__ void store_scores(const JobView& view, const Block& block_shifts, con
   });
 }
 
-/// Finds the peak of the block's scores, which are all of the pair. tile: shared memory for them. scale: of
-/// the scores.
+/// Finds the peak of a pair whose shifts are all in this block. tile: shared memory for the scores. scale:
+/// factor of the scores.
 template <auto shape, typename Block, typename Output>
 __device__ void find_peak_of_block(const JobView& view, const Block& block_shifts, const Output& out,
                                    const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,

@@ -4,13 +4,13 @@
 #include "ncc/scoring/scoring.cuh"
 #include "ncc/stage_patch.cuh"
 
-/// Sums over the windows under the reference for the shifts of a block, whose elements it has in shared
-/// memory: a warp walks down some rows of shifts. Elements are integers then, so that sums that slide stay
-/// exact, and whatever is added and taken out again leaves nothing behind.
+/// Sums over the window under the reference, for the shifts of a block, from elements in shared memory. A
+/// warp walks down some rows of shifts. Elements are converted to integers, so that sliding sums are exact:
+/// what is added and subtracted again leaves no rounding error.
 namespace dic::kernels {
 
-/// The largest integer of which n can be squared and summed: n sum(b b) - sum(b)^2 stays below 2^63. Half of
-/// that is what the elements are rounded by at most, in units of largest / integer.
+/// The largest integer of which n can be squared and summed: n sum(b b) - sum(b)^2 stays below 2^63. Elements
+/// are rounded by at most half a unit, which is the largest element divided by this integer.
 __device__ inline float largest_box_integer(int n) {
   constexpr float exact_in_float = 0x1p22f;
   return fminf(__fdividef(0x1p31f, n), exact_in_float) * (1 - 0x1p-19f);
@@ -27,13 +27,13 @@ __device__ inline float inverse_root_of_variation(int n, const BoxSum& of) {
 }
 
 constexpr int most_box_columns = 8 * warp_size;
-/// How a warp shares the columns of the window: `lanes` lanes have `columns` neighbours each; where that
-/// leaves lanes, they have other rows.
+/// How the columns of the window are distributed over a warp: `lanes` lanes have `columns` neighbouring
+/// columns each. Where that leaves lanes over, these have other rows.
 struct BoxShape {
   int columns, lanes;
 
   __host__ __device__ constexpr int groups() const { return warp_size / lanes; }
-  /// Places of a row's prefix sums: an odd distance from lane to lane, so that they do not meet in banks.
+  /// Places of a row's prefix sums: an odd distance from lane to lane, against bank conflicts.
   __host__ __device__ constexpr int places() const { return lanes * (columns | 1) + 1; }
   /// Words of shared memory of a warp.
   __host__ __device__ constexpr int words() const { return round_up(3 * places() * groups(), 4); }
@@ -44,7 +44,8 @@ __host__ __device__ constexpr BoxShape box_shape(int columns) {
   return {columns_per_lane <= 4 ? columns_per_lane : 8, 32};
 }
 
-/// Sums over the columns left of a column, for those of a row and the one after, in shared memory.
+/// Prefix sums in shared memory: over the columns left of each column of a row, and of the one after the
+/// last.
 template <BoxShape shape>
 struct BoxPrefix {
   std::uint64_t* squares;
@@ -67,8 +68,8 @@ struct BoxPrefix {
   }
 };
 
-/// Elements in shared memory, from the one under the first shift's first element on, and the rows of shifts
-/// that are a warp's.
+/// The elements in shared memory, from the one under the reference's first element at the first shift on, and
+/// a warp's rows of shifts.
 struct Boxes {
   const float* elements;
   int stride, height, width;  ///< the last two: of the reference
@@ -128,7 +129,7 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
   const int lane = threadIdx.x % shape.lanes, group = threadIdx.x % warp_size / shape.lanes;
   const int rows = boxes.end_y - boxes.first_y;
   if (rows <= 0) return;
-  // Where rows are not as many for each group, two groups have the same ones.
+  // Where rows do not divide evenly, two groups compute the same rows.
   const int per_group = (rows + shape.groups() - 1) / shape.groups();
   const int own_y = boxes.first_y + group * per_group, first_y = min(own_y, boxes.first_y + rows - per_group);
   const BoxPrefix<shape> prefix(warp_memory, group);
@@ -151,9 +152,8 @@ __device__ void fill_inverse_roots(const Boxes& boxes, const ToInteger& to_integ
   }
 }
 
-/// Fills roots[y, x] of a warp's rows of shifts. columns: of the window that boxes lie in, at most
-/// most_box_columns; what rows hold after their elements does not count. shared: box_shape(columns).words()
-/// for each warp.
+/// Fills roots[y, x] for a warp's rows of shifts. columns: of the window, at most most_box_columns; what
+/// follows a row in shared memory is not used. shared: box_shape(columns).words() for each warp.
 template <typename ToInteger>
 __device__ void fill_inverse_roots(const Boxes& boxes, int columns, const ToInteger& to_integer,
                                    float* shared, float* roots, int roots_stride) {

@@ -19,8 +19,8 @@ __device__ inline __half2 less_middle(Word elements, int middle) {
 __device__ inline Word bits_of(__half2 value) { return reinterpret_cast<const Word&>(value); }
 
 /// Images of up to 12 bit as half floats, for zncc. Operands are exact: elements of the window less the
-/// middle of the range, those of the reference less a value close to their mean, so that what the f32 sums
-/// round away is small beside the covariance. All are multiples of 2^-24.
+/// middle of the range, elements of the reference less a value close to their mean, so that the rounding of
+/// f32 sums is small beside the covariance. All are multiples of 2^-24.
 struct HalfMethod : WithStatistics<HalfMethod> {
   static constexpr std::string_view name = "cuda-f16-tensor";
   using Products = HalfProducts;
@@ -36,7 +36,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       WideShape{4, false, 0, 0, true},
       WideShape{6, false, 0, 0, true},
       WideShape{8, false, 0, 0, true}};
-  /// Shared memory leaves room for some 12 warps.
+  /// Shared memory holds the data of about 12 warps.
   __host__ __device__ static constexpr int least_blocks(const WideShape& shape) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return shape.tiles < 8 ? 3 : 2;
@@ -56,28 +56,29 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     }
   };
 
-  /// Of a row that a lane reads from 4 elements before the first one on: those of the row before are zero.
+  /// Pairs of a row. A lane reads from 4 elements before the first one on; the last elements of the row
+  /// before are zero.
   static int reference_pairs(int copied, int k_words, int width) {
     return std::max({copied, k_words + 2, (width + 8 + 7) / 8 * 4});
   }
-  /// Two copies of the reference, half the banks apart, whose place scores take. The window comes before
-  /// them: what is read beyond its rows are operands, or zeros.
-  static void lay_out(const NccJob& job, WideCut& cut) {
-    const int stride = cut.k.reference_stride, h = job.reference.height;
-    const int window_rows = h + std::min(cut.rows(), job.shifts.ny()) - 1;
-    const int rows_of_tail = cut.warp.has_corner() ? round_up(h, tail_rows) + warp_size + 1 : 0;
-    cut.operand_chunks = Divisor(stride * 4 / chunk_bytes);
-    cut.operands_at = cut.tile_at = window_rows * cut.k.window_stride;
-    cut.copy_at = (cut.k.rows + 1) * stride;
-    while (cut.copy_at % 32 != 16) cut.copy_at += 4;
-    cut.staged_at =
-        std::max({cut.operands_at + 2 * (cut.copy_at + zeros_around), cut.operands_at + cut.tile_words,
-                  cut.window_words, rows_of_tail * cut.k.window_stride});
-    cut.words = cut.staged_at + h * stride;
+  /// Two copies of the reference, half the banks apart; scores later overwrite them. The window lies before
+  /// them, so that reads beyond its rows find operands or zeros, which are finite.
+  static void lay_out(const NccJob& job, WideTiling& tiling) {
+    const int stride = tiling.k.reference_stride, h = job.reference.height;
+    const int window_rows = h + std::min(tiling.rows(), job.shifts.ny()) - 1;
+    const int rows_of_tail = tiling.warp.has_corner() ? round_up(h, tail_rows) + warp_size + 1 : 0;
+    tiling.operand_chunks = Divisor(stride * 4 / chunk_bytes);
+    tiling.operands_at = tiling.tile_at = window_rows * tiling.k.window_stride;
+    tiling.copy_at = (tiling.k.rows + 1) * stride;
+    while (tiling.copy_at % 32 != 16) tiling.copy_at += 4;
+    tiling.staged_at = std::max({tiling.operands_at + 2 * (tiling.copy_at + zeros_around),
+                                 tiling.operands_at + tiling.tile_words, tiling.window_words,
+                                 rows_of_tail * tiling.k.window_stride});
+    tiling.words = tiling.staged_at + h * stride;
   }
 
   static int origin(const NccJob& job) { return 1 << (job.bit_depth - 1); }
-  __device__ static void clear(const WideCut&, int, const WideMemory&) {}
+  __device__ static void clear(const WideTiling&, int, const WideMemory&) {}
 
   /// Returns the sums of the warp.
   template <bool wanted>
@@ -102,10 +103,10 @@ struct HalfMethod : WithStatistics<HalfMethod> {
             __reduce_min_sync(all, min(least & 0xffffu, least >> 16))};
   }
 
-  /// What was not copied becomes finite: it meets zeros.
-  __device__ static void convert_window(const WideCut& cut, const WideMemory& memory, int middle) {
+  /// Words that were not copied become finite, too: they are multiplied with zeros.
+  __device__ static void convert_window(const WideTiling& tiling, const WideMemory& memory, int middle) {
     const auto convert = [=](Word& elements) { elements = bits_of(less_middle(elements, middle)); };
-    const auto convert_chunks = [&]<int at_once>(uint4* chunks) {  // loads in flight: stores would stop them
+    const auto convert_chunks = [&]<int at_once>(uint4* chunks) {  // all loads before the first store
       uint4 chunk[at_once];
 #pragma unroll
       for (int i = 0; i < at_once; ++i) chunk[i] = chunks[i * blockDim.x];
@@ -116,7 +117,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
       }
     };
     constexpr int at_once = 4;
-    const int count = cut.operands_at / 4, threads = static_cast<int>(blockDim.x);
+    const int count = tiling.operands_at / 4, threads = static_cast<int>(blockDim.x);
     auto* const window = reinterpret_cast<uint4*>(memory.window);
     int i = thread_of_block();
     for (; i + (at_once - 1) * threads < count; i += at_once * threads)
@@ -124,10 +125,10 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     for (; i < count; i += threads) convert_chunks.template operator()<1>(window + i);
   }
 
-  __device__ static void convert_reference(const WideCut& cut, const ReferenceChunks& chunks,
+  __device__ static void convert_reference(const WideTiling& tiling, const ReferenceChunks& chunks,
                                            const StagedReference& reference, int stride,
                                            const WideMemory& memory, const ReferenceSums& sums, int middle) {
-    clear_around(cut, reference, stride, memory.operands);
+    clear_around(tiling, reference, stride, memory.operands);
     const int n = reference.height * reference.width;
     const __half2 further = __float2half2_rn(0x1p-24f * (origin_of(n, sums) - middle));
     const auto convert = [&](Word elements, Word mask) {
@@ -143,17 +144,17 @@ struct HalfMethod : WithStatistics<HalfMethod> {
                        convert(raw.z, chunks.masks[2]), convert(raw.w, chunks.masks[3])};
       const auto shifted = [](Word left, Word right) { return __funnelshift_r(left, right, 16); };
       reinterpret_cast<uint4&>(target[at]) = even;
-      reinterpret_cast<uint4&>(target[cut.copy_at + at]) = {shifted(before, even.x), shifted(even.x, even.y),
-                                                            shifted(even.y, even.z), shifted(even.z, even.w)};
+      reinterpret_cast<uint4&>(target[tiling.copy_at + at]) = {
+          shifted(before, even.x), shifted(even.x, even.y), shifted(even.y, even.z), shifted(even.z, even.w)};
     });
   }
 
-  __device__ static WideLaneStart<Word> reference_of_lane(const WideCut& cut,
+  __device__ static WideLaneStart<Word> reference_of_lane(const WideTiling& tiling,
                                                           const StagedReference& reference,
                                                           const WideMemory& memory, int row, int shift) {
     const int at = reference.first - shift, copy = at & 1;
-    return {.reference = memory.operands + zeros_around + copy * cut.copy_at +
-                         (1 + row) * cut.k.reference_stride + (at + copy) / 2};
+    return {.reference = memory.operands + zeros_around + copy * tiling.copy_at +
+                         (1 + row) * tiling.k.reference_stride + (at + copy) / 2};
   }
 
   /// The row below the reference is zero.
@@ -163,14 +164,14 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     int words, height, group;
     const Word *lane_window, *lane_reference;
 
-    __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
-                            const WarpPlace&, int window_at)
+    __device__ TailOperands(const WideTiling& tiling, const StagedReference& reference,
+                            const WideMemory& memory, const WarpPlace&, int window_at)
         : height(reference.height) {
       const int lane = threadIdx.x % warp_size, shift = window_at % 2, word = lane % 4;
       group = lane / 4;
       words = (reference.width + shift + 7) / 8 * 4;
       lane_window = memory.window + group * shape.stride + (window_at + columns_per_warp) / 2 + word;
-      lane_reference = reference_of_lane(cut, reference, memory, 0, shift).reference + word;
+      lane_reference = reference_of_lane(tiling, reference, memory, 0, shift).reference + word;
     }
     __device__ void load(int row, int q, Products::Patch& patch) const {
       const Word* const at = lane_reference + min(row + group, height) * shape.reference_stride + q;
@@ -217,7 +218,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
  private:
   static constexpr int zeros_around = 8;  ///< words that lanes read before the first row and after the last
 
-  /// As close to the mean as it can be with all differences within the 11 bits of a half.
+  /// The value nearest to the mean for which all differences fit the 11 bits of a half.
   __device__ static int origin_of(int n, const ReferenceSums& sums) {
     constexpr int reach = 2048;
     const int mean = __float2int_rn(__fdividef(sums.of.sum, n));
@@ -225,7 +226,7 @@ struct HalfMethod : WithStatistics<HalfMethod> {
   }
 
   /// Clears the rows around both copies of the reference.
-  __device__ static void clear_around(const WideCut& cut, const StagedReference& reference, int stride,
+  __device__ static void clear_around(const WideTiling& tiling, const StagedReference& reference, int stride,
                                       Word* operands) {
     const auto clear = [&](int from, int to) {
       for (int i = from + 4 * thread_of_block(); i < to; i += 4 * blockDim.x)
@@ -233,8 +234,8 @@ struct HalfMethod : WithStatistics<HalfMethod> {
     };
     const int first = zeros_around + stride, after = first + reference.height * stride;
     clear(0, first);
-    clear(after, cut.copy_at + first);
-    clear(cut.copy_at + after, cut.staged_at - cut.operands_at);
+    clear(after, tiling.copy_at + first);
+    clear(tiling.copy_at + after, tiling.staged_at - tiling.operands_at);
   }
 };
 
@@ -249,7 +250,7 @@ std::string F16Tensor::unsupported_reason(const NccJob& job) {
 }
 
 int F16Tensor::shared_bytes(const NccJob& job) {
-  return choose_wide_cut<HalfMethod>(job, true).shared_bytes();
+  return choose_wide_tiling<HalfMethod>(job, true).shared_bytes();
 }
 
 bool F16Tensor::fits(const NccJob& job, FusedOutput fused) { return wide_scores_fit<HalfMethod>(job, fused); }

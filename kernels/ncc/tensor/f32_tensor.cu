@@ -8,7 +8,8 @@
 namespace dic::kernels {
 namespace {
 
-/// Extrema and mean of elements. What is added up has been divided by their number: it does not overflow.
+/// Extrema and mean of elements. Elements are divided by their number before they are added, so that the sum
+/// does not overflow.
 struct Range {
   float least, most, mean;
 
@@ -26,13 +27,13 @@ struct Range {
   __device__ Range over_warp() const { return {-max_of_warp(-least), max_of_warp(most), warp_sum(mean)}; }
 };
 
-/// How the elements of a matrix become operands and integers: about their mean, by their range.
+/// Converts elements of a patch to operands and to integers: less their mean, scaled by their range.
 struct Scale {
   float mean, to_halves;  ///< a power of two: the largest operand is between 2^14 and 2^15
   float to_integers;      ///< sums over n elements then stay exact, see box_sums.cuh
 
   __device__ Scale(const Range& range, int n) : mean(range.mean) {
-    constexpr float least_range = 0x1p-100f;  // what is below counts as no contrast
+    constexpr float least_range = 0x1p-100f;  // a smaller range counts as no contrast
     const float reach = fmaxf(fmaxf(range.most - mean, mean - range.least), least_range);
     to_halves = __uint_as_float(((127u + 14 + 127) << 23) - (__float_as_uint(reach) & 0x7f800000u));
     to_integers = __fdividef(largest_box_integer(n), reach);
@@ -70,7 +71,7 @@ struct Existing {
   __device__ int count() const { return max(end - first, 0); }
 };
 
-/// What a thread has of staged rows of floats: a column of chunks.
+/// The chunks of staged rows of floats that a thread reads and writes: a column of them.
 class FloatChunks {
  public:
   __device__ FloatChunks(float* first, int stride, const Divisor& chunks, const Existing& rows,
@@ -95,14 +96,14 @@ class FloatChunks {
         if (exists_[i]) body(elements[i]);
     });
   }
-  /// Of what the threads of this warp have.
+  /// Over the elements of all threads of this warp.
   __device__ Range range() const {
     Range range = Range::none();
     const float weight = __fdividef(1.0f, count_);
     visit([&](float element) { range.add(element, weight); });
     return range.over_warp();
   }
-  /// What does not exist becomes zero.
+  /// Converts to operands; elements that do not exist become zero.
   template <bool is_window>
   __device__ void convert(int rows, const Scale& scale, float further) const {
     visit_chunks(0, rows, [&](float4& chunk, int row) {
@@ -112,9 +113,9 @@ class FloatChunks {
       };
       const uint2 left = split(operand(chunk.x, 0), operand(chunk.y, 1));
       const uint2 right = split(operand(chunk.z, 2), operand(chunk.w, 3));
-      const uint4 in_turn{left.x, left.y, right.x, right.y};
+      const uint4 alternating{left.x, left.y, right.x, right.y};
       const uint4 high_first{left.x, right.x, left.y, right.y}, low_first{left.y, right.y, left.x, right.x};
-      reinterpret_cast<uint4&>(chunk) = !is_window ? in_turn : row % 2 == 0 ? high_first : low_first;
+      reinterpret_cast<uint4&>(chunk) = !is_window ? alternating : row % 2 == 0 ? high_first : low_first;
     });
   }
 
@@ -135,9 +136,9 @@ class FloatChunks {
   bool has_part_, exists_[4];
 };
 
-/// Images of floats as two half floats for each, for zncc. Elements of the window are multiplied less the
-/// mean of the whole window, those of the reference less theirs, so that their sum is no more than rounding
-/// and sums of products are covariances. What a score divides by comes from integers, see box_sums.cuh.
+/// Images of floats, each element as two half floats, for zncc. Elements of the window are taken less the
+/// mean of the whole window, elements of the reference less their own mean: their sum is then zero but for
+/// rounding, and sums of products are covariances. Variations come from integers, see box_sums.cuh.
 struct SplitMethod {
   static constexpr std::string_view name = "cuda-f32-tensor";
   using Products = SplitProducts;
@@ -150,7 +151,7 @@ struct SplitMethod {
   __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 1; }
 
   using Task = WideTask<SplitMethod>;
-  /// What a warp finds.
+  /// Results of a warp.
   struct ReferenceSums {
     Range window, reference;
     int sum;  ///< of the reference's integers
@@ -161,32 +162,34 @@ struct SplitMethod {
   static int reference_pairs(int copied, int k_pairs, int /*width*/) {
     return reference_pad / static_cast<int>(sizeof(Products::Pair)) + std::max(copied, k_pairs + 2);
   }
-  /// The reference is read where it was copied to; box sums lie where sums are exchanged later.
-  static void lay_out(const NccJob& job, WideCut& cut) {
-    const int stride = 2 * cut.k.reference_stride;
-    const int box_words = box_shape(columns_of_boxes(cut, job.reference.width)).words();
-    cut.operand_chunks = cut.reference_chunks;
-    cut.staged_at = stride + reference_pad / 4;
-    cut.tile_at = (cut.k.rows + 1) * stride;
-    cut.tile_words = round_up(std::max(cut.tile_words, cut.exchange_at + cut.warps() * box_words), 4);
-    cut.window_at = cut.tile_at + cut.tile_words;
-    cut.words = cut.window_at + cut.window_words;
+  /// Operands of the reference overwrite its elements; box sums lie where sums are exchanged later.
+  static void lay_out(const NccJob& job, WideTiling& tiling) {
+    const int stride = 2 * tiling.k.reference_stride;
+    const int box_words = box_shape(columns_of_boxes(tiling, job.reference.width)).words();
+    tiling.operand_chunks = tiling.reference_chunks;
+    tiling.staged_at = stride + reference_pad / 4;
+    tiling.tile_at = (tiling.k.rows + 1) * stride;
+    tiling.tile_words =
+        round_up(std::max(tiling.tile_words, tiling.exchange_at + tiling.warps() * box_words), 4);
+    tiling.window_at = tiling.tile_at + tiling.tile_words;
+    tiling.words = tiling.window_at + tiling.window_words;
   }
-  __host__ __device__ static int columns_of_boxes(const WideCut& cut, int width) {
-    return cut.columns() + width - 1;
+  __host__ __device__ static int columns_of_boxes(const WideTiling& tiling, int width) {
+    return tiling.columns() + width - 1;
   }
   static int origin(const NccJob&) { return 0; }
-  /// Zeros around the reference, and what products read of the window beyond its elements must be finite.
-  __device__ static void clear(const WideCut& cut, int, const WideMemory& memory) {
-    clear_reference(0, cut.words, memory.operands);
+  /// Zeroes all of it: the reference needs zeros around it, and what products read beyond the window must be
+  /// finite.
+  __device__ static void clear(const WideTiling& tiling, int, const WideMemory& memory) {
+    clear_rows(0, tiling.words, memory.operands);
   }
 
-  __device__ static WideLaneStart<uint2> reference_of_lane(const WideCut& cut,
+  __device__ static WideLaneStart<uint2> reference_of_lane(const WideTiling& tiling,
                                                            const StagedReference& reference,
                                                            const WideMemory& memory, int row, int shift) {
     const int at = reference_pad / 4 + reference.first - shift;
-    return {.reference =
-                reinterpret_cast<const uint2*>(memory.operands) + (1 + row) * cut.k.reference_stride + at / 2,
+    return {.reference = reinterpret_cast<const uint2*>(memory.operands) +
+                         (1 + row) * tiling.k.reference_stride + at / 2,
             .bit_shift = 16 * (at % 2)};
   }
 
@@ -228,7 +231,7 @@ struct SplitMethod {
     const StagedReference reference = task.reference();
     return {reinterpret_cast<float*>(task.memory.staged),
             2 * task.reference_stride,
-            task.cut.operand_chunks,
+            task.tiling.operand_chunks,
             {0, reference.height},
             {reference.first, reference.first + reference.width}};
   }
@@ -241,7 +244,7 @@ struct SplitMethod {
     const int first = first_column(task);
     return {reinterpret_cast<float*>(task.memory.window),
             2 * task.window_stride,
-            task.cut.window_chunks,
+            task.tiling.window_chunks,
             {block_shifts.first_y, block_shifts.last_y + reference.height},
             {first + block_shifts.first_x, first + block_shifts.last_x + reference.width}};
   }
@@ -286,11 +289,11 @@ struct SplitMethod {
                       warp() * per_warp,
                       min((warp() + 1) * per_warp, rows)};
     fill_inverse_roots(
-        boxes, columns_of_boxes(task.cut, reference.width),
-        [=](float element) { return window_scale.integer(element); }, task.memory.tile + task.cut.exchange_at,
-        task.memory.tile, task.cut.warp.tile_stride());
+        boxes, columns_of_boxes(task.tiling, reference.width),
+        [=](float element) { return window_scale.integer(element); },
+        task.memory.tile + task.tiling.exchange_at, task.memory.tile, task.tiling.warp.tile_stride());
   }
-  /// Takes the reference about its mean once more: the first one was rounded.
+  /// Subtracts the mean of the reference's integers, too: the first mean was rounded.
   __device__ static void convert(const Task& task) {
     const Scale reference_scale = scale(task, &ReferenceSums::reference);
     const float sum = static_cast<float>(sums_of_reference(task).sum);
@@ -311,13 +314,13 @@ std::string F32Tensor::unsupported_reason(const NccJob& job) {
 }
 
 int F32Tensor::shared_bytes(const NccJob& job) {
-  return choose_wide_cut<SplitMethod>(job, true).shared_bytes();
+  return choose_wide_tiling<SplitMethod>(job, true).shared_bytes();
 }
 
 bool F32Tensor::fits(const NccJob& job, FusedOutput fused) {
-  const WideCut cut = choose_wide_cut<SplitMethod>(job, true);
-  return cut_fits(job, cut, fused) &&
-         SplitMethod::columns_of_boxes(cut, job.reference.width) <= most_box_columns;
+  const WideTiling tiling = choose_wide_tiling<SplitMethod>(job, true);
+  return tiling_fits(job, tiling, fused) &&
+         SplitMethod::columns_of_boxes(tiling, job.reference.width) <= most_box_columns;
 }
 
 void F32Tensor::launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,

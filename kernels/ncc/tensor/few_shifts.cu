@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(warp_size, shifts <= 5 ? 20 : 12)
     pair.score(view.search, view.window_of(task), out.criterion);
     if (out.scores) store_scores<shifts>(view, out, surface.scores, task);
     if (out.peaks) find_peak(view, out.criterion, surface.scores, shifts, out.peaks + task);
-    __syncwarp();  // the next pair takes the memory
+    __syncwarp();  // the next pair overwrites the memory
   });
 }
 

@@ -5,21 +5,21 @@
 #include "ncc/scoring/scoring.cuh"
 #include "ncc/tensor/u8_products.cuh"
 
-// Scores of few shifts of u8, exact. A block is a warp and does a pair out of shared memory: what a
-// lane reads of a row, it keeps in registers for all shifts.
+// Scores of few shifts of u8, exact. A block is one warp and computes a pair from shared memory. A lane loads
+// its words of a row once and keeps them in registers for all shifts.
 //
 // A product on tensor cores (m16n8k32) multiplies 16 rows of the window, moved by dx, with 8 rows of the
-// reference, 32 columns of both. What row m and row n give belongs to the shift dy = m - n: the sums of all
-// steps of 8 rows stay where they are, and in the end their diagonals are the sums for dy = 0 .. 8. Of the 16
-// rows, the lower 8 are the upper ones of the next step.
+// reference, 32 columns of both. The product of row m and row n belongs to the shift dy = m - n. All steps of
+// 8 rows add to the same sums, and in the end the sums of their diagonals are those for dy = 0 .. 8. The
+// lower 8 of the 16 rows are the upper 8 of the next step.
 //
-// The sums under the shifts differ by rows and columns at the border: `steps` are their differences in x and
-// y, and are added up at the end.
+// Sums over the window at neighbouring shifts differ by the rows and columns at its edges: `steps` holds
+// these differences in x and y, which are added up at the end.
 namespace dic::kernels::few {
 
 constexpr int step_rows = 8, step_columns = 32;
 constexpr int most_shifts = 9;                ///< along an axis
-constexpr int most_shared_bytes = 64 * 1024;  ///< beside a surface; all devices have that
+constexpr int most_shared_bytes = 64 * 1024;  ///< without the Surface; all devices have that
 
 /// Sum and sum of squares of bytes, or of differences of such sums, modulo 2^32.
 struct alignas(8) ByteSums {
@@ -41,7 +41,7 @@ struct alignas(8) ByteSums {
     sum = __reduce_add_sync(all_lanes, sum);
     squares = __reduce_add_sync(all_lanes, squares);
   }
-  /// Over the lanes whose numbers differ in the bits first, 2 first .. last alone.
+  /// Adds over the lanes whose numbers differ in the bits first, 2 first .. last only.
   __device__ void add_over_lanes(int first, int last) {
 #pragma unroll
     for (int bit = first; bit <= last; bit *= 2)
@@ -59,15 +59,15 @@ struct DefinedShifts {
   }
 };
 
-/// How matrices lie in shared memory: as in the image, from any byte of the first chunk on. What is beyond
-/// them is not written, but read.
+/// How patches lie in shared memory: as in the image, from any byte of the first chunk on. Bytes beyond them
+/// are read, but not written; their value does not matter.
 struct StagedLayout {
   int rows, stride, chunks;
 
   StagedLayout(int read_rows, int width, int read_width)
       : rows(read_rows), stride(0), chunks(most_chunks(width)) {
     stride = std::max(chunks * chunk_bytes, round_up(chunk_bytes + read_width, chunk_bytes)) / 4;
-    if (stride % 8 == 0) stride += 4;  // 8 neighbouring rows of 4 words meet in no bank
+    if (stride % 8 == 0) stride += 4;  // 8 neighbouring rows of 4 words have no bank conflict
   }
   __host__ __device__ int words() const { return rows * stride; }
 };
@@ -138,16 +138,16 @@ struct ShiftedWords {
   }
 };
 
-/// What a lane adds up of a pair. Lane (group, place) has the rows group + 8 i, and in a step of columns the
-/// words place and place + 4.
+/// The sums of a lane. Lane (group, place) has the rows group + 8 i, and in a step of columns the words place
+/// and place + 4.
 template <int shifts>
 struct LaneSums {
   static constexpr int edges = (shifts + 2) / 4;
   ByteSums reference{};
-  ByteSums first{};              ///< of the window under the first shift
-  ByteSums down{};               ///< what the step from shift row `group` to the next one adds at dx = 0
-  ByteSums right[edges]{};       ///< what the step from dx = place + 4 i to the next one adds at dy = 0
-  ByteSums down_right[edges]{};  ///< and how the step down changes it
+  ByteSums first{};              ///< over the window at the first shift
+  ByteSums down{};               ///< change from shift row `group` to the next one, at dx = 0
+  ByteSums right[edges]{};       ///< change from dx = place + 4 i to the next one, at dy = 0
+  ByteSums down_right[edges]{};  ///< how that changes from shift row `group` to the next one
 };
 
 template <int shifts>
@@ -215,7 +215,7 @@ __device__ void sum_edges(const Pair& pair, LaneSums<shifts>& sums) {
   }
 }
 
-/// What a warp shares of a pair.
+/// Shared memory of a warp: sums and scores of a pair.
 template <int shifts>
 struct Surface {
   static constexpr int diagonal_step = step_rows + 1;
@@ -232,7 +232,7 @@ struct Surface {
       pairs[lane + warp_size] = {sums[dx][2], sums[dx][3]};
     }
   }
-  /// Turns what the lanes have into the sums under every shift.
+  /// Computes the sums over the window at every shift from those of the lanes.
   __device__ void sum_windows(const Pair& pair, LaneSums<shifts>& sums) {
     const int lane = threadIdx.x % warp_size, group = lane / 4, place = lane % 4;
     sums.first.add_over_warp();
@@ -285,11 +285,11 @@ __device__ void score_shifts(const Pair& pair, const DefinedShifts& defined, Cri
   __syncwarp();
 }
 
-/// Brings pairs to the warp's shared memory, and scores their shifts.
+/// Copies pairs to the warp's shared memory, and scores their shifts.
 template <int shifts>
 class PairScores {
  public:
-  /// shared: layout.bytes() of it. surface: receives the scores.
+  /// shared: layout.bytes() bytes. surface: receives the scores.
   __device__ PairScores(const JobView& view, const Layout& layout, Word* shared, Surface<shifts>& surface)
       : view_(view),
         layout_(layout),
@@ -297,7 +297,7 @@ class PairScores {
         reference_words_(shared + layout.window.words()),
         surface_(surface) {}
 
-  /// Of all pairs from now on: the first h x w elements, at most those of the view.
+  /// The reference of all pairs from now on: its first h x w elements, at most those of the view.
   __device__ void take_reference(const DevicePatches& references, std::int64_t index, int h, int w) {
     const auto reference = load_patch<u8>(references, index);
     h_ = h;
@@ -340,7 +340,7 @@ class PairScores {
 
 /// Pairs that a block does one after the other.
 inline int pairs_of_block(std::int64_t pairs) {
-  constexpr std::int64_t several_waves = 16000;  // fewer pairs would leave warps of an H100 without any
+  constexpr std::int64_t several_waves = 16000;  // with fewer pairs some warps of an H100 would have none
   return pairs < several_waves ? 1 : 4;
 }
 

@@ -4,12 +4,13 @@
 
 namespace dic::kernels {
 
-/// A pair of a job, as a block's lanes look it up ahead.
+/// A pair of a job, looked up by a lane before its block needs it.
 struct PairTask {
   int4 boxes;  ///< x and y of the first chunks of the window, with the first shift, and the reference
   ShiftStatistics statistics;  ///< of the window's shifts
   Defined defined_x,
-      defined_y;  ///< at these the reference lies in the window: of y none, where of x there are none
+      defined_y;  ///< the shifts at which the reference lies inside the window; defined_y is empty where
+                  ///< defined_x is
   int window_byte, reference_byte;  ///< bytes at which they begin in their chunks
   std::int64_t pair;
 

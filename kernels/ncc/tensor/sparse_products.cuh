@@ -14,28 +14,28 @@
 /// zero. Two such pairs side by side are what the hardware calls 2:4 sparse: it stores one element of each
 /// pair and two bits that say which. What is stored in row m is
 ///
-///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
+/// ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
 ///
-/// the reference's row rotated by m; the bits are the same for all references. A window that begins at any
-/// byte of 8 rotates it by that much more, and need not be realigned; where the reference begins in its
-/// chunk, rotates it back. The dense factor holds pairs of window columns, k and k + 32: a product computes
-/// 16 x 8 shifts of a reference's row, and nothing is wasted but the 32nd element where references have 31.
+/// the reference's row rotated by m; the bits are the same for all references. A window that begins at byte b
+/// of 8 rotates it further by b, so that the window need not be realigned; a reference that begins at byte b
+/// of its chunk rotates it back by b. The dense factor holds pairs of window columns, k and k + 32: a product
+/// computes 16 x 8 shifts for a row of the reference.
 ///
-/// Shift (dx, dy) = (m + 8 b, lines e + c), m = 0 .. 7 and 16 .. 23: a product has the row m and the column
-/// n = 2 e + b, so that 4 rows of the window, at two columns each, make its dense factor. Then the window's
-/// rows s, s + lines, .. serve every row of the reference from s - lines + 1 to s, and what a lane loads of
-/// them stays in registers for so long. What a lane has of the reference for m, it has for m + 16, too.
+/// Shift (dx, dy) = (m + 8 b, lines e + c), m = 0 .. 7 and 16 .. 23: a product has the row m and the column n
+/// = 2 e + b, so that 4 rows of the window, at two columns each, make its dense factor. Then the window's
+/// rows s, s + lines, .. are used for the rows s - lines + 1 .. s of the reference, and stay in a lane's
+/// registers meanwhile. What a lane holds of the reference for m serves m + 16, too.
 namespace dic::kernels {
 
 constexpr int sparse_period = 32;  ///< columns of a reference, at most
 constexpr int sparse_block = 8;    ///< shifts along x of half its rows
 constexpr int sparse_rows = 4;     ///< shifts along y of one product
-/// Bytes in a row of what is copied: 5 chunks hold all 64 columns that 33 shifts need, 3 those of a
-/// reference.
+/// Bytes in a row of the boxes that are copied: 5 chunks hold the 64 columns that 33 shifts need, 3 the row
+/// of a reference.
 constexpr int window_box = 5 * chunk_bytes, reference_box = 3 * chunk_bytes;
-/// Of a row of operands in shared memory, in words: padded so that lanes find their rows in other banks.
+/// Strides of rows of operands in shared memory, in words: padded against bank conflicts.
 constexpr int paired_words = 28, rotated_words = 36;
-/// Rows of both of which a warp makes operands in one pass: it loads them all before it stores any.
+/// Rows that a warp converts in one pass: it loads them all before it stores any.
 constexpr int window_rows_per_pass = 2 * warp_size, reference_rows_per_pass = warp_size;
 
 /// sums = before + a b
@@ -53,7 +53,7 @@ __device__ inline void multiply_sparse(Word (&sums)[4], const Word (&a)[4], cons
   are_first ? multiply_sparse(sums, a, b, which, none) : multiply_sparse(sums, a, b, which, sums);
 }
 
-/// Stays where it is, as load() does.
+/// A load of four words that the compiler does not move, see load().
 __device__ inline uint4 load_quad(unsigned shared) {
   uint4 quad;
   asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -62,8 +62,8 @@ __device__ inline uint4 load_quad(unsigned shared) {
   return quad;
 }
 
-/// A row of a window, from its box to operands: bytes 2 i and 2 i + 1 of a row of operands are those of the
-/// columns i and i + 32, for i = 0 .. 47.
+/// Converts a row of a window from its box to operands: bytes 2 i and 2 i + 1 of a row of operands are those
+/// of the columns i and i + 32, for i = 0 .. 47.
 struct WindowRow {
   uint4 chunks[window_box / chunk_bytes];
 
@@ -87,11 +87,11 @@ struct WindowRow {
   }
 };
 
-/// Where rows of a reference lie in a ring of 32 bytes that begins as their chunk does, `offset` bytes before
-/// them: what the first chunk of their box has left of them is taken by their ends.
+/// Rows of a reference lie in a ring of 32 bytes that begins with their first chunk, `offset` bytes before
+/// the row. The end of the row wraps around to these bytes, which hold other elements of the image.
 struct RingMasks {
-  Word folded[chunk_bytes][chunk_bytes / 4];    ///< by offset: bytes of the first chunk that ends take
-  Word exists[chunk_bytes][sparse_period / 4];  ///< and all bytes that rows take
+  Word folded[chunk_bytes][chunk_bytes / 4];  ///< by offset: bytes of the first chunk to which the end wraps
+  Word exists[chunk_bytes][sparse_period / 4];  ///< by offset: all bytes of a row
 
   explicit RingMasks(int width) {
     const auto byte = [](int i) { return 0xffu << i % 4 * 8; };
@@ -108,8 +108,8 @@ struct RingMasks {
 constexpr Word swapped_halves = 0x1032;
 __device__ inline Word swap_halves(Word word) { return __byte_perm(word, word, swapped_halves); }
 
-/// A row of a reference, from its box to operands: word p of a row of operands holds its elements at p, at
-/// p + 1, p + 16 and p + 17 of the ring, modulo 32.
+/// Converts a row of a reference from its box to operands: word p of a row of operands holds its elements at
+/// p, at p + 1, p + 16 and p + 17 of the ring, modulo 32.
 struct ReferenceRow {
   static constexpr int words = sparse_period / 4;
   Word ring[words];
@@ -155,9 +155,9 @@ struct ReferenceRow {
   }
 };
 
-/// For a row that is rotated by -4 .. 31 (by less than 0 as by 0), which column of each pair its elements are
-/// of: 16 elements a word, by the instruction's definition, and with columns numbered so that a lane's pairs
-/// lie side by side.
+/// The sparsity bits for a row rotated by -4 .. 31 (below 0 as for 0): to which column of its pair each
+/// element belongs. A word has 16 elements, in the instruction's order; columns are numbered so that the
+/// pairs of a lane are neighbours.
 struct WhichColumns {
   static constexpr int most_left = 4;
   Word by_rotation[most_left + sparse_period];
@@ -174,14 +174,13 @@ struct WhichColumns {
     }
   }
 };
-/// What a lane holds of the sparse factor: addresses in a row of rotated words, in bytes, and which column of
-/// each pair is meant.
+/// A lane's operands of the sparse factor: byte offsets in a row of rotated words, and sparsity bits.
 struct RotatedLane {
   unsigned first[2];
   Word which;
 };
 
-/// Where a lane's parts of both factors lie, in one register.
+/// Where a lane's operands of both factors lie, packed into one register.
 class SparseLane {
  public:
   /// Of products in which row r of the sparse factor is rotated by r % 8 + 16 (r / 8).
@@ -218,16 +217,16 @@ class SparseLane {
   unsigned packed_;
 };
 
-/// The sums of products of 32 columns by 4 * lines rows of shifts. One row more, where it is wanted, is the
-/// last of line `lines`.
+/// The sums of products at 32 columns by 4 * lines rows of shifts. has_row: one more row, the last of line
+/// `lines`.
 template <int lines, bool has_row>
 struct SparseSums {
   static constexpr int held = lines + has_row;
   Word of[held][4];
 };
 
-/// Calls step(first), step(first + 1), .. for the last steps, fewer than 2 * most: in as many branches as
-/// their number has bits. most: a power of two.
+/// Calls step(first), step(first + 1), .. `steps` times, fewer than 2 * most, with one branch per bit of that
+/// number. most: a power of two.
 template <int first, int most, typename Step>
 __device__ void take_last_steps(int steps, Step&& step) {
   if constexpr (most > 0) {
@@ -241,14 +240,15 @@ __device__ void take_last_steps(int steps, Step&& step) {
   }
 }
 
-/// `window`: of the lane's first pairs; `reference`: where operands begin. Below the reference lie two more
-/// rows. halves: swapped_halves, which the compiler must not know.
+/// `window`: of the lane's first pairs; `reference`: where operands begin. Two more rows lie below the
+/// reference. halves: swapped_halves, as a value that the compiler does not know.
 template <int lines, bool has_row>
 __device__ void multiply_rows(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
                               Word halves, SparseSums<lines, has_row>& sums) {
   constexpr int held = SparseSums<lines, has_row>::held;
-  // The compiler would swap a word when it expects it to be there, and products would wait where it is not.
-  // So the swap seems to need a sum, too, of the row before; with fewer lines, that would be there too late.
+  // The compiler would place the swap where it expects the load to be complete, and products would wait when
+  // it is not. A false dependency on a sum of the row before delays the swap; with fewer lines that sum would
+  // come too late.
   constexpr bool swaps_late = lines >= 8;
   constexpr int rows_ahead = swaps_late ? 2 : 1;
   unsigned at[2]{reference + lane.first[0], reference + lane.first[1]};
@@ -290,12 +290,12 @@ __device__ void multiply_rows(unsigned window, unsigned reference, int rows, con
   take_last_steps<1, cuda::std::bit_floor(held - 1u)>(left, [&](int row) { multiply_row(row, false); });
 }
 
-/// Hands the sums of all lines to the lanes by their columns, in the order of their rows. exchange: 512 bytes
-/// a line of shared memory. For one warp.
+/// Distributes the sums of all lines to the lanes, by columns, in the order of rows. exchange: 512 bytes of
+/// shared memory for each line. For one warp.
 template <int lines, int held>
 __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word (&column_sums)[4 * lines]) {
-  // Of row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: what 4 lanes have of a
-  // column goes to its chunk.
+  // Of row lines * (lane % 4) + c, a lane has the columns group, + 8, + 16 and + 24: a chunk receives the 4
+  // lanes' sums of a column.
   const unsigned lane = thread_of_block();
   const unsigned first = static_cast<unsigned>(__cvta_generic_to_shared(exchange + lane));
 #pragma unroll
@@ -315,8 +315,8 @@ __device__ void give_columns(const Word (&sums)[held][4], uint4* exchange, Word 
 }
 
 /// The sums of products of column 32 of the shifts: of row 32 - lane, and of the first row. Rows of the
-/// reference meet rows of the window, and the sum of a shift lies on a diagonal of that product. `window`: of
-/// the lane's first pairs.
+/// reference are multiplied with rows of the window, and the sum of a shift lies on a diagonal of that
+/// product. `window`: of the lane's first pairs.
 __device__ inline void multiply_column(unsigned window, unsigned reference, int rows, const RotatedLane& lane,
                                        Word& lane_sum, Word& first) {
   constexpr int window_step = 4 * paired_words, reference_step = 4 * rotated_words;

@@ -6,9 +6,9 @@ namespace dic::kernels {
 
 /// Products of floats (see wide_products.cuh), each the sum of two half floats: high x high and the two mixed
 /// ones; low x low is left out. A pair of elements lies in two words of the reference, the high halves first;
-/// two pairs of the window in four, first all high halves, in odd rows first all low ones: then lanes that
-/// have odd rows do not meet the others in banks. What a turn of steps gives is added up in float, because
-/// the instruction rounds towards zero.
+/// two pairs of the window lie in four words, the high halves first in even rows, the low halves first in odd
+/// rows: then lanes with odd rows have no bank conflict with the others. After every `tiles` steps the sums
+/// are added in float, because the instruction rounds towards zero.
 struct SplitProducts {
   using Element = float;
   using Pair = uint2;
@@ -35,7 +35,7 @@ struct SplitProducts {
     __device__ Product product(int i) const { return of[i]; }
   };
 
-  /// Of a pair of the window, for a lane whose rows are odd or even.
+  /// Addresses of the halves of a pair of the window, which differ for lanes with odd and even rows.
   struct HalvesAddress {
     unsigned high, low;
 
@@ -64,7 +64,7 @@ struct SplitProducts {
     }
 
    private:
-    /// As WindowColumn of u8_products.cuh.
+    /// See WindowColumn of u8_products.cuh.
     __device__ void take(Word (&quad)[4], unsigned& address, Word& last) const {
       quad[0] = last + zero;
       quad[1] = load(address + two_rows);

@@ -12,11 +12,11 @@ struct TaskBatch {
   int tasks;  ///< 0: no tasks are left
 };
 
-/// How tasks come to blocks of one warp, all of which run at the same time. A scheduler serves each of its
-/// four warps before the next one: with equal numbers of tasks the first are done when a fifth of the time is
-/// left. So a third of the tasks is assigned in advance, one to each block in every round, and blocks take
-/// the others as they go: in batches, and the last ones singly, since looking up tasks takes a block as long
-/// as a seventh of one.
+/// How tasks are assigned to blocks of one warp, all of which run at the same time. A scheduler prefers some
+/// of its four warps: with equal numbers of tasks these are done when a fifth of the time is left. So a third
+/// of the tasks is assigned in advance, one to each block in every round. Blocks take the others from a
+/// counter: in batches, because looking up a task takes a seventh of the time of one, and the last ones
+/// singly.
 struct TaskBatches {
   static constexpr int tasks_per_batch = 4;
   std::int64_t tasks = 0, assigned = 0;

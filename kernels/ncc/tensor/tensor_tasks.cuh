@@ -5,16 +5,16 @@
 
 #include "ncc/stage_patch.cuh"
 
-/// Which shifts of which pair a block that multiplies on tensor cores does, task after task.
+/// Which shifts of which pair a block of a tensor-core kernel computes, task after task.
 namespace dic::kernels {
 
-/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of its shifts. References of one window
-/// follow each other where a job has all their pairs.
+/// The tasks of a job: a pair each, or one of parts_x x parts_y parts of the shifts of a pair. Where a job
+/// has all pairs of a window (n_to_m), these follow each other.
 struct Tasks {
   std::int64_t references = 1, windows = 0;
   int parts_x = 0, parts_y = 0;
 
-  /// columns, rows: of shifts that a block does.
+  /// columns, rows: of shifts that a block computes at once.
   Tasks(const NccJob& job, int columns, int rows)
       : windows(job.pairs),
         parts_x((job.shifts.nx() + columns - 1) / columns),
@@ -29,8 +29,8 @@ struct Tasks {
   __host__ __device__ std::int64_t groups() const { return windows * parts(); }
 
   /// Returns the number of blocks to launch, of which `resident` run at once. A block does tasks_per_block
-  /// tasks, and then another block follows: multiprocessors and their warps are not equally fast. That costs
-  /// the start of a block every few tasks. 0: a block does as many tasks as there are for it.
+  /// tasks, then another block starts in its place. This balances multiprocessors of unequal speed, and costs
+  /// the start of a block every few tasks. 0: all blocks run at once and divide the tasks among them.
   std::int64_t distribute(std::int64_t resident, int tasks_per_block) {
     if (tasks_per_block > 0 && references == 1 && groups() >= 2 * tasks_per_block * resident) {
       next_task = 1;
@@ -57,7 +57,7 @@ struct Tasks {
   int next_block = 1, next_task = 1;  ///< windows from a block to the next, and from a task to its next
   int most_of_block = std::numeric_limits<int>::max();
 };
-/// Where a task lies among them.
+/// Reference, window and part of a task.
 struct Place {
   std::int64_t reference = 0, window;
   int part_x = 0, part_y = 0;
@@ -75,7 +75,7 @@ struct Place {
 
 /// Rows of a matrix that are copied in whole chunks, from the chunk on in which element (0, 0) lies.
 struct ChunkRows {
-  const u8* first;  ///< element (0, 0); null: they cannot be copied that way
+  const u8* first;  ///< element (0, 0); null: rows cannot be copied in chunks
   int row_bytes;
 
   __device__ int byte() const {

@@ -4,8 +4,8 @@
 namespace dic::kernels {
 namespace {
 
-/// Any 16-bit elements, exact. What a score is made of is computed modulo 2^64: for up to 92,681 elements
-/// n sum(a b) - sum(a) sum(b) stays below 2^63.
+/// Any 16-bit elements, exact. Covariances are computed modulo 2^64: for up to 92,681 elements n sum(a b) -
+/// sum(a) sum(b) stays below 2^63.
 struct ExactMethod : WithStatistics<ExactMethod> {
   static constexpr std::string_view name = "cuda-u16-tensor";
   using Products = ExactProducts;
@@ -18,26 +18,26 @@ struct ExactMethod : WithStatistics<ExactMethod> {
       WideShape{3, false},         WideShape{3, true},          WideShape{4, false}};
   __host__ __device__ static constexpr int least_blocks(const WideShape&) { return 2; }
 
-  /// Of a row, with zeros before and after it.
+  /// Pairs of a row, with zeros before and after it.
   static int reference_pairs(int copied, int k_words, int /*width*/) {
     return reference_pad / 4 + std::max(copied, k_words + 4);
   }
-  /// The reference is read where it was copied to.
-  static void lay_out(const NccJob&, WideCut& cut) {
-    cut.operand_chunks = cut.reference_chunks;
-    cut.staged_at = cut.k.reference_stride + reference_pad / 4;
-    cut.tile_at = (cut.k.rows + 1) * cut.k.reference_stride;
-    cut.window_at = cut.tile_at + cut.tile_words;
-    cut.words = cut.window_at + cut.window_words;
+  /// Operands of the reference are its elements, as they were copied.
+  static void lay_out(const NccJob&, WideTiling& tiling) {
+    tiling.operand_chunks = tiling.reference_chunks;
+    tiling.staged_at = tiling.k.reference_stride + reference_pad / 4;
+    tiling.tile_at = (tiling.k.rows + 1) * tiling.k.reference_stride;
+    tiling.window_at = tiling.tile_at + tiling.tile_words;
+    tiling.words = tiling.window_at + tiling.window_words;
   }
 
   static int origin(const NccJob&) { return 0; }
   /// Zeros around the reference.
-  __device__ static void clear(const WideCut& cut, int reference_stride, const WideMemory& memory) {
-    clear_reference(cut.k.rows, reference_stride, memory.operands);
+  __device__ static void clear(const WideTiling& tiling, int reference_stride, const WideMemory& memory) {
+    clear_rows(tiling.k.rows, reference_stride, memory.operands);
   }
 
-  /// What the image holds left of the reference becomes zero. Returns the sums of the warp.
+  /// Zeroes the elements of the image left of the reference. Returns the sums of the warp.
   template <bool wanted>
   __device__ static ReferenceSums sum_reference(const ReferenceChunks& chunks,
                                                 const StagedReference& reference, int stride,
@@ -58,15 +58,16 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     return ReferenceSums::over_warp(sum, squares);
   }
 
-  __device__ static WideLaneStart<Word> reference_of_lane(const WideCut& cut,
+  __device__ static WideLaneStart<Word> reference_of_lane(const WideTiling& tiling,
                                                           const StagedReference& reference,
                                                           const WideMemory& memory, int row, int shift) {
     const int at = reference_pad / 2 + reference.first - shift;
-    return {.reference = memory.operands + (1 + row) * cut.k.reference_stride + at / 2,
+    return {.reference = memory.operands + (1 + row) * tiling.k.reference_stride + at / 2,
             .bit_shift = 16 * (at % 2)};
   }
 
-  /// Both operands are shifted, so that a step is 32 elements of a row. Zeros follow a row of the reference.
+  /// Both operands are shifted, so that a step takes 32 elements of a row. Zeros follow a row of the
+  /// reference.
   template <WideShape shape>
   struct TailOperands {
     static constexpr int words_per_step = 16;
@@ -74,14 +75,14 @@ struct ExactMethod : WithStatistics<ExactMethod> {
     const Word* lane_window;
     WideLaneStart<Word> lane_reference;
 
-    __device__ TailOperands(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
-                            const WarpPlace& place, int window_at)
+    __device__ TailOperands(const WideTiling& tiling, const StagedReference& reference,
+                            const WideMemory& memory, const WarpPlace& place, int window_at)
         : words((reference.width + 1) / 2),
           height(reference.height),
-          window_stride(shape.stride > 0 ? shape.stride : cut.k.window_stride),
-          reference_stride(shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride),
+          window_stride(shape.stride > 0 ? shape.stride : tiling.k.window_stride),
+          reference_stride(shape.stride > 0 ? shape.reference_stride : tiling.k.reference_stride),
           bit_shift(16 * (window_at % 2)),
-          lane_reference(reference_of_lane(cut, reference, memory, 0, 0)) {
+          lane_reference(reference_of_lane(tiling, reference, memory, 0, 0)) {
       const int lane = threadIdx.x % warp_size;
       group = lane / 4, word = 2 * (lane % 4);
       lane_window = memory.window + (place.first_row + group) * window_stride +
@@ -145,14 +146,15 @@ struct ExactMethod : WithStatistics<ExactMethod> {
 
 std::string U16Tensor::unsupported_reason(const NccJob& job) {
   const bool exact = std::int64_t{job.reference.height} * job.reference.width <= ExactProducts::most_elements;
-  const bool fit = job.shifts.count() == 0 || (wide_scores_fit<ExactMethod>(job, FusedOutput::scores) &&
-                                               dic::kernels::fits(choose_wide_cut<ExactMethod>(job, false)));
+  const bool fit =
+      job.shifts.count() == 0 || (wide_scores_fit<ExactMethod>(job, FusedOutput::scores) &&
+                                  dic::kernels::fits(choose_wide_tiling<ExactMethod>(job, false)));
   if (!exact || !fit) return "cuda-u16-tensor does references up to about 181x181.";
   return {};
 }
 
 int U16Tensor::shared_bytes(const NccJob& job) {
-  return choose_wide_cut<ExactMethod>(job, true).shared_bytes();
+  return choose_wide_tiling<ExactMethod>(job, true).shared_bytes();
 }
 
 bool U16Tensor::fits(const NccJob& job, FusedOutput fused) {

@@ -12,27 +12,27 @@
 /// That is a matrix product over k = (p, q): its left matrix has the rows m = (A, a) and holds words of the
 /// window that are never shifted by less than a word; its right matrix has the columns n = (b, B) and holds
 /// the small reference, shifted by bytes with one funnel shift. One product computes 8 A x 4 B = 32 columns
-/// by 2 a x 2 b = 4 rows of shifts. Elements beyond the reference are zero in shared memory; whatever the
-/// window holds there does not count. The byte at which the window begins in its word adds to B.
+/// by 2 a x 2 b = 4 rows of shifts. Elements beyond the reference are zero in shared memory, so that the
+/// window may hold any value there. The byte at which the window begins in its word is added to B.
 ///
 /// A step takes k = 4 rows (p) x 2 words (q). Then a lane needs the window at rows p, p + 2, p + 4 for one
 /// product, at p + 4, p + 6, p + 8 for the product 4 shifts further down, and the next step begins at p + 4:
-/// what a product needs stays in registers for the next one, and a step loads 2 words of the window. Where
-/// the words are odd in number, steps of the last one take 8 rows: lanes have a row 4 further down instead of
-/// the word beside.
+/// operands stay in registers for the next product, and a step loads 2 words of the window. Where the number
+/// of words is odd, steps of the last word take 8 rows: a lane then has the word 4 rows further down instead
+/// of the word beside.
 namespace dic::kernels {
 
 constexpr int columns_per_warp = 32;  ///< shifts along x
 constexpr int rows_per_tile = 4;      ///< shifts along y of one product
 
-/// What lies in shared memory for the products.
+/// The operands in shared memory.
 struct ProductLayout {
-  int rows = 0, words = 0;                      ///< most of (p, q); rows in whole steps of 2 words
+  int rows = 0, words = 0;                      ///< of (p, q), at most; rows in whole steps of 2 words
   int window_stride = 0, reference_stride = 0;  ///< words from row to row
 };
 
-/// Where a lane's words lie, by the instruction's definition: its row m = group of A, its column n = group of
-/// B, its words `word` of the rows `parity` and parity + 2 of a step.
+/// Which operands a lane holds, as the instruction defines it: row m = group of A, column n = group of B, and
+/// word `word` of the rows `parity` and parity + 2 of a step.
 struct FragmentLane {
   int group, word, parity;
 
@@ -45,16 +45,17 @@ __device__ inline void multiply(Word (&sums)[4], const Word (&a)[4], Word b0, Wo
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// A load that stays where it is: the compiler would gather the loads of several steps.
+/// A load that the compiler does not move: it would gather the loads of several steps, and run out of
+/// registers.
 __device__ inline Word load(unsigned shared) {
   Word word;
   asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared));
   return word;
 }
 
-/// Walks down a lane's column of the window: what one product needs is at rows 0, 2, 2, 4, and row 4 is row 0
-/// of the next one. A word is copied by adding `zero`, of which the compiler must not know that it is zero:
-/// it would keep the word once, and move it to where the instruction wants it in every step.
+/// Walks down a lane's column of the window. A product needs rows 0, 2, 2, 4, and row 4 is row 0 of the next
+/// product. A word that is needed twice is copied by adding `zero`, a zero that the compiler does not know:
+/// otherwise it would keep one register, and copy that in every step to where the instruction needs it.
 struct WindowColumn {
   unsigned odd, even, four_rows;  ///< in bytes: rows 2 and 4
   Word zero, last;
@@ -74,7 +75,7 @@ struct WindowColumn {
     even += four_rows;
   }
 };
-/// Walks down a lane's column of the reference, one step ahead.
+/// Walks down a lane's column of the reference, and loads one step ahead.
 struct ReferenceColumn {
   unsigned upper, lower, step;  ///< in bytes: rows 0 and 2
   int bit_shift;
@@ -99,7 +100,7 @@ struct ReferenceColumn {
   }
 };
 
-/// The same for the tail: the lane's rows are 2 apart from the next lane's, and 16 from its own second one.
+/// Walks down the window for the tail: rows of neighbouring lanes are 2 apart, the two rows of a lane 16.
 struct TailColumn {
   unsigned upper, lower, two_rows, step;  ///< in bytes
 
@@ -113,9 +114,9 @@ struct TailColumn {
   }
 };
 
-/// Where a lane begins, as addresses in shared memory: rows `parity`, 2 group + parity (tail), parity -
-/// group / 4 (reference), words group + word, word, word minus the shift of the reference, whose bits count
-/// modulo 32.
+/// The first operands of a lane, as addresses in shared memory. Rows: parity (window), 2 group + parity
+/// (tail), parity - group % 2 (reference). Words: group + word, word, and word minus the shift of the
+/// reference, of which bit_shift (modulo 32) is the rest.
 struct LaneAddresses {
   unsigned window, tail, reference;
   int bit_shift;
@@ -123,7 +124,7 @@ struct LaneAddresses {
   __device__ LaneAddresses further(int words) const {
     return {window + 4 * words, tail + 4 * words, reference + 4 * words, bit_shift};
   }
-  /// Of steps of one word, where a lane's second word is 4 rows further down.
+  /// For steps of one word, where the second word of a lane is 4 rows further down.
   __device__ LaneAddresses for_one_word(int lane_word, int window_stride, int reference_stride) const {
     const unsigned in_window = 4 * lane_word * (4 * window_stride - 1);
     return {window + in_window, tail + in_window, reference + 4 * lane_word * (4 * reference_stride - 1),
@@ -131,10 +132,9 @@ struct LaneAddresses {
   }
 };
 
-/// step(i) for i = 0, 1, .. tiles - 1, 0, 1, ..: as many times as there are steps, with i known at compile
-/// time.
+/// Calls step(i) `steps` times, with i = 0, 1, .. tiles - 1, 0, 1, .. known at compile time.
 template <int tiles, typename Step>
-__device__ void take_turns(int steps, Step&& step) {
+__device__ void repeat_steps(int steps, Step&& step) {
   for (; steps >= tiles; steps -= tiles) {
 #pragma unroll
     for (int i = 0; i < tiles; ++i) step(i);
@@ -146,8 +146,8 @@ __device__ void take_turns(int steps, Step&& step) {
   }
 }
 
-/// The steps of `words` (2 or 1) words. The instruction wants its words in neighbouring registers: they stay
-/// where they are and the tiles turn.
+/// The steps of `words` (2 or 1) words. The instruction needs its operands in neighbouring registers: they
+/// stay there, and the tile that uses them changes from step to step.
 template <int words, int tiles, bool has_tail>
 __device__ void multiply_words(int rows, int window_stride, int reference_stride, Word runtime_zero,
                                const LaneAddresses& start, Word (&sums)[tiles + has_tail][4]) {
@@ -172,11 +172,11 @@ __device__ void multiply_words(int rows, int window_stride, int reference_stride
 #pragma unroll
     for (int i = 0; i < quads_a_step; ++i) column.take(quads[(first + i) % tiles]);
   };
-  take_turns<tiles>((rows + rows_a_step - 1) / rows_a_step, step);
+  repeat_steps<tiles>((rows + rows_a_step - 1) / rows_a_step, step);
 }
 
-/// The k loop of one warp, over k.words words, an even number where it does not take odd ones. Strides are
-/// those of the layout where they are known (the loads then need no arithmetic), or 0.
+/// The k loop of one warp, over k.words words; takes_odd_words: the number may be odd. Strides that are known
+/// at compile time save the arithmetic of addresses; 0: they are those of the layout.
 template <int tiles, bool has_tail, bool takes_odd_words, int known_window_stride = 0,
           int known_reference_stride = 0>
 __device__ void multiply_window(const ProductLayout& k, const LaneAddresses& start,

@@ -7,19 +7,19 @@
 /// Scores of 8-bit images from exact sums of products.
 namespace dic::kernels {
 
-/// A reference of n elements as the scores of its shifts need it. Zncc is
+/// What the scores of a reference of n elements need of it. Zncc is
 ///
 ///     n (sum (a - m) b - rest * sum b) / roots of both variations,    rest = mean of a - m
 ///
-/// where m is the mean of a, rounded. The first sum is an exact integer, and what it loses as a float is as
-/// small as the covariance or `rest` are: the score is off by at most 2^-21 + 2^-25 |rest| mean(b) /
-/// (deviation of a * deviation of b), below 5e-6 from one grey level of deviation on.
+/// where m is the mean of a, rounded. The first sum is an exact integer. Its rounding to float is as small as
+/// the covariance or `rest` are: the error of the score is at most 2^-21 + 2^-25 |rest| mean(b) / (deviation
+/// of a * deviation of b), below 5e-6 from one grey level of deviation on.
 template <Criterion criterion>
 struct Reference8 {
   int minus_mean = 0;
   Word squares;
   float weight;  ///< of a defined shift: the rest, or 1; no_score without contrast
-  float scale;   ///< makes scores of what score() gives; rounding may take them above 1
+  float scale;   ///< score() times this is the score; rounding may take it above 1
 
   __device__ Reference8(int n, const ReferenceSums& sums) : squares(sums.squares), weight(1), scale(1) {
     if constexpr (criterion == Criterion::ssd) return;

@@ -14,10 +14,10 @@
 #include "ncc/tensor/u8_scores.cuh"
 #include "ncc/tensor/u8_sparse.hpp"
 
-// Exact peaks of 8-bit images on sparse tensor cores (sparse_products.cuh says how). A warp is alone in its
-// block and does one pair after the other: the copy engine (TMA) brings a window and a reference to shared
-// memory, as they lie in the image; the warp makes operands of them, and multiplies and scores these while
-// the next two are on their way.
+// Exact peaks of 8-bit images on sparse tensor cores (sparse_products.cuh says how). A block is one warp and
+// computes one pair after the other: the copy engine (TMA) copies a window and a reference to shared memory,
+// as they lie in the image; the warp converts them to operands, and multiplies and scores these while the
+// next two are copied.
 namespace dic::kernels {
 namespace {
 
@@ -30,20 +30,20 @@ struct SparseShape {
   __host__ __device__ constexpr int columns() const { return columns_per_warp + tail; }
   __host__ __device__ constexpr int rows() const { return main_rows() + tail; }
 };
-/// Those that are compiled, the smallest first.
+/// The shapes that are compiled, the smallest first.
 constexpr SparseShape shapes[]{SparseShape{2}, SparseShape{4}, SparseShape{5},
                                SparseShape{6}, SparseShape{8}, SparseShape{8, true}};
 constexpr int most_height = 128;
 
-/// Of rows of scores in shared memory: odd, for lanes along y.
+/// Stride of rows of scores in shared memory: odd, for lanes along y.
 constexpr int tile_stride = columns_per_warp + 1;
 
-/// Of statistics: as many as there are registers for.
+/// Statistics that a lane loads at once: as many as there are registers for.
 template <SparseShape shape>
 constexpr int loads_at_once = shape.tail        ? 10
                               : shape.lines > 5 ? 16
                                                 : shape.main_rows();
-/// Rows of shifts that every job has for which a shape is chosen.
+/// The fewest rows of shifts of a job for which the shape is chosen.
 template <SparseShape shape>
 __host__ __device__ constexpr int least_rows() {
   int least = 1;
@@ -59,12 +59,12 @@ std::size_t choose_shape(const NccJob& job) {
   return std::ranges::find_if(shapes, has_all) - std::begin(shapes);
 }
 
-/// Where things lie in a block's shared memory, in words. The next task's boxes arrive at the end of the
-/// operands when these have been multiplied; scores take their beginning.
+/// Offsets in a block's shared memory, in words. The boxes of the next task overwrite the end of the operands
+/// when these have been multiplied; scores overwrite their beginning.
 struct SparseLayout {
   int window_rows = 0;     ///< of the window
-  int reference_rows = 0;  ///< of operands: below the reference, zeros that the tail meets
-  int passes = 1;  ///< that make operands of boxes: operands may take the place of what a pass has loaded
+  int reference_rows = 0;  ///< of operands; zeros for the tail lie below the reference
+  int passes = 1;          ///< in which boxes are converted; operands may overwrite what a pass has loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
   Word halves = swapped_halves;  ///< for multiply_rows
 
@@ -93,19 +93,19 @@ struct SparseLayout {
   int bytes() const { return words * static_cast<int>(sizeof(Word)); }
 };
 
-/// What the copy engine knows of the boxes that it copies.
+/// The copy engine's descriptions of the boxes.
 struct Boxes {
   CUtensorMap window, reference;
 };
 
-/// What a lane holds of the shifts: a column of the main part; with a tail, a column of row 32, a row of
-/// column 32, from the last one on, and the last lane the first row of that.
+/// The shifts of a lane: column `lane` of the main part; with a tail also column `lane` of row 32, row 32 -
+/// lane of column 32 and, in the last lane, row 0 of column 32.
 template <SparseShape shape>
 struct SparseShifts {
   static constexpr int in_main = shape.main_rows(), count = in_main + (shape.tail ? 3 : 0);
   int lane = thread_of_block();
 
-  /// body(i, row, column) for those of the tail.
+  /// Calls body(i, row, column) for the shifts of the tail.
   template <typename Body>
   __device__ void visit_tail(Body&& body) const {
     if constexpr (shape.tail) {
@@ -118,8 +118,8 @@ struct SparseShifts {
 template <SparseShape shape, typename Value>
 using SparseValues = Value[SparseShifts<shape>::count];
 
-/// Makes operands of a task's boxes, which lie in `shared` as the layout says. Returns the sums over the
-/// reference. (For GPUs before Hopper, the kernel is empty.)
+/// Converts a task's boxes to operands, in `shared`. Returns the sums over the reference. (For GPUs before
+/// Hopper, the kernel is empty.)
 [[maybe_unused]] __device__ ReferenceSums make_operands(Word* shared, const SparseLayout& layout, int height,
                                                         unsigned reference_byte, const RingMasks& masks) {
   const Word *const window_box = shared + layout.window_box_at, *const reference_box =
@@ -128,7 +128,7 @@ using SparseValues = Value[SparseShifts<shape>::count];
   int upper = thread_of_block(), reference_row = upper;
 #pragma unroll 1
   for (int pass = 0; pass < layout.passes; ++pass) {
-    if (pass > 0) __syncwarp();  // lanes without a row load what is overwritten
+    if (pass > 0) __syncwarp();  // lanes without a row load from boxes that this pass overwrites
     const int lower = upper + warp_size;
     WindowRow upper_row, lower_row;
     ReferenceRow reference;
@@ -146,8 +146,9 @@ using SparseValues = Value[SparseShifts<shape>::count];
   return {__reduce_add_sync(all_lanes, sums.sum), __reduce_add_sync(all_lanes, sums.squares)};
 }
 
-/// The sums of products of a pair's shifts: those of a lane's tail in order, others as products leave them.
-/// window_byte, reference_byte: the bytes at which these begin in their chunks.
+/// Computes the sums of products at a pair's shifts: `values` receives those of a lane's tail, `sums` the
+/// others, in the order of the instruction. window_byte, reference_byte: the bytes at which these begin in
+/// their chunks.
 template <SparseShape shape>
 __device__ void multiply_shifts(unsigned window, unsigned reference, int height, const SparseLane& lane,
                                 const WhichColumns& columns, unsigned window_byte, unsigned reference_byte,
@@ -171,7 +172,7 @@ __device__ void multiply_shifts(unsigned window, unsigned reference, int height,
                     values[in_main + 1], values[in_main + 2]);
   }
 }
-/// Brings the others in order, too. exchange: shared memory.
+/// Moves the others to `values`, too. exchange: shared memory.
 template <SparseShape shape>
 __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word* exchange,
                            SparseValues<shape, Word>& values) {
@@ -182,8 +183,9 @@ __device__ void order_sums(const SparseSums<shape.lines, shape.tail>& sums, Word
   for (int i = 0; i < in_main; ++i) values[i] = column_sums[i];
 }
 
-/// Turns a lane's sums into what Reference8::score gives; returns what makes scores of it. known: the first
-/// rows, of which the compiler knows that they are defined. any: some statistics.
+/// Computes Reference8::score for a lane's shifts, and returns Reference8::scale. known: the first rows,
+/// which are known at compile time to be defined. any: statistics that exist, to be read where no shift of
+/// the pair is defined.
 template <Criterion criterion, int known, SparseShape shape>
 __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference, const PairTask& task,
                             const WindowStatistics* any, const SparseShifts<shape>& shifts,
@@ -208,7 +210,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
   };
   const Reference8<criterion> reference(elements, sums_of_reference);
   const float weight = defined_x.holds(shifts.lane) ? reference.weight : no_score;
-  constexpr int at_once = known > 0 ? loads_at_once<shape> : 12;  // tests take registers, too
+  constexpr int at_once = known > 0 ? loads_at_once<shape> : 12;  // the tests take registers, too
 #pragma unroll
   for (int first = 0; first < count; first += at_once) {
     WindowStatistics shift_statistics[at_once];
@@ -221,7 +223,7 @@ __device__ float score_rows(int elements, const ReferenceSums& sums_of_reference
                                   !exists(i)     ? no_score
                                   : i <= in_main ? weight
                                                  : reference.weight);
-    __syncwarp();  // the compiler would have more loads in flight, and other values leave their registers
+    __syncwarp();  // else the compiler starts more loads at once, and spills registers
   }
   return reference.scale;
 }
@@ -245,7 +247,7 @@ template <SparseShape shape>
 __device__ void find_peak_of_task(const JobView& view, Criterion criterion, const SparseShifts<shape>& shifts,
                                   const SparseValues<shape, float>& scores, float scale, float* tile,
                                   Peak* out) {
-  constexpr int chains = 4;  // of maxima that do not wait for each other
+  constexpr int chains = 4;  // independent maxima
   float chain_best[chains]{undefined, undefined, undefined, undefined}, tail_best = undefined;
 #pragma unroll
   for (int row = 0; row < shape.main_rows(); ++row) {
@@ -261,7 +263,7 @@ __device__ void find_peak_of_task(const JobView& view, Criterion criterion, cons
   find_peak_of_warp<shape.tail>(view, criterion, best, tail_best, tile, tile_stride, out, scale);
 }
 
-/// For one warp. taken: zero at first.
+/// For one warp. taken: zero before the launch.
 [[maybe_unused]] __device__ TaskBatch take_batch(const TaskBatches& batches, unsigned* taken) {
   unsigned number = 0;
   if (thread_of_block() == 0) number = atomicAdd(taken, 1);
@@ -344,13 +346,13 @@ __global__ void __launch_bounds__(warp_size, 16)
     });
     find_peak_of_task(view, criterion, shifts, scores, scale, reinterpret_cast<float*>(shared),
                       peaks + task.pair);
-    if (!__any_sync(all_lanes, more)) break;  // the vote tells the compiler that lanes stay together
-    __syncwarp();                               // what the task used is free now
+    if (!__any_sync(all_lanes, more)) break;  // the vote tells the compiler that the branch is uniform
+    __syncwarp();                             // the memory of the task is free now
   }
 #endif
 }
 
-/// True where the code for the current device has what Hopper's instructions need.
+/// True where the kernel was compiled for the current device with Hopper's instructions.
 bool is_compiled_for_device() {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, u8_sparse<0>), "Asking what a kernel was compiled for");

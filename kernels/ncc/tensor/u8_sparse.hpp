@@ -2,7 +2,7 @@
 
 #include <dic/kernels/ncc.hpp>
 
-/// cuda-u8-tensor where it can multiply on sparse tensor cores: peaks of small references.
+/// The sparse tensor cores' part of cuda-u8-tensor: peaks of small references.
 namespace dic::kernels {
 
 struct StatisticsTable;

@@ -12,9 +12,9 @@ struct ReferenceSums {
   Word sum, squares;
 };
 
-/// After the copies are there: clears what the image holds left of the reference, `offset` bytes, and where
-/// sums are wanted stores those of every warp's rows. `shared`: the first row's first chunk; what follows a
-/// row in its chunks is zero.
+/// Call it when the copies are complete: zeroes the `offset` bytes of the image left of the reference and,
+/// where sums are wanted, stores those of every warp's rows. `shared`: the first chunk of the first row. What
+/// follows a row in its chunks is zero.
 template <bool wanted>
 __device__ void sum_reference(Word* shared, int stride, int rows, int offset, int chunks,
                               ReferenceSums* sums_by_warp) {
@@ -41,7 +41,7 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
   squares = __reduce_add_sync(all, squares);
   if (threadIdx.x % warp_size == 0) sums_by_warp[threadIdx.x / warp_size] = {sum, squares};
 }
-/// All of them.
+/// The sums of the whole reference.
 template <bool one_warp = false>
 __device__ ReferenceSums sum_of_warps(const ReferenceSums* sums_by_warp) {
   ReferenceSums all = sums_by_warp[0];
@@ -53,7 +53,7 @@ __device__ ReferenceSums sum_of_warps(const ReferenceSums* sums_by_warp) {
   return all;
 }
 
-/// Reads a row from any byte on, four elements at a time. Loads a word ahead.
+/// Reads a row from any byte on, four elements at a time, and loads one word ahead.
 class ByteStream {
  public:
   __device__ ByteStream(const Word* row, int byte)

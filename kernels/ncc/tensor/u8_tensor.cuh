@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "common/resident_blocks.hpp"
-#include "ncc/tensor/u8_cut.cuh"
 #include "ncc/tensor/u8_scores.cuh"
+#include "ncc/tensor/u8_tiling.cuh"
 
 /// Exact sums of u8 products on tensor cores (u8_products.cuh says how), and their scores and peaks. A block
-/// does the shifts of one pair, or some of them, out of shared memory; what scores need of the window is
-/// there before (window_statistics.cuh).
+/// computes the shifts of one pair, or some of them, from shared memory. The sums over windows that scores
+/// need were computed before (window_statistics.cuh).
 namespace dic::kernels::u8_tensor {
 
 /// A task, with its number among the parts of all pairs.
@@ -17,9 +17,9 @@ struct PartShifts : BlockShifts<u8> {
   std::int64_t part;
 
   PartShifts() = default;
-  __device__ PartShifts(const JobView& view, const Cut& cut, const PartTasks& tasks,
+  __device__ PartShifts(const JobView& view, const Tiling& tiling, const PartTasks& tasks,
                         const StatisticsTable& table, const Place& place)
-      : BlockShifts(view, cut, tasks, table, place),
+      : BlockShifts(view, tiling, tasks, table, place),
         part(pair * tasks.parts() + place.part_y * tasks.parts_x + place.part_x) {}
 };
 
@@ -27,11 +27,11 @@ struct PartShifts : BlockShifts<u8> {
 struct Memory {
   Word *reference, *window;
 
-  __device__ Memory(const Cut& cut, uint4* shared)
-      : reference(reinterpret_cast<Word*>(shared)), window(reference + cut.reference_words()) {}
+  __device__ Memory(const Tiling& tiling, uint4* shared)
+      : reference(reinterpret_cast<Word*>(shared)), window(reference + tiling.reference_words()) {}
 };
 
-/// Leaves the best of the block's scores, which are a part of the pair's.
+/// Stores the best of the block's scores, which are a part of the pair's scores.
 template <WarpShape shape>
 __device__ void find_best(const JobView& view, const PartShifts& block_shifts, Best* bests,
                           const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
@@ -52,7 +52,7 @@ __device__ void find_best(const JobView& view, const PartShifts& block_shifts, B
   if (threadIdx.x == 0) bests[block_shifts.part] = best;
 }
 
-/// Adds what a part near the pair's peak has around it, and of the second one.
+/// From a part near the pair's peak: stores the scores around the peak, and updates the second peak.
 template <WarpShape shape>
 __device__ void look_around(const JobView& view, const PartShifts& block_shifts, PairPeak& peak,
                             const LaneShifts<shape>& shifts, const LaneValues<shape, float>& scores,
@@ -67,50 +67,52 @@ __device__ void look_around(const JobView& view, const PartShifts& block_shifts,
     if (is_beside) peak.around[neighbours / 2 + 3 * dy + dx] = scores[i] * scale;
   });
   second = max_of_warp(second) * scale;
-  if (shifts.lane == 0 && second > undefined) atomicMax(&peak.second, ordered(__float_as_int(second + 0.0f)));
+  if (shifts.lane == 0 && second > undefined)
+    atomicMax(&peak.second, order_preserving(__float_as_int(second + 0.0f)));
 }
 
-/// The sum of products at the shift under the tail; warps that share it do some rows each.
+/// The sum of products at the shift under the tail. Where the k of products is split, each warp sums some of
+/// the rows.
 template <WarpShape shape>
-__device__ Word multiply_corner(const JobView& view, const Cut& cut, const PartShifts& block_shifts,
+__device__ Word multiply_corner(const JobView& view, const Tiling& tiling, const PartShifts& block_shifts,
                                 const Memory& memory, const LaneShifts<shape>& shifts) {
   Word sum = 0;
   const int corner_row = shifts.first_row + warp_size, column = shifts.tail_column();
-  const int first = shape.k_parts == 1 ? shifts.lane : threadIdx.x;
-  for (int row = first; row < view.reference.height; row += shape.k_parts * warp_size) {
-    ByteStream window(memory.window + (corner_row + row) * cut.k.window_stride,
+  const int first = shape.split_k == 1 ? shifts.lane : threadIdx.x;
+  for (int row = first; row < view.reference.height; row += shape.split_k * warp_size) {
+    ByteStream window(memory.window + (corner_row + row) * tiling.k.window_stride,
                       block_shifts.window.byte() + column);
-    ByteStream reference(memory.reference + (1 + row) * cut.k.reference_stride,
+    ByteStream reference(memory.reference + (1 + row) * tiling.k.reference_stride,
                          reference_pad + block_shifts.reference.byte());
     for (int x = 0; x < view.reference.width; x += 4) sum = dot(window.next(), reference.next(), sum);
   }
   return __reduce_add_sync(all_lanes, sum);
 }
 
-/// Where a lane's words lie where window and reference begin with a chunk. What is found in few instructions
-/// is found again for every task: it would cost registers.
+/// Where the words of a lane lie if window and reference begin with a chunk. Values that take few
+/// instructions are computed again for every task, to save registers.
 template <WarpShape shape>
 struct LaneWords {
-  /// With small windows the code for an odd word costs as much as it saves.
+  /// For small windows the extra code for an odd number of words costs as much as it saves.
   static constexpr bool takes_odd_words = shape.stride != small_stride;
   unsigned window, reference;  ///< addresses
   int first_column;            ///< of the warp
 
-  __device__ LaneWords(const Cut& cut, const Memory& memory, const LaneShifts<shape>& shifts)
+  __device__ LaneWords(const Tiling& tiling, const Memory& memory, const LaneShifts<shape>& shifts)
       : first_column(shifts.first_column()) {
     const auto [group, word, parity] = FragmentLane(shifts.lane);
-    const int first_word = word + (has_first_part() ? 0 : words_of_first_part(cut.k));
-    window = opaque(shared_address(memory.window + (shifts.first_row + parity) * cut.k.window_stride +
-                                 first_word + group));
+    const int first_word = word + (has_first_part() ? 0 : words_of_first_part(tiling.k));
+    window = opaque(shared_address(memory.window + (shifts.first_row + parity) * tiling.k.window_stride +
+                                   first_word + group));
     const int row = 1 + parity - group % 2;
-    reference = opaque(shared_address(memory.reference + row * cut.k.reference_stride + first_word));
+    reference = opaque(shared_address(memory.reference + row * tiling.k.reference_stride + first_word));
   }
-  /// Of the warp's part: as many words as the reference of `width` touches, moved by up to 3 bytes and by
-  /// what the window does not begin with a word.
+  /// The words of k that this warp multiplies: all words that a reference of `width` touches when it is moved
+  /// by up to 3 bytes, and by the byte at which the window begins in its word.
   __device__ ProductLayout layout(ProductLayout k, const PartShifts& block_shifts, int width) const {
     const int words = words_of_first_part(k);
     const int all = (width + 6 + (block_shifts.window.byte() + first_column) % 4) / 4;
-    k.words = shape.k_parts == 1 ? all : has_first_part() ? words : all - words;
+    k.words = shape.split_k == 1 ? all : has_first_part() ? words : all - words;
     if (!takes_odd_words) k.words = round_up(k.words, 2);
     return k;
   }
@@ -124,29 +126,29 @@ struct LaneWords {
   }
 
  private:
-  __device__ static bool has_first_part() { return shape.k_parts == 1 || opaque(threadIdx.x) < warp_size; }
+  __device__ static bool has_first_part() { return shape.split_k == 1 || opaque(threadIdx.x) < warp_size; }
   __device__ static int words_of_first_part(const ProductLayout& k) {
-    return shape.k_parts == 1 ? k.words : (k.words + 1) / 4 * 2;
+    return shape.split_k == 1 ? k.words : (k.words + 1) / 4 * 2;
   }
 };
 
-/// The sums of products of a lane's shifts.
+/// Computes the sums of products at a lane's shifts.
 template <WarpShape shape>
-__device__ void multiply_shifts(const JobView& view, const Cut& cut, const PartShifts& block_shifts,
+__device__ void multiply_shifts(const JobView& view, const Tiling& tiling, const PartShifts& block_shifts,
                                 const Memory& memory, const LaneShifts<shape>& shifts,
                                 const LaneWords<shape>& words, LaneValues<shape, Word>& sums) {
   Word tile_sums[shape.tiles + shape.tail][4] = {};
   multiply_window<shape.tiles, shape.tail, LaneWords<shape>::takes_odd_words, shape.stride,
-                  shape.reference_stride()>(words.layout(cut.k, block_shifts, view.reference.width),
-                                            words.start(block_shifts, cut.k.window_stride), tile_sums);
+                  shape.reference_stride()>(words.layout(tiling.k, block_shifts, view.reference.width),
+                                            words.start(block_shifts, tiling.k.window_stride), tile_sums);
 #pragma unroll
   for (int i = 0; i < shifts.in_tiles; ++i) sums[i] = tile_sums[i / 4][i % 4];
   if constexpr (shape.tail) sums[shifts.in_tiles] = tail_of_lane(tile_sums[shape.tiles]);
   if constexpr (shape.has_corner())
-    sums[shifts.in_tiles + 1] = multiply_corner<shape>(view, cut, block_shifts, memory, shifts);
+    sums[shifts.in_tiles + 1] = multiply_corner<shape>(view, tiling, block_shifts, memory, shifts);
 }
 
-/// The first warp gets what both have of the sums. `shared`: at least that large.
+/// Adds the sums of both warps in the first one. `shared`: room for the sums of a warp.
 template <WarpShape shape>
 __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
   __syncthreads();
@@ -160,7 +162,7 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
     if (static_cast<int>(threadIdx.x) == lane) sums[i] += shared[i * warp_size + lane];
 }
 
-/// Writes what the launch asks for. again: the scores are near a peak that is known.
+/// Writes the result of the launch. again: the peak is known, and this is a part near it.
 template <WarpShape shape, Result output>
 __device__ void finish(const JobView& view, const PartShifts& block_shifts, const LaneShifts<shape>& shifts,
                        const ReferenceSums* sums_by_warp, const LaneValues<shape, Word>& sums,
@@ -193,42 +195,42 @@ __device__ void finish(const JobView& view, const PartShifts& block_shifts, cons
 
 template <std::size_t choice, Result output>
 __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shapes[choice], output))
-    u8_tensor_kernel(const __grid_constant__ JobView view, const __grid_constant__ Cut cut,
+    u8_tensor_kernel(const __grid_constant__ JobView view, const __grid_constant__ Tiling tiling,
                      const __grid_constant__ PartTasks tasks,
                      const __grid_constant__ StatisticsTable statistics,
                      const __grid_constant__ Scoring scoring) {
   constexpr WarpShape shape = warp_shapes[choice];
-  constexpr int look_ahead = 8;  // tasks that a block's first lanes look up at once
+  constexpr int look_ahead = 8;  // tasks that the first lanes of a block look up at once
   extern __shared__ uint4 shared[];
-  constexpr bool keeps_window = output != Result::peaks && shape.k_parts == 1;
+  constexpr bool keeps_window = output != Result::peaks && shape.split_k == 1;
   __shared__ PartShifts known[2 * look_ahead];
   __shared__ ReferenceSums sums_by_warp[most_warps];
-  const Memory memory(cut, shared);
-  const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
-  const int reference_stride = shape.stride > 0 ? shape.reference_stride() : cut.k.reference_stride;
+  const Memory memory(tiling, shared);
+  const int window_stride = shape.stride > 0 ? shape.stride : tiling.k.window_stride;
+  const int reference_stride = shape.stride > 0 ? shape.reference_stride() : tiling.k.reference_stride;
   Word* const first_of_reference =  // that is copied: zeros lie before and after a row
       memory.reference + reference_stride + reference_pad / sizeof(Word);
   const int warp = shape.alone ? 0 : threadIdx.x / warp_size;
-  // The warp's place; of those that share k, the first has all shifts.
-  const int warp_y = shape.k_parts > 1 ? 0 : cut.warps_x == 1 ? warp : warp / 2;
-  const int warp_x = shape.k_parts > 1 ? 0 : warp - warp_y * cut.warps_x;
+  // The warp's place. Where k is split, the first warp has all shifts.
+  const int warp_y = shape.split_k > 1 ? 0 : tiling.warps_x == 1 ? warp : warp / 2;
+  const int warp_x = shape.split_k > 1 ? 0 : warp - warp_y * tiling.warps_x;
   const LaneShifts<shape> shifts(warp_y * shape.rows(), warp_x * shape.columns(),
-                                 shape.k_parts == 1 || warp == 0);
-  const LaneWords<shape> words(cut, memory, shifts);
+                                 shape.split_k == 1 || warp == 0);
+  const LaneWords<shape> words(tiling, memory, shifts);
   const int count = tasks.count_for_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
       new (known + (task + i) % (2 * look_ahead))
-          PartShifts(view, cut, tasks, statistics, tasks.place(tasks.task_of_block(task + i)));
+          PartShifts(view, tiling, tasks, statistics, tasks.place(tasks.task_of_block(task + i)));
   };
   const auto stage = [&](int task) {
     const PartShifts& block_shifts = known[task % (2 * look_ahead)];
     if (!keeps_window || task == 0 || !block_shifts.continues_window)
-      block_shifts.stage_window(view, cut.window_chunks, window_stride, memory.window);
-    block_shifts.stage_reference(view, cut.reference_chunks, reference_stride, first_of_reference);
+      block_shifts.stage_window(view, tiling.window_chunks, window_stride, memory.window);
+    block_shifts.stage_reference(view, tiling.reference_chunks, reference_stride, first_of_reference);
   };
 
-  clear_reference(cut.reference_rows() - 1, reference_stride, memory.reference);
+  clear_rows(tiling.reference_rows() - 1, reference_stride, memory.reference);
   look_up(0);
   wait_for_block<shape.alone>();
   if (count > 0) stage(0);
@@ -238,12 +240,12 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
     wait_for_block<shape.alone>();
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
     sum_reference<output != Result::sums>(first_of_reference, reference_stride, view.reference.height,
-                                          block_shifts.reference.byte(), cut.reference_chunks.divisor,
+                                          block_shifts.reference.byte(), tiling.reference_chunks.divisor,
                                           sums_by_warp);
     wait_for_block<shape.alone>();
     LaneValues<shape, Word> sums;
-    multiply_shifts<shape>(view, cut, block_shifts, memory, shifts, words, sums);
-    if constexpr (shape.k_parts == 2) add_parts<shape>(memory.window, sums);
+    multiply_shifts<shape>(view, tiling, block_shifts, memory, shifts, words, sums);
+    if constexpr (shape.split_k == 2) add_parts<shape>(memory.window, sums);
     wait_for_block<shape.alone>();
     // The copies for the next task run while this one is scored, unless its scores are in their way.
     if (output != Result::peaks && task + 1 < count) stage(task + 1);
@@ -257,22 +259,23 @@ __global__ void __launch_bounds__(most_warps* warp_size, least_blocks(warp_shape
 }
 
 template <std::size_t choice, Result output>
-void launch_shape(const NccJob& job, const Cut& cut, PartTasks tasks, const StatisticsTable& statistics,
+void launch_shape(const NccJob& job, const Tiling& tiling, PartTasks tasks, const StatisticsTable& statistics,
                   const Scoring& scoring, StreamHandle stream) {
   const auto kernel = u8_tensor_kernel<choice, output>;
-  const std::int64_t resident = resident_blocks(kernel, cut.threads(), cut.shared_bytes());
+  const std::int64_t resident = resident_blocks(kernel, tiling.threads(), tiling.shared_bytes());
   const std::int64_t blocks = tasks.distribute(resident, warp_shapes[choice].alone ? 0 : 4);
-  kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
-      make_job_view(job), cut, tasks, statistics, scoring);
+  kernel<<<static_cast<unsigned>(blocks), tiling.threads(), tiling.shared_bytes(), stream>>>(
+      make_job_view(job), tiling, tasks, statistics, scoring);
 }
 
-/// Launches the cut's shape: what is instantiated is warp_shapes itself.
+/// Launches the kernel of the tiling's shape. The shapes in warp_shapes are the ones that are instantiated.
 template <Result output>
-void launch_cut(const NccJob& job, const Cut& cut, const PartTasks& tasks, const StatisticsTable& statistics,
-                const Scoring& scoring, StreamHandle stream) {
+void launch_tiling(const NccJob& job, const Tiling& tiling, const PartTasks& tasks,
+                   const StatisticsTable& statistics, const Scoring& scoring, StreamHandle stream) {
   const auto try_shape = [&]<std::size_t i>() {
     if constexpr (is_compiled(warp_shapes[i], output))
-      if (cut.warp == warp_shapes[i]) launch_shape<i, output>(job, cut, tasks, statistics, scoring, stream);
+      if (tiling.warp == warp_shapes[i])
+        launch_shape<i, output>(job, tiling, tasks, statistics, scoring, stream);
   };
   [&]<std::size_t... i>(std::index_sequence<i...>) { (try_shape.template operator()<i>(), ...); }
   (std::make_index_sequence<std::size(warp_shapes)>{});

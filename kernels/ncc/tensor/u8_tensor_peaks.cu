@@ -2,7 +2,7 @@
 
 namespace dic::kernels::u8_tensor {
 
-template void launch_cut<Result::peaks>(const NccJob&, const Cut&, const PartTasks&, const StatisticsTable&,
-                                        const Scoring&, StreamHandle);
+template void launch_tiling<Result::peaks>(const NccJob&, const Tiling&, const PartTasks&,
+                                           const StatisticsTable&, const Scoring&, StreamHandle);
 
 }  // namespace dic::kernels::u8_tensor

@@ -5,39 +5,39 @@
 /// Sums of products of elements wider than a byte on tensor cores. Shifts become a matrix product as
 /// u8_products.cuh says; the window and the reference lie in shared memory two elements of 16 bits to a word.
 ///
-/// ExactProducts split every element into its bytes on the way to the registers: four u8 products, of which
-/// the two mixed ones share a sum. HalfProducts take elements as half floats: one product of half the depth.
-/// split_products.cuh has those of floats.
+/// ExactProducts splits every element into its bytes on the way to the registers: four u8 products, of which
+/// the two mixed ones are added in one sum. HalfProducts takes elements as half floats: one product of half
+/// the depth. SplitProducts (split_products.cuh) is for floats.
 ///
-/// All of them say what a lane loads, one quad of the window for each product of the column, and one patch of
-/// the reference for all products:
+/// Each defines what a lane loads: a Quad of the window for each product of a column, and a Patch of the
+/// reference for all of them:
 ///     WindowColumn                 take(Quad&), see u8_products.cuh
-///     TailColumn                   the same, where tails are products in every step
+/// TailColumn                   the same for the tail, where a tail is a product of every step
 ///     ReferenceColumn              take(Patch&), one step ahead
 ///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
-/// and Sums::end_part, which is called after as many steps as there are tiles.
+/// and Sums::end_part, which is called after every `tiles` steps.
 namespace dic::kernels {
 
 using u16 = std::uint16_t;
 
-/// Two words, as load() does.
+/// Loads two words, like load().
 __device__ inline uint2 load_pair(unsigned shared) {
   uint2 words;
   asm volatile("ld.volatile.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(shared));
   return words;
 }
 
-/// Sums modulo 2^64 of products that hold up to 33,025 elements, 16 bit each: 2 * 33,025 * 255 * 255 < 2^32.
+/// Exact sums of up to 33,025 products of 16-bit elements: 2 * 33,025 * 255 * 255 < 2^32.
 struct ExactProducts {
   using Element = u16;
   using Pair = Word;
   static constexpr int most_elements = 33025;
   static constexpr int elements_per_step = 8;    ///< along q
   static constexpr int elements_per_member = 4;  ///< what a lane holds of a row
-  /// The window is read from elements that are multiples of this; the rest adds to B.
+  /// The window is read from an element that is a multiple of this; the remainder is added to B.
   static constexpr int alignment = 4;
   static constexpr bool rounds = false;
-  /// The stride of window rows of at least `words` with which a warp's loads meet no bank twice.
+  /// The least stride of window rows of `words` at which the loads of a warp have no bank conflict.
   static int spread(int words) {
     int stride = round_up(words, 4);
     while (stride % 32 != 12 && stride % 32 != 20) stride += 4;
@@ -48,8 +48,8 @@ struct ExactProducts {
   struct Quad {
     Word low[4], high[4];
 
-    /// A register of its own for every operand: what two products want is picked twice, by selectors of which
-    /// the compiler must not know that they are equal. It would keep it once, and move it between them in
+    /// Every operand gets a register of its own. Bytes that two products need are picked twice, by selectors
+    /// that differ by a zero unknown to the compiler: otherwise it would keep one register, and copy it in
     /// every step.
     __device__ void put(int i, uint2 words, Word zero = 0) {
       low[i] = pick_bytes(words.x, words.y, 0x6420u + zero);
@@ -118,7 +118,7 @@ struct ExactProducts {
     }
   };
 
-  /// Products that add up in one sum are far from each other, so that none waits for the one before.
+  /// Products that are added to the same sum are far from each other, so that none waits for the one before.
   template <typename ForEachTile>
   __device__ static void multiply_add(ForEachTile&& for_each_tile, const Patch& reference) {
     for_each_tile([&](Sums& sums, const Quad& window) {
@@ -150,8 +150,8 @@ __device__ inline void multiply(float (&sums)[4], const Word (&a)[4], const Word
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// Products of half floats, summed as floats. The reference lies there twice, the second time one element
-/// further on, so that a lane reads whole words at any shift.
+/// Products of half floats, summed as floats. Shared memory has two copies of the reference, the second moved
+/// by one element, so that a lane reads whole words at any shift.
 struct HalfProducts {
   using Element = u16;
   using Pair = Word;
@@ -159,7 +159,8 @@ struct HalfProducts {
   static constexpr int elements_per_member = 2;
   static constexpr int alignment = 2;
   static constexpr bool rounds = true;
-  /// The least stride of window rows of `words` with which a warp's loads meet a bank no more than twice.
+  /// The least stride of window rows of `words` at which the loads of a warp have at most two-way bank
+  /// conflicts.
   static int spread(int words) { return round_up(words + 4, 8) - 4; }
 
   using Product = float;
@@ -203,18 +204,20 @@ struct HalfProducts {
   }
 };
 
-/// Where a lane begins, in pairs of elements in shared memory (see multiply_window of u8_products.cuh).
+/// The first operands of a lane, as pairs of elements in shared memory (see multiply_window of
+/// u8_products.cuh).
 template <typename Pair>
 struct WideLaneStart {
   const Pair *window, *tail, *reference;
   int bit_shift;  ///< of the reference
 };
-/// Stretches of q, in pairs: from `first` on every `step`-th up to `end`.
+/// A range of q, in pairs: from `first` on, every `step`-th up to `end`.
 struct Stretch {
   int first, end, step;
 };
 
-/// The k loop of one warp along a stretch of q. Strides are those of the layout where they are known, or 0.
+/// The k loop of one warp over a range of q. Strides that are known at compile time; 0: they are those of the
+/// layout.
 template <typename Products, int tiles, bool has_tail, int known_window_stride, int known_reference_stride>
 __device__ void multiply_columns(const ProductLayout& k, const WideLaneStart<typename Products::Pair>& lane,
                                  const Stretch& stretch, typename Products::Sums (&sums)[tiles + has_tail]) {
@@ -256,7 +259,7 @@ __device__ void multiply_columns(const ProductLayout& k, const WideLaneStart<typ
       column.take(quads[u]);
       if (u == tiles - 1) end_part();
     };
-    take_turns<tiles>(k.rows / 4, step);
+    repeat_steps<tiles>(k.rows / 4, step);
     if (k.rows / 4 % tiles != 0) end_part();
   }
 }

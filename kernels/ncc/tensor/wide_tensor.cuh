@@ -10,19 +10,20 @@
 #include "ncc/tensor/wide_products.cuh"
 
 /// The kernel for elements wider than a byte: cuda-u16-tensor, cuda-f16-tensor and cuda-f32-tensor. A block
-/// takes one pair after the other, or as many of its shifts as a WideCut covers. It copies window and
-/// reference to shared memory as they lie in the image, multiplies on tensor cores, and makes scores and the
-/// peak of the products. A method says how elements become products and what a score is: see WideMethod.
+/// computes one pair after the other, or the shifts of a pair that a WideTiling covers. It copies window and
+/// reference to shared memory as they lie in the image, multiplies on tensor cores, and computes scores and
+/// the peak. A method defines operands and scores: see WideMethod.
 namespace dic::kernels {
 
-/// What a warp computes: `tiles` products one above the other, and with a tail the one column that 2 R + 1
-/// shifts are often too wide: by one more product that is 4 columns by 32 rows, or by multiply_tail.
+/// What a warp computes: `tiles` products one above the other, 32 columns wide. With a tail, also the 33rd
+/// column of shifts, which 2 R + 1 shifts often need: by one more product of 4 columns by 32 rows, or by
+/// multiply_tail.
 struct WideShape {
   int tiles = 0;
   bool tail = false;
   int stride = 0, reference_stride = 0;  ///< of rows in shared memory, in pairs of elements; 0: any
-  bool in_parts = false;                 ///< sums of many steps are made of several, against rounding
-  bool alone = false;                    ///< the only warp of its block, which waits for no other
+  bool in_parts = false;                 ///< sums of many steps are split into several, against rounding
+  bool alone = false;                    ///< the only warp of its block, no barrier is needed
 
   __host__ __device__ constexpr int rows() const { return tiles * rows_per_tile; }
   __host__ __device__ constexpr bool has_corner() const { return tail && rows() > warp_size; }
@@ -40,9 +41,9 @@ constexpr int most_parts = 4;
 constexpr int steps_per_part = 96;  ///< of sums that round
 constexpr int tail_rows = 16;       ///< of the reference that multiply_tail takes at once
 
-/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory; with parts, so many
-/// times: then each has its share of the steps along q.
-struct WideCut {
+/// The tiling of a job: a block has warps_x x warps_y places over one window in shared memory, and `parts`
+/// warps for each place, among which the steps along q are divided.
+struct WideTiling {
   std::size_t shape = 0;  ///< of Method::shapes
   WideShape warp;
   int warps_x = 0, warps_y = 0, parts = 1;  ///< warps_x is 1 or 2, with a tail 1
@@ -53,10 +54,10 @@ struct WideCut {
   // window begin; operands of the reference's second copy come `copy_at` after those of the first.
   int operands_at = 0, copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
   int window_words = 0, tile_words = 0, words = 0;  ///< words: all of them
-  int exchange_at = 0;                              ///< where in the tile warps that share sums exchange them
+  int exchange_at = 0;                              ///< where in the tile the parts of a place exchange sums
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
-  /// With a corner, those that the tail has too.
+  /// With a corner, no more rows than the tail has.
   __host__ __device__ int rows() const { return warp.has_corner() ? warp_size + 1 : warps_y * warp.rows(); }
   int warps() const { return warps_x * warps_y * parts; }
   int threads() const { return warps() * warp_size; }
@@ -70,20 +71,22 @@ struct WideCut {
   int steps(int elements_per_step) const { return k.rows / 4 * (2 * k.words / elements_per_step); }
 };
 
-/// The first compiled shape with the tiles of `warp` that the cut's rows fit; false: there is none.
+/// Chooses the first compiled shape with the tiles of `warp` into which the rows of shared memory fit; false:
+/// there is none.
 template <typename Method>
-bool choose_shape(WideCut& cut, int window_pairs, int reference_pairs) {
+bool choose_shape(WideTiling& tiling, int window_pairs, int reference_pairs) {
   for (std::size_t i = 0; i < std::size(Method::shapes); ++i) {
     const WideShape& shape = Method::shapes[i];
-    if (shape.tiles != cut.warp.tiles || shape.tail != cut.warp.tail) continue;
+    if (shape.tiles != tiling.warp.tiles || shape.tail != tiling.warp.tail) continue;
     const bool fits =
         shape.stride == 0 || (window_pairs <= shape.stride && reference_pairs <= shape.reference_stride);
     const bool rounds = Method::Products::rounds && !shape.in_parts &&
-                        cut.steps(Method::Products::elements_per_step) > steps_per_part;
-    if (!fits || rounds || cut.columns() > shape.tile_stride() || (shape.alone && cut.warps() > 1)) continue;
-    cut.shape = i, cut.warp = shape;
-    cut.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_pairs);
-    cut.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_pairs, 4);
+                        tiling.steps(Method::Products::elements_per_step) > steps_per_part;
+    if (!fits || rounds || tiling.columns() > shape.tile_stride() || (shape.alone && tiling.warps() > 1))
+      continue;
+    tiling.shape = i, tiling.warp = shape;
+    tiling.k.window_stride = shape.stride > 0 ? shape.stride : Method::Products::spread(window_pairs);
+    tiling.k.reference_stride = shape.stride > 0 ? shape.reference_stride : round_up(reference_pairs, 4);
     return true;
   }
   return false;
@@ -91,58 +94,59 @@ bool choose_shape(WideCut& cut, int window_pairs, int reference_pairs) {
 
 /// Sets the sizes of shared memory.
 template <typename Method>
-void lay_out(const NccJob& job, bool scored, WideCut& cut) {
-  const int rows = cut.warps_y * cut.warp.rows();
+void lay_out(const NccJob& job, bool scored, WideTiling& tiling) {
+  const int rows = tiling.warps_y * tiling.warp.rows();
   constexpr int words_per_product = sizeof(typename Method::Products::Product) / sizeof(Word);
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
-  // What warps that share sums exchange, see LaneShifts.
-  const int exchanged =
-      (cut.parts - 1) * cut.warps_x * cut.warps_y * (cut.warp.rows() + 2) * warp_size * words_per_product;
-  cut.exchange_at = Method::keeps_tile ? round_up(rows * cut.warp.tile_stride(), 4) : 0;
-  cut.tile_words =
-      scored ? round_up(std::max(rows * cut.warp.tile_stride(), cut.exchange_at + exchanged), 4) : 0;
-  // A step ahead loads 4 rows more; the last row of a warp's last step goes on beyond its end. A tail reads
-  // up to 32 rows from its last 16 rows of the reference on, or from its last step on.
-  const int tail_sums = cut.warp.tail ? std::max(warp_size - cut.warp.rows(), 0) : 0;
-  const int columns = cut.warps_x * columns_per_warp / 2 + 8 + cut.k.words;
-  cut.window_words = round_up(words_per_pair * ((cut.k.rows + rows + tail_sums + 2) * cut.k.window_stride +
-                                                std::max(columns - cut.k.window_stride, 0)),
-                              4);
-  Method::lay_out(job, cut);
+  // Sums that the parts of a place exchange, see LaneShifts.
+  const int exchanged = (tiling.parts - 1) * tiling.warps_x * tiling.warps_y * (tiling.warp.rows() + 2) *
+                        warp_size * words_per_product;
+  tiling.exchange_at = Method::keeps_tile ? round_up(rows * tiling.warp.tile_stride(), 4) : 0;
+  tiling.tile_words =
+      scored ? round_up(std::max(rows * tiling.warp.tile_stride(), tiling.exchange_at + exchanged), 4) : 0;
+  // A step loads 4 rows of the next one, and the last row of a warp's last step is read beyond its end. A
+  // tail reads up to 32 rows from its last 16 rows of the reference on, or from its last step on.
+  const int tail_sums = tiling.warp.tail ? std::max(warp_size - tiling.warp.rows(), 0) : 0;
+  const int columns = tiling.warps_x * columns_per_warp / 2 + 8 + tiling.k.words;
+  tiling.window_words =
+      round_up(words_per_pair * ((tiling.k.rows + rows + tail_sums + 2) * tiling.k.window_stride +
+                                 std::max(columns - tiling.k.window_stride, 0)),
+               4);
+  Method::lay_out(job, tiling);
 }
 
-/// Without a compiled shape that fits, shape.tiles is 0.
+/// warp.tiles is 0 where no compiled shape fits.
 template <typename Method>
-WideCut make_wide_cut(const NccJob& job, bool scored, WideShape warp, int warps_x, int warps_y) {
+WideTiling make_wide_tiling(const NccJob& job, bool scored, WideShape warp, int warps_x, int warps_y) {
   using Products = typename Method::Products;
   const int w = job.reference.width;
-  WideCut cut;
-  cut.warp = warp, cut.warps_x = warps_x, cut.warps_y = warps_y;
-  cut.k.rows = round_up(job.reference.height + 1, 4);
-  cut.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
+  WideTiling tiling;
+  tiling.warp = warp, tiling.warps_x = warps_x, tiling.warps_y = warps_y;
+  tiling.k.rows = round_up(job.reference.height + 1, 4);
+  tiling.k.words = round_up(w + 3 + Products::alignment - 1, Products::elements_per_step) / 2;
   constexpr int element_bytes = sizeof(typename Products::Element);
-  cut.window_chunks = Divisor(most_chunks(element_bytes * (cut.columns() + w - 1)));
-  cut.reference_chunks = Divisor(most_chunks(element_bytes * w));
+  tiling.window_chunks = Divisor(most_chunks(element_bytes * (tiling.columns() + w - 1)));
+  tiling.reference_chunks = Divisor(most_chunks(element_bytes * w));
   constexpr int chunk_pairs = chunk_bytes / sizeof(typename Products::Pair);
   const auto choose = [&] {
     return choose_shape<Method>(
-        cut, cut.window_chunks.divisor * chunk_pairs,
-        Method::reference_pairs(cut.reference_chunks.divisor * chunk_pairs, cut.k.words, w));
+        tiling, tiling.window_chunks.divisor * chunk_pairs,
+        Method::reference_pairs(tiling.reference_chunks.divisor * chunk_pairs, tiling.k.words, w));
   };
   if (!choose()) {
-    cut.warp.tiles = 0;
-    return cut;
+    tiling.warp.tiles = 0;
+    return tiling;
   }
-  lay_out<Method>(job, scored, cut);
-  // Where large windows leave room for few blocks, more warps share one.
+  lay_out<Method>(job, scored, tiling);
+  // Where large windows leave room for few blocks, a block gets more warps.
   constexpr int enough_warps = 9;
-  while (scored && cut.resident_warps(16) < enough_warps && cut.parts < most_parts &&
-         (cut.parts + 1) * warps_x * warps_y <= Method::most_warps) {
-    ++cut.parts;
-    if (cut.warp.alone) choose();
-    lay_out<Method>(job, scored, cut);
+  while (scored && tiling.resident_warps(16) < enough_warps && tiling.parts < most_parts &&
+         (tiling.parts + 1) * warps_x * warps_y <= Method::most_warps) {
+    ++tiling.parts;
+    if (tiling.warp.alone) choose();
+    lay_out<Method>(job, scored, tiling);
   }
-  return cut;
+  return tiling;
 }
 
 /// The least compiled tiles of which `warps` cover `tiles`, or else the most.
@@ -157,9 +161,10 @@ int tiles_for(int tiles, bool tail, int warps) {
   return best;
 }
 
-/// With as many warps along y as it takes, the lowest shape that covers all shifts; else as much as there is.
+/// The lowest shape that covers all shifts, with as many warps along y as that takes; the largest tiling
+/// where none covers them.
 template <typename Method>
-WideCut cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
+WideTiling tiling_for(const NccJob& job, bool scored, bool tail, int warps_x) {
   const int tiles = (job.shifts.ny() + rows_per_tile - 1) / rows_per_tile;
   WideShape warp{0, tail};
   int warps_y = 0;
@@ -168,25 +173,25 @@ WideCut cut_for(const NccJob& job, bool scored, bool tail, int warps_x) {
     warp.tiles = tiles_for<Method>(tiles, tail, warps_y);
   } while (warp.tiles * warps_y < tiles && !warp.has_corner() &&
            (warps_y + 1) * warps_x <= Method::most_warps);
-  return make_wide_cut<Method>(job, scored, warp, warps_x, warps_y);
+  return make_wide_tiling<Method>(job, scored, warp, warps_x, warps_y);
 }
 
-/// True where a block holds what it needs, and has a thread for every chunk of a row.
-inline bool fits(const WideCut& cut) {
-  const int chunks = std::max(cut.window_chunks.divisor, cut.operand_chunks.divisor);
-  return cut.warp.tiles > 0 && cut.shared_bytes() <= most_shared_bytes && chunks <= cut.threads();
+/// True where shared memory holds all of it, and the block has a thread for every chunk of a row.
+inline bool fits(const WideTiling& tiling) {
+  const int chunks = std::max(tiling.window_chunks.divisor, tiling.operand_chunks.divisor);
+  return tiling.warp.tiles > 0 && tiling.shared_bytes() <= most_shared_bytes && chunks <= tiling.threads();
 }
 
-/// The cut for a job, if one fits.
+/// The tiling for a job; it need not fit.
 template <typename Method>
-WideCut choose_wide_cut(const NccJob& job, bool scored) {
+WideTiling choose_wide_tiling(const NccJob& job, bool scored) {
   const auto stretches = [&](int width) { return (job.shifts.nx() + width - 1) / width; };
   const int plain = stretches(columns_per_warp);
   if (10 * stretches(columns_per_warp + 1) < 8 * (plain == 1 ? 1 : round_up(plain, 2)))
-    if (const WideCut cut = cut_for<Method>(job, scored, true, 1); fits(cut)) return cut;
-  const WideCut cut = cut_for<Method>(job, scored, false, plain == 1 ? 1 : 2);
-  if (fits(cut)) return cut;
-  return make_wide_cut<Method>(job, scored, {Method::most_tiles, false}, 1, 1);
+    if (const WideTiling tiling = tiling_for<Method>(job, scored, true, 1); fits(tiling)) return tiling;
+  const WideTiling tiling = tiling_for<Method>(job, scored, false, plain == 1 ? 1 : 2);
+  if (fits(tiling)) return tiling;
+  return make_wide_tiling<Method>(job, scored, {Method::most_tiles, false}, 1, 1);
 }
 
 /// A block's shared memory.
@@ -194,11 +199,11 @@ struct WideMemory {
   Word *operands, *staged, *window;
   float* tile;
 
-  __device__ WideMemory(const WideCut& cut, uint4* shared)
-      : operands(reinterpret_cast<Word*>(shared) + cut.operands_at),
-        staged(reinterpret_cast<Word*>(shared) + cut.staged_at),
-        window(reinterpret_cast<Word*>(shared) + cut.window_at),
-        tile(reinterpret_cast<float*>(shared) + cut.tile_at) {}
+  __device__ WideMemory(const WideTiling& tiling, uint4* shared)
+      : operands(reinterpret_cast<Word*>(shared) + tiling.operands_at),
+        staged(reinterpret_cast<Word*>(shared) + tiling.staged_at),
+        window(reinterpret_cast<Word*>(shared) + tiling.window_at),
+        tile(reinterpret_cast<float*>(shared) + tiling.tile_at) {}
 };
 
 /// The reference of a task in shared memory: element (0, 0) is element `first` of its first row.
@@ -212,7 +217,8 @@ struct StagedReference {
   }
 };
 
-/// What a thread has of a staged reference: a column of chunks, of which the masks say what exists.
+/// The chunks of a staged reference that a thread reads: a column of them, with masks of the elements that
+/// exist.
 struct ReferenceChunks {
   int row, rows_at_once, column;
   Word masks[4];
@@ -225,7 +231,7 @@ struct ReferenceChunks {
 #pragma unroll
     for (int i = 0; i < 4; ++i) masks[i] = reference.mask(4 * column + i);
   }
-  /// body(word of the first row's chunk), for every row.
+  /// Calls body(word) for the chunk of every row of the thread.
   template <typename Body>
   __device__ void visit(int height, int stride, Body&& body) const {
     if (row >= rows_at_once) return;
@@ -263,7 +269,7 @@ __device__ Sums sum_of_warps(const Sums* sums_by_warp) {
   return sums;
 }
 
-/// The sum of a word's two elements and that of their squares, with 256 * high.
+/// Adds a word's two elements to `sum`, and their squares to low + 256 * high.
 __device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high) {
   const Word bytes = __byte_perm(word, 0, 0x3120);
   sum = __dp2a_lo(word, 0x0101u, sum);
@@ -274,36 +280,36 @@ __device__ inline void add_elements(Word word, Word& sum, Word& low, Word& high)
 template <typename Method>
 using BlockShiftsOf = BlockShifts<typename Method::Products::Element>;
 
-/// Where a warp's shifts begin in the block's, and which part of the steps is its.
+/// Which of the block's shifts a warp computes, and which part of the steps.
 struct WarpPlace {
   int place = 0, part = 0, first_row = 0, first_column = 0;
 
-  __device__ WarpPlace(const WideCut& cut, const WideShape& shape) {
+  __device__ WarpPlace(const WideTiling& tiling, const WideShape& shape) {
     if (shape.alone) return;
     const int warp = thread_of_block() / warp_size;
-    place = cut.parts == 1 ? warp : warp / cut.parts;
-    part = warp - place * cut.parts;
-    const int warps_x = shape.tail ? 1 : cut.warps_x, y = warps_x == 1 ? place : place / 2;
+    place = tiling.parts == 1 ? warp : warp / tiling.parts;
+    part = warp - place * tiling.parts;
+    const int warps_x = shape.tail ? 1 : tiling.warps_x, y = warps_x == 1 ? place : place / 2;
     first_row = y * shape.rows();
     first_column = (place - y * warps_x) * columns_per_warp;
   }
 };
 
-/// The sums of products at a warp's shifts of the tail, and at the corner. Every row of the window that they
-/// reach meets every row of the reference; the sum of a shift lies on a diagonal of that product, tiles of
-/// 16 x 8 of which add up where they lie on the same diagonals.
+/// The sums of products at a warp's shifts of the tail, and at the corner. Every row of the window in the
+/// tail's column is multiplied with every row of the reference; the sum of a shift lies on a diagonal of that
+/// product. Tiles of 16 x 8 are added where they lie on the same diagonals.
 template <typename Method, WideShape shape>
-__device__ void multiply_tail(const WideCut& cut, const StagedReference& reference, const WideMemory& memory,
-                              const WarpPlace& place, int window_at,
+__device__ void multiply_tail(const WideTiling& tiling, const StagedReference& reference,
+                              const WideMemory& memory, const WarpPlace& place, int window_at,
                               LaneValues<shape, typename Method::Products::Product>& sums) {
   using Products = typename Method::Products;
   constexpr int diagonals = shape.has_corner() ? warp_size + 1 : shape.rows();
   constexpr int heights = (diagonals + tail_rows - 1 + 15) / 16, tiles = 2 * heights;
   using Operands = typename Method::template TailOperands<shape>;
-  const Operands operands(cut, reference, memory, place, window_at);
+  const Operands operands(tiling, reference, memory, place, window_at);
   typename Products::Sums tile_sums[tiles];
-  for (int row = tail_rows * (cut.parts - 1 - place.part); row < reference.height;
-       row += tail_rows * cut.parts) {
+  for (int row = tail_rows * (tiling.parts - 1 - place.part); row < reference.height;
+       row += tail_rows * tiling.parts) {
     for (int q = 0; q < operands.words; q += Operands::words_per_step) {
       typename Products::Patch upper, lower;
       operands.load(row, q, upper);
@@ -330,16 +336,16 @@ __device__ void multiply_tail(const WideCut& cut, const StagedReference& referen
   if constexpr (shape.has_corner()) sums[shape.rows() + 1] = last;
 }
 
-/// The sums of products of a lane's shifts, those of its part of the steps.
+/// The sums of products at a lane's shifts, over its part of the steps.
 template <typename Method, WideShape shape>
-__device__ void multiply_shifts(const WideCut& cut, const BlockShiftsOf<Method>& block_shifts,
+__device__ void multiply_shifts(const WideTiling& tiling, const BlockShiftsOf<Method>& block_shifts,
                                 const StagedReference& reference, const WideMemory& memory,
                                 const WarpPlace& place,
                                 LaneValues<shape, typename Method::Products::Product>& sums) {
   using Products = typename Method::Products;
   using Sums = typename Products::Sums;
   const FragmentLane at(thread_of_block() % warp_size);
-  const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
+  const int window_stride = shape.stride > 0 ? shape.stride : tiling.k.window_stride;
   using Pair = typename Products::Pair;
   const int window_at = block_shifts.window.byte() / static_cast<int>(sizeof(typename Products::Element)),
             aligned = window_at / Products::alignment * Products::alignment;
@@ -347,7 +353,7 @@ __device__ void multiply_shifts(const WideCut& cut, const BlockShiftsOf<Method>&
   const Pair* const first = reinterpret_cast<const Pair*>(memory.window) +
                             (place.first_row + at.parity) * window_stride + member_pair +
                             (place.first_column + aligned) / 2;
-  WideLaneStart<Pair> lane = Method::reference_of_lane(cut, reference, memory, at.parity - at.group % 2,
+  WideLaneStart<Pair> lane = Method::reference_of_lane(tiling, reference, memory, at.parity - at.group % 2,
                                                        at.group / 2 + window_at - aligned);
   lane.window = first + 2 * at.group;
   lane.tail = first + 2 * at.group * window_stride + columns_per_warp / 2;
@@ -358,12 +364,12 @@ __device__ void multiply_shifts(const WideCut& cut, const BlockShiftsOf<Method>&
   Sums tile_sums[products];
   constexpr int step = Products::elements_per_step / 2;
   const auto multiply = [&](const Stretch& stretch, Sums(&to)[products]) {
-    multiply_columns<Products, shape.tiles, tail_in_steps, shape.stride, shape.reference_stride>(cut.k, lane,
-                                                                                                 stretch, to);
+    multiply_columns<Products, shape.tiles, tail_in_steps, shape.stride, shape.reference_stride>(
+        tiling.k, lane, stretch, to);
   };
-  const Stretch whole{place.part * step, cut.k.words, cut.parts * step};
+  const Stretch whole{place.part * step, tiling.k.words, tiling.parts * step};
   if constexpr (Products::rounds && shape.in_parts) {
-    const int at_once = max(steps_per_part / (cut.k.rows / 4), 1) * whole.step;
+    const int at_once = max(steps_per_part / (tiling.k.rows / 4), 1) * whole.step;
     for (int q = whole.first; q < whole.end; q += at_once) {
       Sums part[products];
       multiply({q, min(q + at_once, whole.end), whole.step}, part);
@@ -381,32 +387,32 @@ __device__ void multiply_shifts(const WideCut& cut, const BlockShiftsOf<Method>&
         {tail_sums.product(0), tail_sums.product(1), tail_sums.product(2), tail_sums.product(3)});
   }
   if constexpr (shape.tail && !tail_in_steps)
-    multiply_tail<Method, shape>(cut, reference, memory, place, window_at, sums);
+    multiply_tail<Method, shape>(tiling, reference, memory, place, window_at, sums);
 }
 
-/// The first warp of a place gets what all its parts have of the sums. `shared`: see lay_out.
+/// Adds the sums of all parts of a place in its first warp. `shared`: see lay_out.
 template <WideShape shape, typename Product>
-__device__ void add_parts(const WideCut& cut, const WarpPlace& place, Product* shared,
+__device__ void add_parts(const WideTiling& tiling, const WarpPlace& place, Product* shared,
                           LaneValues<shape, Product>& sums) {
   constexpr int count = LaneShifts<shape>::count;
   const int lane = threadIdx.x % warp_size;
-  Product* const place_sums = shared + place.place * (cut.parts - 1) * count * warp_size + lane;
+  Product* const place_sums = shared + place.place * (tiling.parts - 1) * count * warp_size + lane;
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < count; ++i)
     if (place.part > 0) place_sums[((place.part - 1) * count + i) * warp_size] = sums[i];
   __syncthreads();
   if (place.part > 0) return;
-  for (int part = 1; part < cut.parts; ++part)
+  for (int part = 1; part < tiling.parts; ++part)
 #pragma unroll
     for (int i = 0; i < count; ++i) sums[i] += place_sums[((part - 1) * count + i) * warp_size];
 }
 
-/// What a block knows of a task.
+/// A task, and where its block has its data.
 template <typename Method>
 struct WideTask {
   const JobView& view;
-  const WideCut& cut;
+  const WideTiling& tiling;
   const BlockShiftsOf<Method>& block_shifts;
   const WideMemory& memory;
   int window_stride, reference_stride;  ///< in pairs
@@ -420,14 +426,14 @@ struct WideTask {
   }
 };
 
-/// How elements become products (see wide_products.cuh) and what a score is.
+/// How operands are made of elements (see wide_products.cuh), and what a score is.
 template <typename M>
-concept WideMethod = requires(const NccJob& job, WideCut& cut, const WideCut& chosen,
+concept WideMethod = requires(const NccJob& job, WideTiling& tiling, const WideTiling& chosen,
                               const StagedReference& reference, const WideMemory& memory, int n) {
   { M::name } -> std::convertible_to<std::string_view>;
   typename M::Products::Element;
   typename M::Products::Product;
-  typename M::ReferenceSums;  // what a warp finds out about its rows of the reference
+  typename M::ReferenceSums;  // sums over a warp's rows of the reference
   // The shapes that are compiled, and the launch: warps of a block, tiles of a warp, tasks of a block before
   // another one follows (Tasks::distribute), blocks that a multiprocessor must have registers for.
   { M::shapes[0] } -> std::convertible_to<WideShape>;
@@ -435,57 +441,59 @@ concept WideMethod = requires(const NccJob& job, WideCut& cut, const WideCut& ch
   { M::most_tiles } -> std::convertible_to<int>;
   { M::tasks_per_block } -> std::convertible_to<int>;
   { M::least_blocks(M::shapes[0]) } -> std::same_as<int>;
-  // Products leave the window as it is; scores need the tile, which then has memory of its own; tails are
-  // products in every step, or else multiply_tail does them with TailOperands<shape>.
+  // The window is not changed, so that the next task may use it. Scores need the tile while sums are
+  // exchanged, so that both have memory of their own. A tail is a product of every step; else multiply_tail
+  // computes it with TailOperands<shape>.
   { M::keeps_window } -> std::convertible_to<bool>;
   { M::keeps_tile } -> std::convertible_to<bool>;
   { M::tail_in_steps } -> std::convertible_to<bool>;
   // Pairs of elements in a row of the reference, from: copied elements, words of a step, width.
   { M::reference_pairs(n, n, n) } -> std::same_as<int>;
   // Where references, scores and window lie in shared memory.
-  { M::lay_out(job, cut) } -> std::same_as<void>;
+  { M::lay_out(job, tiling) } -> std::same_as<void>;
   // Elements of the window are multiplied relative to this value.
   { M::origin(job) } -> std::same_as<int>;
-  // Zeroes what must be zero there before the first task; n: words of a row.
+  // Writes the zeros that operands need around them, before the first task; n: words of a row.
   { M::clear(chosen, n, memory) } -> std::same_as<void>;
-  // Where a lane reads the reference's operands: from row n on, moved by n elements.
+  // Where a lane reads operands of the reference: from row n on, moved by n elements.
   {
     M::reference_of_lane(chosen, reference, memory, n, n)
     } -> std::same_as<WideLaneStart<typename M::Products::Pair>>;
 };
 
-/// A method whose windows are summed before, by window_statistics.cuh: WithStatistics does the rest of it.
+/// A method that takes sums over windows from window_statistics.cuh. WithStatistics supplies the rest of a
+/// WideMethod.
 template <typename M>
 concept StatisticsMethod = WideMethod<M> &&
     requires(const ReferenceChunks& chunks, const StagedReference& reference, const WideMemory& memory,
              int stride) {
-  // What lies in shared memory is not yet operands: then there are convert_window and convert_reference.
+  // Elements must be converted to operands in shared memory: by convert_window and convert_reference.
   { M::converts } -> std::convertible_to<bool>;
   {
     M::template sum_reference<true>(chunks, reference, stride, memory)
     } -> std::same_as<typename M::ReferenceSums>;
-  typename M::template Reference<Criterion::zncc>;  // makes a score of a sum of products
+  typename M::template Reference<Criterion::zncc>;  // computes a score from a sum of products
 };
 
-/// What methods with a StatisticsTable have in common.
+/// The common part of methods with a StatisticsTable.
 template <typename Method>
 struct WithStatistics {
   static constexpr bool keeps_window = true, keeps_tile = false, tail_in_steps = false;
 
-  /// Sums the reference, and makes operands of what lies in shared memory.
+  /// Sums the reference, and converts what lies in shared memory to operands.
   template <WideShape shape, bool scored>
   __device__ static void prepare(const WideTask<Method>& task) {
     static_assert(StatisticsMethod<Method>);
     const StagedReference reference = task.reference();
-    const ReferenceChunks chunks(task.cut.operand_chunks, reference);
+    const ReferenceChunks chunks(task.tiling.operand_chunks, reference);
     const auto warp_sums =
         Method::template sum_reference<scored>(chunks, reference, task.reference_stride, task.memory);
     if (const int thread = thread_of_block(); thread % warp_size == 0)
       task.sums_by_warp[thread / warp_size] = warp_sums;
     if constexpr (Method::converts) {
-      if (task.has_new_window) Method::convert_window(task.cut, task.memory, task.origin);
+      if (task.has_new_window) Method::convert_window(task.tiling, task.memory, task.origin);
       wait_for_block<shape.alone>();
-      Method::convert_reference(task.cut, chunks, reference, task.reference_stride, task.memory,
+      Method::convert_reference(task.tiling, chunks, reference, task.reference_stride, task.memory,
                                 sum_of_warps<shape.alone>(task.sums_by_warp), task.origin);
     }
   }
@@ -502,7 +510,7 @@ struct WithStatistics {
   }
 };
 
-/// Makes scores of a lane's sums of products, and of these what the launch writes.
+/// Computes a lane's scores from its sums of products, and writes the result of the launch.
 template <WideMethod Method, WideShape shape, WideResult result, typename Product>
 __device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<shape>& shifts,
                               const LaneValues<shape, Product>& sums, const TensorOutput<Product>& out) {
@@ -518,7 +526,7 @@ __device__ void finish_scores(const WideTask<Method>& task, const LaneShifts<sha
 
 template <WideMethod Method, std::size_t choice, WideResult result>
 __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_blocks(Method::shapes[choice]))
-    wide_tensor(const __grid_constant__ JobView view, const __grid_constant__ WideCut cut,
+    wide_tensor(const __grid_constant__ JobView view, const __grid_constant__ WideTiling tiling,
                 const __grid_constant__ Tasks tasks, int origin,
                 const __grid_constant__ StatisticsTable statistics,
                 const __grid_constant__ TensorOutput<typename Method::Products::Product> out) {
@@ -526,19 +534,20 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   constexpr WideShape shape = Method::shapes[choice];
   constexpr bool scored = result != WideResult::sums;
   constexpr int words_per_pair = sizeof(typename Method::Products::Pair) / sizeof(Word);
-  // Tasks that a block's first lanes look up at once; with less memory for them, more warps alone fit.
+  // Tasks that the first lanes of a block look up at once. Single warps look up fewer: they take less memory,
+  // and more of them fit.
   constexpr int look_ahead = shape.alone ? 4 : 8;
   extern __shared__ uint4 shared[];
   __shared__ BlockShiftsOf<Method> upcoming[look_ahead], current[2];
   __shared__ typename Method::ReferenceSums sums_by_warp[shape.alone ? 1 : Method::most_warps];
-  const WideMemory memory(cut, shared);
-  const int window_stride = shape.stride > 0 ? shape.stride : cut.k.window_stride;
-  const int reference_stride = shape.stride > 0 ? shape.reference_stride : cut.k.reference_stride;
+  const WideMemory memory(tiling, shared);
+  const int window_stride = shape.stride > 0 ? shape.stride : tiling.k.window_stride;
+  const int reference_stride = shape.stride > 0 ? shape.reference_stride : tiling.k.reference_stride;
   const int count = tasks.count_for_block();
   const auto look_up = [&](int task) {
     if (const int i = threadIdx.x; i < min(look_ahead, count - task))
       upcoming[i] =
-          BlockShiftsOf<Method>(view, cut, tasks, statistics, Place(tasks, tasks.task_of_block(task + i)));
+          BlockShiftsOf<Method>(view, tiling, tasks, statistics, Place(tasks, tasks.task_of_block(task + i)));
   };
   const auto needs_window = [](int task, const BlockShiftsOf<Method>& block_shifts) {
     return !Method::keeps_window || task == 0 || !block_shifts.continues_window;
@@ -546,33 +555,32 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
   const auto stage = [&](int task) {
     const BlockShiftsOf<Method>& block_shifts = upcoming[task % look_ahead];
     if (needs_window(task, block_shifts))
-      block_shifts.stage_window(view, cut.window_chunks, words_per_pair * window_stride, memory.window);
-    block_shifts.stage_reference(view, cut.reference_chunks, words_per_pair * reference_stride,
+      block_shifts.stage_window(view, tiling.window_chunks, words_per_pair * window_stride, memory.window);
+    block_shifts.stage_reference(view, tiling.reference_chunks, words_per_pair * reference_stride,
                                  memory.staged);
     if (threadIdx.x == 0) current[task % 2] = block_shifts;
   };
 
-  Method::clear(cut, reference_stride, memory);
+  Method::clear(tiling, reference_stride, memory);
   look_up(0);
   wait_for_block<shape.alone>();
   stage(0);
   for (int task = 0; task < count; ++task) {
     wait_for_copies();
-    wait_for_block<shape.alone>();  // what the last task used is free now, too
+    wait_for_block<shape.alone>();  // the memory of the last task is free now, too
     const BlockShiftsOf<Method>& block_shifts = current[task % 2];
-    const WideTask<Method> wide_task{view,          cut,
-                                     block_shifts,  memory,
-                                     window_stride, reference_stride,
-                                     origin,        needs_window(task, block_shifts),
-                                     sums_by_warp};
+    const WideTask<Method> wide_task{
+        view,          tiling,           block_shifts, memory,
+        window_stride, reference_stride, origin,       needs_window(task, block_shifts),
+        sums_by_warp};
     if (task % look_ahead == look_ahead - 1) look_up(task + 1);
     Method::template prepare<shape, scored>(wide_task);
     wait_for_block<shape.alone>();
-    const WarpPlace place(cut, shape);
+    const WarpPlace place(tiling, shape);
     LaneValues<shape, Product> sums;
-    multiply_shifts<Method, shape>(cut, block_shifts, wide_task.reference(), memory, place, sums);
-    if (!shape.alone && cut.parts > 1)
-      add_parts<shape>(cut, place, reinterpret_cast<Product*>(memory.tile + cut.exchange_at), sums);
+    multiply_shifts<Method, shape>(tiling, block_shifts, wide_task.reference(), memory, place, sums);
+    if (!shape.alone && tiling.parts > 1)
+      add_parts<shape>(tiling, place, reinterpret_cast<Product*>(memory.tile + tiling.exchange_at), sums);
     wait_for_block<shape.alone>();
     if (task + 1 < count) stage(task + 1);  // its copies run while this one is scored
     const LaneShifts<shape> shifts(place.first_row, place.first_column, place.part == 0);
@@ -584,23 +592,25 @@ __global__ void __launch_bounds__(Method::most_warps* warp_size, Method::least_b
 }
 
 template <WideMethod Method, std::size_t choice, WideResult result>
-void launch_wide_shape(const NccJob& job, const WideCut& cut, const StatisticsTable& statistics,
+void launch_wide_shape(const NccJob& job, const WideTiling& tiling, const StatisticsTable& statistics,
                        const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
-  Tasks tasks(job, cut.columns(), cut.rows());
+  Tasks tasks(job, tiling.columns(), tiling.rows());
   const auto kernel = wide_tensor<Method, choice, result>;
-  const std::int64_t blocks =
-      tasks.distribute(resident_blocks(kernel, cut.threads(), cut.shared_bytes()), Method::tasks_per_block);
-  kernel<<<static_cast<unsigned>(blocks), cut.threads(), cut.shared_bytes(), stream>>>(
-      make_job_view(job), cut, tasks, Method::origin(job), statistics, out);
+  const std::int64_t blocks = tasks.distribute(
+      resident_blocks(kernel, tiling.threads(), tiling.shared_bytes()), Method::tasks_per_block);
+  kernel<<<static_cast<unsigned>(blocks), tiling.threads(), tiling.shared_bytes(), stream>>>(
+      make_job_view(job), tiling, tasks, Method::origin(job), statistics, out);
 }
 
-/// Launches the cut's shape: what is instantiated is Method::shapes itself.
+/// Launches the kernel of the tiling's shape. The shapes in Method::shapes are the ones that are
+/// instantiated.
 template <WideMethod Method, WideResult result>
 void launch_wide(const NccJob& job, const StatisticsTable& statistics,
                  const TensorOutput<typename Method::Products::Product>& out, StreamHandle stream) {
-  const WideCut cut = choose_wide_cut<Method>(job, result != WideResult::sums);
+  const WideTiling tiling = choose_wide_tiling<Method>(job, result != WideResult::sums);
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((cut.shape == i ? launch_wide_shape<Method, i, result>(job, cut, statistics, out, stream) : void()),
+    ((tiling.shape == i ? launch_wide_shape<Method, i, result>(job, tiling, statistics, out, stream)
+                        : void()),
      ...);
   }
   (std::make_index_sequence<std::size(Method::shapes)>{});
@@ -630,13 +640,13 @@ void launch_wide_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Work
 }
 
 /// For peaks, one block has all shifts of a pair.
-inline bool cut_fits(const NccJob& job, const WideCut& cut, FusedOutput output) {
-  return fits(cut) && (output == FusedOutput::scores ||
-                       (cut.columns() >= job.shifts.nx() && cut.rows() >= job.shifts.ny()));
+inline bool tiling_fits(const NccJob& job, const WideTiling& tiling, FusedOutput output) {
+  return fits(tiling) && (output == FusedOutput::scores ||
+                          (tiling.columns() >= job.shifts.nx() && tiling.rows() >= job.shifts.ny()));
 }
 template <WideMethod Method>
 bool wide_scores_fit(const NccJob& job, FusedOutput output) {
-  return statistics_fit(job) && cut_fits(job, choose_wide_cut<Method>(job, true), output);
+  return statistics_fit(job) && tiling_fits(job, choose_wide_tiling<Method>(job, true), output);
 }
 
 }  // namespace dic::kernels

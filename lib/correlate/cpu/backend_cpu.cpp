@@ -35,9 +35,9 @@ std::string cpu_unsupported_reason(std::string_view variant, const CorrelateShap
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(int threads)
-      : pool_(threads), facts_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
+      : pool_(threads), properties_{.backend = "cpu", .threads = pool_.size(), .compute_capability = 0} {}
 
-  const DeviceProperties& facts() const override { return facts_; }
+  const DeviceProperties& properties() const override { return properties_; }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
     run(job, variant, [&](auto& runner) {
@@ -102,7 +102,7 @@ class CpuBackend final : public Backend {
   }
 
   ThreadPool pool_;
-  DeviceProperties facts_;
+  DeviceProperties properties_;
   std::map<std::pair<std::string, ScalarType>, std::unique_ptr<WorkersBase>> workers_;
 };
 

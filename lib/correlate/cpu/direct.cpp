@@ -60,9 +60,9 @@ HWY_EXPORT(make_direct);
 CpuVariant direct_variant() {
   return {.info = {.name = "cpu-direct",
                    .backend = "cpu",
-                   .pairings = all_forms(),
+                   .pairings = all_pairings(),
                    .types = all_types(),
-                   .criteria = all_measures(),
+                   .criteria = all_criteria(),
                    .masks = true,
                    .idea = "SIMD over columns, a block of shifts in registers; exact integers or float64"},
           .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_direct)(type); },

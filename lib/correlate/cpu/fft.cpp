@@ -47,9 +47,10 @@ std::vector<FftPass<R>> fft_passes(int n) {
 }  // namespace dic::correlate
 #endif
 
-// Transforms run over rows of vectors: every lane is its own column, so no butterfly shuffles lanes. Forward
-// transforms leave their result in digit-reversed order and inverse ones take it so; which
-// products of spectra allow. Two real tiles of the window are real and imaginary part of one complex tile.
+// Transforms run over rows of vectors: every lane is a column of its own, so that no butterfly moves values
+// between lanes. Forward transforms leave their result in digit-reversed order, and inverse transforms expect
+// it so: the product of spectra does not depend on the order. Two real tiles of the window are real and
+// imaginary part of one complex tile.
 
 HWY_BEFORE_NAMESPACE();
 namespace dic::correlate {
@@ -70,7 +71,7 @@ struct Complex {
 
   // Times -i (forward) or +i (inverse).
   template <bool kInverse>
-  Complex turned() const {
+  Complex times_i() const {
     if constexpr (kInverse) return {hn::Neg(im), re};
     return {im, hn::Neg(re)};
   }
@@ -105,14 +106,14 @@ HWY_INLINE void butterfly(Complex<R>* z) {
   } else if constexpr (kRadix == 3) {
     constexpr R kSine = static_cast<R>(0.86602540378443864676);  // sin(2 pi / 3)
     const Complex<R> sum = z[1] + z[2];
-    const Complex<R> side = scaled(z[1] - z[2], kSine).template turned<kInverse>();
+    const Complex<R> rotated = scaled(z[1] - z[2], kSine).template times_i<kInverse>();
     const Complex<R> middle = z[0] - scaled(sum, R{0.5});
     z[0] = z[0] + sum;
-    z[1] = middle + side;
-    z[2] = middle - side;
+    z[1] = middle + rotated;
+    z[2] = middle - rotated;
   } else if constexpr (kRadix == 4) {
     const Complex<R> a = z[0] + z[2], b = z[0] - z[2], c = z[1] + z[3];
-    const Complex<R> d = (z[1] - z[3]).template turned<kInverse>();
+    const Complex<R> d = (z[1] - z[3]).template times_i<kInverse>();
     z[0] = a + c;
     z[1] = b + d;
     z[2] = a - c;
@@ -125,8 +126,8 @@ HWY_INLINE void butterfly(Complex<R>* z) {
     const Complex<R> s1 = z[1] + z[4], s2 = z[2] + z[3], d1 = z[1] - z[4], d2 = z[2] - z[3];
     const Complex<R> m1 = z[0] + scaled(s1, kCos1) + scaled(s2, kCos2),
                      m2 = z[0] + scaled(s1, kCos2) + scaled(s2, kCos1);
-    const Complex<R> t1 = (scaled(d1, kSin1) + scaled(d2, kSin2)).template turned<kInverse>();
-    const Complex<R> t2 = (scaled(d1, kSin2) - scaled(d2, kSin1)).template turned<kInverse>();
+    const Complex<R> t1 = (scaled(d1, kSin1) + scaled(d2, kSin2)).template times_i<kInverse>();
+    const Complex<R> t2 = (scaled(d1, kSin2) - scaled(d2, kSin1)).template times_i<kInverse>();
     z[0] = z[0] + s1 + s2;
     z[1] = m1 + t1;
     z[2] = m2 + t2;
@@ -226,7 +227,7 @@ class Transform {
     size_ = size;
     passes_y_ = fft_passes<R>(size.ny);
     passes_x_ = fft_passes<R>(size.nx);
-    // Odd multiples of a cache line: powers of two would put whole columns into one cache set.
+    // One cache line more than a column: with a power of two, whole columns would fall into one cache set.
     stride_ = size.ny + 64 / static_cast<int>(sizeof(R));
     const std::size_t plane = static_cast<std::size_t>(size.nx) * stride_;
     for (Buffer<R>* buffer : {&re_, &im_, &spectrum_re_, &spectrum_im_})
@@ -378,7 +379,7 @@ class FftKernel final : public Kernel<T> {
 
   Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>&,
                        const ReferenceSums<T>& sums) override {
-    // Without its mean the reference correlates with contrast only: the sums, and their errors, stay small.
+    // The mean of the reference is subtracted: sums, and their errors, are then small.
     const double mean = static_cast<double>(sums.sum) / static_cast<double>(sums.count);
     const double offset = std::is_integral_v<T> ? std::round(mean) : mean;
     reference_rest_ = static_cast<double>(sums.sum) - offset * static_cast<double>(sums.count);
@@ -467,9 +468,9 @@ CpuVariant fft_variant() {
   return {
       .info = {.name = "cpu-fft",
                .backend = "cpu",
-               .pairings = all_forms(),
+               .pairings = all_pairings(),
                .types = {ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64},
-               .criteria = all_measures(),
+               .criteria = all_criteria(),
                .masks = false,
                .idea = "overlap-save transforms, two tiles as one complex; scores within 2e-6, peaks exact"},
       .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_fft)(type); },

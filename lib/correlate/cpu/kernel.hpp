@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What a variant of the CPU backend supplies: the inner loop. Runner (runner.hpp) does everything else.
+/// A variant of the CPU backend supplies the inner loop. Runner (runner.hpp) does everything else.
 namespace dic::correlate {
 
 /// Sums of products of T: exact integers, or float64. Unsigned sums beyond 2^63 do not occur: that would take
@@ -15,7 +15,7 @@ namespace dic::correlate {
 template <typename T>
 using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
-/// A rectangle of elements that somebody else owns.
+/// A rectangle of elements; it does not own them.
 template <typename T>
 struct Block {
   const T* data = nullptr;

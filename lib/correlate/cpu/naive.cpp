@@ -44,9 +44,9 @@ class NaiveKernel final : public Kernel<T> {
 CpuVariant naive_variant() {
   return {.info = {.name = "cpu-naive",
                    .backend = "cpu",
-                   .pairings = all_forms(),
+                   .pairings = all_pairings(),
                    .types = all_types(),
-                   .criteria = all_measures(),
+                   .criteria = all_criteria(),
                    .masks = true,
                    .idea = "one shift after the other, exact integers or float64: the reference"},
           .make = make_kernel<NaiveKernel>,

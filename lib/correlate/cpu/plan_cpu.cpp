@@ -9,9 +9,9 @@
 namespace dic::correlate {
 namespace {
 
-// Multiply-adds of cpu-direct in the time of one complex FFT butterfly operation of cpu-fft, measured on
-// AVX-512 and AVX2 processors: a matter of type, hardly of processor. Near the break-even cpu-direct is the
-// safer choice: cpu-fft computes scores of low contrast once more.
+// Multiply-adds of cpu-direct in the time of one complex butterfly operation of cpu-fft, measured on AVX-512
+// and AVX2 processors: it depends on the type, hardly on the processor. Near the break-even cpu-direct is the
+// safer choice, because cpu-fft computes scores of low contrast a second time.
 double direct_rate(ScalarType type) {
   switch (type) {
     case ScalarType::u8:
@@ -42,13 +42,16 @@ double transform_cost(const CorrelateShape& shape) {
   return shape.criterion == Criterion::cross_correlation ? 3 : 1;
 }
 
-bool fft_can(const CorrelateShape& shape) { return unsupported_reason(cpu_backend(), "cpu-fft", shape).empty(); }
+bool fft_supports(const CorrelateShape& shape) {
+  return unsupported_reason(cpu_backend(), "cpu-fft", shape).empty();
+}
 
 }  // namespace
 
 CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceProperties&) {
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {"cpu-direct", "there is nothing to compute"};
-  if (!fft_can(shape)) return {"cpu-direct", "cpu-fft cannot do this type, measure, mask or size"};
+  if (!fft_supports(shape))
+    return {"cpu-direct", "cpu-fft does not support this type, criterion, mask or size"};
   if (transform_cost(shape) * fft_work(shape, choose_fft_size(shape)) < direct_work(shape))
     return {"cpu-fft", "so many shifts of so large a reference are cheaper through transforms"};
   return {"cpu-direct", "few enough shifts and elements to multiply them out"};

@@ -12,7 +12,7 @@
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/scoring.hpp"
 
-/// What all variants of the CPU backend have in common: which shifts are defined, tiles of shifts over
+/// The common part of all variants of the CPU backend: which shifts are defined, tiles of shifts over
 /// threads, zero padding, scores, peaks. A variant supplies only a Kernel.
 namespace dic::correlate {
 
@@ -20,19 +20,19 @@ namespace dic::correlate {
 template <typename T>
 struct Worker {
   std::unique_ptr<Kernel<T>> kernel;
-  std::unique_ptr<Kernel<T>> exact;  ///< recomputes scores that `kernel` leaves undecided
+  std::unique_ptr<Kernel<T>> exact;  ///< computes scores again that are uncertain with `kernel`
   ScoringScratch scratch;
   std::vector<Sum<T>> products;
   std::vector<T> padded;
   std::vector<float> scores;
 
-  std::int64_t reference = -1;  ///< which one the kernels hold
+  std::int64_t reference = -1;  ///< the one that the kernels hold
   bool exact_ready = false;
   Block<T> reference_block;
   Block<std::uint8_t> mask;
   ReferenceSums<T> sums;
-  Sum<T> offset = 0;        ///< of what `kernel` holds
-  Sum<T> exact_offset = 0;  ///< of what `exact` holds
+  Sum<T> offset = 0;        ///< that `kernel` subtracts
+  Sum<T> exact_offset = 0;  ///< that `exact` subtracts
 };
 
 inline Shifts intersect(const Shifts& a, const Shifts& b) {
@@ -93,7 +93,7 @@ class Runner {
   }
 
  private:
-  // Where a pair's window really is: its part inside the image, in window coordinates.
+  // The part of a pair's window that lies inside the image, in window coordinates.
   struct Available {
     ImageView image;
     std::int64_t x = 0, y = 0;  // of the window's (0, 0), in the image
@@ -127,7 +127,8 @@ class Runner {
     return {dx, std::min(dx + tile_nx_ - 1, all.dx_max), dy, std::min(dy + tile_ny_ - 1, all.dy_max)};
   }
 
-  // Enough pairs: each thread takes whole pairs. Few: the threads share the tiles of one pair.
+  // With enough pairs each thread takes whole pairs; with few, the tiles of one pair are divided among the
+  // threads.
   template <typename Destination, typename Finish, typename Tile>
   void for_pairs(const Destination& destination, const Finish& finish, const Tile& tile) {
     const std::int64_t threads = pool_.size();
@@ -260,7 +261,7 @@ class Runner {
         *to = static_cast<Out>(*products++);
   }
 
-  // Sets the scores of `part` that `doubtful` names from exact sums.
+  // Computes the scores of `part` for which `doubtful` is true again, from exact sums.
   template <typename Doubtful>
   void recompute(const Shifts& part, const Available& a, Worker<T>& worker, float* out,
                  const Doubtful& doubtful) {
@@ -277,7 +278,8 @@ class Runner {
     score(window, part, worker.exact_offset, 0, worker, out);
   }
 
-  // Scores from inexact sums: every shift that may be the best, and the neighbours of the best, become exact.
+  // Where sums are inexact: computes the scores of every shift that may be the best, and of the neighbours of
+  // the best, from exact sums.
   void settle_peak(std::int64_t k, Worker<T>& worker, float* scores) {
     if (!workers_[0].kernel->inexact()) return;
     const Pair pair = job_.pair(k);

@@ -17,8 +17,8 @@
 #define DIC_CORRELATE_SCORING_ONCE
 namespace dic::correlate {
 
-/// Sums over columns of a window. u8: exact to 66,051 rows (references have at most 32,768); i32 wraps like
-/// its products.
+/// Sums over columns of a window. u8: exact up to 66,051 rows (references have at most 32,768); i32 wraps as
+/// its products do.
 template <typename T>
 using ColumnSum =
     std::conditional_t<std::is_floating_point_v<T>, double,

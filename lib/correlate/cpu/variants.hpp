@@ -5,10 +5,10 @@
 /// Shared by the files that declare a CPU variant.
 namespace dic::correlate {
 
-inline std::vector<Pairing> all_forms() {
+inline std::vector<Pairing> all_pairings() {
   return {Pairing::one_to_one, Pairing::one_to_many, Pairing::n_to_mn, Pairing::n_to_m};
 }
-inline std::vector<Criterion> all_measures() {
+inline std::vector<Criterion> all_criteria() {
   return {Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd};
 }
 inline std::vector<ScalarType> all_types() {

@@ -21,10 +21,11 @@ class CudaBackend final : public Backend {
       const kernels::DeviceScope scope(device.index);
       workers_.push_back(std::make_unique<GpuWorker>(device));
     }
-    facts_ = cuda::device_properties(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
+    properties_ =
+        cuda::device_properties(std::ranges::min(devices, {}, &kernels::Device::compute_capability));
   }
 
-  const DeviceProperties& facts() const override { return facts_; }
+  const DeviceProperties& properties() const override { return properties_; }
   DeviceSeconds device_seconds() const override { return seconds_; }
   void repeat_kernels(std::int64_t times) override {
     for (const auto& worker : workers_) worker->repeat_kernels(times);
@@ -54,7 +55,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
   ThreadTeam team_;  ///< a thread for each GPU
-  DeviceProperties facts_;
+  DeviceProperties properties_;
   DeviceSeconds seconds_;
 };
 

@@ -84,7 +84,7 @@ void GpuWorker::surfaces(const Job& job, PairRange pairs, const std::string& nam
   const kernels::DeviceScope scope(device_);
   const NccVariant& variant = variant_named(name);
   const NccJob whole = upload(job);
-  const std::size_t output_bytes = job.shifts.count() * kernels::size_of(out.type);
+  const std::size_t output_bytes = job.shifts.count() * size_of(out.type);
   for_parts(whole, pairs, name, bytes_of_pair(variant, whole, false), [&](const NccJob& part) {
     const void* result = compute([&]() -> const void* {
       if (job.criterion == Criterion::cross_correlation) return runner_.sums(variant, part, stream_);

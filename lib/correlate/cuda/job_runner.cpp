@@ -25,12 +25,12 @@ DeviceProperties device_properties(const kernels::Device& device) {
 std::size_t bytes_of_pair(const NccVariant& variant, NccJob job, bool peaks) {
   job.pairs = 1;
   const bool surfaces = !peaks || !variant.can_fuse(job, kernels::FusedOutput::peaks);
-  return (surfaces ? job.shifts.count() * (kernels::size_of(job.sums) + sizeof(float)) : 0) +
+  return (surfaces ? job.shifts.count() * (size_of(job.sums) + sizeof(float)) : 0) +
          (variant.supports_masks ? kernels::masked_workspace_bytes(job) : 0);
 }
 
 const void* JobRunner::sums(const NccVariant& variant, const NccJob& job, const Stream& stream) {
-  void* out = sums_.reserve(job.outputs() * kernels::size_of(job.sums));
+  void* out = sums_.reserve(job.outputs() * size_of(job.sums));
   kernels::launch_ncc(variant, job, out, workspace_, stream.handle());
   return out;
 }

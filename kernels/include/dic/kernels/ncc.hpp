@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-/// The correlation family on the GPU: the job, the registry of variants, and the kernels that turn sums into
-/// scores and peaks. Definition, forms, measures and types are those of <dic/correlate.hpp>.
+/// The correlation family on the GPU: the job, the registry of variants, and the kernels that compute scores
+/// and peaks from sums. Definition, forms, measures and types are those of <dic/correlate.hpp>.
 namespace dic::kernels {
 
 /// How many images there are and the size of the largest; all zero where that is not known.
@@ -29,8 +29,8 @@ struct DevicePatches {
   std::int64_t count = 0;
   int height = 0;
   int width = 0;
-  ImageExtent extent = {};        ///< lets windows that overlap share what is computed once per image
-  DeviceImage single_image = {};  ///< where there is just one image: the same for the host; else without data
+  ImageExtent extent = {};        ///< sums over windows can then be computed once per image
+  DeviceImage single_image = {};  ///< host copy of the description where there is one image; else no data
 };
 
 /// One correlation job, or the part of it with pairs first_pair .. first_pair + pairs - 1.
@@ -55,7 +55,6 @@ struct NccJob {
 
 /// "cuda-basic: 100 pairs, u8, reference 32x32, window 64x64, 33x33 shifts" for messages.
 std::string describe(std::string_view kernel, const NccJob& job);
-std::size_t size_of(SurfaceType type);
 
 /// Type of sums from which scores are exact enough: integers that do not wrap, or f64.
 SurfaceType sums_for_scores(ScalarType type, int reference_height, int reference_width);
@@ -73,13 +72,13 @@ enum class ScoreKind : std::uint8_t {
 /// What a launch computes straight from the images.
 enum class FusedOutput : std::uint8_t { scores, peaks };
 
-/// An ability that some variants have: scores and peaks straight from the images, without sums in memory.
+/// Scores and peaks straight from the images, without sums in memory. Some variants can do that.
 class ScoreFusion {
  public:
-  /// Whether the job, which the variant supports, can be done so. Always true for scores of a variant that
-  /// does not compute sums.
+  /// True where a job that the variant supports can be done this way. Always true for scores of a variant
+  /// that does not compute sums.
   virtual bool fits(const NccJob& job, FusedOutput output) const = 0;
-  /// Queue what the functions launch_scores and launch_peaks below write. The job must fit.
+  /// Queue the same results as the functions launch_scores and launch_peaks below. The job must fit.
   virtual void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                              Workspace& workspace, StreamHandle stream) const = 0;
   virtual void launch_peaks(const NccJob& job, Criterion criterion, Peak* peaks, Workspace& workspace,
@@ -89,10 +88,11 @@ class ScoreFusion {
   ~ScoreFusion() = default;
 };
 
-/// The launches and limits of a variant. kernels/ncc/variants.hpp has the concepts that they are made from.
+/// The launches and limits of a variant. The registry makes them from the concepts in
+/// kernels/ncc/variants.hpp.
 class VariantOperations {
  public:
-  /// See NccVariant, which checks types and pairing before it asks.
+  /// Limits beyond types and pairing, which NccVariant checks first.
   virtual std::string unsupported_reason(const NccJob& job) const = 0;
   virtual int shared_bytes(const NccJob& job) const = 0;
   virtual bool computes_sums() const = 0;
@@ -168,9 +168,9 @@ NccPlan plan_ncc(const NccJob& job, Criterion criterion, const NccDevice& device
 /// The fastest variant for the sums of references that cuda-masked has packed.
 const NccVariant& plan_packed_sums(const NccJob& job, const NccDevice& device);
 
-/// Queues scores[pair, dy, dx] from the job's sums and all references' moments. measure is not `sums`;
-/// job.sums is sums_for_scores(). The windows' own moments come from running sums over the image, exact for
-/// u8 and u16.
+/// Queues scores[pair, dy, dx] from the job's sums and all references' moments. criterion is not
+/// cross_correlation; job.sums is sums_for_scores(). Sums over the windows are running sums over the image,
+/// exact for u8 and u16.
 void launch_scores(const NccJob& job, Criterion criterion, ScoreKind kind, const void* sums,
                    const void* moments, float* scores, StreamHandle stream);
 /// Bytes of device memory that launch_peaks works in.
@@ -181,14 +181,15 @@ void launch_peaks(const NccJob& job, Criterion criterion, const float* scores, P
 
 /// Correlation of references of which only some elements count (NccJob::masks): scores are those of these
 /// elements alone, with their means and variances on both sides. Here, and only here, references may lie
-/// partly or wholly outside of their images: elements there do not count, nor need they meet anything.
+/// partly or wholly outside of their images: elements there do not count, and need no counterpart in the
+/// window.
 ///
-/// All expect a job that cuda-masked does not refuse, and work in the workspace's memory:
-/// masked_workspace_bytes, of which the elements of the references and the sums of products are most.
+/// All expect a job that cuda-masked supports, and use masked_workspace_bytes of the workspace: mostly the
+/// packed references and the sums of products.
 std::size_t masked_workspace_bytes(const NccJob& job);
 /// Queues out[pair, dy, dx], sums of products.
 void launch_masked_sums(const NccJob& job, void* out, Workspace& workspace, StreamHandle stream);
-/// Queue what launch_scores and launch_peaks write, straight from the images. job.sums is
+/// Queue the same results as launch_scores and launch_peaks, straight from the images. job.sums is
 /// sums_for_scores().
 void launch_masked_scores(const NccJob& job, Criterion criterion, ScoreKind kind, float* scores,
                           Workspace& workspace, StreamHandle stream);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <dic/shared/image_view.hpp>
 #include <string_view>
@@ -56,6 +57,10 @@ enum class Criterion : std::uint8_t {
 
 /// Element type of correlation surfaces.
 enum class SurfaceType : std::uint8_t { u32, u64, i64, f32, f64 };
+/// Bytes of an element.
+constexpr std::size_t size_of(SurfaceType type) {
+  return type == SurfaceType::u32 || type == SurfaceType::f32 ? 4 : 8;
+}
 
 /// The best shift of one pair. Ties go to the lowest (dy, dx) in row-major order.
 struct Peak {

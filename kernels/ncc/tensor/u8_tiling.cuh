@@ -6,8 +6,8 @@
 #include "ncc/tensor/block_shifts.cuh"
 #include "ncc/tensor/u8_products.cuh"
 
-/// How cuda-u8-tensor divides its work, and what its launches write. The kernel (u8_tensor.cuh) is compiled
-/// in one file for each result: together they would be by far the longest step of a build.
+/// How cuda-u8-tensor divides its work among warps and blocks, and what its launches write. The kernel
+/// (u8_tensor.cuh) is compiled in one file for each result, so that these compile in parallel.
 namespace dic::kernels::u8_tensor {
 
 constexpr int most_warps = 4;
@@ -18,23 +18,24 @@ enum class Result {
   sums,    ///< u32
   scores,  ///< f32: one ScoreKind per shift
   peaks,   ///< one Peak per pair; a block covers all shifts
-  parts    ///< what part_peaks.cuh wants of the parts of pairs
+  parts    ///< what part_peaks.cuh needs of each part of a pair
 };
 
 constexpr int small_stride = 20, large_stride = 44;
 
-/// What a warp computes: `tiles` products one above the other, and with a tail one more that is 4 columns by
-/// 32 rows, for the one column that 2 R + 1 shifts are often too wide; the corner under it, by itself.
+/// What a warp computes: `tiles` products one above the other, 32 columns wide. With a tail, one more product
+/// of 4 columns by 32 rows gives the 33rd column of shifts, which 2 R + 1 shifts often need, and the corner
+/// under it is computed separately.
 struct WarpShape {
   int tiles = 0;
   bool tail = false;
   int stride = 0;                       ///< of the window's rows in shared memory, in words; 0: any
-  int k_parts = 1;                      ///< warps that share the k of their products
+  int split_k = 1;                      ///< warps among which the k of a product is split
   bool alone = stride == small_stride;  ///< the only warp of its block, which waits for no other
 
   bool operator==(const WarpShape&) const = default;
   __host__ __device__ constexpr int tile_rows() const { return tiles * rows_per_tile; }
-  /// Of these, those that are the warp's own: with a tail, those that the tail has too.
+  /// Rows of shifts that the warp writes. With a tail, no more than the tail has.
   __host__ __device__ constexpr int rows() const { return tail ? warp_size + 1 : tile_rows(); }
   __host__ __device__ constexpr bool has_corner() const { return tail; }
   /// Of the reference's rows.
@@ -46,7 +47,7 @@ struct WarpShape {
   }
   __host__ __device__ constexpr int loads_at_once() const { return tail ? 16 : 24; }
 };
-/// Those that are compiled; the known strides come first.
+/// The shapes that are compiled; known strides come first.
 constexpr WarpShape warp_shapes[]{WarpShape{8, false, small_stride},
                                   WarpShape{8, false, large_stride},
                                   WarpShape{9, true, small_stride},
@@ -61,7 +62,7 @@ constexpr WarpShape warp_shapes[]{WarpShape{8, false, small_stride},
                                   WarpShape{8, false},
                                   WarpShape{9, false}};
 
-/// Few rows of many shifts have surfaces.
+/// Jobs of many shifts with few rows find their peaks from surfaces.
 constexpr bool is_compiled(const WarpShape& shape, Result output) {
   return output != Result::parts || shape.tiles >= 8;
 }
@@ -73,37 +74,37 @@ __host__ __device__ constexpr int least_blocks(const WarpShape& shape, Result ou
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   return 2;
 #else
-  const bool large = shape.k_parts > 1 || (shape.stride == 0 && output != Result::sums);
+  const bool large = shape.split_k > 1 || (shape.stride == 0 && output != Result::sums);
   return large || (shape.tail && output != Result::peaks) ? 3 : 4;
 #endif
 }
 
-/// How a block cuts its work: warps_x x warps_y warps over one stretch of shared memory.
-struct Cut {
+/// The tiling of a job: a block has warps_x x warps_y warps over one window in shared memory.
+struct Tiling {
   WarpShape warp;
   int warps_x = 0, warps_y = 0;  ///< warps_x is 1 or 2
   ProductLayout k;
   Divisor window_chunks, reference_chunks;  ///< in a row
-  int window_words = 0;                     ///< later with the scores of a pair, and with what warps exchange
+  int window_words = 0;  ///< the memory later holds the scores of a pair, and sums that warps exchange
 
   __host__ __device__ int columns() const { return warps_x * warp.columns(); }
   __host__ __device__ int rows() const { return warps_y * warp.rows(); }
-  /// Rows -1 .. k.rows - 1, in whole steps of one word. A step ahead loads more, of the window, without using
-  /// it.
+  /// Rows -1 .. k.rows - 1, in whole steps of one word. A step also loads words of the next one, beyond these
+  /// rows, and does not use them.
   __host__ __device__ int reference_rows() const { return round_up(k.rows, 8) + 1; }
   __host__ __device__ int reference_words() const { return reference_rows() * k.reference_stride; }
   int shared_bytes() const { return static_cast<int>(sizeof(Word)) * (reference_words() + window_words); }
-  int threads() const { return warps_x * warps_y * warp.k_parts * warp_size; }
+  int threads() const { return warps_x * warps_y * warp.split_k * warp_size; }
 };
 
-/// What a launch writes, or what its parts tell of the peaks.
+/// Where a launch writes its results, or the results of parts of pairs.
 struct Scoring : TensorOutput<Word> {
   PartPeaks parts = {};
 };
 
-/// Launches the kernel of the cut's shape.
+/// Launches the kernel of the tiling's shape.
 template <Result output>
-void launch_cut(const NccJob& job, const Cut& cut, const PartTasks& tasks, const StatisticsTable& statistics,
-                const Scoring& scoring, StreamHandle stream);
+void launch_tiling(const NccJob& job, const Tiling& tiling, const PartTasks& tasks,
+                   const StatisticsTable& statistics, const Scoring& scoring, StreamHandle stream);
 
 }  // namespace dic::kernels::u8_tensor
