@@ -232,7 +232,7 @@ void time_masked(const Setup<T>& s, ScalarType type, int range) {
   auto* const found = static_cast<Peak*>(peaks.reserve(count * sizeof(Peak)));
   kernels::Workspace workspace;
   s.stream.synchronize("upload");
-  const double bytes = static_cast<double>(job.outputs()) * 2 * kernels::size_of(job.sums);  // out and back
+  const double bytes = static_cast<double>(job.outputs()) * 2 * size_of(job.sums);  // out and back
   report(s.stream, s.type + " masked peaks, +-" + std::to_string(range) + " px", bytes,
          [&] { kernels::launch_masked_peaks(job, Criterion::zncc, found, workspace, s.stream.handle()); });
 }

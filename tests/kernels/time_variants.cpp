@@ -248,13 +248,13 @@ void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wan
   };
   DeviceBuffer sums, scores, moments, peaks, workspace;
   kernels::Workspace kept;
-  sums.reserve(job.outputs() * kernels::size_of(job.sums));
+  sums.reserve(job.outputs() * size_of(job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
     if (variant.computes_sums() && variant.unavailable_reason().empty() && variant.unsupported_reason(job).empty())
       report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), kept, stream.handle()); });
   if (shape.ref_size == shape.window_size) return;  // scores want shifts that are defined
   job.sums = kernels::sums_for_scores(job.type, shape.ref_size, shape.ref_size);
-  sums.reserve(job.outputs() * kernels::size_of(job.sums));
+  sums.reserve(job.outputs() * size_of(job.sums));
 
   auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));
   auto* found = static_cast<Peak*>(peaks.reserve(job.pairs * sizeof(Peak)));
