@@ -13,7 +13,7 @@
 namespace dic::app {
 namespace {
 
-constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a slip of the pen
+constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a typing error
 
 constexpr const char* kExamples =
     "Examples:\n"

@@ -33,7 +33,8 @@ constexpr const char* kExamples =
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
-    "dic COMMAND --help lists the options of a command. The guides (docs/...) are installed in share/doc/dic.";
+    "dic COMMAND --help lists the options of a command. The guides (docs/...) are installed in "
+    "share/doc/dic.";
 
 int fail(const std::string& message, ExitCode code) {
   std::cerr << "dic: " << message << '\n';
@@ -84,7 +85,8 @@ const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
 #ifdef M_MMAP_THRESHOLD
-  // Large buffers go back to the system when they are freed; left alone, glibc learns to keep them.
+  // Large buffers go back to the system when they are freed; by itself, glibc would raise the limit and keep
+  // them.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
   // A file that reaches the size limit is then a failed write with a message, like a full disk.

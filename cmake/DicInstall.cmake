@@ -1,4 +1,4 @@
-# Install rules: the program, libdic, its public headers, and the package that find_package(dic) finds.
+# Install rules: the program, libdic, its public headers, and what find_package(dic) and pkg-config find.
 include(CMakePackageConfigHelpers)
 
 set(DIC_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dic)
@@ -26,3 +26,4 @@ configure_package_config_file(cmake/dicConfig.cmake.in ${PROJECT_BINARY_DIR}/dic
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/dicConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/dicConfig.cmake ${PROJECT_BINARY_DIR}/dicConfigVersion.cmake
   DESTINATION ${DIC_PACKAGE_DIR})
+include(DicPkgConfig)

@@ -23,7 +23,7 @@ std::vector<DeviceInfo> cuda_devices(std::string& note) {
 void start_cuda(const std::vector<int>& ordinals) {
   for (const kernels::Device& device : kernels::devices())
     if (ordinals.empty() || std::ranges::find(ordinals, device.index) != ordinals.end())
-      const kernels::DeviceScope starts_it(device.index);
+      const kernels::DeviceScope started(device.index);
 }
 
 std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats) {

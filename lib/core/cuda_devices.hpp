@@ -11,8 +11,8 @@ namespace dic {
 /// The GPUs that this build can use. Where there are none, `note` receives one sentence that says why.
 std::vector<DeviceInfo> cuda_devices(std::string& note);
 
-/// Starts GPUs (none named: all), which takes some tenths of a second, for later calls to find them ready.
-/// Throws DeviceError.
+/// Initializes GPUs (all where none is named), so that later calls need not wait some tenths of a second for
+/// it. Throws DeviceError.
 void start_cuda(const std::vector<int>& ordinals);
 
 /// What a GPU does at most per second.

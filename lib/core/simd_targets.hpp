@@ -1,10 +1,10 @@
 #pragma once
 
-// Include before any Highway header: the instruction sets that vectorized code is compiled for (DIC_SIMD_TARGETS of
-// CMake). The baseline of the processor family always belongs to them.
+// Include before any Highway header: the instruction sets that vectorized code is compiled for
+// (DIC_SIMD_TARGETS of CMake). The baseline of the processor family always belongs to them.
 //
-// Vectors without a compile-time size are left out, because our kernels keep vectors in arrays; NEON serves those
-// machines. So is SSSE3: every x86-64 processor since 2008 has SSE4.
+// Vectors without a compile-time size are left out, because our kernels keep vectors in arrays; NEON serves
+// those machines. So is SSSE3: every x86-64 processor since 2008 has SSE4.
 #define DIC_UNUSED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | HWY_SSSE3)
 #if defined(DIC_ONLY_AVX512)
 #define HWY_DISABLED_TARGETS (DIC_UNUSED_TARGETS | HWY_SSE4 | HWY_AVX2)

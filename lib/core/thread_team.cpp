@@ -7,11 +7,12 @@
 namespace dic {
 namespace {
 
-/// Waits awake until the condition holds, but not much longer than sleeping and waking would take.
+/// Spins until the condition holds, but not much longer than sleeping and waking would take. False where it
+/// does not hold then.
 template <typename Condition>
-bool soon(const Condition& condition) {
-  constexpr std::chrono::microseconds patience(300);
-  const auto end = std::chrono::steady_clock::now() + patience;
+bool spin_until(const Condition& condition) {
+  constexpr std::chrono::microseconds longest(300);
+  const auto end = std::chrono::steady_clock::now() + longest;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();
@@ -34,7 +35,7 @@ ThreadTeam::~ThreadTeam() {
 
 void ThreadTeam::serve(int rank) {
   for (unsigned seen = 0;; ++seen) {
-    if (!soon([&] { return runs_ != seen; })) runs_.wait(seen);
+    if (!spin_until([&] { return runs_ != seen; })) runs_.wait(seen);
     if (over_) return;
     do_part(rank);
     if (--working_ == 0) working_.notify_one();
@@ -44,7 +45,7 @@ void ThreadTeam::serve(int rank) {
 void ThreadTeam::run(const std::function<void(int)>& body) {
   body_ = &body;
   sums_[0] = sums_[1] = 0;
-  meetings_ = 0;
+  barriers_ = 0;
   arrived_ = 0;
   failed_ = false;
   failure_ = nullptr;
@@ -53,7 +54,7 @@ void ThreadTeam::run(const std::function<void(int)>& body) {
   runs_.notify_all();
   do_part(0);
   while (const int left = working_)
-    if (!soon([&] { return working_ == 0; })) working_.wait(left);
+    if (!spin_until([&] { return working_ == 0; })) working_.wait(left);
   if (failed_) rethrow_failure();
 }
 
@@ -66,17 +67,17 @@ void ThreadTeam::do_part(int rank) {
 }
 
 std::int64_t ThreadTeam::sum(std::int64_t own) {
-  const unsigned meeting = meetings_;
-  std::atomic<std::int64_t>& total = sums_[meeting % 2];
+  const unsigned barrier = barriers_;
+  std::atomic<std::int64_t>& total = sums_[barrier % 2];
   total += own;
   if (++arrived_ == size_) {
-    sums_[(meeting + 1) % 2] = 0;  // of the meeting before: all have read it
+    sums_[(barrier + 1) % 2] = 0;  // of the barrier before: all have read it
     arrived_ = 0;
-    ++meetings_;
+    ++barriers_;
   }
-  while (meetings_ == meeting) {
+  while (barriers_ == barrier) {
     if (failed_) rethrow_failure();
-    std::this_thread::yield();  // microseconds: GPUs have equal shares
+    std::this_thread::yield();  // for microseconds: GPUs have equally much work
   }
   return total;
 }

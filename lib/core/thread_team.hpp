@@ -11,7 +11,7 @@
 namespace dic {
 
 /// Threads that take the same steps at the same time, one for each GPU. Between runs that follow each other
-/// closely they stay awake: to be woken takes longer than many a step.
+/// closely they spin instead of sleeping: waking a thread takes longer than many of the steps.
 class ThreadTeam {
  public:
   explicit ThreadTeam(int size);
@@ -19,13 +19,13 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  /// Runs body(rank) for every rank 0 .. size - 1, all at once; rank 0 in the calling thread. Throws what the
-  /// first body threw that failed: then the others are stopped where they meet next.
+  /// Runs body(rank) for every rank 0 .. size - 1, all at once; rank 0 in the calling thread. Where one
+  /// throws, the others are stopped at their next barrier, and the first exception is thrown again here.
   void run(const std::function<void(int rank)>& body);
 
-  /// The sum of what the ranks bring. Waits for all of them: within `run`, each calls it equally often.
+  /// The sum of `own` over all ranks. A barrier; within `run`, each rank must call it equally often.
   std::int64_t sum(std::int64_t own);
-  /// Waits for all ranks: what they wrote before is seen by all.
+  /// Waits for all ranks. What they wrote before is then visible to all.
   void barrier() { sum(0); }
 
  private:
@@ -36,12 +36,12 @@ class ThreadTeam {
 
   const int size_;
   const std::function<void(int)>* body_ = nullptr;
-  std::atomic<unsigned> runs_ = 0;  ///< that were begun
-  std::atomic<int> working_ = 0;    ///< ranks but the first that have not finished this run
+  std::atomic<unsigned> runs_ = 0;  ///< begun so far
+  std::atomic<int> working_ = 0;    ///< ranks other than 0 that have not finished this run
   std::atomic<bool> over_ = false;
-  std::atomic<std::int64_t> sums_[2];   ///< of this meeting, and of the next
-  std::atomic<unsigned> meetings_ = 0;  ///< of this run that are over
-  std::atomic<int> arrived_ = 0;        ///< at this meeting
+  std::atomic<std::int64_t> sums_[2];   ///< of this barrier, and of the next
+  std::atomic<unsigned> barriers_ = 0;  ///< of this run that all ranks have reached
+  std::atomic<int> arrived_ = 0;        ///< ranks at this barrier
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;
   std::exception_ptr failure_;  ///< the first

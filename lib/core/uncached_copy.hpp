@@ -5,9 +5,9 @@
 
 namespace dic {
 
-/// Copies rows past the caches, each followed by zeros until the next: a GPU reads what lies in the cache of
-/// a core at a third of the link's speed, and what else it wants from the host has to wait. to: aligned to 64
-/// bytes, of which pitch is a multiple.
+/// Copies rows past the caches (non-temporal stores), each followed by zeros up to the next: a GPU reads data
+/// from the cache of a core at a third of the link's speed, and its other transfers wait meanwhile. to:
+/// aligned to 64 bytes, of which pitch is a multiple.
 void copy_rows_uncached(std::byte* to, std::size_t pitch, const std::byte* from, std::ptrdiff_t stride,
                         std::size_t row_bytes, std::int64_t rows);
 

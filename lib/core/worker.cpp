@@ -14,11 +14,11 @@ Worker::~Worker() {
 }
 
 std::future<void> Worker::submit(std::function<void()> task) {
-  std::packaged_task<void()> told(std::move(task));
-  std::future<void> done = told.get_future();
+  std::packaged_task<void()> packaged(std::move(task));
+  std::future<void> done = packaged.get_future();
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(told));
+    tasks_.push_back(std::move(packaged));
   }
   wake_.notify_one();
   return done;
@@ -33,7 +33,7 @@ void Worker::work() {
     tasks_.pop_front();
     lock.unlock();
     task();
-    task = {};  // what it holds is free before the next task begins
+    task = {};  // frees what the task holds before the next one begins
     lock.lock();
   }
 }

@@ -9,11 +9,11 @@
 
 namespace dic {
 
-/// A thread that does what it is told, one thing after the other.
+/// A thread that runs tasks one after the other, in the order in which they were submitted.
 class Worker {
  public:
   Worker() : thread_([this] { work(); }) {}
-  /// Finishes what was told.
+  /// Waits until all submitted tasks have run.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

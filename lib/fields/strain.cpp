@@ -32,7 +32,7 @@ std::vector<double> fit_data(const Field& field, const NodeValues<double>& compo
 
 /// Slopes of the least-squares planes of complete windows, a row of nodes at a time. On a complete window the
 /// plane's slopes are sum(i f) and sum(j f) over a constant, and both sums are separable. A missing node
-/// makes its NaN the result, which is how callers learn that the window was not complete.
+/// makes the result NaN: callers see from it that the window was not complete.
 class CompleteWindows {
  public:
   CompleteWindows(const Grid& grid, int window)
@@ -77,8 +77,9 @@ class CompleteWindows {
   std::vector<double> column_sum_, column_moment_;
 };
 
-/// Least-squares planes over windows with missing nodes: only what 4-neighbour steps inside the window
-/// connect with the centre takes part, so that neither a hole nor a crack is bridged.
+/// Least-squares planes over windows with missing nodes. Only nodes take part that are connected with the
+/// centre by steps to one of four neighbours inside the window, so that neither a hole nor a crack is
+/// bridged.
 class PartialWindows {
  public:
   PartialWindows(const Grid& grid, const std::vector<double>& u, const std::vector<double>& v, int window)
@@ -119,7 +120,7 @@ class PartialWindows {
       const std::ptrdiff_t start = row_start(i, j, r);
       for (int b = first; b < last; ++b) usable_[r] |= bit(b, !std::isnan(u_[start + b]));
     }
-    usable_[half_] |= bit(half_);  // the centre starts the search even where it is an outlier itself
+    usable_[half_] |= bit(half_);  // the search begins there even where it is an outlier
   }
 
   /// Spreads from the centre along rows and to the rows above and below until nothing changes.
@@ -143,7 +144,7 @@ class PartialWindows {
   }
 
   Moments moments(int i, int j) {
-    // The centre of an outlier was a step on the way only.
+    // An outlier in the centre connects its neighbours, but its values do not enter the fit.
     if (std::isnan(u_[row_start(i, j, half_) + half_])) reached_[half_] &= ~bit(half_);
     Moments m;
     for (int r = 0; r < window_; ++r) {

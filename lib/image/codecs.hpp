@@ -9,8 +9,8 @@
 #include <vector>
 
 /// The decoders behind read_image. OpenCV decodes most formats. JPEG and TIFF go to libjpeg and libtiff
-/// themselves: OpenCV returns a damaged JPEG as a full image with a remark on stderr, and gives wrong grey
-/// values, without a remark, for planar 16-bit RGB, grey with alpha and other TIFFs.
+/// themselves: OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey
+/// values, without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
 namespace dic {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
@@ -22,7 +22,7 @@ class Refusal : public std::runtime_error {
 /// The Refusal of a file whose bytes are not what its format promises.
 Refusal damaged(const std::string& format, const std::string& detail);
 
-/// OpenCV's limit, kept for every format.
+/// OpenCV's limit, here for every format.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
 /// Throws Refusal for empty images and those beyond kMaxPixels.
 void check_size(std::int64_t width, std::int64_t height);

@@ -21,8 +21,8 @@ void check_header(const std::uint8_t* data, std::uint32_t length) {
 }
 
 /// Checks that every chunk is whole up to IEND and closes the gaps of those that do not carry pixels. libpng
-/// would notice damage too, but tells it to stderr; and it remarks on colour profiles, comments and the like
-/// in sound files. Returns the new length.
+/// would notice damage too, but reports it on stderr, where it also writes about colour profiles and comments
+/// of intact files. Returns the new length.
 std::size_t keep_pixel_chunks(std::span<std::uint8_t> bytes) {
   std::size_t read = kSignature, write = kSignature;
   for (bool last = false; !last;) {

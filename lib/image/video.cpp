@@ -67,7 +67,8 @@ class VideoSource : public FrameSource {
       ended_ = true;
   }
 
-  /// Frame counts in files are estimates; far fewer frames than announced mean damage, which is said once.
+  /// Frame counts in files are estimates; far fewer frames than announced mean damage, which is reported
+  /// once.
   [[noreturn]] void report_end(std::int64_t i) {
     const std::int64_t found = position_ + 1;
     const bool damaged =

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kBlock = 1 << 18;  // bytes between two writes
 constexpr int kDigits = 10;              // of double values: 1e-7 px at 1000 px
 
-/// The table under way: cells are appended, separated, and handed to the file block by block.
+/// A table that is being written: cells are separated by commas and go to the file block by block.
 class Table {
  public:
   explicit Table(PendingText& file) : file_(file) { text_.reserve(kBlock + 4096); }
@@ -48,7 +48,7 @@ class Table {
   std::string text_;
 };
 
-/// One point and what its row may need to know.
+/// One point, with all that its row is made of.
 struct Row {
   const ResultInfo& info;
   const Field& field;
@@ -97,7 +97,7 @@ constexpr Column kNative[] = {
     {"exy", write_strain<&StrainField::exy>},
 };
 
-/// Both foreign styles that have one sigma mean the larger uncertainty by it, and -1 by a lost point.
+/// DICe and Vic-2D have one sigma for both directions: the larger one; -1 for a point without values.
 float one_sigma(const Row& row) {
   return row.measured() ? std::fmax(row.field.sigma_u[row.k], row.field.sigma_v[row.k]) : -1.0f;
 }

@@ -27,7 +27,7 @@ struct ColourScale {
 
   ColourScale(double low, double high) : min(low), max(high) {
     const double smaller = std::min(-min, max), larger = std::max(-min, max);
-    diverging = smaller > 0.15 * larger;  // else most of one half of the map would lie idle
+    diverging = smaller > 0.15 * larger;  // else most of one half of the map would not be used
   }
 
   cv::Vec3b colour(double value) const {

@@ -6,7 +6,7 @@ namespace dic::hdf5 {
 
 /// Registers a file driver that writes as HDF5's own does, but keeps failures from HDF5: once a flush has
 /// failed, HDF5 1.10 can neither close the file nor survive the end of the process. After a failure the
-/// driver swallows what follows; the caller looks at the error that it recorded.
+/// driver ignores further writes; the caller looks at the error that it recorded.
 ///
 /// Returns the driver's identifier, to be released with H5FDunregister, or a negative number.
 hid_t register_forgiving_driver();

@@ -104,8 +104,8 @@ class OutputFile {
   }
   void append(const std::string& name, const std::vector<std::string>& texts);
 
-  /// Throws where the system refused anything until now. What fields were appended it has; the little that
-  /// describes them may follow at the end.
+  /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
+  /// then; HDF5 may write its own small records later, up to `close`.
   void check_written();
   /// Flushes and closes. Nothing else may be called after it.
   void close();

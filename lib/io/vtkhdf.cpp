@@ -67,8 +67,9 @@ struct VtkHdfWriter::Impl {
   std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
   std::vector<double> times;        // of the frames so far
   std::vector<std::string> names;
-  std::vector<double> vectors;                                  // of a frame's displacement
-  std::tuple<std::vector<double>, std::vector<float>> scratch;  // kept: new pages cost more than the numbers
+  std::vector<double> vectors;  // of a frame's displacement
+  std::tuple<std::vector<double>, std::vector<float>>
+      scratch;  // reused: new memory costs more than filling it
 
   Impl(const std::filesystem::path& path, const Grid& nodes, const ResultInfo& info)
       : target(path),
@@ -82,8 +83,8 @@ struct VtkHdfWriter::Impl {
   }
 
   /// VTK's y points up, the image's down. The rows stay in image order, a negative spacing turns the
-  /// world upright, and the origin puts the image's bottom left pixel at (0, 0), where VTK puts that of a
-  /// image it opens. (The Direction matrix would say the same, but the reader of VTK 9.3 drops it.)
+  /// world upright, and the origin puts the image's bottom left pixel at (0, 0), where VTK puts that of
+  /// an image that it opens. (The Direction matrix would say the same, but the reader of VTK 9.3 drops it.)
   void write_geometry(const ResultInfo& info) {
     const double step = grid.step * length_factor;
     file.create_group(kRoot);
@@ -97,7 +98,7 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kRoot, "Direction", std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
   }
 
-  /// Left to the first frame: VTK takes a grid without any time, but not a time axis without steps.
+  /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
   void create_arrays() {
     file.create_series<double>(kSteps + "/Values", {});
     for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
@@ -148,13 +149,13 @@ struct VtkHdfWriter::Impl {
   }
 
   void append(const Field& field, double time, std::string_view name) {
-    if (field.grid() != grid)
+    if (field.grid() != grid || std::ssize(field.status) != grid.nodes())
       throw UsageError("A field of " + std::to_string(field.grid().nx) + "x" +
                        std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
                        std::to_string(grid.nx) + "x" + std::to_string(grid.ny) +
                        ", or begins elsewhere: write it to a file of its own.");
     if (times.empty()) create_arrays();
-    auto displacement = std::async(std::launch::async, [&] { turn_displacement(field); });
+    auto displacement = std::async(std::launch::async, [&] { fill_vectors(field); });
     for (const auto& array : kDisplacements)
       append_values<double>(array.name, array.kind, field.*array.member);
     displacement.get();
@@ -186,7 +187,8 @@ struct VtkHdfWriter::Impl {
     return out.data();
   }
 
-  void turn_displacement(const Field& field) {
+  /// (u, -v, 0) of every node, NaN where nothing was measured.
+  void fill_vectors(const Field& field) {
     vectors.resize(3 * field.u.size());
     for (std::size_t k = 0; k < field.u.size(); ++k) {
       vectors[3 * k] = field.u[k] * length_factor;
@@ -195,7 +197,8 @@ struct VtkHdfWriter::Impl {
     }
   }
 
-  /// What is a number per frame comes last: a frame's many numbers would take a tenth of its time.
+  /// The arrays with one number per frame are written at the end: an append to each of them for every frame
+  /// would take a tenth of the frame's time.
   void write_steps() {
     std::vector<std::int64_t> offsets(times.size());
     std::iota(offsets.begin(), offsets.end(), 0);

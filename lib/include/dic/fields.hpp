@@ -87,7 +87,7 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 /// Marks `ok` points as `outlier` by the normalized median test of Westerweel & Scarano, "Universal outlier
 /// detection for PIV data" (2005), with the eight neighbours and on residuals from a local plane (median
 /// slopes) so that strain and rotation do not trigger it. Points with fewer than three neighbours are not
-/// judged. Returns how many it marked. threads: 0 = one per core.
+/// tested. Returns how many it marked. threads: 0 = one per core.
 std::int64_t mark_outliers(Field& field, const OutlierOptions& options = {}, int threads = 0);
 
 }  // namespace dic

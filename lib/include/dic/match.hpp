@@ -64,7 +64,7 @@ struct MatchResult {
 /// Candidates are the local maxima (ssd: minima) of the correlation surface at whole pixels. Each is refined
 /// by Gauss-Newton steps of a translation with gain and offset (Lucas & Kanade 1981) on a prefiltered quintic
 /// spline of the image; within 1 px of the whole pixel, and where that fails by a quadratic through the
-/// surface. A rotated or scaled template counts with the pixels that lie wholly inside its outline. A turned
+/// surface. A rotated or scaled template counts with the pixels that lie wholly inside its outline. A rotated
 /// or scaled template that does not fit into the image is left out.
 ///
 /// One call at a time per object; objects are independent of each other.

@@ -45,14 +45,16 @@ class Refiner {
 
   /// Takes a new reference: gradients of its spline, and per point means, norms, Hessians.
   /// x, y: subset centres, reference pixels. roi: u8, non-zero = inside, size of the reference, or empty.
+  /// Throws UsageError (sizes), DeviceError.
   void set_reference(ImageView reference, std::span<const int> x, std::span<const int> y, ImageView roi = {});
-  /// Takes a new current image: prefilters its B-spline coefficients.
+  /// Takes a new current image: prefilters its B-spline coefficients. Throws UsageError for another size.
   void set_current(ImageView current);
 
   /// Status of point i before any current image is seen: ok, flat, out_of_image or masked.
   Status reference_status(std::int64_t i) const;
-  /// Refines points[k] from starts[k] into results[k]: the more at once, the better a GPU is used. Never
-  /// throws for bad data: the status says what happened. After `stop` was requested, results may be missing.
+  /// Refines points[k] from starts[k] into results[k]: the more at once, the better a GPU is used. Throws
+  /// UsageError for points that are not there or spans of different lengths; data that cannot be refined is a
+  /// status. After `stop` was requested, results may be missing.
   void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
               std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
   /// The same for one point.

@@ -12,19 +12,19 @@
 
 namespace dic {
 
-/// Tracks frames while they arrive: frames go in as a camera delivers them, results come out in the same
-/// order, and copying, measuring and handing out overlap.
+/// Tracks frames while they arrive. Results come in the order of the frames; copying, measuring and
+/// delivering overlap.
 ///
-/// Latency: a frame waits for those pushed before it and for nothing else; results are handed out as soon as
+/// Latency: a frame waits for those pushed before it and for nothing else; results are delivered as soon as
 /// they are there. With an idle stream that is the time of one Tracker::track.
 ///
-/// Memory is bounded by `capacity`: so many frames may be inside, pushed and with a result that was not taken
-/// yet. All calls but constructor and destructor may come from any thread; streams are independent of each
-/// other.
+/// Memory is bounded by `capacity`: so many frames may be inside, which means pushed, and their result not
+/// taken yet. All calls but constructor and destructor may come from any thread; streams are independent of
+/// each other.
 class TrackStream {
  public:
-  /// Is given every result, on one thread of the stream, never two at a time. It may call cancel(), but
-  /// no other function of the stream. What it throws ends the experiment as a DeviceError does.
+  /// Called with every result, on one thread of the stream, never twice at the same time. It may call
+  /// cancel(), but no other function of the stream. What it throws ends the experiment as a DeviceError does.
   using Callback = std::function<void(FrameResult)>;
 
   /// As Tracker's. capacity: at least 1; 1 = a frame after the other. Without a callback results are taken by
@@ -41,7 +41,7 @@ class TrackStream {
   /// Takes the pixels of the next frame (they may change afterwards) and returns its index at once, or as
   /// soon as fewer than `capacity` frames are inside. A frame that cannot be measured (size, type) yields a
   /// result that says so, and the stream goes on. A DeviceError ends the experiment: what was measured is
-  /// handed out, then push, wait and finish throw it, until reset.
+  /// delivered, then push, wait and finish throw it, until reset.
   std::int64_t push(ImageView frame);
   /// The same, but where `capacity` frames are inside it returns nothing at once, and the frame is not taken.
   std::optional<std::int64_t> try_push(ImageView frame);
@@ -52,11 +52,12 @@ class TrackStream {
   std::optional<FrameResult> wait();
   /// Waits until every frame was measured, and every result given to the callback.
   void finish();
-  /// Forgets the frames that are not measured yet, that under way too: they yield no result. Returns at once;
-  /// the next push goes on with the same reference.
+  /// Drops the frames that are not measured yet, also the one that is being measured: they yield no result.
+  /// Returns at once; the next push goes on with the same reference.
   void cancel();
-  /// The next experiment: cancels, forgets results that were not taken, and begins with another reference and
-  /// the same options. Throws as the constructor does; the stream then has no reference and refuses frames.
+  /// The next experiment: cancels, drops results that were not taken, and begins with another reference and
+  /// the same options. Throws as the constructor does; the stream then has no reference and push throws
+  /// UsageError.
   void reset(ImageView reference, const Roi& roi = {});
 
   /// See Tracker.
