@@ -23,8 +23,7 @@ constexpr const char* kCorrelateExamples =
     "  dic bench correlate --list                          the variants of this build\n"
     "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
     "  dic bench correlate my.toml --json my.json --resume go on after an interruption\n"
-    "\n"
-    "docs/bench.md describes FILE and what is measured.";
+    "\n";
 
 std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -150,7 +149,7 @@ void add_correlate(CLI::App& bench_command) {
   correlate.add_option("--plots", command->plots, "Draw speed-ups against size into this folder")
       ->type_name("DIR");
   correlate.add_flag("--resume", command->resume, "Leave out what the report of --json already has");
-  correlate.footer(kCorrelateExamples);
+  correlate.footer(kCorrelateExamples + guide("bench.md") + " describes FILE and what is measured.");
   correlate.callback([command] { run_correlate(*command); });
 }
 

@@ -21,8 +21,7 @@ constexpr const char* kExamples =
     "  dic match bolt.png photo.png --max-matches 20 --draw found.png\n"
     "  dic match bolt.png photo.png --rotation -180:175:5       at any angle\n"
     "  dic match --templates a.png b.png --images *.jpg --json  every template in every image\n"
-    "\n"
-    "docs/template-matching.md says what the scores mean.";
+    "\n";
 
 struct MatchCommand {
   std::vector<std::string> files;  ///< TEMPLATE... IMAGE
@@ -135,7 +134,7 @@ void add_match(CLI::App& app) {
   auto command = std::make_shared<MatchCommand>();
   MatchOptions& options = command->options;
   CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel");
-  match.footer(kExamples);
+  match.footer(kExamples + guide("template-matching.md") + " says what the scores mean.");
   match.add_option("files", command->files, "One or more templates, then the image")
       ->type_name("TEMPLATE... IMAGE");
   match

@@ -19,8 +19,7 @@ constexpr const char* kExamples =
     "  dic track frames/*.png                              everything by default, into dic_out/\n"
     "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
     "  dic track loaded.tif --reference start.tif --roi-rect 100,80,400,300 --scale 0.02 -o result\n"
-    "\n"
-    "docs/user-guide.md says how to choose subset, step and strain window.";
+    "\n";
 
 struct TrackFlags {
   TrackJob job;
@@ -196,7 +195,7 @@ void add_track(CLI::App& app) {
   add_measurement(*command, *flags);
   add_output(*command, *flags);
   add_running(*command, *flags);
-  command->footer(kExamples);
+  command->footer(kExamples + guide("user-guide.md") + " says how to choose subset, step and strain window.");
   command->callback([command, flags] { run_track(*command, *flags); });
 }
 

@@ -23,6 +23,10 @@ void add_info(CLI::App& app);
 /// The command as typed, quoted for a shell: what result files say about their origin.
 const std::string& command_line();
 
+/// Where a page of docs/ lies on this machine: in the installation that the program belongs to, else in the
+/// source tree ("docs/user-guide.md").
+std::string guide(const std::string& page);
+
 /// Adds an option whose values are the names (`to_string`) of `values`.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target, std::vector<Enum> values,

@@ -33,8 +33,7 @@ constexpr const char* kExamples =
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
-    "dic COMMAND --help lists the options of a command. The guides (docs/...) are installed in "
-    "share/doc/dic.";
+    "dic COMMAND --help lists the options of a command. The guide is ";
 
 int fail(const std::string& message, ExitCode code) {
   std::cerr << "dic: " << message << '\n';
@@ -66,7 +65,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);
-  app.footer(kExamples);  // last: commands would inherit it
+  app.footer(kExamples + dic::app::guide("user-guide.md") + ".");  // last: commands would inherit it
   try {
     app.parse(argc, argv);
     return done;
