@@ -32,7 +32,7 @@ struct Refiner::Impl {
   std::int64_t points = 0;
 };
 
-Refiner::Refiner(const RefineOptions& options, int threads, const std::string& device)
+Refiner::Refiner(const RefineOptions& options, const std::string& device, int threads)
     : impl_(std::make_unique<Impl>()) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());

@@ -69,7 +69,7 @@ struct Starts {
 
 std::vector<RefinedPoint> refine_on(const std::string& device, const RefineOptions& options,
                                     const Image& reference, const Image& current, const Starts& starts) {
-  Refiner refiner(options, 0, device);
+  Refiner refiner(options, device);
   refiner.set_reference(reference, starts.x, starts.y);
   refiner.set_current(current);
   std::vector<RefinedPoint> out(starts.points.size());

@@ -319,7 +319,7 @@ struct Case {
 
 Results refine_on(const std::string& device, const Case& c, const Pair& pair, const Points& points,
                   const Starts& starts) {
-  Refiner refiner(c.options, 1, device);
+  Refiner refiner(c.options, device, 1);
   refiner.set_reference(pair.reference, points.x, points.y, c.roi.empty() ? ImageView{} : c.roi.view());
   refiner.set_current(pair.current);
   std::vector<std::int64_t> which(points.size());
@@ -584,7 +584,7 @@ TEST_F(RefineParity, RunsAreIdentical) {
 }
 
 TEST_F(RefineParity, TakesANewReferenceOfAnotherSize) {
-  Refiner refiner(case_.options, 1, "cuda");
+  Refiner refiner(case_.options, "cuda", 1);
   refiner.set_reference(pair_.reference, points_.x, points_.y);
   refiner.set_current(pair_.current);
   const Pair small = speckle_pair(90, 120, 8, 1, field_);

@@ -256,7 +256,7 @@ void compare(const RefineOptions& options, const Scene& scene, const Points& poi
              const Image& reference, const Image& current) {
   constexpr std::size_t stride = 31;
   std::vector<RefinedPoint> gpu(points.x.size());
-  Refiner on_gpu(options, 0, "cuda");
+  Refiner on_gpu(options, "cuda");
   on_gpu.set_reference(reference, points.x, points.y);
   on_gpu.set_current(current);
   on_gpu.refine(points.index, all_starts, gpu);
@@ -270,7 +270,7 @@ void compare(const RefineOptions& options, const Scene& scene, const Points& poi
     starts.push_back(all_starts[k]);
   }
   std::vector<RefinedPoint> cpu(x.size());
-  Refiner on_cpu(options, 0, "cpu");
+  Refiner on_cpu(options, "cpu");
   on_cpu.set_reference(reference, x, y);
   on_cpu.set_current(current);
   on_cpu.refine(index, starts, cpu);

@@ -579,7 +579,7 @@ Points grid_points(int width, int height, int margin, int step) {
 
 Refiner refiner_of(const RefineOptions& options, ImageView reference, ImageView current, const Points& points,
                    ImageView roi = {}, int threads = 1) {
-  Refiner refiner(options, threads);
+  Refiner refiner(options, "cpu", threads);
   refiner.set_reference(reference, points.x, points.y, roi);
   refiner.set_current(current);
   return refiner;
@@ -1107,7 +1107,7 @@ TEST(Refiner, RefusesWhatContradictsItself) {
   const Image image = random_image(60, 50, 1), other = random_image(50, 60, 1);
   const Image roi({50, 60}, ScalarType::u8);
   const std::vector<int> x{30}, y{25}, none;
-  Refiner refiner(options_of(21, 1), 1);
+  Refiner refiner(options_of(21, 1), "cpu", 1);
   EXPECT_THROW(refiner.set_reference(Image(), x, y), UsageError);
   EXPECT_THROW(refiner.set_reference(image, x, none), UsageError);
   EXPECT_THROW(refiner.set_reference(image, x, y, roi), UsageError);

@@ -38,7 +38,7 @@ class Refiner {
  public:
   /// device: "cpu", "cuda" or "cuda:N". threads: of the CPU; 0 = one per core. Throws UsageError,
   /// DeviceError.
-  explicit Refiner(const RefineOptions& options, int threads = 0, const std::string& device = "cpu");
+  explicit Refiner(const RefineOptions& options, const std::string& device = "cpu", int threads = 0);
   ~Refiner();
   Refiner(Refiner&&) noexcept;
   Refiner& operator=(Refiner&&) noexcept;
