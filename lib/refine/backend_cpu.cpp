@@ -240,7 +240,7 @@ class CpuBackend final : public Backend {
   }
 
   /// The part of the subset inside the image; status out_of_image where that is less than half of it.
-  void place(PreparedPoint& p) const {
+  void clip_to_image(PreparedPoint& p) const {
     const int r = radius();
     p.rect = {-std::min(r, p.x), std::min(r, reference.width() - 1 - p.x), -std::min(r, p.y),
               std::min(r, reference.height() - 1 - p.y)};
@@ -252,7 +252,7 @@ class CpuBackend final : public Backend {
   }
 
   /// Cuts the rectangle to the pixels that count; false where they are less than half of the subset.
-  bool cut(PreparedPoint& p, const MaskCounts& roi) const {
+  bool clip_to_roi(PreparedPoint& p, const MaskCounts& roi) const {
     SubsetRect& rect = p.rect;
     const auto inside = [&](int left, int right, int top, int bottom) {
       return roi.inside(p.x + left, p.y + top, right - left + 1, bottom - top + 1);
@@ -270,9 +270,9 @@ class CpuBackend final : public Backend {
   /// roi: null where every pixel counts.
   void prepare(std::size_t index, const MaskCounts* roi) {
     PreparedPoint& p = points[index];
-    place(p);
+    clip_to_image(p);
     if (p.status != Status::ok) return;
-    if (roi && !cut(p, *roi)) {
+    if (roi && !clip_to_roi(p, *roi)) {
       p.status = Status::masked;
       return;
     }
@@ -294,7 +294,7 @@ class CpuBackend final : public Backend {
   template <int N>
   void invert(std::size_t index, const NormalEquations<N>& equations) {
     PreparedPoint& p = points[index];
-    // Scaled to a unit diagonal, so that the test for a missing direction does not depend on units.
+    // Scaled to a unit diagonal, so that the test for a singular matrix does not depend on units.
     const Vector<N> diagonal = equations.hessian.diagonal();
     if (!(diagonal.minCoeff() > 0)) {
       p.status = Status::flat;
@@ -364,7 +364,8 @@ class CpuBackend final : public Backend {
     return shape_from<N>(icgn::relaxation(point.noise_share, misfit) * change);
   }
 
-  RefinedPoint failed(const PreparedPoint& p, Status status, int iterations, float zncc = 0) const {
+  /// A result without a shape.
+  RefinedPoint result_of(const PreparedPoint& p, Status status, int iterations, float zncc = 0) const {
     RefinedPoint out;
     out.status = status;
     out.iterations = static_cast<std::int16_t>(iterations);
@@ -376,26 +377,27 @@ class CpuBackend final : public Backend {
 
   RefinedPoint refine_point(std::size_t index, const ShapeParameters& start) const {
     const PreparedPoint& p = points[index];
-    if (p.status != Status::ok) return failed(p, p.status, 0);
+    if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
     float zncc = 0;
     for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
       if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
           std::abs(shape.v - start.v) > radius())
-        return failed(p, Status::diverged, iteration - 1, zncc);
-      if (!inside_current(p, shape)) return failed(p, Status::out_of_image, iteration - 1, zncc);
+        return result_of(p, Status::diverged, iteration - 1, zncc);
+      if (!inside_current(p, shape)) return result_of(p, Status::out_of_image, iteration - 1, zncc);
       const CurrentSums s = sums_at(p, shape, fit, iteration);
       const double mean = s.rest / p.count;
       const double covariance = s.reference_rest + fit.contrast * p.energy;
       const double energy_g = s.rest_rest - mean * s.rest + fit.contrast * (s.reference_rest + covariance);
-      if (!(energy_g > icgn::least_energy * p.energy)) return failed(p, Status::low_correlation, iteration);
+      if (!(energy_g > icgn::least_energy * p.energy))
+        return result_of(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
       const double gain = std::sqrt(p.energy / energy_g);
       const ShapeParameters delta =
           visit_order(options.order, [&](auto n) { return step<n>(index, s, mean, gain, double{zncc}); });
       const Warp change = warp_of(delta);
-      if (!(jacobian(change) > icgn::least_jacobian)) return failed(p, Status::diverged, iteration, zncc);
+      if (!(jacobian(change) > icgn::least_jacobian)) return result_of(p, Status::diverged, iteration, zncc);
       shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
       fit.level += mean;
       fit.contrast = covariance / p.energy;
@@ -403,14 +405,14 @@ class CpuBackend final : public Backend {
           icgn::tolerance_at(iteration, options.max_iterations, options.tolerance))
         return finished(p, shape, iteration, zncc);
     }
-    return failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
-                  options.max_iterations, zncc);
+    return result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
+                     options.max_iterations, zncc);
   }
 
   RefinedPoint finished(const PreparedPoint& p, const ShapeParameters& shape, int iterations,
                         float zncc) const {
     RefinedPoint out =
-        failed(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
+        result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
     if (out.status == Status::ok && !inside_current(p, shape)) out.status = Status::out_of_image;
     out.shape = shape;
     out.residual_sd = static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, parameters()));
