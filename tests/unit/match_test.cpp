@@ -1,117 +1,20 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/match.hpp>
-#include <functional>
 #include <numbers>
 #include <random>
 
 #include "match/box.hpp"
 #include "match/candidates.hpp"
+#include "support/match_support.hpp"
 
+// Template matching: copies, masks, rotations and scales, depths, wrong arguments.
 namespace dic {
 namespace {
 
-using Map = std::function<std::array<double, 2>(double, double)>;
-
-/// A speckle of Gaussian blobs, evaluated wherever one asks: the truth that no interpolation has touched.
-class Speckle {
- public:
-  Speckle(int width, int height, double sigma, unsigned seed)
-      : sigma_(sigma), columns_(cell(width + kMargin)), cells_(columns_ * cell(height + kMargin)) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<double> x(-kMargin, width + kMargin), y(-kMargin, height + kMargin),
-        grey(-1, 1);
-    const double size = (width + 2 * kMargin) * (height + 2 * kMargin);
-    for (int k = 0; k < size / (4 * sigma * sigma); ++k) {
-      const Blob blob{x(random), y(random), grey(random)};
-      cells_[(cell(blob.y) - 1) * columns_ + cell(blob.x) - 1].push_back(blob);
-    }
-  }
-
-  double at(double x, double y) const {
-    const int i = cell(x) - 1, j = cell(y) - 1, rows = static_cast<int>(cells_.size()) / columns_;
-    double sum = 0;
-    for (int row = std::max(j - 1, 0); row <= std::min(j + 1, rows - 1); ++row)
-      for (int column = std::max(i - 1, 0); column <= std::min(i + 1, columns_ - 1); ++column)
-        for (const Blob& blob : cells_[row * columns_ + column]) {
-          const double d2 = (x - blob.x) * (x - blob.x) + (y - blob.y) * (y - blob.y);
-          sum += blob.grey * std::exp(-d2 / (2 * sigma_ * sigma_));
-        }
-    return sum;
-  }
-
- private:
-  struct Blob {
-    double x, y, grey;
-  };
-  static constexpr double kMargin = 10;
-
-  /// Cells are 6 sigma wide: blobs two cells away cannot be seen. Counted from 1.
-  int cell(double position) const {
-    return 1 + static_cast<int>(std::floor(std::max(position + kMargin, 0.0) / (6 * sigma_)));
-  }
-
-  double sigma_;
-  int columns_;
-  std::vector<std::vector<Blob>> cells_;
-};
-
-/// TestImage whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
-Image render(
-    const Speckle& speckle, int width, int height, ScalarType type, double mean, double amplitude,
-    const Map& material = [](double x, double y) {
-      return std::array{x, y};
-    }) {
-  Image image({width, height}, type);
-  visit_scalar(type, [&]<typename T>(T) {
-    for (int y = 0; y < height; ++y)
-      for (int x = 0; x < width; ++x) {
-        const auto [mx, my] = material(x, y);
-        const double grey = mean + amplitude * speckle.at(mx, my);
-        image.row<T>(y)[x] = std::is_floating_point_v<T> ? static_cast<T>(grey)
-                                                         : static_cast<T>(std::lround(std::max(grey, 0.0)));
-      }
-  });
-  return image;
-}
-
-ImageView crop(const Image& image, int x, int y, int width, int height) {
-  ImageView view = image;
-  view.data = static_cast<const std::byte*>(view.data) + y * view.row_bytes +
-              static_cast<std::ptrdiff_t>(x * size_of(view.type));
-  view.width = width;
-  view.height = height;
-  return view;
-}
-
-Image noise_image(int width, int height, unsigned seed) {
-  Image image({width, height}, ScalarType::u8);
-  std::mt19937 random(seed);
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random() >> 24);
-  return image;
-}
-
-Image constant_image(int width, int height, std::uint8_t grey) {
-  Image image({width, height}, ScalarType::u8);
-  for (int y = 0; y < height; ++y) std::fill_n(image.row<std::uint8_t>(y), width, grey);
-  return image;
-}
-
-MatchOptions cpu_options() {
-  MatchOptions options;
-  options.device = "cpu";
-  options.threads = 2;
-  return options;
-}
-
-MatchResult find_one(ImageView wanted, ImageView image, const MatchOptions& options, ImageView mask = {}) {
-  const std::span<const ImageView> masks(&mask, mask.empty() ? 0 : 1);
-  return match_templates({&wanted, 1}, {&image, 1}, options, masks);
-}
+using namespace test;
 
 template <typename Call>
 std::string usage_message(Call&& call) {
@@ -122,112 +25,6 @@ std::string usage_message(Call&& call) {
   }
   return "no UsageError";
 }
-
-void expect_scores_in_range(const MatchResult& result) {
-  for (const Match& match : result.matches) {
-    EXPECT_GE(match.score, -1);  // false for NaN
-    EXPECT_LE(match.score, 1);
-    EXPECT_TRUE(std::isfinite(match.x) && std::isfinite(match.y));
-  }
-  EXPECT_GE(result.best_score, -1);
-  EXPECT_LE(result.best_score, 1);
-}
-
-class EveryMethod : public testing::TestWithParam<Criterion> {};
-
-TEST_P(EveryMethod, FindsAnExactCropOfAnySizeAndType) {
-  const Speckle speckle(150, 120, 1.7, 11);
-  MatchOptions options = cpu_options();
-  options.method = GetParam();
-  for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) {
-    const Image image = render(speckle, 150, 120, type, 100, 40);
-    for (const auto& [width, height] : {std::pair{64, 64}, {33, 21}, {16, 40}, {5, 7}, {150, 120}}) {
-      const int x = (150 - width) / 3, y = (120 - height) / 2;
-      const MatchResult result = find_one(crop(image, x, y, width, height), image, options);
-      ASSERT_EQ(result.matches.size(), 1U) << to_string(type) << ' ' << width;
-      const Match& match = result.matches[0];
-      EXPECT_NEAR(match.score, 1, 1e-6);
-      EXPECT_NEAR(match.x, x, 1e-3);
-      EXPECT_NEAR(match.y, y, 1e-3);
-      EXPECT_NEAR(match.center_x, x + (width - 1) / 2.0, 1e-3);
-      EXPECT_NEAR(match.center_y, y + (height - 1) / 2.0, 1e-3);
-    }
-  }
-}
-
-TEST_P(EveryMethod, FindsAnExactCropOfWhiteNoise) {
-  const Image image = noise_image(90, 70, 5);
-  MatchOptions options = cpu_options();
-  options.method = GetParam();
-  for (const auto& [x, y] : {std::pair{0, 0}, {40, 31}, {74, 54}}) {
-    const MatchResult result = find_one(crop(image, x, y, 16, 16), image, options);
-    ASSERT_EQ(result.matches.size(), 1U);
-    EXPECT_NEAR(result.matches[0].score, 1, 1e-6);
-    EXPECT_NEAR(result.matches[0].x, x, 1e-3);
-    EXPECT_NEAR(result.matches[0].y, y, 1e-3);
-  }
-}
-
-/// Largest position error of a 34 x 22 template over sub-pixel shifts in x and y.
-double worst_shift_error(ScalarType type, double sigma, const MatchOptions& options) {
-  const Speckle speckle(110, 90, sigma, 3);
-  const auto frame = [&](double u, double v) {
-    return render(speckle, 110, 90, type, 128, 50, [=](double x, double y) {
-      return std::array{x - u, y - v};
-    });
-  };
-  const Image reference = frame(0, 0);
-  double worst = 0;
-  for (int k = 0; k <= 20; ++k) {
-    const double u = 0.05 * k, v = -1 + 0.085 * k;
-    const MatchResult result = find_one(crop(reference, 40, 30, 34, 22), frame(u, v), options);
-    if (result.matches.size() != 1 || result.matches[0].score < 0.998) return 100;
-    worst = std::max({worst, std::abs(result.matches[0].x - 40 - u), std::abs(result.matches[0].y - 30 - v)});
-  }
-  return worst;
-}
-
-TEST_P(EveryMethod, MeasuresKnownSubpixelShifts) {
-  MatchOptions options = cpu_options();
-  options.method = GetParam();
-  const double bias = worst_shift_error(ScalarType::f32, 1.7, options);
-  const double sharp_bias = worst_shift_error(ScalarType::f32, 1.0, options);
-  const double with_rounding = worst_shift_error(ScalarType::u8, 1.7, options);
-  RecordProperty("bias_px", std::to_string(bias));
-  RecordProperty("sharp_bias_px", std::to_string(sharp_bias));
-  RecordProperty("with_8_bit_rounding_px", std::to_string(with_rounding));
-  EXPECT_LT(bias, 3e-4);
-  EXPECT_LT(sharp_bias, 3e-3);
-  EXPECT_LT(with_rounding, 6e-3);
-}
-
-TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintImages) {
-  MatchOptions options = cpu_options();
-  options.method = GetParam();
-  options.threshold = -1;
-  options.max_matches = 50;
-  const Image noise = noise_image(60, 50, 8);
-  const ImageView wanted = crop(noise, 10, 10, 9, 8);
-  Image saturated = constant_image(60, 50, 255);
-  for (int y = 5; y < 20; ++y) std::fill_n(saturated.row<std::uint8_t>(y) + 7, 20, std::uint8_t{0});
-  Image faint = constant_image(60, 50, 254);
-  faint.row<std::uint8_t>(20)[30] = 255;
-  Image bright({60, 50}, ScalarType::u16);
-  for (int y = 0; y < 50; ++y)
-    for (int x = 0; x < 60; ++x)
-      bright.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(65534 + (x * y) % 2);
-  for (const Image* image : std::initializer_list<const Image*>{&saturated, &faint, &noise}) {
-    expect_scores_in_range(find_one(wanted, *image, options));
-    expect_scores_in_range(find_one(crop(saturated, 0, 0, 15, 15), *image, options));
-    expect_scores_in_range(find_one(crop(faint, 25, 15, 11, 11), *image, options));
-  }
-  expect_scores_in_range(find_one(crop(bright, 3, 3, 12, 12), bright, options));
-  expect_scores_in_range(find_one(wanted, constant_image(60, 50, 0), options));
-  expect_scores_in_range(find_one(wanted, constant_image(60, 50, 255), options));
-}
-
-INSTANTIATE_TEST_SUITE_P(Match, EveryMethod, testing::Values(Criterion::zncc, Criterion::ncc, Criterion::ssd),
-                         [](const auto& tested) { return std::string(to_string(tested.param)); });
 
 TEST(Match, NothingIsFoundInAFlatImage) {
   const Image noise = noise_image(20, 20, 8);
@@ -481,56 +278,6 @@ TEST(Match, CanBeCancelled) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_THROW(match_templates({&wanted, 1}, {&view, 1}, cpu_options(), {}, stop.get_token()), Cancelled);
-}
-
-Match box_at(double x, double y, int width, int height, double rotation_deg = 0, double scale = 1) {
-  Match match;
-  match.x = x;
-  match.y = y;
-  match.width = width;
-  match.height = height;
-  match.rotation_deg = rotation_deg;
-  match.scale = scale;
-  match.center_x = (box_corners(match)[0][0] + box_corners(match)[2][0]) / 2;
-  match.center_y = (box_corners(match)[0][1] + box_corners(match)[2][1]) / 2;
-  return match;
-}
-
-TEST(Box, OverlapOfKnownBoxes) {
-  EXPECT_NEAR(box_overlap(box_at(3, 4, 10, 6), box_at(3, 4, 10, 6)), 1, 1e-12);
-  EXPECT_NEAR(box_overlap(box_at(0, 0, 10, 10), box_at(5, 0, 10, 10)), 1.0 / 3, 1e-12);
-  EXPECT_EQ(box_overlap(box_at(0, 0, 10, 10), box_at(10, 0, 10, 10)), 0);
-  EXPECT_NEAR(box_overlap(box_at(0, 0, 10, 10), box_at(0, 0, 10, 10, 0, 0.5)), 0.25, 0.02);
-  // A square and itself turned by 45 degrees share a regular octagon of 2 (sqrt 2 - 1) times its area.
-  Match square = box_at(0, 0, 10, 10), turned = box_at(0, 0, 10, 10, 45);
-  turned.x += square.center_x - turned.center_x;
-  turned.y += square.center_y - turned.center_y;
-  turned.center_x = square.center_x;
-  turned.center_y = square.center_y;
-  const double octagon = 2 * (std::sqrt(2.0) - 1);
-  EXPECT_NEAR(box_overlap(square, turned), octagon / (2 - octagon), 1e-9);
-}
-
-TEST(Candidates, AreTheLocalMaximaOfASurface) {
-  std::vector<float> values(7 * 5, 0.0f);
-  const auto at = [&](int x, int y) -> float& { return values[y * 7 + x]; };
-  at(0, 0) = 0.5f;
-  at(3, 2) = 0.9f;
-  at(4, 2) = 0.8f;
-  at(6, 4) = 0.7f;
-  ThreadPool pool(2);
-  const SurfaceView surface{values.data(), 7, 5};
-  const auto found = find_candidates(surface, 0.4, pool);
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].x, 3);
-  EXPECT_EQ(found[0].y, 2);
-  EXPECT_GT(found[0].offset_x, 0);
-  EXPECT_GT(found[0].estimate, 0.9);
-  EXPECT_EQ(found[1].x, 6);
-  EXPECT_EQ(found[2].x, 0);
-  const auto highest = find_candidates(surface, 2, pool);
-  ASSERT_EQ(highest.size(), 1U);
-  EXPECT_EQ(highest[0].x, 3);
 }
 
 }  // namespace

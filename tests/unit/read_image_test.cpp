@@ -7,91 +7,22 @@
 #include <cstring>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
-#include <random>
-#include <stdexcept>
 #include <thread>
 
 #include "image/quiet.hpp"
+#include "support/image_files.hpp"
 
+// Formats, depths, colours and damaged files.
 namespace dic {
 namespace {
 
+using namespace test;
+
 namespace fs = std::filesystem;
-using Bytes = std::string;
-
-/// A folder of its own for every test, removed behind it.
-class Files : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / (std::string("dic image ") + info->name() + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path at(const std::string& name) const { return folder_ / name; }
-  fs::path put(const std::string& name, const Bytes& bytes) const {
-    std::ofstream(at(name), std::ios::binary) << bytes;
-    return at(name);
-  }
-  Bytes get(const std::string& name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  fs::path put(const std::string& name, const cv::Mat& image) const {
-    EXPECT_TRUE(cv::imwrite(at(name).string(), image));
-    return at(name);
-  }
-  std::vector<std::string> names(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> all;
-    for (const auto& path : expand_frames(arguments)) all.push_back(path.filename().string());
-    return all;
-  }
-
-  fs::path folder_;
-};
-using ReadImage = Files;
-using WriteImage = Files;
-using Frames = Files;
-
-/// The message of the FileError that `call` throws; empty if it throws none.
-std::string file_error(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-cv::Mat random_image(int type, int height = 37, int width = 53) {
-  cv::Mat image(height, width, type);
-  cv::randu(image, 0, CV_MAT_DEPTH(type) == CV_8U ? 256 : 65536);
-  return image;
-}
-
-template <typename T>
-void expect_pixels(const Image& image, const std::function<T(int x, int y)>& truth) {
-  for (int y = 0; y < image.height(); ++y)
-    for (int x = 0; x < image.width(); ++x)
-      ASSERT_EQ(image.row<T>(y)[x], truth(x, y)) << "x=" << x << " y=" << y;
-}
-
-template <typename T>
-void expect_same(const Image& image, const cv::Mat& truth, ScalarType type) {
-  ASSERT_EQ(image.type(), type);
-  ASSERT_EQ(image.width(), truth.cols);
-  ASSERT_EQ(image.height(), truth.rows);
-  expect_pixels<T>(image, [&](int x, int y) { return truth.at<T>(y, x); });
-}
 
 /// Y of the documented rule, by another route than the product's integers.
 double grey_rule(double r, double g, double b) { return 0.299 * r + 0.587 * g + 0.114 * b; }
@@ -416,18 +347,6 @@ TEST_F(ReadImage, RefusesElementsThatItCannotKeep) {
   EXPECT_THROW(read_image(put("b.tif", tiff(tiff_tags(1, 1, 8, 5, 4), {"abcd"}))), FileError);  // CMYK
 }
 
-/// Runs as a user without rights while it lives: root may read and write anywhere.
-class AsNobody {
- public:
-  AsNobody() : user_(geteuid()) {
-    if (user_ == 0 && seteuid(65534) != 0) throw std::runtime_error("cannot become another user");
-  }
-  ~AsNobody() { EXPECT_EQ(seteuid(user_), 0); }
-
- private:
-  uid_t user_;
-};
-
 TEST_F(ReadImage, SaysThatRightsAreMissing) {
   const auto path = put("a.png", random_image(CV_8UC1));
   fs::permissions(path, fs::perms::none);
@@ -444,171 +363,6 @@ TEST(QuietCerr, DropsOnlyWhatItsOwnThreadWrites) {
   }
   std::cerr << "after";
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "passed\nafter");
-}
-
-TEST_F(WriteImage, IsReadBackAsItWas) {
-  const cv::Mat grey8 = random_image(CV_8UC1), grey16 = random_image(CV_16UC1);
-  cv::Mat real(37, 53, CV_32FC1);
-  cv::randu(real, -1, 1);
-  const auto view = [](const cv::Mat& m, ScalarType type) {  // without the left column: rows are padded
-    return ImageView{
-        m.ptr() + m.elemSize(), type, m.cols - 1, m.rows, static_cast<std::ptrdiff_t>(m.step), 0};
-  };
-  const auto cropped = [](const cv::Mat& m) { return m.colRange(1, m.cols); };
-  for (const char* name : {"a.png", "a.TIF", "a.bmp", "a.pgm"}) {
-    write_image(at(name), view(grey8, ScalarType::u8));
-    expect_same<std::uint8_t>(read_image(at(name)), cropped(grey8), ScalarType::u8);
-  }
-  for (const char* name : {"b.png", "b.tif", "b.pgm"}) {
-    write_image(at(name), view(grey16, ScalarType::u16));
-    expect_same<std::uint16_t>(read_image(at(name)), cropped(grey16), ScalarType::u16);
-  }
-  write_image(at("c.tif"), view(real, ScalarType::f32));
-  expect_same<float>(read_image(at("c.tif")), cropped(real), ScalarType::f32);
-}
-
-TEST_F(WriteImage, KeepsTheOrderOfColours) {
-  const std::uint8_t rgb[] = {255, 0, 0, 1, 2, 3};
-  write_image(at("a.png"), RgbView{rgb, 2, 1});
-  const cv::Mat bgr = cv::imread(at("a.png").string());
-  EXPECT_EQ(bgr.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 255));
-  EXPECT_EQ(bgr.at<cv::Vec3b>(0, 1), cv::Vec3b(3, 2, 1));
-}
-
-TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
-  const Image deep({4, 4}, ScalarType::u16), real({4, 4}, ScalarType::f32), whole({4, 4}, ScalarType::i32);
-  EXPECT_THROW(write_image(at("a.bmp"), deep), UsageError);
-  EXPECT_THROW(write_image(at("a.jpg"), deep), UsageError);
-  EXPECT_THROW(write_image(at("a"), deep), UsageError);
-  EXPECT_THROW(write_image(at("a.png"), real), UsageError);
-  EXPECT_THROW(write_image(at("a.tif"), whole), UsageError);
-  EXPECT_THROW(write_image(at("a.png"), Image()), UsageError);
-  EXPECT_TRUE(fs::is_empty(folder_));
-}
-
-TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
-  const cv::Mat old = random_image(CV_8UC1);
-  put("a.png", old);
-  const Image large({400, 400}, ScalarType::u8);
-  // A limit on file sizes fails in the middle of writing, as a full disk does.
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{1000, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  const std::string message = file_error([&] { write_image(at("a.bmp"), large); });
-  const std::string second = file_error([&] { write_image(at("b.bmp"), large); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, old_handler);
-  EXPECT_NE(message.find("cannot be written"), std::string::npos) << message;
-  EXPECT_NE(second.find("b.bmp"), std::string::npos) << second;
-  expect_same<std::uint8_t>(read_image(at("a.png")), old, ScalarType::u8);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "nothing half written is left";
-}
-
-TEST_F(WriteImage, SaysThatRightsAreMissing) {
-  const Image image({4, 4}, ScalarType::u8);
-  {
-    const AsNobody nobody;
-    EXPECT_NE(file_error([&] { write_image(at("a.png"), image); }).find("Permission denied"),
-              std::string::npos);
-  }
-  EXPECT_NE(file_error([&] { write_image(at("missing folder") / "a.png", image); }), "");
-}
-
-TEST(NaturalLess, ComparesNumbersAsNumbers) {
-  EXPECT_TRUE(natural_less("img_9.png", "img_10.png"));
-  EXPECT_FALSE(natural_less("img_10.png", "img_9.png"));
-  EXPECT_TRUE(natural_less("a2b10", "a10b2"));
-  EXPECT_TRUE(natural_less("a", "a1"));
-  EXPECT_TRUE(natural_less("a99999999999999999998", "a99999999999999999999"));
-  EXPECT_TRUE(natural_less("a01", "a1"));  // an order, not an equality
-  EXPECT_FALSE(natural_less("a1", "a01"));
-  EXPECT_TRUE(natural_less("a01", "a2"));
-  EXPECT_FALSE(natural_less("same7", "same7"));
-}
-
-TEST_F(Frames, AreSortedNaturallyInADirectoryAndAGlob) {
-  for (const char* name : {"f10.png", "f9.PNG", "f1.png", "notes.txt", ".f2.png", "other.tif"})
-    put(name, Bytes("x"));
-  fs::create_directory(at("f5.png"));
-  EXPECT_EQ(names({folder_.string()}),
-            (std::vector<std::string>{"f1.png", "f9.PNG", "f10.png", "other.tif"}));
-  EXPECT_EQ(names({at("f*").string()}), (std::vector<std::string>{"f1.png", "f9.PNG", "f10.png"}));
-  EXPECT_EQ(names({at("f[19].p*").string()}), (std::vector<std::string>{"f1.png"}));
-  EXPECT_EQ(names({at("other.tif").string(), at("f*").string()}),
-            (std::vector<std::string>{"other.tif", "f1.png", "f9.PNG", "f10.png"}));
-}
-
-TEST_F(Frames, OfAListKeepTheirOrderUnlessItIsAlphabetical) {
-  for (const char* name : {"f10.png", "f9.png", "f1.png"}) put(name, Bytes("x"));
-  const auto list = [&](const std::vector<std::string>& order) {
-    std::vector<std::string> paths;
-    for (const auto& name : order) paths.push_back(at(name).string());
-    return names(paths);
-  };
-  EXPECT_EQ(list({"f1.png", "f10.png", "f9.png"}), (std::vector<std::string>{"f1.png", "f9.png", "f10.png"}));
-  EXPECT_EQ(list({"f9.png", "f1.png", "f10.png"}), (std::vector<std::string>{"f9.png", "f1.png", "f10.png"}));
-}
-
-TEST_F(Frames, MayHaveGlobCharactersInTheirNames) {
-  put("shot[1].png", Bytes("x"));
-  put("shot1.png", Bytes("x"));
-  EXPECT_EQ(names({at("shot[1].png").string()}), (std::vector<std::string>{"shot[1].png"}));
-}
-
-TEST_F(Frames, ThatMatchNothingAreNamed) {
-  for (const auto& name : {at("nothing*.png"), at("missing.png"), folder_})
-    EXPECT_NE(file_error([&] { expand_frames({name.string()}); }).find(name.string()), std::string::npos);
-  EXPECT_THROW(open_frames({}), FileError);
-}
-
-TEST_F(Frames, AreReadOneByOneAndABadOneDoesNotEndIt) {
-  const cv::Mat first = random_image(CV_8UC1), third = random_image(CV_8UC1);
-  put("f1.png", first);
-  put("f2.png", Bytes("no image"));
-  put("f10.png", third);
-  const auto source = open_frames({folder_.string()});
-  ASSERT_EQ(source->count(), 3);
-  EXPECT_EQ(source->name(2), "f10.png");
-  expect_same<std::uint8_t>(source->read(0), first, ScalarType::u8);
-  EXPECT_THROW(source->read(1), FileError);
-  expect_same<std::uint8_t>(source->read(2), third, ScalarType::u8);
-  EXPECT_THROW(source->read(3), std::out_of_range);
-}
-
-class Video : public Files {
- protected:
-  /// A lossy video of flat frames: frame i has grey 20 + 20 i.
-  void SetUp() override {
-    Files::SetUp();
-    cv::VideoWriter writer(at("clip.avi").string(), cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10,
-                           {64, 48});
-    if (!writer.isOpened()) GTEST_SKIP() << "OpenCV cannot write a video here";
-    for (int i = 0; i < kFrames; ++i) writer.write(cv::Mat(48, 64, CV_8UC3, cv::Scalar::all(20 + 20 * i)));
-  }
-  static constexpr int kFrames = 10;
-};
-
-TEST_F(Video, IsReadInOrderAndMaySkip) {
-  ASSERT_TRUE(is_video("A.MP4"));
-  ASSERT_FALSE(is_video("avi"));
-  const auto source = open_frames({at("clip.avi").string()});
-  EXPECT_EQ(source->count(), kFrames);
-  EXPECT_EQ(source->name(7), "clip_000007");
-  for (int i : {0, 1, 1, 4, 9}) {
-    const Image frame = source->read(i);
-    ASSERT_EQ(frame.width(), 64);
-    EXPECT_NEAR(frame.row<std::uint8_t>(20)[30], 20 + 20 * i, 3) << i;
-  }
-  EXPECT_THROW(source->read(3), UsageError);
-  EXPECT_THROW(source->read(kFrames), std::out_of_range);
-}
-
-TEST_F(Video, MustBeAloneAndWhole) {
-  put("a.png", random_image(CV_8UC1));
-  EXPECT_THROW(open_frames({at("clip.avi").string(), at("a.png").string()}), FileError);
-  EXPECT_THROW(open_frames({put("b.avi", Bytes("no video")).string()}), FileError);
 }
 
 }  // namespace

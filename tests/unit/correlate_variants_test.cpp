@@ -2,79 +2,20 @@
 #include <cmath>
 #include <cstring>
 #include <dic/correlate.hpp>
-#include <dic/error.hpp>
 #include <limits>
 #include <ostream>
 #include <random>
 
 #include "core/cuda_devices.hpp"
 #include "correlate/backend.hpp"
+#include "support/correlate_cases.hpp"
 #include "support/requirements.hpp"
 
+// Every registered variant against the definition in float64, over types and shapes.
+namespace dic {
 namespace {
 
-using dic::CorrelateRequest;
-using dic::Correlator;
-using dic::Criterion;
-using dic::ImageView;
-using dic::Pairing;
-using dic::PatchPosition;
-using dic::Peak;
-using dic::ScalarType;
-using dic::Shifts;
-using dic::Surfaces;
-
-// ---- Images with padded, unaligned rows
-// -------------------------------------------------------------------
-
-struct TestImage {
-  ImageView view;
-  std::vector<std::byte> bytes;
-
-  TestImage(int width, int height, ScalarType type, int padding = 5) {
-    const auto size = static_cast<std::ptrdiff_t>(dic::size_of(type));
-    const std::ptrdiff_t row = (width + padding) * size;
-    bytes.resize(static_cast<std::size_t>(row * height + size));
-    // Off the natural start by one element, and not a byte more behind the last row: overruns are errors.
-    view = {bytes.data() + (padding ? size : 0), type, width, height, row, 0};
-  }
-  template <typename T>
-  T& at(int y, int x) {
-    return const_cast<T*>(view.row<T>(y))[x];
-  }
-  double get(int y, int x) const {
-    return dic::visit_scalar(
-        view.type, [&](auto element) { return static_cast<double>(view.row<decltype(element)>(y)[x]); });
-  }
-  void set(int y, int x, double value) {
-    dic::visit_scalar(view.type, [&](auto element) {
-      using T = decltype(element);
-      at<T>(y, x) = static_cast<T>(value);
-    });
-  }
-};
-
-TestImage noise(int width, int height, ScalarType type, unsigned seed, int padding = 5) {
-  TestImage image(width, height, type, padding);
-  std::mt19937 random(seed);
-  const bool wide = type == ScalarType::u16;
-  const bool real = type == ScalarType::f32 || type == ScalarType::f64;
-  std::uniform_real_distribution<double> value(type == ScalarType::i32 ? -500000 : (real ? -100 : 0),
-                                               type == ScalarType::i32 ? 500000 : (wide ? 65535.99 : 255.99));
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) image.set(y, x, real ? value(random) : std::floor(value(random)));
-  return image;
-}
-
-// ---- The definition, written down once more: float64, one element after the other
-// -------------------------------
-
-struct Case {
-  Pairing pairing = Pairing::one_to_one;
-  int ref_h = 0, ref_w = 0, search_h = 0, search_w = 0;
-  Shifts shifts = {};
-  std::vector<PatchPosition> references = {}, windows = {};
-};
+using namespace test;
 
 struct Truth {
   const TestImage& reference;
@@ -143,18 +84,6 @@ std::pair<std::int64_t, std::int64_t> pair_of(const Case& c, std::int64_t k) {
   return {k / m, k % m};
 }
 
-CorrelateRequest request_of(const Case& c, const ImageView& reference, const ImageView& search,
-                            Criterion criterion, const std::string& variant) {
-  CorrelateRequest request;
-  request.pairing = c.pairing;
-  request.reference = {{&reference, 1}, c.references, {c.ref_w, c.ref_h}};
-  request.search = {{&search, 1}, c.windows, {c.search_w, c.search_h}};
-  request.shifts = c.shifts;
-  request.criterion = criterion;
-  request.variant = variant;
-  return request;
-}
-
 double value_at(const Surfaces& s, std::int64_t pair, int y, int x) {
   const std::ptrdiff_t i = static_cast<std::ptrdiff_t>(y) * s.nx + x;
   switch (s.type) {
@@ -202,9 +131,6 @@ void expect_definition(Correlator& correlator, const Case& c, const TestImage& r
       }
   }
 }
-
-// ---- Every registered variant, over types and shapes
-// ----------------------------------------------------------
 
 struct VariantCase {
   dic::CorrelateVariant info;
@@ -521,225 +447,5 @@ TEST_P(EveryVariant, EmptyBatchesAndEmptyShiftsAreFine) {
   EXPECT_FALSE(peaks[0].found);
 }
 
-// ---- Requests that contradict themselves
-// -------------------------------------------------------------------
-
-class Refused : public ::testing::Test {
- protected:
-  Refused() : reference_(noise(30, 30, ScalarType::u8, 1)), search_(noise(40, 40, ScalarType::u8, 2)) {
-    case_.ref_h = case_.ref_w = 9;
-    case_.search_h = case_.search_w = 13;
-    case_.shifts = {0, 4, 0, 4};
-    case_.references = {{0, 1, 1}, {0, 5, 5}};
-    case_.windows = {{0, 1, 1}, {0, 5, 5}};
-  }
-  CorrelateRequest request(const std::string& variant = "") const {
-    return request_of(case_, reference_.view, search_.view, Criterion::zncc, variant);
-  }
-  void expect_refused(const CorrelateRequest& r) {
-    std::vector<Peak> peaks;
-    EXPECT_THROW(correlator_.peaks(r, peaks), dic::UsageError);
-  }
-
-  TestImage reference_, search_;
-  Case case_;
-  Correlator correlator_{"cpu", 1};
-};
-
-TEST_F(Refused, NothingWrongIsAccepted) {
-  std::vector<Peak> peaks;
-  EXPECT_NO_THROW(correlator_.peaks(request(), peaks));
-}
-TEST_F(Refused, ReferencesOutsideTheirImage) {
-  case_.references[1] = {0, 22, 5};
-  expect_refused(request());
-  case_.references[1] = {0, 5, -1};
-  expect_refused(request());
-}
-TEST_F(Refused, CountsThatDoNotFitTheForm) {
-  case_.windows.push_back({0, 0, 0});
-  expect_refused(request());
-  case_.pairing = Pairing::one_to_many;
-  expect_refused(request());
-  case_.pairing = Pairing::n_to_mn;
-  expect_refused(request());
-}
-TEST_F(Refused, MixedTypes) {
-  const TestImage other = noise(40, 40, ScalarType::u16, 3);
-  expect_refused(request_of(case_, reference_.view, other.view, Criterion::zncc, ""));
-}
-TEST_F(Refused, ImagesThatDoNotExist) {
-  case_.windows[0].image = 1;
-  expect_refused(request());
-  case_.windows[0].image = -1;
-  expect_refused(request());
-}
-TEST_F(Refused, EmptyMatrices) {
-  case_.ref_w = 0;
-  expect_refused(request());
-}
-TEST_F(Refused, ShiftsBeyondAllReason) {
-  case_.shifts.dx_max = std::numeric_limits<int>::max();
-  expect_refused(request());
-}
-TEST_F(Refused, MasksOfAnotherSizeTypeOrNumber) {
-  const TestImage small = noise(29, 30, ScalarType::u8, 4), wide = noise(30, 30, ScalarType::u16, 4);
-  CorrelateRequest r = request();
-  r.reference_mask = {&small.view, 1};
-  expect_refused(r);
-  r.reference_mask = {&wide.view, 1};
-  expect_refused(r);
-  const ImageView two[] = {reference_.view, reference_.view};
-  r.reference_mask = two;
-  expect_refused(r);
-}
-TEST_F(Refused, PeaksOfSums) {
-  CorrelateRequest r = request();
-  r.criterion = Criterion::cross_correlation;
-  expect_refused(r);
-}
-TEST_F(Refused, VariantsThatCannotOrDoNotExist) {
-  expect_refused(request("cpu-magic"));
-  CorrelateRequest r = request("cpu-fft");
-  const TestImage mask = noise(30, 30, ScalarType::u8, 4);
-  r.reference_mask = {&mask.view, 1};
-  expect_refused(r);
-}
-TEST_F(Refused, DevicesThatDoNotExist) {
-  EXPECT_THROW(Correlator("tpu"), dic::UsageError);
-  EXPECT_THROW(Correlator("cuda:x"), dic::UsageError);
-  EXPECT_THROW(Correlator("cpu:1"), dic::UsageError);
-}
-
-// ---- Exactness at the ends of the ranges
-// -----------------------------------------------------------------------
-
-TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
-  Correlator correlator("cpu", 1);
-  for (const auto& [type, size] :
-       {std::pair{ScalarType::u8, 257}, {ScalarType::u8, 300}, {ScalarType::u16, 257}}) {
-    TestImage white(size, size, type);
-    const std::uint64_t high = type == ScalarType::u8 ? 255 : 65535;
-    for (int y = 0; y < size; ++y)
-      for (int x = 0; x < size; ++x) white.set(y, x, static_cast<double>(high));
-    Case c{.ref_h = size, .ref_w = size, .search_h = size, .search_w = size};
-    c.references = c.windows = {{0, 0, 0}};
-    const std::uint64_t sum =
-        high * high * static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size);
-    for (const char* variant : {"cpu-naive", "cpu-direct"}) {
-      Surfaces s;
-      correlator.surfaces(request_of(c, white.view, white.view, Criterion::cross_correlation, variant), s);
-      if (type == ScalarType::u8)
-        EXPECT_EQ(*s.surface<std::uint32_t>(0), static_cast<std::uint32_t>(sum)) << variant;
-      else
-        EXPECT_EQ(*s.surface<std::uint64_t>(0), sum) << variant;
-    }
-  }
-}
-
-TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
-  // n * sum of squares needs more than 53 bits here.
-  for (ScalarType type : {ScalarType::u8, ScalarType::u16}) {
-    const int size = 600;
-    TestImage image(size + 3, size + 3, type);
-    const double high = type == ScalarType::u8 ? 255 : 65535;
-    for (int y = 0; y < size + 3; ++y)
-      for (int x = 0; x < size + 3; ++x) image.set(y, x, high - (x == 100 && y == 200));
-    Case c{.ref_h = size, .ref_w = size, .search_h = size + 3, .search_w = size + 3, .shifts = {0, 3, 0, 3}};
-    c.references = {{0, 2, 1}};
-    c.windows = {{0, 0, 0}};
-    Correlator correlator("cpu", 2);
-    for (const char* variant : {"cpu-direct", "cpu-fft"}) {
-      std::vector<Peak> peaks;
-      correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, variant), peaks);
-      EXPECT_EQ(peaks[0].dx, 2) << variant;
-      EXPECT_EQ(peaks[0].dy, 1);
-      EXPECT_FLOAT_EQ(peaks[0].score, 1);
-      EXPECT_NEAR(peaks[0].second_score, 0, 1e-5);
-    }
-  }
-}
-
-// ---- The planner
-// -----------------------------------------------------------------------------------------------
-
-TEST(Planner, ChoosesByShape) {
-  const dic::DeviceProperties cpu{.backend = "cpu", .threads = 2, .compute_capability = 0};
-  struct Row {
-    ScalarType type;
-    Criterion criterion;
-    int ref, shifts;
-    bool masked;
-    const char* variant;
-  };
-  for (const Row& row :
-       {Row{ScalarType::u8, Criterion::zncc, 33, 5, false, "cpu-direct"},
-        Row{ScalarType::u8, Criterion::zncc, 33, 65, false, "cpu-direct"},
-        Row{ScalarType::u8, Criterion::zncc, 21, 108, false, "cpu-direct"},
-        Row{ScalarType::f32, Criterion::zncc, 33, 5, false, "cpu-direct"},
-        Row{ScalarType::u8, Criterion::zncc, 64, 1985, false, "cpu-fft"},
-        Row{ScalarType::f32, Criterion::zncc, 64, 1985, false, "cpu-fft"},
-        Row{ScalarType::u8, Criterion::zncc, 8, 1985, false, "cpu-direct"},
-        Row{ScalarType::u8, Criterion::zncc, 64, 1985, true, "cpu-direct"},
-        Row{ScalarType::i32, Criterion::zncc, 64, 1985, false, "cpu-direct"},
-        Row{ScalarType::u16, Criterion::cross_correlation, 1000, 2000, false, "cpu-direct"}}) {
-    dic::CorrelateShape shape{.type = row.type,
-                              .criterion = row.criterion,
-                              .reference = {row.ref, row.ref},
-                              .search = {row.ref + row.shifts - 1, row.ref + row.shifts - 1},
-                              .shifts = {0, row.shifts - 1, 0, row.shifts - 1},
-                              .references = 1,
-                              .pairs = 1,
-                              .masked = row.masked};
-    const dic::CorrelatePlan plan = dic::plan_correlation(shape, cpu);
-    EXPECT_EQ(plan.variant, row.variant) << to_string(row.type) << " " << row.ref << " " << row.shifts;
-    EXPECT_FALSE(plan.reason.empty());
-  }
-}
-
-TEST(Planner, SeesTheLargestBitDepth) {
-  TestImage reference = noise(20, 20, ScalarType::u16, 1), search = noise(20, 20, ScalarType::u16, 2);
-  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
-  c.references = c.windows = {{0, 0, 0}};
-  const auto depth = [&](int of_reference, int of_search) {
-    reference.view.bit_depth = of_reference;
-    search.view.bit_depth = of_search;
-    const auto request = request_of(c, reference.view, search.view, Criterion::zncc, "");
-    return dic::correlate::check_request(request).shape().bit_depth;
-  };
-  EXPECT_EQ(depth(10, 12), 12);
-  EXPECT_EQ(depth(12, 10), 12);
-  EXPECT_EQ(depth(0, 12), 0) << "0 = all 16 bits";
-  EXPECT_EQ(depth(12, 0), 0);
-}
-
-TEST(Planner, SaysWhatRan) {
-  const TestImage image = noise(40, 40, ScalarType::u8, 1);
-  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
-  c.references = c.windows = {{0, 0, 0}};
-  Correlator correlator("cpu", 1);
-  std::vector<Peak> peaks;
-  correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, ""), peaks);
-  EXPECT_EQ(correlator.last_plan().variant, "cpu-direct");
-  EXPECT_EQ(correlator.device().backend, "cpu");
-}
-
-TEST(RepeatedKernels, ChangeNothingOnTheCpu) {
-  const TestImage image = noise(40, 40, ScalarType::u8, 1);
-  Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};
-  c.references = c.windows = {{0, 0, 0}};
-  const CorrelateRequest request = request_of(c, image.view, image.view, Criterion::zncc, "");
-  Correlator correlator("cpu", 1);
-  Surfaces once, repeated;
-  correlator.surfaces(request, once);
-  correlator.repeat_kernels(3);
-  correlator.surfaces(request, repeated);
-  EXPECT_EQ(repeated.bytes, once.bytes);
-  EXPECT_EQ(correlator.device_seconds().kernels, 0);
-}
-TEST(RepeatedKernels, RunAtLeastOnce) {
-  Correlator correlator("cpu", 1);
-  EXPECT_THROW(correlator.repeat_kernels(0), dic::UsageError);
-}
-
 }  // namespace
+}  // namespace dic

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "image/quiet.hpp"
+#include "support/image_files.hpp"
+
+// Sequences of files, and videos.
+namespace dic {
+namespace {
+
+using namespace test;
+
+namespace fs = std::filesystem;
+
+TEST(NaturalLess, ComparesNumbersAsNumbers) {
+  EXPECT_TRUE(natural_less("img_9.png", "img_10.png"));
+  EXPECT_FALSE(natural_less("img_10.png", "img_9.png"));
+  EXPECT_TRUE(natural_less("a2b10", "a10b2"));
+  EXPECT_TRUE(natural_less("a", "a1"));
+  EXPECT_TRUE(natural_less("a99999999999999999998", "a99999999999999999999"));
+  EXPECT_TRUE(natural_less("a01", "a1"));  // an order, not an equality
+  EXPECT_FALSE(natural_less("a1", "a01"));
+  EXPECT_TRUE(natural_less("a01", "a2"));
+  EXPECT_FALSE(natural_less("same7", "same7"));
+}
+
+TEST_F(Frames, AreSortedNaturallyInADirectoryAndAGlob) {
+  for (const char* name : {"f10.png", "f9.PNG", "f1.png", "notes.txt", ".f2.png", "other.tif"})
+    put(name, Bytes("x"));
+  fs::create_directory(at("f5.png"));
+  EXPECT_EQ(names({folder_.string()}),
+            (std::vector<std::string>{"f1.png", "f9.PNG", "f10.png", "other.tif"}));
+  EXPECT_EQ(names({at("f*").string()}), (std::vector<std::string>{"f1.png", "f9.PNG", "f10.png"}));
+  EXPECT_EQ(names({at("f[19].p*").string()}), (std::vector<std::string>{"f1.png"}));
+  EXPECT_EQ(names({at("other.tif").string(), at("f*").string()}),
+            (std::vector<std::string>{"other.tif", "f1.png", "f9.PNG", "f10.png"}));
+}
+
+TEST_F(Frames, OfAListKeepTheirOrderUnlessItIsAlphabetical) {
+  for (const char* name : {"f10.png", "f9.png", "f1.png"}) put(name, Bytes("x"));
+  const auto list = [&](const std::vector<std::string>& order) {
+    std::vector<std::string> paths;
+    for (const auto& name : order) paths.push_back(at(name).string());
+    return names(paths);
+  };
+  EXPECT_EQ(list({"f1.png", "f10.png", "f9.png"}), (std::vector<std::string>{"f1.png", "f9.png", "f10.png"}));
+  EXPECT_EQ(list({"f9.png", "f1.png", "f10.png"}), (std::vector<std::string>{"f9.png", "f1.png", "f10.png"}));
+}
+
+TEST_F(Frames, MayHaveGlobCharactersInTheirNames) {
+  put("shot[1].png", Bytes("x"));
+  put("shot1.png", Bytes("x"));
+  EXPECT_EQ(names({at("shot[1].png").string()}), (std::vector<std::string>{"shot[1].png"}));
+}
+
+TEST_F(Frames, ThatMatchNothingAreNamed) {
+  for (const auto& name : {at("nothing*.png"), at("missing.png"), folder_})
+    EXPECT_NE(file_error([&] { expand_frames({name.string()}); }).find(name.string()), std::string::npos);
+  EXPECT_THROW(open_frames({}), FileError);
+}
+
+TEST_F(Frames, AreReadOneByOneAndABadOneDoesNotEndIt) {
+  const cv::Mat first = random_image(CV_8UC1), third = random_image(CV_8UC1);
+  put("f1.png", first);
+  put("f2.png", Bytes("no image"));
+  put("f10.png", third);
+  const auto source = open_frames({folder_.string()});
+  ASSERT_EQ(source->count(), 3);
+  EXPECT_EQ(source->name(2), "f10.png");
+  expect_same<std::uint8_t>(source->read(0), first, ScalarType::u8);
+  EXPECT_THROW(source->read(1), FileError);
+  expect_same<std::uint8_t>(source->read(2), third, ScalarType::u8);
+  EXPECT_THROW(source->read(3), std::out_of_range);
+}
+
+class Video : public Files {
+ protected:
+  /// A lossy video of flat frames: frame i has grey 20 + 20 i.
+  void SetUp() override {
+    Files::SetUp();
+    cv::VideoWriter writer(at("clip.avi").string(), cv::VideoWriter::fourcc('M', 'J', 'P', 'G'), 10,
+                           {64, 48});
+    if (!writer.isOpened()) GTEST_SKIP() << "OpenCV cannot write a video here";
+    for (int i = 0; i < kFrames; ++i) writer.write(cv::Mat(48, 64, CV_8UC3, cv::Scalar::all(20 + 20 * i)));
+  }
+  static constexpr int kFrames = 10;
+};
+
+TEST_F(Video, IsReadInOrderAndMaySkip) {
+  ASSERT_TRUE(is_video("A.MP4"));
+  ASSERT_FALSE(is_video("avi"));
+  const auto source = open_frames({at("clip.avi").string()});
+  EXPECT_EQ(source->count(), kFrames);
+  EXPECT_EQ(source->name(7), "clip_000007");
+  for (int i : {0, 1, 1, 4, 9}) {
+    const Image frame = source->read(i);
+    ASSERT_EQ(frame.width(), 64);
+    EXPECT_NEAR(frame.row<std::uint8_t>(20)[30], 20 + 20 * i, 3) << i;
+  }
+  EXPECT_THROW(source->read(3), UsageError);
+  EXPECT_THROW(source->read(kFrames), std::out_of_range);
+}
+
+TEST_F(Video, MustBeAloneAndWhole) {
+  put("a.png", random_image(CV_8UC1));
+  EXPECT_THROW(open_frames({at("clip.avi").string(), at("a.png").string()}), FileError);
+  EXPECT_THROW(open_frames({put("b.avi", Bytes("no video")).string()}), FileError);
+}
+
+}  // namespace
+}  // namespace dic

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <dic/refine.hpp>
+#include <dic/shared/shape.hpp>
+#include <limits>
+#include <numbers>
+
+#include "support/refine_support.hpp"
+#include "support/speckle.hpp"
+
+// Points that cannot be measured end with a status.
+namespace dic {
+namespace {
+
+using namespace test;
+
+TEST(Refiner, NoContrastIsFlat) {
+  const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
+  for (double level : {0.0, 17.0, 255.0, 1e6}) {
+    const Image constant = image_of(100, 100, [&](int, int) { return level; });
+    EXPECT_EQ(refine_one(options_of(33, 1), constant, pair.current, 50, 50).status, Status::flat) << level;
+  }
+}
+
+TEST(Refiner, ContrastInOneDirectionIsFlat) {
+  for (int order : {0, 1, 2})
+    for (double direction : {0.0, 0.3, std::numbers::pi / 2}) {
+      const Image stripes = image_of(100, 100, [&](int x, int y) {
+        return 128 + 100 * std::sin(0.7 * (x * std::cos(direction) + y * std::sin(direction)));
+      });
+      EXPECT_EQ(refine_one(options_of(33, order), stripes, stripes, 50, 50).status, Status::flat)
+          << "order " << order << ", direction " << direction;
+    }
+}
+
+TEST(Refiner, AnEdgeBesideNextToNothingIsFlat) {
+  const Speckle speckle(100, 100, 1.7, 21);
+  for (const auto& [texture, status] : {std::pair{500.0, Status::ok}, {10.0, Status::flat}}) {
+    const Image edge = image_of(100, 100, [&, texture = texture](int x, int y) {
+      return 5000 + 55000 / (1 + std::exp(58 - x)) + texture * speckle(x, y);
+    });
+    EXPECT_EQ(refine_one(options_of(33, 1), edge, edge, 50, 50).status, status) << texture;
+  }
+}
+
+TEST(Refiner, AFlatCurrentImageIsLowCorrelation) {
+  const auto pair = speckle_pair(100, 100, 1.7, 13, translation(0, 0));
+  for (double level : {0.0, 255.0}) {
+    const Image constant = image_of(100, 100, [&](int, int) { return level; });
+    EXPECT_EQ(refine_one(options_of(33, 1), pair.reference, constant, 50, 50).status,
+              Status::low_correlation);
+  }
+}
+
+TEST(Refiner, LeavingTheCurrentImageIsOutOfImage) {
+  const auto pair = speckle_pair(100, 100, 1.7, 14, translation(-8, 0));
+  const Points points{{50, 20, 16}, {50, 50, 50}};
+  const Refiner refiner = refiner_of(options_of(33, 1), pair.reference, pair.current, points);
+  EXPECT_EQ(refiner.refine(0, start_at(-8, 0)).status, Status::ok);
+  EXPECT_EQ(refiner.refine(1, start_at(-8, 0)).status, Status::out_of_image);
+  EXPECT_EQ(refiner.refine(2, start_at(-7, 0)).status, Status::out_of_image);
+  EXPECT_EQ(refiner.refine(0, start_at(1e9, -1e9)).status, Status::out_of_image);
+}
+
+TEST(Refiner, WrongStartsAndForeignImagesAreNeverOkWithWrongNumbers) {
+  constexpr int kSize = 200;
+  const auto pair = speckle_pair(kSize, kSize, 1.7, 15, translation(0.3, -0.2));
+  const auto foreign = speckle_pair(kSize, kSize, 1.7, 99, translation(0, 0));
+  const Points points = grid_points(kSize, kSize, 60, 9);
+  for (int order : {0, 1, 2}) {
+    const RefineOptions options = options_of(33, order);
+    const Refiner refiner = refiner_of(options, pair.reference, pair.current, points);
+    const Refiner lost = refiner_of(options, pair.reference, foreign.current, points);
+    for (std::size_t i = 0; i < points.x.size(); ++i) {
+      for (const ShapeParameters& start : {start_at(12, 7), start_at(-25, 30), affine(0, 0, 90, 0)}) {
+        const RefinedPoint p = refiner.refine(i, start);
+        if (p.status == Status::ok) {
+          EXPECT_NEAR(p.shape.u, 0.3, 0.02);
+        }
+      }
+      EXPECT_NE(lost.refine(i, {}).status, Status::ok);
+    }
+  }
+}
+
+TEST(Refiner, NanInTheStartOrTheImageIsNeverOk) {
+  const auto pair = speckle_pair(100, 100, 1.7, 16, translation(0, 0));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refine_one(options_of(33, 1), pair.reference, pair.current, 50, 50, start_at(nan, 0)).status,
+            Status::diverged);
+  Image holed = pair.reference;
+  holed.row<float>(50)[50] = nan;
+  EXPECT_NE(refine_one(options_of(33, 1), holed, pair.current, 50, 50).status, Status::ok);
+  EXPECT_NE(refine_one(options_of(33, 1), pair.reference, holed, 50, 50).status, Status::ok);
+}
+
+TEST(Refiner, RunsOutOfIterationsHonestly) {
+  const auto pair = speckle_pair(100, 100, 1.7, 17, translation(0.5, 0.5));
+  RefineOptions options = options_of(33, 1);
+  options.max_iterations = 1;
+  const RefinedPoint p = refine_one(options, pair.reference, pair.current, 50, 50);
+  EXPECT_EQ(p.status, Status::not_converged);
+  EXPECT_EQ(p.iterations, 1);
+  options.tolerance = 2e-3;  // ten times as much will do in the last iteration
+  EXPECT_EQ(refine_one(options, pair.reference, pair.current, 50, 50, start_at(0.49, 0.5)).status,
+            Status::ok);
+  options.tolerance = 5e-4;
+  EXPECT_EQ(refine_one(options, pair.reference, pair.current, 50, 50, start_at(0.49, 0.5)).status,
+            Status::not_converged);
+  options.tolerance = 1e-4;
+  options.min_zncc = 1;
+  options.max_iterations = 30;
+  EXPECT_EQ(refine_one(options, pair.reference, noisy(pair.current, 5, 1), 50, 50).status,
+            Status::low_correlation);
+}
+
+}  // namespace
+}  // namespace dic

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "image/quiet.hpp"
+#include "support/image_files.hpp"
+
+// Images that are written are read back as they were; a failure leaves the old file.
+namespace dic {
+namespace {
+
+using namespace test;
+
+namespace fs = std::filesystem;
+
+TEST_F(WriteImage, IsReadBackAsItWas) {
+  const cv::Mat grey8 = random_image(CV_8UC1), grey16 = random_image(CV_16UC1);
+  cv::Mat real(37, 53, CV_32FC1);
+  cv::randu(real, -1, 1);
+  const auto view = [](const cv::Mat& m, ScalarType type) {  // without the left column: rows are padded
+    return ImageView{
+        m.ptr() + m.elemSize(), type, m.cols - 1, m.rows, static_cast<std::ptrdiff_t>(m.step), 0};
+  };
+  const auto cropped = [](const cv::Mat& m) { return m.colRange(1, m.cols); };
+  for (const char* name : {"a.png", "a.TIF", "a.bmp", "a.pgm"}) {
+    write_image(at(name), view(grey8, ScalarType::u8));
+    expect_same<std::uint8_t>(read_image(at(name)), cropped(grey8), ScalarType::u8);
+  }
+  for (const char* name : {"b.png", "b.tif", "b.pgm"}) {
+    write_image(at(name), view(grey16, ScalarType::u16));
+    expect_same<std::uint16_t>(read_image(at(name)), cropped(grey16), ScalarType::u16);
+  }
+  write_image(at("c.tif"), view(real, ScalarType::f32));
+  expect_same<float>(read_image(at("c.tif")), cropped(real), ScalarType::f32);
+}
+
+TEST_F(WriteImage, KeepsTheOrderOfColours) {
+  const std::uint8_t rgb[] = {255, 0, 0, 1, 2, 3};
+  write_image(at("a.png"), RgbView{rgb, 2, 1});
+  const cv::Mat bgr = cv::imread(at("a.png").string());
+  EXPECT_EQ(bgr.at<cv::Vec3b>(0, 0), cv::Vec3b(0, 0, 255));
+  EXPECT_EQ(bgr.at<cv::Vec3b>(0, 1), cv::Vec3b(3, 2, 1));
+}
+
+TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
+  const Image deep({4, 4}, ScalarType::u16), real({4, 4}, ScalarType::f32), whole({4, 4}, ScalarType::i32);
+  EXPECT_THROW(write_image(at("a.bmp"), deep), UsageError);
+  EXPECT_THROW(write_image(at("a.jpg"), deep), UsageError);
+  EXPECT_THROW(write_image(at("a"), deep), UsageError);
+  EXPECT_THROW(write_image(at("a.png"), real), UsageError);
+  EXPECT_THROW(write_image(at("a.tif"), whole), UsageError);
+  EXPECT_THROW(write_image(at("a.png"), Image()), UsageError);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(WriteImage, LeavesTheOldFileWholeWhenTheDiskIsFull) {
+  const cv::Mat old = random_image(CV_8UC1);
+  put("a.png", old);
+  const Image large({400, 400}, ScalarType::u8);
+  // A limit on file sizes fails in the middle of writing, as a full disk does.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = file_error([&] { write_image(at("a.bmp"), large); });
+  const std::string second = file_error([&] { write_image(at("b.bmp"), large); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_NE(message.find("cannot be written"), std::string::npos) << message;
+  EXPECT_NE(second.find("b.bmp"), std::string::npos) << second;
+  expect_same<std::uint8_t>(read_image(at("a.png")), old, ScalarType::u8);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "nothing half written is left";
+}
+
+TEST_F(WriteImage, SaysThatRightsAreMissing) {
+  const Image image({4, 4}, ScalarType::u8);
+  {
+    const AsNobody nobody;
+    EXPECT_NE(file_error([&] { write_image(at("a.png"), image); }).find("Permission denied"),
+              std::string::npos);
+  }
+  EXPECT_NE(file_error([&] { write_image(at("missing folder") / "a.png", image); }), "");
+}
+
+}  // namespace
+}  // namespace dic
