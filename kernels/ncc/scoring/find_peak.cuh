@@ -34,25 +34,24 @@ struct ColumnBest {
 template <int count>
 __device__ int find_shift(const JobView& view, const ColumnBest (&thread_columns)[count], float least,
                           const float* tile, int stride) {
-  constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x % warp_size;
   unsigned own = 0;  // columns of the thread's
 #pragma unroll
   for (int i = 0; i < count; ++i) own |= thread_columns[i].score >= least ? 1u << i : 0;
   int index = after_all_shifts;
-  for (unsigned lanes = __ballot_sync(all, own != 0); lanes != 0; lanes &= lanes - 1) {
+  for (unsigned lanes = __ballot_sync(all_lanes, own != 0); lanes != 0; lanes &= lanes - 1) {
     const int holder = __ffs(lanes) - 1;
-    const unsigned holder_columns = __shfl_sync(all, own, holder);
+    const unsigned holder_columns = __shfl_sync(all_lanes, own, holder);
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       if ((holder_columns >> i & 1) == 0) continue;
-      const int column = __shfl_sync(all, thread_columns[i].column, holder);
+      const int column = __shfl_sync(all_lanes, thread_columns[i].column, holder);
 #pragma unroll 1
       for (int row = lane; row < view.ny; row += warp_size)
         if (tile[row * stride + column] >= least) index = min(index, row << 16 | column);
     }
   }
-  return __reduce_min_sync(all, index);
+  return __reduce_min_sync(all_lanes, index);
 }
 
 __device__ inline bool is_far(int from, int to) { return abs(from - to) > 2; }
@@ -107,7 +106,6 @@ struct FirstShift {
   /// Takes a column that has such a shift; columns come from left to right.
   __device__ void take_column(const JobView& view, int candidate, float least, const float* tile,
                               int stride) {
-    constexpr unsigned all = 0xffffffffu;
     const float* const near = tile + first_near(view, candidate);
     const auto look_at = [&](int lane_row, bool& is_one) {
       float best = undefined;
@@ -121,8 +119,8 @@ struct FirstShift {
     bool is_upper = false, is_lower = false;
     const float upper_best = look_at(upper, is_upper);
     const float lower_best = view.ny > warp_size ? look_at(lower, is_lower) : undefined;
-    const unsigned rows = __ballot_sync(all, is_upper);
-    const int first = rows != 0 ? __ffs(rows) - 1 : warp_size - 1 + __ffs(__ballot_sync(all, is_lower));
+    const unsigned rows = __ballot_sync(all_lanes, is_upper);
+    const int first = rows != 0 ? __ffs(rows) - 1 : warp_size - 1 + __ffs(__ballot_sync(all_lanes, is_lower));
     if (first >= row) return;  // columns come from left to right
     row = first, column = candidate;
     beside = is_far(upper, row) ? upper_best : undefined;
@@ -136,16 +134,16 @@ template <bool has_tail>
 __device__ void find_peak_of_warp(const JobView& view, Criterion criterion, float column_best,
                                   float tail_best, const float* tile, int stride, Peak* out,
                                   float scale = 1) {
-  constexpr unsigned all = 0xffffffffu;
   const int lane = threadIdx.x;
   __syncwarp();
   const float highest =
       fminf(max_of_warp(has_tail ? fmaxf(column_best, tail_best) : column_best), inverse(scale));
   FirstShift peak;
   if (highest > undefined) {
-    for (unsigned columns = __ballot_sync(all, column_best >= highest); columns != 0; columns &= columns - 1)
+    for (unsigned columns = __ballot_sync(all_lanes, column_best >= highest); columns != 0;
+         columns &= columns - 1)
       peak.take_column(view, __ffs(columns) - 1, highest, tile, stride);
-    if (has_tail && __any_sync(all, tail_best >= highest))
+    if (has_tail && __any_sync(all_lanes, tail_best >= highest))
       peak.take_column(view, warp_size, highest, tile, stride);
   }
   float second = peak.beside;

@@ -93,7 +93,6 @@ struct PrefixSums {
   __device__ Sum* at(int column) const { return sums + column + column / gap_every; }
   /// For one warp.
   __device__ void store(const ColumnSums<Square, columns>& column_sums) const {
-    constexpr unsigned all = 0xffffffffu;
     const int lane = threadIdx.x % warp_size;
     Sum total{0, 0};
 #pragma unroll
@@ -102,8 +101,8 @@ struct PrefixSums {
     Sum before = total;
 #pragma unroll
     for (int distance = 1; distance < warp_size; distance *= 2) {
-      const Sum left{__shfl_up_sync(all, before.sum, distance),
-                     __shfl_up_sync(all, before.squares, distance)};
+      const Sum left{__shfl_up_sync(all_lanes, before.sum, distance),
+                     __shfl_up_sync(all_lanes, before.squares, distance)};
       if (lane >= distance) before.sum += left.sum, before.squares += left.squares;
     }
     if (lane == warp_size - 1) *at(warp_size * columns) = before;

@@ -39,7 +39,6 @@ template <typename Tile, typename T, typename Sum>
 __device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fixed, int moving_width,
                              int width, int sx, int sy, int begin, int end, int lane,
                              TileSums<Tile, Sum>& sums) {
-  constexpr unsigned all = 0xffffffffu;
   constexpr int fixed_rows = Tile::rows + Tile::shifts - 1;
   constexpr int unrolled = Tile::moving * Tile::fixed * Tile::shifts * Tile::rows > 32 ? 4 : 8;
   const int x_begin = max(0, -(sx + warp_size - 1));
@@ -67,7 +66,7 @@ __device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fix
         for (int k = 0; k < Tile::fixed; ++k) {
 #pragma unroll
           for (int j = 0; j < fixed_rows; ++j) {
-            const Register<T> element = __shfl_sync(all, broadcast[k][j], step);
+            const Register<T> element = __shfl_sync(all_lanes, broadcast[k][j], step);
             // Rows y + i and y + j - (shifts - 1) are multiplied for shift s = i - j + shifts - 1.
 #pragma unroll
             for (int i = max(0, j - (Tile::shifts - 1)); i < min(Tile::rows, j + 1); ++i)
@@ -80,8 +79,8 @@ __device__ void shuffle_rows(const PatchView<T>* moving, const PatchView<T>* fix
         for (int p = 0; p < Tile::moving; ++p) {
 #pragma unroll
           for (int i = 0; i < Tile::rows; ++i) {
-            low[p][i] = __shfl_sync(all, lane == 0 ? high[p][i] : low[p][i], lane + 1);
-            high[p][i] = __shfl_down_sync(all, high[p][i], 1);
+            low[p][i] = __shfl_sync(all_lanes, lane == 0 ? high[p][i] : low[p][i], lane + 1);
+            high[p][i] = __shfl_down_sync(all_lanes, high[p][i], 1);
           }
         }
       }

@@ -158,7 +158,6 @@ __device__ Sum tail_of_lane(const Sum (&sums)[4]) {
 /// first column to its second, 1 or 4.
 template <int apart, int count, typename Sum>
 __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& last) {
-  constexpr unsigned all = 0xffffffffu;
   constexpr int groups = count - 1;
   const int lane = threadIdx.x % warp_size, group = lane / 4;
   Sum even[groups], odd[groups];  // rows 8 (i + 1) + group, the lane's two columns
@@ -172,17 +171,17 @@ __device__ void sum_diagonals(const Sum (&tiles)[count][4], Sum& lane_sum, Sum& 
 #pragma unroll
     for (int i = 0; i < groups; ++i) {
       const Sum value = group < rows && i + 1 < groups ? right[i + 1] : right[i];
-      even[i] += __shfl_sync(all, value, lane + 4 * rows + lanes);
+      even[i] += __shfl_sync(all_lanes, value, lane + 4 * rows + lanes);
     }
   };
   constexpr int between_lanes = apart == 1 ? 2 : 1;
   add(odd, apart, 0), add(even, between_lanes, 1), add(even, 2 * between_lanes, 2);
 #pragma unroll
   for (int i = 0; i + 1 < groups; ++i) {
-    const Sum value = __shfl_sync(all, even[i], 4 * (lane % 8));
+    const Sum value = __shfl_sync(all_lanes, even[i], 4 * (lane % 8));
     if (i == 0 || i == lane / 8) lane_sum = value;
   }
-  last = __shfl_sync(all, even[groups - 1], 0);
+  last = __shfl_sync(all_lanes, even[groups - 1], 0);
 }
 
 /// Rows or columns of shifts at which the reference lies in the window.

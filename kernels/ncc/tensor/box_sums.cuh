@@ -102,15 +102,14 @@ struct ColumnBoxes {
   }
   /// For whole warps.
   __device__ void store(int lane, const BoxPrefix<shape>& prefix) const {
-    constexpr unsigned all = 0xffffffffu;
     BoxSum total{0, 0};
 #pragma unroll
     for (int i = 0; i < shape.columns; ++i) total.sum += sums[i], total.squares += squares[i];
     BoxSum before = total;
 #pragma unroll
     for (int distance = 1; distance < shape.lanes; distance *= 2) {
-      const BoxSum left{__shfl_up_sync(all, before.sum, distance, shape.lanes),
-                        __shfl_up_sync(all, before.squares, distance, shape.lanes)};
+      const BoxSum left{__shfl_up_sync(all_lanes, before.sum, distance, shape.lanes),
+                        __shfl_up_sync(all_lanes, before.squares, distance, shape.lanes)};
       if (lane >= distance) before.sum += left.sum, before.squares += left.squares;
     }
     if (lane == shape.lanes - 1) prefix.store(shape.lanes * shape.columns, before);

@@ -97,10 +97,9 @@ struct HalfMethod : WithStatistics<HalfMethod> {
         least = __vminu2(least, elements | ~mask);
       }
     });
-    constexpr unsigned all = 0xffffffffu;
     return {WideReferenceSums::over_warp(sum, low + (std::uint64_t{high} << 8)),
-            __reduce_max_sync(all, max(most & 0xffffu, most >> 16)),
-            __reduce_min_sync(all, min(least & 0xffffu, least >> 16))};
+            __reduce_max_sync(all_lanes, max(most & 0xffffu, most >> 16)),
+            __reduce_min_sync(all_lanes, min(least & 0xffffu, least >> 16))};
   }
 
   /// Words that were not copied become finite, too: they are multiplied with zeros.

@@ -36,9 +36,8 @@ __device__ void sum_reference(Word* shared, int stride, int rows, int offset, in
     }
   }
   if constexpr (!wanted) return;
-  constexpr unsigned all = 0xffffffffu;
-  sum = __reduce_add_sync(all, sum);
-  squares = __reduce_add_sync(all, squares);
+  sum = __reduce_add_sync(all_lanes, sum);
+  squares = __reduce_add_sync(all_lanes, squares);
   if (threadIdx.x % warp_size == 0) sums_by_warp[threadIdx.x / warp_size] = {sum, squares};
 }
 /// The sums of the whole reference.

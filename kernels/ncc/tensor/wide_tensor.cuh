@@ -252,10 +252,9 @@ struct WideReferenceSums {
   }
   /// From those of its threads.
   __device__ static WideReferenceSums over_warp(Word sum, std::uint64_t squares) {
-    constexpr unsigned all = 0xffffffffu;
-    return {__reduce_add_sync(all, sum),
-            __reduce_add_sync(all, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
-            __reduce_add_sync(all, static_cast<Word>(squares >> low_bits))};
+    return {__reduce_add_sync(all_lanes, sum),
+            __reduce_add_sync(all_lanes, static_cast<Word>(squares) & ((1u << low_bits) - 1)),
+            __reduce_add_sync(all_lanes, static_cast<Word>(squares >> low_bits))};
   }
 
  private:
