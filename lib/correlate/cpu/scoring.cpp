@@ -24,12 +24,8 @@ using ColumnSum =
     std::conditional_t<std::is_floating_point_v<T>, double,
                        std::conditional_t<std::is_same_v<T, std::uint8_t>, std::uint32_t, std::uint64_t>>;
 
-struct ScoringTable {
-  std::tuple<Scoring<std::uint8_t>, Scoring<std::uint16_t>, Scoring<std::int32_t>, Scoring<float>,
-             Scoring<double>>
-      by_type;
-  Peak (*peak)(const float* scores, const Shifts& shifts);
-};
+using ScoringTable = std::tuple<Scoring<std::uint8_t>, Scoring<std::uint16_t>, Scoring<std::int32_t>,
+                                Scoring<float>, Scoring<double>>;
 
 // Float variances below this part of the mean square are rounding, not contrast.
 constexpr double kFloatFlat = 1e-13;
@@ -42,194 +38,7 @@ namespace dic::correlate {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ---- Column sums ----
-
-// Elements of T, widened to ColumnSum<T>, and their squares. For floats relative to `origin`, an element of
-// the window, so that a flat window gives exact zeros.
-template <typename T>
-struct Widen {
-  using D = hn::ScalableTag<ColumnSum<T>>;
-  using V = hn::Vec<D>;
-  V origin;
-
-  explicit Widen(T value) : origin(hn::Set(D(), static_cast<ColumnSum<T>>(value))) {}
-
-  V load(const T* p) const {
-    const hn::Rebind<T, D> narrow;
-    const auto v = hn::LoadU(narrow, p);
-    if constexpr (std::is_same_v<T, double>)
-      return hn::Sub(v, origin);
-    else if constexpr (std::is_same_v<T, float>)
-      return hn::Sub(hn::PromoteTo(D(), v), origin);
-    else if constexpr (std::is_same_v<T, std::uint8_t>)
-      return hn::PromoteTo(D(), v);
-    else if constexpr (std::is_same_v<T, std::uint16_t>)
-      return hn::PromoteTo(D(), hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), v));
-    else
-      return hn::BitCast(D(), hn::PromoteTo(hn::RebindToSigned<D>(), v));
-  }
-  ColumnSum<T> load_one(T value) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return static_cast<double>(value) - hn::GetLane(origin);
-    else
-      return static_cast<ColumnSum<T>>(value);
-  }
-};
-
-// Sums of kVectors vectors of columns from x on.
-template <int kVectors, typename T>
-HWY_INLINE void column_block(const Block<T>& window, int first, int rows, const Widen<T>& widen, int x,
-                             ColumnSum<T>* sums, ColumnSum<T>* squares) {
-  const hn::ScalableTag<ColumnSum<T>> d;
-  const int lanes = static_cast<int>(hn::Lanes(d));
-  hn::Vec<decltype(d)> sum[kVectors], square[kVectors];
-  for (int k = 0; k < kVectors; ++k) sum[k] = square[k] = hn::Zero(d);
-  for (int i = first; i < first + rows; ++i)
-    for (int k = 0; k < kVectors; ++k) {
-      const auto v = widen.load(window.row(i) + x + k * lanes);
-      sum[k] = hn::Add(sum[k], v);
-      square[k] = hn::Add(square[k], hn::Mul(v, v));
-    }
-  for (int k = 0; k < kVectors; ++k) {
-    hn::StoreU(sum[k], d, sums + x + k * lanes);
-    hn::StoreU(square[k], d, squares + x + k * lanes);
-  }
-}
-
-// sums[x] and squares[x] over rows first .. first + rows - 1 of the window.
-template <typename T>
-void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& widen, ColumnSum<T>* sums,
-                 ColumnSum<T>* squares) {
-  const hn::ScalableTag<ColumnSum<T>> d;
-  const int lanes = static_cast<int>(hn::Lanes(d));
-  if (window.width < lanes) {
-    for (int x = 0; x < window.width; ++x) {
-      sums[x] = squares[x] = 0;
-      for (int i = first; i < first + rows; ++i) {
-        const ColumnSum<T> v = widen.load_one(window.row(i)[x]);
-        sums[x] += v;
-        squares[x] += v * v;
-      }
-    }
-    return;
-  }
-  int x = 0;
-  for (; x + 4 * lanes <= window.width; x += 4 * lanes)
-    column_block<4, T>(window, first, rows, widen, x, sums, squares);
-  for (; x < window.width; x += lanes)  // the last vector overlaps the one before
-    column_block<1, T>(window, first, rows, widen, std::min(x, window.width - lanes), sums, squares);
-}
-
-// Moves exact integer column sums down by one row.
-template <typename T>
-void slide_down(const T* HWY_RESTRICT leaving, const T* HWY_RESTRICT entering, int width,
-                ColumnSum<T>* HWY_RESTRICT sums, ColumnSum<T>* HWY_RESTRICT squares) {
-  using S = ColumnSum<T>;
-  for (int x = 0; x < width; ++x) {
-    const S out = static_cast<S>(leaving[x]), in = static_cast<S>(entering[x]);
-    sums[x] += in - out;
-    squares[x] += in * in - out * out;
-  }
-}
-
-// ---- Box sums: over a reference's width, for each dx ----
-
-inline double sum_of(const double* values, int n) {
-  const hn::ScalableTag<double> d;
-  const int lanes = static_cast<int>(hn::Lanes(d));
-  auto sums = hn::Zero(d);
-  int j = 0;
-  for (; j + lanes <= n; j += lanes) sums = hn::Add(sums, hn::LoadU(d, values + j));
-  double sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; j < n; ++j) sum += values[j];
-  return sum;
-}
-
-template <typename T>
-void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>* HWY_RESTRICT out) {
-  if constexpr (std::is_floating_point_v<T>) {
-    // No running sums: an element that leaves them would leave its rounding error behind.
-    for (int dx = 0; dx < nx; ++dx) out[dx] = sum_of(columns + dx, width);
-  } else {
-    std::uint64_t sum = 0;
-    for (int j = 0; j < width; ++j) sum += columns[j];
-    out[0] = static_cast<Sum<T>>(sum);
-    for (int dx = 1; dx < nx; ++dx) {
-      sum += std::uint64_t{columns[dx + width - 1]} - columns[dx - 1];
-      out[dx] = static_cast<Sum<T>>(sum);
-    }
-  }
-}
-
-// A reference's mask as bit patterns for vectors of widened elements: all bits set where an element counts.
-// A row's last vector overlaps the one before; elements of both count in one of them.
-template <typename T>
-class WideMask {
- public:
-  static std::size_t size(const Block<std::uint8_t>& mask) {
-    return static_cast<std::size_t>(mask.height) * vectors(mask) * kLanes;
-  }
-
-  // memory: size(mask) elements.
-  WideMask(const Block<std::uint8_t>& mask, ColumnSum<T>* memory) : mask_(mask), bits_(memory) {
-    ColumnSum<T> all;
-    std::memset(&all, 0xff, sizeof all);
-    for (int i = 0; i < mask.height; ++i)
-      for (int k = 0; k < vectors(mask); ++k)
-        for (int x = first(k); x < first(k) + kLanes; ++x) {
-          const bool counts = x >= k * kLanes && x < mask.width && mask.row(i)[x];
-          *memory++ = counts ? all : ColumnSum<T>{};
-        }
-  }
-
-  // Sums of the elements of `at` (as large as the mask) that count, and of their squares.
-  void sums(const Block<T>& at, const Widen<T>& widen, Sum<T>& sum, Sum<T>& square) const {
-    Total total{}, squares{};
-    if (mask_.width < kLanes) {
-      for (int i = 0; i < mask_.height; ++i)
-        for (int x = 0; x < mask_.width; ++x) {
-          const auto v = mask_.row(i)[x] ? static_cast<Total>(widen.load_one(at.row(i)[x])) : Total{};
-          total += v;
-          squares += v * v;
-        }
-    } else {
-      for (int row = 0; row < mask_.height; row += kRows)
-        add_rows(at, row, std::min(row + kRows, mask_.height), widen, total, squares);
-    }
-    sum = static_cast<Sum<T>>(total);
-    square = static_cast<Sum<T>>(squares);
-  }
-
- private:
-  using D = hn::ScalableTag<ColumnSum<T>>;
-  using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
-  static constexpr int kRows = 8;  // of 32,768 u8 squares in 4 lanes: below 2^32
-
-  static int vectors(const Block<std::uint8_t>& mask) { return (mask.width + kLanes - 1) / kLanes; }
-  int first(int k) const { return std::max(0, std::min(k * kLanes, mask_.width - kLanes)); }
-
-  void add_rows(const Block<T>& at, int begin, int end, const Widen<T>& widen, Total& total,
-                Total& squares) const {
-    const D d;
-    const int across = vectors(mask_);
-    const ColumnSum<T>* bits = bits_ + static_cast<std::ptrdiff_t>(begin) * across * kLanes;
-    auto sum = hn::Zero(d), square = hn::Zero(d);
-    for (int i = begin; i < end; ++i)
-      for (int k = 0; k < across; ++k, bits += kLanes) {
-        const auto v = hn::And(widen.load(at.row(i) + first(k)), hn::LoadU(d, bits));
-        sum = hn::Add(sum, v);
-        square = hn::Add(square, hn::Mul(v, v));
-      }
-    ColumnSum<T> lanes[2][kLanes];
-    hn::StoreU(sum, d, lanes[0]);
-    hn::StoreU(square, d, lanes[1]);
-    for (int k = 0; k < kLanes; ++k) total += lanes[0][k], squares += lanes[1][k];
-  }
-
-  Block<std::uint8_t> mask_;
-  const ColumnSum<T>* bits_;
-};
+#include "correlate/cpu/window_sums-inl.hpp"
 
 // ---- Normalization ----
 
@@ -348,38 +157,6 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, const 
     zncc_row_wide<T>(t, products, sums, squares, out);
 }
 
-// Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
-template <typename T, typename Take>
-void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, const Take& take) {
-  static_assert(sizeof(Sum<T>) == sizeof(double) && sizeof(ColumnSum<T>) <= sizeof(double));
-  const std::size_t rest = t.mask.data ? WideMask<T>::size(t.mask) : 2 * t.window.width;
-  scratch.memory.resize(2 * static_cast<std::size_t>(t.nx) + rest);
-  Sum<T>* sums = reinterpret_cast<Sum<T>*>(scratch.memory.data());
-  Sum<T>* squares = sums + t.nx;
-  auto* columns = reinterpret_cast<ColumnSum<T>*>(squares + t.nx);
-  const Widen<T> widen(origin);
-  if (t.mask.data) {
-    const WideMask<T> mask(t.mask, columns);
-    for (int dy = 0; dy < t.ny; ++dy) {
-      for (int dx = 0; dx < t.nx; ++dx)
-        mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
-      take(dy, sums, squares);
-    }
-    return;
-  }
-  auto* column_squares = columns + t.window.width;
-  for (int dy = 0; dy < t.ny; ++dy) {
-    if (dy == 0 || std::is_floating_point_v<T>)
-      column_sums<T>(t.window, dy, t.size.height, widen, columns, column_squares);
-    else
-      slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.size.height - 1), t.window.width, columns,
-                    column_squares);
-    box_row<T>(columns, t.size.width, t.nx, sums);
-    box_row<T>(column_squares, t.size.width, t.nx, squares);
-    take(dy, sums, squares);
-  }
-}
-
 template <typename T>
 void score(const ScoreTile<T>& t, ScoringScratch& scratch) {
   const T origin = *t.window.row(0);
@@ -457,63 +234,12 @@ ReferenceSums<T> reference_sums(const Block<T>& reference, const Block<std::uint
   return s;
 }
 
-// ---- Peaks ----
-
-inline float largest(const float* row, int n) {
-  const hn::ScalableTag<float> d;
-  const int lanes = static_cast<int>(hn::Lanes(d));
-  float best = kUndefined;
-  int x = 0;
-  if (n >= lanes) {
-    auto m = hn::LoadU(d, row);
-    for (x = lanes; x + lanes <= n; x += lanes) m = hn::Max(m, hn::LoadU(d, row + x));
-    best = hn::GetLane(hn::MaxOfLanes(d, m));
-  }
-  for (; x < n; ++x) best = row[x] > best ? row[x] : best;
-  return best;
-}
-
-// Best value more than 2 px away from (px, py) in x or y.
-inline float second_best(const float* scores, int ny, int nx, int py, int px) {
-  const int left = std::max(0, px - 2), right = std::min(nx, px + 3);
-  float best = kUndefined;
-  for (int y = 0; y < ny; ++y) {
-    const float* row = scores + static_cast<std::ptrdiff_t>(y) * nx;
-    if (std::abs(y - py) > 2) {
-      best = std::max(best, largest(row, nx));
-    } else {
-      best = std::max(best, largest(row, left));
-      best = std::max(best, largest(row + right, nx - right));
-    }
-  }
-  return best;
-}
-
-// Position of the best score in dx, dy (0-based), its value and its second_score: the parts of a Peak that
-// need the whole surface.
-Peak find_peak(const float* scores, const Shifts& shifts) {
-  const int ny = shifts.ny(), nx = shifts.nx();
-  Peak peak;
-  peak.score = kUndefined;
-  for (int y = 0; y < ny; ++y) {
-    const float best = largest(scores + static_cast<std::ptrdiff_t>(y) * nx, nx);
-    if (best > peak.score) peak.score = best, peak.dy = y;
-  }
-  if (peak.score == kUndefined) return peak;
-  const float* row = scores + static_cast<std::ptrdiff_t>(peak.dy) * nx;
-  while (row[peak.dx] != peak.score) ++peak.dx;
-  peak.found = true;
-  peak.second_score = second_best(scores, ny, nx, peak.dy, peak.dx);
-  return peak;
-}
-
 void fill_table(ScoringTable& table) {
-  table.by_type = {{reference_sums<std::uint8_t>, score<std::uint8_t>, add_offset<std::uint8_t>},
-                   {reference_sums<std::uint16_t>, score<std::uint16_t>, add_offset<std::uint16_t>},
-                   {reference_sums<std::int32_t>, score<std::int32_t>, add_offset<std::int32_t>},
-                   {reference_sums<float>, score<float>, add_offset<float>},
-                   {reference_sums<double>, score<double>, add_offset<double>}};
-  table.peak = find_peak;
+  table = {{reference_sums<std::uint8_t>, score<std::uint8_t>, add_offset<std::uint8_t>},
+           {reference_sums<std::uint16_t>, score<std::uint16_t>, add_offset<std::uint16_t>},
+           {reference_sums<std::int32_t>, score<std::int32_t>, add_offset<std::int32_t>},
+           {reference_sums<float>, score<float>, add_offset<float>},
+           {reference_sums<double>, score<double>, add_offset<double>}};
 }
 
 }  // namespace HWY_NAMESPACE
@@ -537,32 +263,13 @@ const ScoringTable& table() {
 
 template <typename T>
 const Scoring<T>& scoring() {
-  return std::get<Scoring<T>>(table().by_type);
+  return std::get<Scoring<T>>(table());
 }
 template const Scoring<std::uint8_t>& scoring();
 template const Scoring<std::uint16_t>& scoring();
 template const Scoring<std::int32_t>& scoring();
 template const Scoring<float>& scoring();
 template const Scoring<double>& scoring();
-
-Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion) {
-  Peak peak = table().peak(scores, shifts);
-  if (!peak.found) return Peak{};
-  const int ny = shifts.ny(), nx = shifts.nx();
-  const int px = peak.dx, py = peak.dy;
-  for (int i = 0; i < 9; ++i) {
-    const int y = py + i / 3 - 1, x = px + i % 3 - 1;
-    const bool inside = y >= 0 && y < ny && x >= 0 && x < nx;
-    const float s = inside ? scores[static_cast<std::ptrdiff_t>(y) * nx + x] : kUndefined;
-    peak.neighbourhood[i] = score_to_value(s == kUndefined ? peak.score : s, criterion);
-  }
-  peak.at_border = px == 0 || py == 0 || px == nx - 1 || py == ny - 1;
-  peak.second_score = peak.second_score == kUndefined ? 0.0F : score_to_value(peak.second_score, criterion);
-  peak.score = score_to_value(peak.score, criterion);
-  peak.dx += shifts.dx_min;
-  peak.dy += shifts.dy_min;
-  return peak;
-}
 
 }  // namespace dic::correlate
 #endif

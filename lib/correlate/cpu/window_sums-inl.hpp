@@ -1,0 +1,227 @@
+// Included by scoring.cpp once per SIMD target, inside that target's namespace, where `hn` is Highway. No
+// include guard: every target compiles its own copy.
+//
+// Sums and sums of squares over the window under the reference, at every shift of a tile.
+
+// ---- Column sums ----
+
+// Elements of T, widened to ColumnSum<T>, and their squares. For floats relative to `origin`, an element of
+// the window, so that a flat window gives exact zeros.
+template <typename T>
+struct Widen {
+  using D = hn::ScalableTag<ColumnSum<T>>;
+  using V = hn::Vec<D>;
+  V origin;
+
+  explicit Widen(T value) : origin(hn::Set(D(), static_cast<ColumnSum<T>>(value))) {}
+
+  V load(const T* p) const {
+    const hn::Rebind<T, D> narrow;
+    const auto v = hn::LoadU(narrow, p);
+    if constexpr (std::is_same_v<T, double>)
+      return hn::Sub(v, origin);
+    else if constexpr (std::is_same_v<T, float>)
+      return hn::Sub(hn::PromoteTo(D(), v), origin);
+    else if constexpr (std::is_same_v<T, std::uint8_t>)
+      return hn::PromoteTo(D(), v);
+    else if constexpr (std::is_same_v<T, std::uint16_t>)
+      return hn::PromoteTo(D(), hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), v));
+    else
+      return hn::BitCast(D(), hn::PromoteTo(hn::RebindToSigned<D>(), v));
+  }
+  ColumnSum<T> load_one(T value) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<double>(value) - hn::GetLane(origin);
+    else
+      return static_cast<ColumnSum<T>>(value);
+  }
+};
+
+// Sums of kVectors vectors of columns from x on.
+template <int kVectors, typename T>
+HWY_INLINE void column_block(const Block<T>& window, int first, int rows, const Widen<T>& widen, int x,
+                             ColumnSum<T>* sums, ColumnSum<T>* squares) {
+  const hn::ScalableTag<ColumnSum<T>> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  hn::Vec<decltype(d)> sum[kVectors], square[kVectors];
+  for (int k = 0; k < kVectors; ++k) sum[k] = square[k] = hn::Zero(d);
+  for (int i = first; i < first + rows; ++i)
+    for (int k = 0; k < kVectors; ++k) {
+      const auto v = widen.load(window.row(i) + x + k * lanes);
+      sum[k] = hn::Add(sum[k], v);
+      square[k] = hn::Add(square[k], hn::Mul(v, v));
+    }
+  for (int k = 0; k < kVectors; ++k) {
+    hn::StoreU(sum[k], d, sums + x + k * lanes);
+    hn::StoreU(square[k], d, squares + x + k * lanes);
+  }
+}
+
+// sums[x] and squares[x] over rows first .. first + rows - 1 of the window.
+template <typename T>
+void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& widen, ColumnSum<T>* sums,
+                 ColumnSum<T>* squares) {
+  const hn::ScalableTag<ColumnSum<T>> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  if (window.width < lanes) {
+    for (int x = 0; x < window.width; ++x) {
+      sums[x] = squares[x] = 0;
+      for (int i = first; i < first + rows; ++i) {
+        const ColumnSum<T> v = widen.load_one(window.row(i)[x]);
+        sums[x] += v;
+        squares[x] += v * v;
+      }
+    }
+    return;
+  }
+  int x = 0;
+  for (; x + 4 * lanes <= window.width; x += 4 * lanes)
+    column_block<4, T>(window, first, rows, widen, x, sums, squares);
+  for (; x < window.width; x += lanes)  // the last vector overlaps the one before
+    column_block<1, T>(window, first, rows, widen, std::min(x, window.width - lanes), sums, squares);
+}
+
+// Moves exact integer column sums down by one row.
+template <typename T>
+void slide_down(const T* HWY_RESTRICT leaving, const T* HWY_RESTRICT entering, int width,
+                ColumnSum<T>* HWY_RESTRICT sums, ColumnSum<T>* HWY_RESTRICT squares) {
+  using S = ColumnSum<T>;
+  for (int x = 0; x < width; ++x) {
+    const S out = static_cast<S>(leaving[x]), in = static_cast<S>(entering[x]);
+    sums[x] += in - out;
+    squares[x] += in * in - out * out;
+  }
+}
+
+// ---- Box sums: over a reference's width, for each dx ----
+
+inline double sum_of(const double* values, int n) {
+  const hn::ScalableTag<double> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  int j = 0;
+  for (; j + lanes <= n; j += lanes) sums = hn::Add(sums, hn::LoadU(d, values + j));
+  double sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; j < n; ++j) sum += values[j];
+  return sum;
+}
+
+template <typename T>
+void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>* HWY_RESTRICT out) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // No running sums: an element that leaves them would leave its rounding error behind.
+    for (int dx = 0; dx < nx; ++dx) out[dx] = sum_of(columns + dx, width);
+  } else {
+    std::uint64_t sum = 0;
+    for (int j = 0; j < width; ++j) sum += columns[j];
+    out[0] = static_cast<Sum<T>>(sum);
+    for (int dx = 1; dx < nx; ++dx) {
+      sum += std::uint64_t{columns[dx + width - 1]} - columns[dx - 1];
+      out[dx] = static_cast<Sum<T>>(sum);
+    }
+  }
+}
+
+// A reference's mask as bit patterns for vectors of widened elements: all bits set where an element counts.
+// A row's last vector overlaps the one before; elements of both count in one of them.
+template <typename T>
+class WideMask {
+ public:
+  static std::size_t size(const Block<std::uint8_t>& mask) {
+    return static_cast<std::size_t>(mask.height) * vectors(mask) * kLanes;
+  }
+
+  // memory: size(mask) elements.
+  WideMask(const Block<std::uint8_t>& mask, ColumnSum<T>* memory) : mask_(mask), bits_(memory) {
+    ColumnSum<T> all;
+    std::memset(&all, 0xff, sizeof all);
+    for (int i = 0; i < mask.height; ++i)
+      for (int k = 0; k < vectors(mask); ++k)
+        for (int x = first(k); x < first(k) + kLanes; ++x) {
+          const bool counts = x >= k * kLanes && x < mask.width && mask.row(i)[x];
+          *memory++ = counts ? all : ColumnSum<T>{};
+        }
+  }
+
+  // Sums of the elements of `at` (as large as the mask) that count, and of their squares.
+  void sums(const Block<T>& at, const Widen<T>& widen, Sum<T>& sum, Sum<T>& square) const {
+    Total total{}, squares{};
+    if (mask_.width < kLanes) {
+      for (int i = 0; i < mask_.height; ++i)
+        for (int x = 0; x < mask_.width; ++x) {
+          const auto v = mask_.row(i)[x] ? static_cast<Total>(widen.load_one(at.row(i)[x])) : Total{};
+          total += v;
+          squares += v * v;
+        }
+    } else {
+      for (int row = 0; row < mask_.height; row += kRows)
+        add_rows(at, row, std::min(row + kRows, mask_.height), widen, total, squares);
+    }
+    sum = static_cast<Sum<T>>(total);
+    square = static_cast<Sum<T>>(squares);
+  }
+
+ private:
+  using D = hn::ScalableTag<ColumnSum<T>>;
+  using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
+  static constexpr int kRows = 8;  // of 32,768 u8 squares in 4 lanes: below 2^32
+
+  static int vectors(const Block<std::uint8_t>& mask) { return (mask.width + kLanes - 1) / kLanes; }
+  int first(int k) const { return std::max(0, std::min(k * kLanes, mask_.width - kLanes)); }
+
+  void add_rows(const Block<T>& at, int begin, int end, const Widen<T>& widen, Total& total,
+                Total& squares) const {
+    const D d;
+    const int across = vectors(mask_);
+    const ColumnSum<T>* bits = bits_ + static_cast<std::ptrdiff_t>(begin) * across * kLanes;
+    auto sum = hn::Zero(d), square = hn::Zero(d);
+    for (int i = begin; i < end; ++i)
+      for (int k = 0; k < across; ++k, bits += kLanes) {
+        const auto v = hn::And(widen.load(at.row(i) + first(k)), hn::LoadU(d, bits));
+        sum = hn::Add(sum, v);
+        square = hn::Add(square, hn::Mul(v, v));
+      }
+    ColumnSum<T> lanes[2][kLanes];
+    hn::StoreU(sum, d, lanes[0]);
+    hn::StoreU(square, d, lanes[1]);
+    for (int k = 0; k < kLanes; ++k) total += lanes[0][k], squares += lanes[1][k];
+  }
+
+  Block<std::uint8_t> mask_;
+  const ColumnSum<T>* bits_;
+};
+
+// ---- All of them ----
+
+// Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
+template <typename T, typename Take>
+void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, const Take& take) {
+  static_assert(sizeof(Sum<T>) == sizeof(double) && sizeof(ColumnSum<T>) <= sizeof(double));
+  const std::size_t rest = t.mask.data ? WideMask<T>::size(t.mask) : 2 * t.window.width;
+  scratch.memory.resize(2 * static_cast<std::size_t>(t.nx) + rest);
+  Sum<T>* sums = reinterpret_cast<Sum<T>*>(scratch.memory.data());
+  Sum<T>* squares = sums + t.nx;
+  auto* columns = reinterpret_cast<ColumnSum<T>*>(squares + t.nx);
+  const Widen<T> widen(origin);
+  if (t.mask.data) {
+    const WideMask<T> mask(t.mask, columns);
+    for (int dy = 0; dy < t.ny; ++dy) {
+      for (int dx = 0; dx < t.nx; ++dx)
+        mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
+      take(dy, sums, squares);
+    }
+    return;
+  }
+  auto* column_squares = columns + t.window.width;
+  for (int dy = 0; dy < t.ny; ++dy) {
+    if (dy == 0 || std::is_floating_point_v<T>)
+      column_sums<T>(t.window, dy, t.size.height, widen, columns, column_squares);
+    else
+      slide_down<T>(t.window.row(dy - 1), t.window.row(dy + t.size.height - 1), t.window.width, columns,
+                    column_squares);
+    box_row<T>(columns, t.size.width, t.nx, sums);
+    box_row<T>(column_squares, t.size.width, t.nx, squares);
+    take(dy, sums, squares);
+  }
+}
