@@ -14,7 +14,7 @@
 ///     has_corner()     true: one more shift under the tail
 ///     tile_stride()    of rows of scores in shared memory: odd, for lanes along y
 ///     loads_at_once()  of statistics in flight: as many as there are registers for
-/// alone true: the only warp of its block, no barrier is needed
+///     alone            true: the only warp of its block, no barrier is needed
 namespace dic::kernels {
 
 /// The shifts of a task, from (y, x) of the rectangle of shifts on; T: type of the elements.
@@ -24,8 +24,8 @@ struct BlockShifts {
   ChunkRows window, reference;
   int x, y;
   short shifts_x, shifts_y;
-  short first_x, last_x, first_y,
-      last_y;             ///< of these, the shifts at which the reference lies inside the window
+  /// Of these, the shifts at which the reference lies inside the window.
+  short first_x, last_x, first_y, last_y;
   bool continues_window;  ///< the task before has the same window
   ShiftStatistics statistics;
 

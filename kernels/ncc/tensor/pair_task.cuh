@@ -8,9 +8,8 @@ namespace dic::kernels {
 struct PairTask {
   int4 boxes;  ///< x and y of the first chunks of the window, with the first shift, and the reference
   ShiftStatistics statistics;  ///< of the window's shifts
-  Defined defined_x,
-      defined_y;  ///< the shifts at which the reference lies inside the window; defined_y is empty where
-                  ///< defined_x is
+  /// The shifts at which the reference lies inside the window; defined_y is empty where defined_x is.
+  Defined defined_x, defined_y;
   int window_byte, reference_byte;  ///< bytes at which they begin in their chunks
   std::int64_t pair;
 

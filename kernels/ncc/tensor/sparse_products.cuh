@@ -14,7 +14,7 @@
 /// zero. Two such pairs side by side are what the hardware calls 2:4 sparse: it stores one element of each
 /// pair and two bits that say which. What is stored in row m is
 ///
-/// ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
+///     ref[(k - m) mod 32],    k = 0 .. 31,    that of column k where k >= m, else of column k + 32,
 ///
 /// the reference's row rotated by m; the bits are the same for all references. A window that begins at byte b
 /// of 8 rotates it further by b, so that the window need not be realigned; a reference that begins at byte b

@@ -12,7 +12,7 @@
 /// Each defines what a lane loads: a Quad of the window for each product of a column, and a Patch of the
 /// reference for all of them:
 ///     WindowColumn                 take(Quad&), see u8_products.cuh
-/// TailColumn                   the same for the tail, where a tail is a product of every step
+///     TailColumn                   the same for the tail, where a tail is a product of every step
 ///     ReferenceColumn              take(Patch&), one step ahead
 ///     multiply_add(tiles, patch)   where tiles(f) calls f(sums, quad) for all of them
 /// and Sums::end_part, which is called after every `tiles` steps.
