@@ -113,7 +113,8 @@ consteval NccVariant special(std::string_view name, std::string_view idea, std::
 }
 
 constexpr std::array variants{
-    general<launch_basic>("cuda-basic", "a thread sums one overlap: the yardstick", true),
+    general<launch_basic>("cuda-basic",
+                          "a thread sums one overlap: the naive kernel that others are compared with", true),
     general<launch_warp_shuffle>(
         "cuda-warp-shuffle",
         "a warp computes 32 neighbouring shifts; a window row rotates through its lanes, the reference is "
@@ -121,26 +122,28 @@ constexpr std::array variants{
         true),
     general<launch_warp_shuffle_rectangle>(
         "cuda-warp-shuffle-rectangle",
-        "cuda-warp-shuffle, overlaps cut into groups of rows, equally many groups for every shift", false),
+        "cuda-warp-shuffle, overlaps divided into groups of rows, equally many groups for every shift",
+        false),
     general<launch_warp_shuffle_triangle>(
         "cuda-warp-shuffle-triangle",
-        "cuda-warp-shuffle, overlaps cut into groups of rows, exactly as many as there are", false),
+        "cuda-warp-shuffle, overlaps divided into groups of rows, exactly as many as there are", false),
     general<launch_multimat_right>(
         "cuda-multimat-right", "a reference row rotates through the lanes for up to 8 windows at once", true),
     general<launch_multimat_right_rectangle>(
         "cuda-multimat-right-rectangle",
-        "cuda-multimat-right, overlaps cut into groups of rows, equally many groups for every shift", false),
-    general<launch_multimat_right_triangle>("cuda-multimat-right-triangle",
-                                            "cuda-multimat-right, overlaps cut into groups of rows", false),
+        "cuda-multimat-right, overlaps divided into groups of rows, equally many groups for every shift",
+        false),
+    general<launch_multimat_right_triangle>(
+        "cuda-multimat-right-triangle", "cuda-multimat-right, overlaps divided into groups of rows", false),
     special<launch_multimat_both>("cuda-multimat-both",
                                   "rows of 4 references rotate through the lanes for 4 windows at once",
                                   n_to_m_only, true),
     special<launch_multimat_both_rectangle>(
         "cuda-multimat-both-rectangle",
-        "cuda-multimat-both, overlaps cut into groups of rows, equally many groups for every shift",
+        "cuda-multimat-both, overlaps divided into groups of rows, equally many groups for every shift",
         n_to_m_only, false),
     special<launch_multimat_both_triangle>("cuda-multimat-both-triangle",
-                                           "cuda-multimat-both, overlaps cut into groups of rows",
+                                           "cuda-multimat-both, overlaps divided into groups of rows",
                                            n_to_m_only, false),
     special<launch_multirow_right>("cuda-multirow-right",
                                    "a reference row rotates through the lanes for 8 rows of shifts at once",
@@ -164,10 +167,10 @@ constexpr std::array variants{
                                           true),
     special<launch_warp_per_shift_rectangle>(
         "cuda-warp-per-shift-rectangle",
-        "cuda-warp-per-shift, overlaps cut into groups of rows, equally many groups for every shift",
+        "cuda-warp-per-shift, overlaps divided into groups of rows, equally many groups for every shift",
         all_pairings, false),
     special<launch_warp_per_shift_triangle>("cuda-warp-per-shift-triangle",
-                                            "cuda-warp-per-shift, overlaps cut into groups of rows",
+                                            "cuda-warp-per-shift, overlaps divided into groups of rows",
                                             all_pairings, false),
     special<launch_warp_per_shift_shared>(
         "cuda-warp-per-shift-shared",

@@ -162,11 +162,11 @@ __device__ void add_parts(Word* shared, LaneValues<shape, Word>& sums) {
     if (static_cast<int>(threadIdx.x) == lane) sums[i] += shared[i * warp_size + lane];
 }
 
-/// Writes the result of the launch. again: the peak is known, and this is a part near it.
+/// Writes the result of the launch. peak_is_known: this is a part near it.
 template <WarpShape shape, Result output>
 __device__ void finish(const JobView& view, const PartShifts& block_shifts, const LaneShifts<shape>& shifts,
                        const ReferenceSums* sums_by_warp, const LaneValues<shape, Word>& sums,
-                       const Scoring& scoring, bool again, Word* tile) {
+                       const Scoring& scoring, bool peak_is_known, Word* tile) {
   if constexpr (output == Result::sums) {
     if (shifts.owned) store_surface(view, block_shifts, shifts, scoring.sums, [&](int i) { return sums[i]; });
     return;
@@ -184,7 +184,7 @@ __device__ void finish(const JobView& view, const PartShifts& block_shifts, cons
     find_peak_of_block<shape>(view, block_shifts, scoring, shifts, scores, reinterpret_cast<float*>(tile),
                               scale);
   if constexpr (output == Result::parts) {
-    if (again)
+    if (peak_is_known)
       look_around<shape>(view, block_shifts, scoring.parts.pairs[block_shifts.pair], shifts, scores, scale);
     else
       find_best<shape>(view, block_shifts, scoring.parts.bests, shifts, scores, scale);
