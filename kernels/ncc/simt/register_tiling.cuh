@@ -12,7 +12,7 @@
 namespace dic::kernels {
 
 constexpr int most_threads = 512;
-constexpr int most_shared_bytes = 64 * 1024;  // every supported device has that
+constexpr int most_tile_bytes = 64 * 1024;  // every supported device has that
 constexpr int most_band = 64;
 constexpr int most_tiles = warp_size;      // of a block, along one axis
 constexpr int most_columns_of_block = 96;  // shifts
@@ -76,7 +76,7 @@ struct Tiling {
     return pairs * std::max(pair_words() * word_bytes, threads_of_pair * thread_bytes);
   }
   std::int64_t blocks_of_pair() const { return std::int64_t{x.blocks} * y.blocks; }
-  bool fits() const { return threads() <= most_threads && shared_bytes() <= most_shared_bytes; }
+  bool fits() const { return threads() <= most_threads && shared_bytes() <= most_tile_bytes; }
 };
 
 /// The most combinations of tile and group with steps that a block has along an axis.
