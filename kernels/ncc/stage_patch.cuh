@@ -5,8 +5,8 @@
 /// Copies patches of bytes to shared memory. The first element of a word is its lowest byte.
 ///
 /// Rows are copied in whole chunks of 16 bytes. A row may begin at any byte of a chunk: the copy keeps that
-/// offset, and whoever reads the row adds it. Where whole chunks would reach beyond the image, or hold
-/// elements that must be zero, words are assembled one by one.
+/// offset, and reads of the row add it. Where whole chunks would reach beyond the image, or hold elements that
+/// must be zero, words are assembled one by one.
 namespace dic::kernels {
 
 using u8 = std::uint8_t;
