@@ -16,27 +16,27 @@
 /// and leaves images and points to the backend, wherever they lie.
 namespace dic::track {
 
-/// An image where the backend needs it.
+/// An image in the memory of a backend.
 class Frame {
  public:
   virtual ~Frame() = default;
 };
 
 /// Where the points lie in an image that was measured.
-class Places {
+class TrackedPositions {
  public:
-  virtual ~Places() = default;
+  virtual ~TrackedPositions() = default;
 };
 
 /// A measurement that may still be under way.
 class Result {
  public:
   virtual ~Result() = default;
-  /// Of the image that was measured. To be asked before `fetch`.
-  virtual std::shared_ptr<const Places> places() = 0;
-  /// How many points have values; waits for it. To be asked before `fetch`.
+  /// In the image that was measured. Call it before `fetch`.
+  virtual std::shared_ptr<const TrackedPositions> positions() = 0;
+  /// How many points have values; waits for it. Call it before `fetch`.
   virtual std::int64_t measured_points() = 0;
-  /// Waits for it: field, noise, seconds and spans. To be called once.
+  /// Waits for field, noise, seconds and spans. Call it once.
   FrameResult fetch() {
     FrameResult result = read();
     result.seconds += beside_;
@@ -51,17 +51,18 @@ class Result {
   StageSeconds beside_;
 };
 
-/// The frame that is measured next, if it is there already, else null.
+/// Returns the frame that is measured next if it is there already, else null.
 using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 
-/// An image that frames are compared with: the reference, or a later one that took its place.
-class Anchor {
+/// The image that frames are compared with: the reference, or a later frame that took its place.
+class ActiveReference {
  public:
-  virtual ~Anchor() = default;
+  virtual ~ActiveReference() = default;
   /// Points that can be looked for.
   virtual std::int64_t trackable() const = 0;
-  /// Starts from what the last call found. next: asked at most once, before the call ends; may be empty. What
-  /// it says may be worked on ahead, and need not come true. Throws Cancelled.
+  /// Starts from the result of the last call. next: called at most once, before this call ends; may be empty.
+  /// Work on the frame that it returns may begin early; another frame may follow all the same. Throws
+  /// Cancelled.
   virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) = 0;
 };
@@ -74,22 +75,24 @@ class Backend {
   virtual std::shared_ptr<const Frame> take(ImageView image) = 0;
   /// The original reference; to be called once, first. roi: 0 or 255, the reference's size; empty =
   /// everywhere.
-  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) = 0;
-  /// A later image in its place. `before`: the anchor before, if the points are likely to go on moving as
-  /// they did last from there.
-  virtual std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> image, const Places& places,
-                                         const Anchor* before) = 0;
-  /// What ran so far, for run.json.
+  virtual std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference,
+                                                         Image roi) = 0;
+  /// A later image takes its place. positions: of the points in this image. before: the active reference
+  /// until now, where the points are likely to go on with their last motion; else null.
+  virtual std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
+                                                             const TrackedPositions& positions,
+                                                             const ActiveReference* before) = 0;
+  /// Variants that ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
   /// "cpu", or number and name of the GPU.
   virtual std::string device() const = 0;
-  /// What the user should know of how it measures, one sentence; mostly nothing.
+  /// What the user should know of how it measures, one sentence; mostly empty.
   virtual std::string note() const { return {}; }
 };
 
 std::unique_ptr<Backend> open_cpu(const TrackOptions& options, const Points& points);
-/// On the GPUs of these numbers, all where there is none. image: of the sequence's size and type. Defined
-/// by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
+/// On the GPUs of these numbers; on all where there is no number. image: of the sequence's size and type.
+/// Defined by exactly one file of cuda/, as the build has CUDA or not. Throws DeviceError.
 std::unique_ptr<Backend> open_cuda(const TrackOptions& options, const ImageView& image, const Points& points,
                                    std::span<const int> ordinals);
 

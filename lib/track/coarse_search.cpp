@@ -24,7 +24,7 @@ constexpr int kFinerSteps = 3;
 constexpr float kRecognized = 0.4f;          // zncc of a subset that was found
 constexpr double kConfident = 0.5;           // share of nodes that makes a level trustworthy
 constexpr double kMinCoverage = 0.25;        // of a subset by ROI and image
-constexpr int kMinTopNodes = 16;             // fewer do not tell a field
+constexpr int kMinTopNodes = 16;             // fewer nodes are not enough for a field
 constexpr std::int64_t kTopWork = 50 << 20;  // nodes times px of the images that they search
 
 /// 0 or 255.
@@ -47,7 +47,7 @@ CoarseField field_over(const Roi::Rect& box, int level, int most_nodes) {
   field.spacing = std::max(by_count, by_size);
   field.nx = std::max(1, (box.width - 1) / field.spacing + 1);
   field.ny = std::max(1, (box.height - 1) / field.spacing + 1);
-  // Centred in the box: border subsets are cut, and cut subsets are weaker.
+  // Centred in the box: subsets at the border are clipped, and have less texture.
   field.x0 = box.x + (box.width - 1 - (field.nx - 1) * field.spacing) / 2;
   field.y0 = box.y + (box.height - 1 - (field.ny - 1) * field.spacing) / 2;
   field.u.assign(static_cast<std::size_t>(field.nx) * field.ny, 0);
@@ -77,7 +77,8 @@ float median(std::span<float> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-/// Is the value so close to most of the others? Then it is to their median, which takes longer to find.
+/// Is the value within this distance of most of the others? Then it is as close to their median, and no
+/// sorting is needed.
 bool is_near_most(float value, std::span<const float> others, float distance) {
   const auto near = std::count_if(others.begin(), others.end(),
                                   [=](float other) { return std::abs(other - value) <= distance; });
@@ -145,7 +146,7 @@ void fill(CoarseField& f, std::vector<bool> known) {
   }
 }
 
-/// Takes over what was found at the nodes lattice.searched, judges it and fills the rest.
+/// The field from what was found at the nodes lattice.searched: wrong nodes are removed, gaps are filled.
 void finish(CoarseField& f, const CoarseLattice& lattice, const std::vector<FoundShift>& found) {
   std::vector<bool> recognized(f.u.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -258,7 +259,7 @@ CoarseField CoarseSearch::find_top(PyramidSearch& search) {
 
 CoarseField CoarseSearch::run(PyramidSearch& search) {
   CoarseField field = find_top(search);
-  // Level 0 is left to the points' own search.
+  // Level 0 is searched by the points themselves.
   while (field.valid() && field.reduction > 2) {
     CoarseField finer =
         search_finer(search, std::countr_zero(static_cast<unsigned>(field.reduction)) - 1, field);

@@ -30,12 +30,12 @@ struct CoarseLattice {
   CoarseField field;  ///< of zeros
   std::vector<int> x, y;
   SubsetShapes shapes;
-  std::vector<std::int64_t> searched;  ///< nodes of which enough is inside image and ROI
+  std::vector<std::int64_t> searched;  ///< nodes with enough of their subset inside image and ROI
 };
 
-/// Finds subsets of one level of the reference's pyramid in that of the current image: what the CPU and the
-/// GPU do each in their way. Pyramids are 8 bit, the image stretched to its own range: ZNCC does not mind,
-/// and it is fast for every type.
+/// Finds subsets of one level of the reference's pyramid in that of the current image: each
+/// backend does it with its own means. Pyramids are 8 bit, with the image stretched to its own range: this
+/// does not change ZNCC, and 8-bit search is the fastest.
 class PyramidSearch {
  public:
   virtual ~PyramidSearch() = default;
@@ -57,7 +57,7 @@ class CoarseSearch {
   int levels() const { return levels_; }
   /// The ROI in a level, u8, inside where not zero; empty where nodes lie in a rectangle anyway.
   ImageView roi(int level) const { return roi_.empty() ? ImageView{} : roi_[level].view(); }
-  /// False where level 0 is never looked at: it is left to the points' own search.
+  /// False where level 0 is not searched here, but by the points themselves.
   bool uses_full_size() const { return levels_ == 1 || may_search_whole(0); }
 
   /// Displacement field from the reference to the current image.
@@ -77,7 +77,7 @@ class CoarseSearch {
   int width_, height_, levels_ = 1;
   Roi::Rect box_;           ///< of the ROI
   std::vector<Image> roi_;  ///< by level; empty where the ROI is a rectangle
-  Lattices whole_, finer_;  ///< by level, as far as they were needed
+  Lattices whole_, finer_;  ///< by level; made when first needed
 };
 
 }  // namespace dic::track

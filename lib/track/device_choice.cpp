@@ -6,7 +6,7 @@
 namespace dic::track {
 namespace {
 
-/// Starting a GPU takes as long as some cores take for this many points in a few frames.
+/// Starting a GPU takes as long as a few cores need for so many points in a few frames.
 constexpr std::int64_t kPointsForGpu = 5000;
 
 }  // namespace

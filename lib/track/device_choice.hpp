@@ -16,8 +16,8 @@ struct DeviceChoice {
 /// points are worth its start.
 DeviceChoice choose_device(const std::string& wanted, std::int64_t points);
 
-/// Starts the GPU that will be chosen, while other work goes on; nothing where the choice is not sure.
-/// image_bytes: of an image's file; 0 = unknown. Failures are left to who uses the GPU.
+/// Starts the GPU that will be chosen, in the background; does nothing where the choice is not sure yet.
+/// image_bytes: of an image's file; 0 = unknown. Failures are reported when the GPU is used.
 std::future<void> start_device(const std::string& wanted, std::uintmax_t image_bytes, int step);
 
 }  // namespace dic::track

@@ -19,15 +19,16 @@ namespace dic {
 /// the one that takes the results.
 class FrameFeeder {
  public:
-  static constexpr int kAhead = 3;                    ///< frames that were pushed and not asked for
-  static constexpr int kStreamCapacity = kAhead + 2;  ///< one comes, one is waited for: no push ever waits
+  static constexpr int kAhead = 3;  ///< frames that were pushed and not taken by next()
+  static constexpr int kStreamCapacity =
+      kAhead + 2;  ///< one more is pushed, one is waited for: push never waits
 
-  /// What is passed must outlive this object. keeps_images: frames still have their pixels when they are
-  /// asked for.
+  /// Reader, reference and stream must outlive this object. keeps_images: frames from next() still have their
+  /// pixels.
   FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream);
 
-  /// The next frame, as soon as it was pushed, or has an error that says why not. Nothing at the end. Throws
-  /// what ended the reading, after the frames before it.
+  /// Waits for the next frame: it was pushed, or has an error. Nothing at the end. An exception that ended
+  /// the reading is thrown after the frames before it.
   std::optional<SourceFrame> next();
   /// Takes no further frames, and cancels the stream.
   void stop();

@@ -16,9 +16,9 @@ struct FoundShift {
   double u = 0, v = 0;
   float score = -1;        ///< zncc at the integer peak
   bool at_border = false;  ///< the peak lies on the edge of the searched rectangle
-  bool found = false;      ///< could anything be compared?
+  bool found = false;      ///< false where no pixel could be compared
 };
-/// (u, v): the displacement that the peak's shift (0, 0) stands for.
+/// (u, v): the displacement of the peak's shift (0, 0).
 FoundShift found_shift(const Peak& peak, int u, int v);
 
 /// A displacement to search around, px.

@@ -26,7 +26,7 @@ Taps taps_at(Interpolation interpolation, double fraction) {
   return taps;
 }
 
-/// What is left of a wave, by the square of its amplitude.
+/// Squared amplitude that remains of a wave.
 double power_of(const Taps& taps, double omega) {
   std::complex<double> response = 0;
   const std::complex<double> turn = std::polar(1.0, -omega);

@@ -13,8 +13,8 @@ namespace dic {
 /// leaves the earlier one as it was.
 class OutputFolder {
  public:
-  /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, a file of ours
-  /// would replace somebody else's, or the folder cannot be written.
+  /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, a file
+  /// would replace one that dic did not write, or the folder cannot be written.
   OutputFolder(std::filesystem::path folder, bool force);
   /// Removes what was collected and not committed.
   ~OutputFolder();
@@ -24,7 +24,7 @@ class OutputFolder {
   /// Creates the folder. Throws FileError.
   void begin();
   /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
-  /// FileError where a file of that name is somebody else's.
+  /// FileError where a file of that name was not written by dic.
   std::filesystem::path claim(const std::filesystem::path& name);
   /// A stem that no earlier call returned: `stem`, or with _2, _3, ... at its end.
   std::string unique_stem(const std::string& stem);

@@ -12,7 +12,7 @@ namespace dic::track {
 /// The points of a grid: its nodes inside the ROI, row by row.
 struct Points {
   std::shared_ptr<const Grid> shared_grid;
-  const Grid& grid;                    ///< the same
+  const Grid& grid;                    ///< *shared_grid
   std::vector<std::int64_t> node_of;   ///< grid node of every point
   std::vector<std::int64_t> point_at;  ///< point of every grid node; -1 outside the ROI
   std::vector<int> x, y;               ///< of every point, px of the original reference

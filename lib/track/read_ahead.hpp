@@ -39,8 +39,8 @@ class ReadAhead {
   std::deque<std::future<std::optional<SourceFrame>>> pending_;
 };
 
-/// Frames to read ahead on this machine. A quarter of its cores decodes, or nearly all of them where they
-/// have nothing else to do; at most 8, or 32, images wait.
+/// Frames to read ahead on this machine. A quarter of its cores decode (at most 8 images wait), or nearly
+/// all cores where they are free (at most 32).
 int frames_ahead(const FrameSource& source, bool cores_are_free);
 
 }  // namespace dic

@@ -90,7 +90,7 @@ Image filled(const Roi::Rect& rect, Size image) {
   return mask;
 }
 
-// Clears the pixels of `mask` that `keep(x, y)` refuses.
+// Clears the pixels of `mask` where `keep(x, y)` is false.
 template <typename Keep>
 void intersect(Image& mask, Keep&& keep) {
   for (int y = 0; y < mask.height(); ++y) {

@@ -11,7 +11,8 @@
 namespace dic::track {
 namespace {
 
-constexpr double kReanchor = 0.9;  // share of the anchor's points that must survive (strategy automatic)
+/// Share of the active reference's points that must be found, or it is replaced (strategy automatic).
+constexpr double kLeastFound = 0.9;
 
 bool everywhere(const Image& mask) {
   for (int y = 0; y < mask.height(); ++y)
@@ -51,7 +52,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
       backend_(open(device_.device, options_, reference, points_)) {
   const Stopwatch watch;
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
-  anchor_ = backend_->anchor(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
+  active_reference_ =
+      backend_->set_reference(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
   reference_.data = nullptr;
   prepare_seconds_ = watch.seconds();
 }
@@ -66,42 +68,44 @@ std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, 
                                           const NextFrame& next) {
   switch (options_.reference_strategy) {
     case ReferenceStrategy::first:
-      return anchor_->measure(std::move(current), stop, next);
+      return active_reference_->measure(std::move(current), stop, next);
     case ReferenceStrategy::previous:
-      return measure_and_reanchor(current, stop);
+      return measure_and_replace_reference(current, stop);
     case ReferenceStrategy::automatic:
       break;
   }
-  auto result = measure_or_reanchor(current, stop);
+  auto result = measure_or_replace_reference(current, stop);
   last_frame_ = std::move(current);
-  last_places_ = result->places();
+  last_positions_ = result->positions();
   return result;
 }
 
-std::unique_ptr<Result> Sequence::measure_and_reanchor(const std::shared_ptr<const Frame>& current,
-                                                       const std::stop_token& stop) {
-  auto result = anchor_->measure(current, stop, {});
+std::unique_ptr<Result> Sequence::measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                                const std::stop_token& stop) {
+  auto result = active_reference_->measure(current, stop, {});
   const Stopwatch watch;
-  anchor_ = backend_->anchor(current, *result->places(), anchor_.get());
+  active_reference_ = backend_->replace_reference(current, *result->positions(), active_reference_.get());
   result->add({.prepare = watch.seconds()});
   return result;
 }
 
 /// Where too many points are lost, the last frame becomes the reference, if that helps.
-std::unique_ptr<Result> Sequence::measure_or_reanchor(const std::shared_ptr<const Frame>& current,
-                                                      const std::stop_token& stop) {
-  auto result = anchor_->measure(current, stop, {});
+std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                               const std::stop_token& stop) {
+  auto result = active_reference_->measure(current, stop, {});
   if (!last_frame_) return result;
   const auto found = result->measured_points();
-  if (static_cast<double>(found) >= kReanchor * static_cast<double>(anchor_->trackable())) return result;
+  if (static_cast<double>(found) >= kLeastFound * static_cast<double>(active_reference_->trackable()))
+    return result;
   const Stopwatch watch;
-  auto before = std::exchange(anchor_, backend_->anchor(last_frame_, *last_places_, nullptr));
+  auto before =
+      std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_positions_, nullptr));
   result->add({.prepare = watch.seconds()});
-  auto retried = anchor_->measure(current, stop, {});
+  auto retried = active_reference_->measure(current, stop, {});
   if (retried->measured_points() > found)
     std::swap(result, retried);
   else
-    anchor_ = std::move(before);
+    active_reference_ = std::move(before);
   result->add(retried->fetch().seconds);
   return result;
 }

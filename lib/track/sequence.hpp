@@ -26,26 +26,27 @@ class Sequence {
   /// Takes the pixels of a frame. May be called while another thread measures. Throws UsageError where size
   /// or type differ from the reference.
   std::shared_ptr<const Frame> take(ImageView current) const;
-  /// Measures a frame. Frames are measured in their order. next: see Anchor. Throws Cancelled.
+  /// Measures a frame. Frames are measured in their order. next: see ActiveReference::measure. Throws
+  /// Cancelled.
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame& next = {});
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
-  std::unique_ptr<Result> measure_and_reanchor(const std::shared_ptr<const Frame>& current,
-                                               const std::stop_token& stop);
-  std::unique_ptr<Result> measure_or_reanchor(const std::shared_ptr<const Frame>& current,
-                                              const std::stop_token& stop);
+  std::unique_ptr<Result> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                        const std::stop_token& stop);
+  std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
+                                                       const std::stop_token& stop);
 
   TrackOptions options_;
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
   DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Anchor> anchor_;
+  std::unique_ptr<ActiveReference> active_reference_;
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;
-  std::shared_ptr<const Places> last_places_;
+  std::shared_ptr<const TrackedPositions> last_positions_;
   double prepare_seconds_ = 0;
 };
 

@@ -6,8 +6,8 @@
 namespace dic::track {
 namespace {
 
-/// Without the outer rows and columns that hold nothing of the ROI: what an edge along the rows or columns
-/// cuts needs no mask then.
+/// Drops the outer rows and columns that have no pixel of the ROI: subsets clipped along rows or columns then
+/// need no mask.
 SubsetShape shrunk(SubsetShape s, int x, int y, const MaskCounts& roi) {
   const auto empty = [&](int left, int top, int width, int height) {
     return roi.inside(x + left, y + top, width, height) == 0;

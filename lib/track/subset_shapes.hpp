@@ -22,8 +22,8 @@ struct SubsetShape {
   auto operator<=>(const SubsetShape&) const = default;
 };
 
-/// What the image's border and the ROI leave of the subsets of one reference. Subsets cut by the border or
-/// by a straight ROI edge along it use the rectangle inside; others cut by the ROI are masked.
+/// The parts of one reference's subsets that are inside image and ROI. Subsets clipped by the border, or by
+/// an ROI edge along rows or columns, use the rectangle inside; those clipped by another ROI edge are masked.
 class SubsetShapes {
  public:
   /// x, y: subset centres inside the image of width x height px. roi: u8, may be empty.

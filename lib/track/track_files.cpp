@@ -25,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using track::Stopwatch;
 
-/// Sums of terms(i) over the points with values. All at once: of one sum alone, every addition waits for the
-/// one before.
+/// Sums of terms(i) over the points with values. n independent sums at once, because each addition of one sum
+/// waits for the addition before.
 template <std::size_t n, typename Terms>
 std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& terms) {
   std::array<double, n> sums{};
@@ -107,7 +107,7 @@ class Run {
     info_ = describe_result();
   }
 
-  /// It takes as long as reading the reference.
+  /// In the background: this takes as long as reading the reference.
   std::future<void> start_likely_device() const {
     std::error_code unknown;  // frames may be named by a folder
     const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);

@@ -1,5 +1,3 @@
-#include "track/cpu/coarse.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,7 +8,8 @@
 
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
-#include "track/cuda/coarse.hpp"
+#include "track/cpu/host_coarse_search.hpp"
+#include "track/cuda/device_coarse_search.hpp"
 
 // The coarse-to-fine search on the GPU against that on the CPU, and both against truth.
 namespace dic::track {
@@ -67,7 +66,7 @@ class OnDevice {
 
 CoarseField on_cpu(const Pair& pair, ImageView roi) {
   Correlator correlator("cpu", 1);
-  return CpuCoarseSearch(pair.reference, roi).run(correlator, pair.current);
+  return HostCoarseSearch(pair.reference, roi).run(correlator, pair.current);
 }
 
 /// Twice, because everything is used again for the next frame.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "track/cpu/coarse.hpp"
-#include "track/cuda/coarse.hpp"
+#include "track/cpu/host_coarse_search.hpp"
+#include "track/cuda/device_coarse_search.hpp"
 
 // Times the coarse-to-fine search of a pair of images on the GPU and on the CPU.
 //
@@ -90,7 +90,7 @@ void time_gpu(const Image& reference, const Image& current) {
 
 void time_cpu(const Image& reference, const Image& current) {
   Correlator correlator("cpu");
-  track::CpuCoarseSearch search(reference, {});
+  track::HostCoarseSearch search(reference, {});
   CoarseField field;
   report("CPU", median_seconds([&] { field = search.run(correlator, current); }), field);
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "support/speckle.hpp"
-#include "track/cpu/coarse.hpp"
+#include "track/cpu/host_coarse_search.hpp"
 
 // The coarse-to-fine search: what the ROI leaves of subsets, the judgement of nodes, and motions of known
 // size.
@@ -201,7 +201,7 @@ void expect_found(int width, int height, ScalarType type, double u, double v, co
     return image;
   };
   Correlator correlator("cpu", 1);
-  CpuCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view());
+  HostCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view());
   for (const double part : {0.0, 1.0}) {  // the second search uses what the first has kept
     const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));
     EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the image

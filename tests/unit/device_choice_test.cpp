@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "track/cuda/shares.hpp"
+#include "track/cuda/multi_gpu/partition.hpp"
 
 namespace dic::track {
 namespace {
@@ -41,63 +41,63 @@ TEST(DeviceChoice, StartsAGpuOnlyWhereOneWillBeChosen) {
   EXPECT_TRUE(start_device("cuda:99", 0, 5).valid()) << "what is wrong is told where it is opened";
 }
 
-void expect_all_covered(const cuda::Shares& shares, std::int64_t points) {
+void expect_all_covered(const cuda::Partition& partition, std::int64_t points) {
   std::int64_t end = 0;
-  for (const kernels::PointRange& share : shares) {
-    EXPECT_EQ(share.first, end);
-    EXPECT_GE(share.count(), 0);
-    end = share.last;
+  for (const kernels::PointRange& own : partition) {
+    EXPECT_EQ(own.first, end);
+    EXPECT_GE(own.count(), 0);
+    end = own.last;
   }
   EXPECT_EQ(end, points);
 }
 
-TEST(Shares, AreEqualWorkAtFirst) {
+TEST(Partition, AreEqualWorkAtFirst) {
   for (const int ranks : {1, 2, 3, 4, 8, 16})
     for (const std::int64_t n : {0, 1, 7, 1000, 644'809}) {
-      const auto shares = cuda::first_shares(n, ranks);
-      ASSERT_EQ(std::ssize(shares), ranks);
-      expect_all_covered(shares, n);
+      const auto partition = cuda::first_partition(n, ranks);
+      ASSERT_EQ(std::ssize(partition), ranks);
+      expect_all_covered(partition, n);
       const auto field = cuda::kFieldWork * static_cast<double>(n);
       const double work = (static_cast<double>(n) + field) / ranks;
-      EXPECT_NEAR(static_cast<double>(shares[0].count()) + field, work, 1);
+      EXPECT_NEAR(static_cast<double>(partition[0].count()) + field, work, 1);
       for (int rank = 1; rank < ranks; ++rank)
-        EXPECT_NEAR(static_cast<double>(shares[rank].count()), work, 1);
+        EXPECT_NEAR(static_cast<double>(partition[rank].count()), work, 1);
     }
 }
 
 /// GPUs of different speed, and rows that take different time, end with equal times.
-TEST(Shares, MoveUntilAllTakeEquallyLong) {
+TEST(Partition, MoveUntilAllTakeEquallyLong) {
   Image everywhere({100, 400}, ScalarType::u8);
   for (int y = 0; y < 400; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
   const double speed[] = {1, 2, 1.2, 0.9};
-  auto shares = cuda::first_shares(points.size(), 4);
+  auto partition = cuda::first_partition(points.size(), 4);
   std::vector<double> seconds(4);
   for (int frame = 0; frame < 60; ++frame) {
     for (int rank = 0; rank < 4; ++rank) {
       seconds[rank] = 0;
-      for (std::int64_t i = shares[rank].first; i < shares[rank].last; ++i)
+      for (std::int64_t i = partition[rank].first; i < partition[rank].last; ++i)
         seconds[rank] += (i < points.size() / 2 ? 1 : 1.7) / speed[rank];
     }
-    const auto before = std::exchange(shares, cuda::balanced(points, shares, seconds));
-    expect_all_covered(shares, points.size());
+    const auto before = std::exchange(partition, cuda::balanced(points, partition, seconds));
+    expect_all_covered(partition, points.size());
     for (int rank = 1; rank < 4; ++rank)
-      EXPECT_LE(std::abs(shares[rank].first - before[rank].first), 100 * (cuda::kLargestMove + 1));
+      EXPECT_LE(std::abs(partition[rank].first - before[rank].first), 100 * (cuda::kLargestMove + 1));
   }
   const auto [least, most] = std::ranges::minmax(seconds);
   EXPECT_LT(most, 1.01 * least);
 }
 
-TEST(Shares, StayWhereNothingIsKnown) {
+TEST(Partition, StayWhereNothingIsKnown) {
   Image everywhere({100, 40}, ScalarType::u8);
   for (int y = 0; y < 40; ++y) std::fill_n(everywhere.row<std::uint8_t>(y), 100, 255);
   const Points points(make_grid(everywhere, 1));
-  const auto shares = cuda::first_shares(points.size(), 2);
-  EXPECT_EQ(cuda::balanced(points, shares, {0, 1})[0].last, shares[0].last);
+  const auto partition = cuda::first_partition(points.size(), 2);
+  EXPECT_EQ(cuda::balanced(points, partition, {0, 1})[0].last, partition[0].last);
   EXPECT_EQ(cuda::balanced(points, {{0, 0}, {0, 4000}}, {1, 1})[0].last, 0);
 }
 
-TEST(Shares, KnowTheRowsAroundThem) {
+TEST(Partition, KnowTheRowsAroundThem) {
   Image roi({50, 60}, ScalarType::u8);
   for (int y = 0; y < 60; ++y)
     for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;

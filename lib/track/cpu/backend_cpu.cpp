@@ -14,7 +14,7 @@
 namespace dic::track {
 namespace {
 
-/// What the anchors of one backend share.
+/// What the references of one backend share.
 struct Shared {
   TrackOptions options;
   const Points& points;
@@ -25,10 +25,10 @@ struct Shared {
   Shared(const TrackOptions& o, const Points& p) : options(o), points(p), correlator("cpu", o.threads) {}
 };
 
-struct CpuPlaces final : Places {
-  FollowedPoints followed;
+struct HostPositions final : TrackedPositions {
+  FollowedPoints points;
 
-  explicit CpuPlaces(FollowedPoints points) : followed(std::move(points)) {}
+  explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
 };
 
 class CpuResult final : public Result {
@@ -36,8 +36,8 @@ class CpuResult final : public Result {
   CpuResult(const Points& points, const ImageView& image, FrameResult measured)
       : points_(points), width_(image.width), height_(image.height), measured_(std::move(measured)) {}
 
-  std::shared_ptr<const Places> places() override {
-    return std::make_shared<CpuPlaces>(FollowedPoints(points_, measured_.field, width_, height_));
+  std::shared_ptr<const TrackedPositions> positions() override {
+    return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.field, width_, height_));
   }
   std::int64_t measured_points() override {
     return std::ranges::count_if(measured_.field.status, has_values);
@@ -51,10 +51,10 @@ class CpuResult final : public Result {
   FrameResult measured_;
 };
 
-class CpuAnchor final : public Anchor {
+class CpuReference final : public ActiveReference {
  public:
-  CpuAnchor(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
-            std::vector<RefinedPoint> last)
+  CpuReference(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
+               std::vector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
     reference_.last = std::move(last);
     shared_.kernels.insert(reference_.refiner.kernel());
@@ -79,11 +79,16 @@ class CpuAnchor final : public Anchor {
     const auto begin = std::chrono::steady_clock::now();
     reference_.refiner.set_current(image);
     measured.seconds.prepare = watch.lap();
-    StartSearch search(shared_.points, reference_, shared_.correlator, shared_.options.search, check_stop,
-                       shared_.kernels);
-    const std::vector<Start> starts = search.find(image);
+    StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
+                       check_stop, shared_.kernels);
+    begin_start_search(search);
+    finish_start_search(search, [] {});
     measured.seconds.search = watch.lap();
-    reference_.last = PointRefinement(shared_.points, reference_, stop, check_stop).run(starts);
+    PointRefinement refinement(shared_.points, reference_, search.starts(), stop, check_stop);
+    refinement.start_over();
+    finish_refinement(refinement);
+    refinement.explain_lost();
+    reference_.last = refinement.take_results();
     measured.noise = estimate_noise();
     measured.field = field_of(measured.noise);
     measured.seconds.refine = watch.lap();
@@ -118,7 +123,7 @@ class CpuAnchor final : public Anchor {
     Field field(shared_.points.shared_grid);
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
-      const MaterialPoint m = reference_.subsets.material_of(i);
+      const MaterialPoint m = reference_.subsets.material(i);
       const std::int64_t node = shared_.points.node_of[i];
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
@@ -133,7 +138,7 @@ class CpuAnchor final : public Anchor {
   }
 
   Shared& shared_;
-  ReferenceSide reference_;
+  HostReference reference_;
 };
 
 class CpuBackend final : public Backend {
@@ -141,17 +146,18 @@ class CpuBackend final : public Backend {
   CpuBackend(const TrackOptions& options, const Points& points) : shared_(options, points) {}
 
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> reference, Image roi) override {
+  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
     shared_.roi = std::move(roi);
-    return std::make_unique<CpuAnchor>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
-                                       std::vector<RefinedPoint>());
+    return std::make_unique<CpuReference>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
+                                          std::vector<RefinedPoint>());
   }
-  std::unique_ptr<Anchor> anchor(std::shared_ptr<const Frame> image, const Places& places,
-                                 const Anchor* before) override {
-    const FollowedPoints& followed = static_cast<const CpuPlaces&>(places).followed;
-    return std::make_unique<CpuAnchor>(
-        shared_, std::move(image), Subsets(shared_.points, followed, shared_.roi),
-        before ? static_cast<const CpuAnchor*>(before)->last() : std::vector<RefinedPoint>());
+  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
+                                                     const TrackedPositions& positions,
+                                                     const ActiveReference* before) override {
+    const FollowedPoints& points = static_cast<const HostPositions&>(positions).points;
+    return std::make_unique<CpuReference>(
+        shared_, std::move(image), Subsets(shared_.points, points, shared_.roi),
+        before ? static_cast<const CpuReference*>(before)->last() : std::vector<RefinedPoint>());
   }
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};

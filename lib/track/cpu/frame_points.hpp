@@ -3,7 +3,7 @@
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 
-#include "track/cpu/reference_side.hpp"
+#include "track/cpu/host_reference.hpp"
 
 namespace dic::track {
 
@@ -11,15 +11,15 @@ namespace dic::track {
 struct FramePoints {
   using Index = std::int64_t;
   const Points& points;
-  const ReferenceSide& anchor;
+  const HostReference& reference;
   const std::vector<RefinedPoint>& results;
 
   Status status(Index i) const { return results[i].status; }
   float zncc(Index i) const { return results[i].zncc; }
   const ShapeParameters& shape(Index i) const { return results[i].shape; }
-  bool trackable(Index i) const { return anchor.trackable(i); }
-  int x(Index i) const { return anchor.subsets.x[i]; }
-  int y(Index i) const { return anchor.subsets.y[i]; }
+  bool trackable(Index i) const { return reference.trackable(i); }
+  int x(Index i) const { return reference.subsets.x[i]; }
+  int y(Index i) const { return reference.subsets.y[i]; }
   template <typename Visit>
   void for_each_neighbour(Index i, Visit&& visit) const {
     const Grid& grid = points.grid;

@@ -3,28 +3,40 @@
 #include <cstdint>
 #include <dic/refine.hpp>
 #include <functional>
+#include <limits>
 #include <stop_token>
 #include <vector>
 
-#include "track/cpu/reference_side.hpp"
+#include "track/algorithm/point_refinement.hpp"
+#include "track/cpu/host_reference.hpp"
 #include "track/cpu/start_search.hpp"
 
 namespace dic::track {
 
-/// From starts to points: refines them, recovers what was lost, and judges what was found.
+/// The operations of the refinement (algorithm/point_refinement.hpp) on the CPU, for one frame.
 class PointRefinement {
  public:
-  /// check_stop throws where `stop` was requested.
-  PointRefinement(const Points& points, const ReferenceSide& anchor, std::stop_token stop,
-                  std::function<void()> check_stop)
-      : points_(points), anchor_(anchor), stop_(std::move(stop)), check_stop_(std::move(check_stop)) {}
+  static constexpr bool kSpeculative = false;
 
-  /// Refines every point from its own start, the surely found ones first: in steep deformations the others
-  /// are better off with the shape of a measured neighbour.
-  std::vector<RefinedPoint> run(const std::vector<Start>& starts);
+  /// check_stop throws where `stop` was requested.
+  PointRefinement(const Points& points, const HostReference& reference, const std::vector<Start>& starts,
+                  std::stop_token stop, std::function<void()> check_stop);
+
+  void start_over();
+  void refine_starts(int step);
+  void begin_recovery() { front_ = front(); }
+  int recover(int most_waves);
+  void count_remaining(int) {}
+  RemainingPoints remaining() const;
+  void drop_islands();
+  void restore_islands() {}
+
+  /// Tells which lost points left the image.
+  void explain_lost();
+  /// By point.
+  std::vector<RefinedPoint> take_results() { return std::move(results_); }
 
  private:
-  using Results = std::vector<RefinedPoint>;
   using PointList = std::vector<std::int64_t>;
   /// Refinements to be done, each of another point.
   struct Attempts {
@@ -36,17 +48,21 @@ class PointRefinement {
     }
   };
 
-  RefinedPoint unrefined(std::int64_t i, const Start& start) const;
-  PointList make(const Attempts& attempts, Results& results) const;
-  void recover(Results& results, PointList fresh) const;
-  Attempts front(const Results& results, const PointList& fresh) const;
-  void drop_unconfirmed(Results& results) const;
-  void explain_lost(Results& results) const;
+  RefinedPoint unrefined(std::int64_t i) const;
+  /// Not measured, and its start scores from `least` to below `below`.
+  bool waits(std::int64_t i, float least, float below) const;
+  void refine(const Attempts& attempts);
+  Attempts front() const;
 
   const Points& points_;
-  const ReferenceSide& anchor_;
+  const HostReference& reference_;
+  const std::vector<Start>& starts_;
   std::stop_token stop_;
   std::function<void()> check_stop_;
+  std::vector<RefinedPoint> results_;
+  float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried
+  PointList fresh_;                                       ///< points that the last refinement measured
+  Attempts front_;
 };
 
 }  // namespace dic::track

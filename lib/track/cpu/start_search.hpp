@@ -10,47 +10,56 @@
 #include <string>
 #include <vector>
 
-#include "track/cpu/reference_side.hpp"
+#include "track/algorithm/start_search.hpp"
+#include "track/cpu/host_reference.hpp"
 
 namespace dic::track {
 
 /// Where the refinement of a point begins.
 struct Start {
   ShapeParameters shape;
-  float score = -1;
+  float score = -1;  ///< ZNCC at whole pixels; -1: nothing was found
 };
 
-/// The search: finds a start for every point of an anchor in the current image.
+/// The operations of the search for starts (algorithm/start_search.hpp) on the CPU, for one frame.
 class StartSearch {
  public:
+  static constexpr bool kSpeculative = false;
+
   /// range: see TrackOptions::search. check_stop throws where the measurement was cancelled; variants
   /// collects what ran.
-  StartSearch(const Points& points, ReferenceSide& anchor, Correlator& correlator, std::optional<int> range,
-              std::function<void()> check_stop, std::set<std::string>& variants)
-      : points_(points),
-        anchor_(anchor),
-        correlator_(correlator),
-        range_(range),
-        check_stop_(std::move(check_stop)),
-        variants_(variants) {}
+  StartSearch(const Points& points, HostReference& reference, ImageView current, Correlator& correlator,
+              std::optional<int> range, std::function<void()> check_stop, std::set<std::string>& variants);
 
-  std::vector<Start> find(ImageView current);
+  bool automatic() const { return !range_; }
+  bool has_last() const { return !reference_.last.empty(); }
+  void predict_from_last();
+  void predict_from_pyramid() { predict_from_pyramid(unpredicted_, starts_); }
+  void search_all() { search(trackable_, starts_); }
+  void search_again(bool all);
+  std::int64_t trackable() const { return std::ssize(trackable_); }
+  std::int64_t unpredicted() const { return std::ssize(unpredicted_); }
+  std::int64_t lost() const { return std::ssize(lost_points()); }
+
+  /// By point.
+  const std::vector<Start>& starts() const { return starts_; }
 
  private:
   using PointList = std::vector<std::int64_t>;
 
-  bool automatic() const { return !range_; }
-  PointList start_from_last(std::span<const std::int64_t> which, std::vector<Start>& starts) const;
-  void start_from_coarse(ImageView current, std::span<const std::int64_t> which, std::vector<Start>& starts);
-  void search_from(ImageView current, PointList which, std::vector<Start>& starts);
-  void find_lost(ImageView current, const PointList& which, std::vector<Start>& starts);
+  void predict_from_pyramid(std::span<const std::int64_t> which, std::vector<Start>& starts);
+  void search(PointList which, std::vector<Start>& starts);
+  PointList lost_points() const;
 
   const Points& points_;
-  ReferenceSide& anchor_;
+  HostReference& reference_;
+  const ImageView current_;
   Correlator& correlator_;
-  std::optional<int> range_;
+  const std::optional<int> range_;
   std::function<void()> check_stop_;
   std::set<std::string>& variants_;
+  PointList trackable_, unpredicted_;
+  std::vector<Start> starts_;
 };
 
 }  // namespace dic::track

@@ -37,7 +37,7 @@ Subsets::Subsets(const Points& points, const Image& region)
 Subsets::Subsets(const Points& points, FollowedPoints followed, const Image& original_roi)
     : x(std::move(followed.x)),
       y(std::move(followed.y)),
-      material(std::move(followed.material)),
-      roi(moved_roi(original_roi, points, material)) {}
+      roi(moved_roi(original_roi, points, followed.material)),
+      material_(std::move(followed.material)) {}
 
 }  // namespace dic::track

@@ -8,7 +8,7 @@
 
 namespace dic::track {
 
-/// What became of the points in an image of width x height px that was measured.
+/// Where the points lie in an image of width x height px that was measured.
 struct FollowedPoints {
   std::vector<int> x, y;
   std::vector<MaterialPoint> material;
@@ -16,20 +16,23 @@ struct FollowedPoints {
   FollowedPoints(const Points& points, const Field& field, int width, int height);
 };
 
-/// The subsets that a reference is looked at through.
+/// The subsets of a reference.
 struct Subsets {
-  std::vector<int> x, y;                ///< whole-pixel centres in the reference, one for each point
-  std::vector<MaterialPoint> material;  ///< of every point; empty where the points have not moved
-  Image roi;                            ///< 0 or 255, the reference's size; empty = everywhere
+  std::vector<int> x, y;  ///< whole-pixel centres in the reference, one for each point
+  Image roi;              ///< 0 or 255, the reference's size; empty = everywhere
 
   /// In the original reference.
   Subsets(const Points& points, const Image& region);
-  /// Where the points lie now, and the ROI with them. Points that were lost keep their node's place.
+  /// In a later image. The ROI moves with the points; lost points keep the position of their node.
   Subsets(const Points& points, FollowedPoints followed, const Image& original_roi);
 
-  MaterialPoint material_of(std::int64_t point) const {
-    return material.empty() ? MaterialPoint{} : material[point];
+  /// Motion of the point from the original reference to this one.
+  MaterialPoint material(std::int64_t point) const {
+    return material_.empty() ? MaterialPoint{} : material_[point];
   }
+
+ private:
+  std::vector<MaterialPoint> material_;  ///< by point; empty in the original reference
 };
 
 }  // namespace dic::track

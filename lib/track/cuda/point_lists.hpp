@@ -8,32 +8,32 @@
 
 namespace dic::track::cuda {
 
-/// Lists of points that kernels fill, and counts whose lists lie elsewhere. The host is told all lengths at
-/// once: that is what it waits for while a frame is measured.
+/// Lists of points that kernels fill on one GPU, and counts whose lists lie elsewhere. The host reads all
+/// lengths at once: that is what it waits for while a frame is measured.
 class PointLists {
  public:
   enum Name {
-    without,
-    whole,
-    cut,
-    again_whole,
-    again_cut,
-    once_more_whole,
-    once_more_cut,
-    lost,
-    tasks,
-    first_front,
-    untried,
-    dropped,
+    unpredicted,    ///< points without a prediction
+    whole,          ///< points whose subset is whole
+    clipped,        ///< points whose subset is clipped by the border of the image or by the ROI
+    whole_again,    ///< whole, to be searched again: the peak lies on the border of the window
+    clipped_again,  ///< the same of clipped ones
+    whole_spare,    ///< filled while whole_again is read
+    clipped_spare,  ///< the same of clipped ones
+    lost,           ///< points that were not found
+    tasks,          ///< count only: refinements
+    first_front,    ///< count only: refinements of the first wave
+    untried,        ///< count only: starts on lower steps of the ladder
+    dropped,        ///< points of islands that were given up
     names
   };
 
-  /// Room for `points` in every list. Empties all.
+  /// Memory for `points` in every list. Empties all.
   void reserve(std::int64_t points, const kernels::Stream& stream) {
     points_ = points;
     memory_.reserve<std::int32_t>(names * points);
     kernels::fill(counts_.reserve<std::int32_t>(names), 0, names * sizeof(std::int32_t), stream.handle());
-    on_host_.reserve<std::int32_t>(kTellings * names);
+    on_host_.reserve<std::int32_t>(kReadbacks * names);
   }
 
   kernels::PointList operator[](Name name) const {
@@ -41,33 +41,34 @@ class PointLists {
   }
   std::int32_t* count(Name name) const { return static_cast<std::int32_t*>(counts_.data()) + name; }
 
-  /// Queues telling the host the lengths. Returns which telling it is; the last few are kept.
-  int tell(const kernels::Stream& stream) {
-    last_ = (last_ + 1) % kTellings;
+  /// Queues an asynchronous readback of all lengths. Returns its number for `wait`; only the last few
+  /// readbacks are kept.
+  int start_readback(const kernels::Stream& stream) {
+    last_ = (last_ + 1) % kReadbacks;
     kernels::launch_store_counts(count(Name{}), names, lengths(last_), stream.handle());
-    told_[last_].record(stream);
+    done_[last_].record(stream);
     return last_;
   }
-  /// Waits for lengths that were told; `what` names the work before them in the message of an error.
-  void wait(int telling, const std::string& what) {
-    told_[telling].synchronize(what);
-    known_ = telling;
+  /// Waits for a readback; `what` names the work before it in the message of an error.
+  void wait(int readback, const std::string& what) {
+    done_[readback].synchronize(what);
+    known_ = readback;
   }
-  void read(const kernels::Stream& stream, const std::string& what) { wait(tell(stream), what); }
-  /// As waited for last.
+  void read(const kernels::Stream& stream, const std::string& what) { wait(start_readback(stream), what); }
+  /// By the readback that was waited for last.
   std::int64_t size(Name name) const { return lengths(known_)[name]; }
 
  private:
-  static constexpr int kTellings = 4;
+  static constexpr int kReadbacks = 4;
 
-  std::int32_t* lengths(int telling) const {
-    return static_cast<std::int32_t*>(on_host_.data()) + telling * names;
+  std::int32_t* lengths(int readback) const {
+    return static_cast<std::int32_t*>(on_host_.data()) + readback * names;
   }
 
   std::int64_t points_ = 0;
   kernels::DeviceBuffer memory_, counts_;
   kernels::PinnedBuffer on_host_;
-  std::array<kernels::Event, kTellings> told_;
+  std::array<kernels::Event, kReadbacks> done_;
   int last_ = 0, known_ = 0;
 };
 

@@ -1,53 +1,55 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <stop_token>
 
-#include "track/cuda/side.hpp"
+#include "track/algorithm/point_refinement.hpp"
+#include "track/cuda/gpu_frame.hpp"
+#include "track/cuda/multi_gpu/halo_exchange.hpp"
 
 namespace dic::track::cuda {
 
-/// From starts to points: refines them, recovers what was lost, and gives up islands, by the steps of the
-/// CPU's PointRefinement. A rank of the team does it for its own points, side by side with the others.
+/// The operations of the refinement (algorithm/point_refinement.hpp) on one GPU, for its own points of one
+/// frame. All GPUs call the same functions; counts are those of all. Writes the reference's tracked points.
 class PointRefinement {
  public:
-  PointRefinement(Workbench& bench, std::span<const Side> sides, int rank, const std::stop_token& stop)
-      : bench_(bench),
-        sides_(sides),
-        station_(sides[rank].station),
-        reference_(sides[rank].reference),
-        current_(sides[rank].current),
-        stream_(sides[rank].station.stream),
-        stop_(stop) {}
+  static constexpr bool kSpeculative = true;
 
-  /// Queues the refinement of the surest starts; waits for nobody else. May be begun anew with better ones.
-  void begin(const kernels::PointStart* starts);
-  /// Writes the reference's tracked points. Queues it, but for waits for the lengths of lists: before each,
-  /// `queued` is called, since most often there was nothing more to do.
-  void finish(const kernels::PointStart* starts, const std::function<void()>& queued);
+  /// starts: by point, device memory. before_wait: called each time before the host waits for the GPU; mostly
+  /// all work of the frame is then queued.
+  PointRefinement(const RefineOptions& options, const GpuFrame& frame, HaloExchange& halo,
+                  const kernels::PointStart* starts, std::function<void()> before_wait, std::stop_token stop);
+
+  void start_over();
+  void refine_starts(int step);
+  void begin_recovery();
+  int recover(int most_waves);
+  void count_remaining(int step);
+  RemainingPoints remaining();
+  void drop_islands();
+  void restore_islands();
 
  private:
-  kernels::RefineTask* tasks() const;
-  std::uint8_t* fresh() const;
-  void select(const kernels::PointStart* starts, float least, float below, kernels::RefineTask* listed,
-              PointLists::Name count);
-  bool recover(const kernels::PointStart* starts, float tried, const std::function<void()>& queued);
-  std::int64_t total(PointLists::Name list);
+  void select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count);
   void list_front(PointLists::Name count);
   kernels::RefineTasks listed(PointLists::Name count) const;
   void refine(PointLists::Name count, kernels::Event* most_done = nullptr);
   void accept(PointLists::Name count);
-  void hear_from_others();
-  void let_others_hear();
 
-  Workbench& bench_;
-  std::span<const Side> sides_;
-  Station& station_;
-  const ReferenceSide& reference_;
-  const DeviceFrame& current_;
+  const RefineOptions& options_;
+  const GpuFrame& frame_;
+  HaloExchange& halo_;
+  const kernels::PointStart* starts_;
+  const std::function<void()> before_wait_;
+  const std::stop_token stop_;
+  PointLists& lists_;
+  RefinementWorkspace& workspace_;
+  const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
-  const std::stop_token& stop_;
+  PointLists::Name front_ = PointLists::first_front;
+  int next_waves_ = 0;  ///< that are queued before the host waits again
+  int readback_ = 0;    ///< of what remains
+  int waits_ = 0;       ///< of the host for this frame
 };
 
 }  // namespace dic::track::cuda

@@ -1,61 +1,60 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 
-#include "track/cuda/side.hpp"
-#include "track/steering.hpp"
+#include "track/algorithm/start_search.hpp"
+#include "track/cuda/gpu_frame.hpp"
+#include "track/cuda/multi_gpu/halo_exchange.hpp"
+#include "track/cuda/tracker_context.hpp"
+#include "track/stop.hpp"
 
 namespace dic::track::cuda {
 
-/// A search that is queued to its end.
-struct EarlySearch {
-  kernels::PointStart* starts = nullptr;
-  std::int64_t trackable = 0;  ///< of a rank
-  int telling = 0;             ///< of the lengths of lists
+/// A first search that is queued to its end.
+struct QueuedSearch {
+  kernels::PointRange own;      ///< points that it is for
+  std::int64_t trackable = 0;   ///< of them
+  std::optional<int> readback;  ///< of the lengths of lists after it; only in automatic range
 };
 
-/// The search: finds a start for every point of an anchor in the current image, by the steps of the CPU's
-/// StartSearch. A rank of the team does it for its own points.
+/// The operations of the search for starts (algorithm/start_search.hpp) on one GPU, for its own points of one
+/// frame. All GPUs call the same functions; counts are those of all.
 class StartSearch {
  public:
-  /// last: of the frame before, if it was measured from the same reference, else null.
-  StartSearch(Workbench& bench, const Side& side, const kernels::TrackedPoint* last, std::stop_token stop)
-      : bench_(bench),
-        side_(side),
-        station_(side.station),
-        points_(side.reference.points()),
-        stream_(side.station.stream),
-        last_(last),
-        stop_(std::move(stop)),
-        radius_(bench.options.refine.subset / 2),
-        follows_(automatic() && !station_.bands &&
-                 station_.search.follows(side.current.image, bench.options.refine.subset, kAutoRange)) {}
+  static constexpr bool kSpeculative = true;
 
-  /// Will `find` wait for no lengths of lists?
+  /// number: of the frame. last: the points of the frame before, if it was compared with the same reference,
+  /// else null.
+  StartSearch(TrackerContext& context, const GpuFrame& frame, std::int64_t number,
+              const kernels::TrackedPoint* last, std::stop_token stop);
+
+  /// Will the first search be queued without a wait for the lengths of lists?
   bool waits_for_nothing() const;
-  /// Queues it, but for the waits for the lengths of lists. turn: 0 and 1 from frame to frame.
-  EarlySearch find(int turn);
-  /// Goes on from where that came, in another object.
-  void go_on(const EarlySearch& begun);
+  /// The first search, once it is queued; and its continuation in another object.
+  QueuedSearch queued() const { return {points_.own, *own_trackable_, readback_}; }
+  void resume(const QueuedSearch& search);
+  /// By point, device memory.
   const kernels::PointStart* starts() const { return starts_; }
-  /// Were too many points begun from nothing? Waits until all ranks have searched.
-  bool without_many();
-  /// Begins these, and then all, anew.
-  void find_those_without();
-  /// Has the motion since the last frame been too large to follow? To be asked afterwards.
-  bool lost_many();
-  /// Searches for the lost points in another way. Better starts take the place of those that were found.
-  void find_lost();
-  /// Points that all ranks look for; known when without_many was asked.
-  std::int64_t trackable() const { return trackable_; }
+
+  bool automatic() const { return !range_; }
+  bool has_last() const { return last_ != nullptr; }
+  void predict_from_last();
+  void predict_from_pyramid() { predict_from_pyramid(PointLists::unpredicted, starts_); }
+  void search_all();
+  void search_again(bool all);
+  std::int64_t trackable();
+  std::int64_t unpredicted();
+  std::int64_t lost();
 
  private:
   /// The points that are searched, and which of them must be searched again.
   struct Step {
     PointLists::Name from, again, spare;
-    bool cut;  ///< by the border or the ROI
+    bool clipped;
 
     void advance() {
       from = again;
@@ -63,34 +62,35 @@ class StartSearch {
     }
   };
 
-  bool automatic() const { return !bench_.options.search; }
-  void read_lists() { station_.lists.read(stream_, "the search"); }
-  /// Of all ranks, as read last.
-  std::int64_t total(PointLists::Name list) { return bench_.team.sum(station_.lists.size(list)); }
-  void start_from_last();
-  bool divided() const;
-  void divide_own();
-  void search_from(kernels::PointStart* starts);
+  /// Of all GPUs, by the readback that was waited for last.
+  std::int64_t total(PointLists::Name list) { return context_.gpus().team().sum(lists_.size(list)); }
+  void list_own_points();
   void split(const std::int32_t* list, std::int64_t n);
+  void search(kernels::PointStart* starts);
   void follow_whole(kernels::PointStart* starts);
-  void search_list(const Step& step, kernels::PointStart* starts, const kernels::Stream& stream);
-  std::string find_peaks(const SubsetWindows& windows, bool cut, Peak* peaks, const kernels::Stream& stream);
-  void start_from_coarse(PointLists::Name which, kernels::PointStart* starts);
+  void search_list(const Step& step, kernels::PointStart* starts);
+  bool on_side_stream(bool clipped) const { return clipped && frame_.gpu.images().parallel_searches(); }
+  const kernels::Stream& stream_of(bool clipped) const {
+    return on_side_stream(clipped) ? workspace_.side_stream : stream_;
+  }
+  void predict_from_pyramid(PointLists::Name which, kernels::PointStart* starts);
   void run_coarse_search();
 
-  Workbench& bench_;
-  const Side& side_;
-  Station& station_;
+  TrackerContext& context_;
+  const GpuFrame& frame_;
+  PointLists& lists_;
+  SearchWorkspace& workspace_;
   const kernels::GridPoints& points_;
   const kernels::Stream& stream_;
-  const kernels::TrackedPoint* last_;
+  const kernels::TrackedPoint* const last_;
   const std::stop_token stop_;
-  int radius_;
-  bool follows_;                ///< the list `whole` is searched in one launch, and has all rectangles
-  std::int64_t trackable_ = 0;  ///< points, of all ranks once they have searched
-  std::int64_t without_ = 0;    ///< of them: without a start of their own
-  kernels::PointStart* starts_ = nullptr;
-  int telling_ = 0;  ///< of what was found and lost
+  const std::optional<int> range_;
+  const int subset_, radius_;
+  const bool follows_;  ///< the list `whole` is searched in one launch, and has clipped rectangles too
+  kernels::PointStart* const starts_;
+  std::optional<int> readback_;                ///< of the lengths of lists after the last search
+  std::optional<std::int64_t> own_trackable_;  ///< of this GPU, when its points are listed
+  std::optional<std::int64_t> trackable_, unpredicted_;
 };
 
 }  // namespace dic::track::cuda

@@ -26,18 +26,18 @@ CorrelateShape shape_of(std::int64_t count, int size, int range) {
           .pairs = count};
 }
 
-/// Of images.
+/// Fills in what the images determine.
 void complete(CorrelateShape& shape, const SearchImages& images) {
   shape.criterion = Criterion::zncc;
   shape.type = images.current.type;
   shape.bit_depth = images.current.bit_depth;
-  shape.masked = images.cut;
+  shape.masked = images.clipped;
 }
 
 }  // namespace
 
 SubsetSearch::SubsetSearch(const kernels::Device& device)
-    : facts_(correlate::cuda::device_properties(device)) {}
+    : device_(correlate::cuda::device_properties(device)) {}
 
 std::string SubsetSearch::peaks(const SearchImages& images, const SubsetWindows& windows, Peak* out,
                                 const kernels::Stream& stream) {
@@ -65,19 +65,19 @@ std::string SubsetSearch::peaks(const SearchImages& images, CorrelateShape shape
   NccJob job = job_of(images, shape, stream);
   job.reference.positions = references;
   job.search.positions = windows;
-  const std::string variant = correlate::cuda::plan(shape, facts_).variant;
+  const std::string variant = correlate::cuda::plan(shape, device_).variant;
   runner_.peaks_in_parts(correlate::cuda::variant_named(variant), job, Criterion::zncc, out, stream);
   return variant;
 }
 
-/// Without positions.
+/// Without the positions of subsets and windows.
 NccJob SubsetSearch::job_of(const SearchImages& images, const CorrelateShape& shape,
                             const kernels::Stream& stream) {
   const DeviceImage* descriptions = describe(images, stream);
   NccJob job = correlate::cuda::job_of(shape);
   job.reference.images = descriptions;
   job.search.images = descriptions + 1;
-  if (images.cut && !images.roi.empty()) job.masks = descriptions + 2;
+  if (images.clipped && !images.roi.empty()) job.masks = descriptions + 2;
   job.search.extent = {1, images.current.height, images.current.width};
   job.reference.single_image = description_of(images.reference);
   job.search.single_image = description_of(images.current);

@@ -16,8 +16,8 @@ namespace dic::track::cuda {
 struct SearchImages {
   ImageView reference, current;
   ImageView roi;  ///< u8, inside where not zero; empty = everywhere
-  /// The subsets are cut by the border or the ROI: what is inside counts.
-  bool cut = false;
+  /// The subsets are clipped by the border or the ROI: only pixels inside count.
+  bool clipped = false;
 };
 
 /// Subsets of the reference, each with a window that is larger by `range` px on every side.
@@ -38,10 +38,10 @@ class SubsetSearch {
                     const kernels::Stream& stream);
   /// Can peaks of whole subsets be followed in one launch?
   bool follows(const ImageView& image, int size, int range) const;
-  /// Queues that; size: of the largest.
+  /// Queues following the peaks; size: of the largest subset.
   void follow(const SearchImages& images, const kernels::GridPoints& points, std::int64_t count, int size,
               const kernels::FollowedSearch& search, const kernels::Stream& stream);
-  /// As `peaks`, of any job: it lacks type and images, which are added.
+  /// The same for a job of any shape; type and images are filled in.
   std::string peaks(const SearchImages& images, CorrelateShape shape, const PatchPosition* references,
                     const PatchPosition* windows, Peak* out, const kernels::Stream& stream);
 
@@ -50,9 +50,10 @@ class SubsetSearch {
                          const kernels::Stream& stream);
   const kernels::DeviceImage* describe(const SearchImages& images, const kernels::Stream& stream);
 
-  DeviceProperties facts_;
+  DeviceProperties device_;
   correlate::cuda::JobRunner runner_;
-  /// Reference, current image and ROI of the last calls: frames take turns in a few places.
+  /// Reference, current image and ROI of the last calls: the memory of frames is used again, so that a few
+  /// are enough.
   std::array<std::array<ImageView, 3>, 8> described_;
   std::size_t next_description_ = 0;
   kernels::DeviceBuffer descriptions_;

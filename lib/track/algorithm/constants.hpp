@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+/// Constants of a measurement, on the CPU as on the GPU. What is decided point by point is in
+/// <dic/shared/track_rules.hpp>.
+namespace dic::track {
+
+inline constexpr int kAutoRange = 2;        ///< px around a prediction that comes from a pyramid or a frame
+inline constexpr int kAutoSteps = 8;        ///< times a peak on the border may be followed
+inline constexpr float kRecognized = 0.5f;  ///< ZNCC at whole pixels of a subset that was surely found
+
+/// Are so many points without a prediction, or lost, that the image pyramid must help?
+constexpr bool many_lost(std::int64_t lost, std::int64_t points) { return 50 * lost > points; }
+/// Are so many lost that the others may have been found by chance?
+constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lost > points; }
+
+/// Refinement begins with the starts of the highest score, and goes on from what is measured. A start below
+/// the last value is not worth its iterations.
+inline constexpr float kScoreLadder[] = {0.8f, 0.65f, kRecognized, 0.3f};
+inline constexpr float kLeastScore = kScoreLadder[3];
+/// Waves of recovery after each step of the ladder; each reaches one point further.
+inline constexpr int kMaxWaves = 1000;
+
+}  // namespace dic::track

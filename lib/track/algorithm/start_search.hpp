@@ -1,0 +1,66 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "track/algorithm/constants.hpp"
+
+/// The search for starts, one page for all backends: a start is where the refinement of a point begins.
+namespace dic::track {
+
+/// What a backend does of the search. "All points" are those that can be looked for.
+template <typename T>
+concept StartSearchOperations = requires(T& search, const T& state) {
+  /// Is the first search queued before it is known how many points have no prediction? It is repeated in the
+  /// rare case that these are many.
+  { T::kSpeculative } -> std::convertible_to<bool>;
+  /// Is the search range chosen here (TrackOptions::search)? Else it is given, and one search is all.
+  { state.automatic() } -> std::same_as<bool>;
+  /// Was a frame measured before, that tells where the points were?
+  { state.has_last() } -> std::same_as<bool>;
+  /// Predicts all points where they, or a neighbour, were in the last frame; else they get no prediction.
+  search.predict_from_last();
+  /// Predicts the points without a prediction by the image pyramid.
+  search.predict_from_pyramid();
+  /// Searches all points around their predictions.
+  search.search_all();
+  /// Searches the lost points again, or all of them, around predictions of the image pyramid; keeps the
+  /// better of both results.
+  search.search_again(bool{});
+  /// How many points can be looked for, had no prediction, were not found.
+  { search.trackable() } -> std::same_as<std::int64_t>;
+  { search.unpredicted() } -> std::same_as<std::int64_t>;
+  { search.lost() } -> std::same_as<std::int64_t>;
+};
+
+template <StartSearchOperations Search>
+bool needs_pyramid(Search& search) {
+  return search.automatic() && many_lost(search.unpredicted(), search.trackable());
+}
+
+/// The search of an ordinary frame.
+template <StartSearchOperations Search>
+void begin_start_search(Search& search) {
+  search.predict_from_last();
+  const bool known_later = Search::kSpeculative && search.has_last();
+  if (!known_later && needs_pyramid(search)) search.predict_from_pyramid();
+  search.search_all();
+}
+
+/// What only some frames need. Calls improved() each time that starts have changed.
+template <StartSearchOperations Search, std::invocable Improved>
+void finish_start_search(Search& search, const Improved& improved) {
+  if (!search.automatic()) return;
+  if (Search::kSpeculative && search.has_last() && needs_pyramid(search)) {
+    search.predict_from_last();
+    search.predict_from_pyramid();
+    search.search_all();
+    improved();
+  }
+  // The motion since the last frame may have been too large to follow.
+  if (search.unpredicted() >= search.trackable() || !many_lost(search.lost(), search.trackable())) return;
+  search.search_again(most_lost(search.lost(), search.trackable()));
+  improved();
+}
+
+}  // namespace dic::track

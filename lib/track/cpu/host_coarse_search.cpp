@@ -1,0 +1,47 @@
+#include "track/cpu/host_coarse_search.hpp"
+
+#include "track/image_pyramid.hpp"
+
+namespace dic::track {
+namespace {
+
+class HostPyramids final : public PyramidSearch {
+ public:
+  HostPyramids(const CoarseSearch& search, const std::vector<Image>& reference, ImageView current,
+               Correlator& correlator)
+      : search_(search),
+        reference_(reference),
+        current_(pyramid(stretched(current), search.levels())),
+        correlator_(correlator) {}
+
+  std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
+                                 std::span<const Prediction> predictions, int range) override {
+    return of(lattice).around(correlator_, current_[lattice.level], which, predictions, range);
+  }
+  std::vector<FoundShift> everywhere(const CoarseLattice& lattice) override {
+    return of(lattice).everywhere(correlator_, current_[lattice.level], lattice.searched);
+  }
+
+ private:
+  IntegerSearch of(const CoarseLattice& lattice) const {
+    return {reference_[lattice.level], search_.roi(lattice.level), lattice.shapes};
+  }
+
+  const CoarseSearch& search_;
+  const std::vector<Image>& reference_;
+  std::vector<Image> current_;
+  Correlator& correlator_;
+};
+
+}  // namespace
+
+HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi)
+    : search_(reference.width, reference.height, roi),
+      reference_(pyramid(stretched(reference), search_.levels())) {}
+
+CoarseField HostCoarseSearch::run(Correlator& correlator, ImageView current) {
+  HostPyramids pyramids(search_, reference_, current, correlator);
+  return search_.run(pyramids);
+}
+
+}  // namespace dic::track

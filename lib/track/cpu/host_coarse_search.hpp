@@ -1,0 +1,23 @@
+#pragma once
+
+#include <dic/correlate.hpp>
+#include <vector>
+
+#include "track/coarse_search.hpp"
+
+namespace dic::track {
+
+/// The coarse-to-fine search of one reference on the CPU.
+class HostCoarseSearch {
+ public:
+  /// roi: u8, may be empty.
+  HostCoarseSearch(ImageView reference, ImageView roi);
+
+  CoarseField run(Correlator& correlator, ImageView current);
+
+ private:
+  CoarseSearch search_;
+  std::vector<Image> reference_;  ///< by level
+};
+
+}  // namespace dic::track

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "track/backend.hpp"
+#include "track/cpu/host_coarse_search.hpp"
+#include "track/cpu/subsets.hpp"
+#include "track/integer_search.hpp"
+
+namespace dic::track {
+
+/// An image in the memory of the host.
+class HostFrame final : public Frame {
+ public:
+  explicit HostFrame(ImageView pixels) : image(copy_of(pixels)) {}
+  const Image image;
+};
+
+/// What is known of an active reference before any frame is measured.
+class HostReference {
+ public:
+  HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
+  ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
+  HostCoarseSearch& coarse();
+  IntegerSearch search() const { return {image(), roi(), shapes_}; }
+  bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
+  Status status(std::int64_t i) const {
+    const Status until_here = subsets.material(i).status;
+    return until_here != Status::ok ? until_here : refiner.reference_status(i);
+  }
+
+  const Subsets subsets;
+  Refiner refiner;
+  std::vector<RefinedPoint>
+      last;  ///< results of the last frame that was compared with this reference; empty at first
+
+ private:
+  ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }
+
+  std::shared_ptr<const Frame> frame_;
+  SubsetShapes shapes_;
+  std::optional<HostCoarseSearch> coarse_;
+};
+
+}  // namespace dic::track

@@ -1,0 +1,201 @@
+#include "track/cuda/cuda_reference.hpp"
+
+#include <dic/error.hpp>
+#include <future>
+#include <utility>
+
+#include "track/cuda/multi_gpu/halo_exchange.hpp"
+#include "track/cuda/point_refinement.hpp"
+
+namespace dic::track::cuda {
+namespace {
+
+class CudaResult final : public Result {
+ public:
+  /// queued: ready when all work is queued that writes the field.
+  CudaResult(int device, std::shared_ptr<DeviceField> field, std::shared_ptr<const DeviceFrame> frame,
+             std::future<void> queued)
+      : device_(device), field_(std::move(field)), frame_(std::move(frame)), queued_(std::move(queued)) {}
+
+  std::shared_ptr<const TrackedPositions> positions() override {
+    return std::make_shared<DevicePositions>(field_, frame_->image.width, frame_->image.height);
+  }
+  std::int64_t measured_points() override {
+    queued_.get();
+    return field_->measured_points();
+  }
+
+ private:
+  FrameResult read() override {
+    queued_.get();
+    const kernels::DeviceScope scope(device_);
+    return field_->read(*frame_);
+  }
+
+  int device_;  ///< the first GPU's
+  std::shared_ptr<DeviceField> field_;
+  std::shared_ptr<const DeviceFrame> frame_;
+  std::shared_future<void> queued_;
+};
+
+/// Keeps the memory of a frame's images until queued work has read them: until release(), at the latest
+/// until the end of the scope.
+class ImageLease {
+ public:
+  explicit ImageLease(const GpuFrame& frame) : frame_(frame) { frame_.wait_ready(); }
+  ~ImageLease() {
+    if (released_) return;
+    try {
+      frame_.release_images();
+    } catch (const DeviceError&) {  // the device is lost; who queued the work was told
+    }
+  }
+  ImageLease(const ImageLease&) = delete;
+  ImageLease& operator=(const ImageLease&) = delete;
+
+  /// The work that is queued by now is the last that reads the images. May be called again after more work.
+  void release() {
+    frame_.release_images();
+    released_ = true;
+  }
+
+ private:
+  const GpuFrame& frame_;
+  bool released_ = false;
+};
+
+}  // namespace
+
+CudaReference::CudaReference(TrackerContext& context, const GroupFrame& image,
+                             const PositionsMemory* positions, const CudaReference* before)
+    : context_(context),
+      partition_(before ? before->partition_ : context.gpus().balancer().latest()),
+      next_partition_(before ? before->next_partition_ : context.gpus().balancer().latest()),
+      measured_before_(before && before->measured_before_),
+      lookahead_(context.gpus().size()) {
+  for (int rank = 0; rank < context.gpus().size(); ++rank) {
+    GpuContext& gpu = context.gpus()[rank];
+    const kernels::DeviceScope scope(gpu.device().index);
+    context.fields().wait_until_made(gpu.stream());
+    references_.push_back(gpu.make_reference(image.on_gpu[rank], positions, context.options().refine));
+    if (measured_before_) references_.back()->continue_from(*before->references_[rank], gpu.stream());
+  }
+}
+
+std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> current,
+                                               const std::stop_token& stop, const NextFrame& next) {
+  const GpuContext& first = context_.gpus().first();
+  const kernels::DeviceScope scope(first.device().index);
+  const Measurement measurement = begin(current, stop, next);
+  context_.gpus().run([&](int rank) { measure_on(rank, measurement); });
+  measured_before_ = true;
+  if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
+  const std::shared_ptr<DeviceField> field = measurement.begun.field;
+  std::future<void> queued = context_.fields().submit(measured_parts(), field);
+  balance_load();
+  return std::make_unique<CudaResult>(first.device().index, field,
+                                      static_cast<const GroupFrame&>(*current).on_gpu.front(),
+                                      std::move(queued));
+}
+
+/// The steps of one frame on one GPU.
+void CudaReference::measure_on(int rank, const Measurement& measurement) {
+  const GpuFrame& frame = measurement.frames[rank];
+  auto& [gpu, reference, image] = frame;
+  FieldMemory& times = measurement.begun.field->memory();
+  const std::int64_t number = context_.frames_measured();
+  ImageLease images(frame);
+  reference.begin_frame();
+  reference.set_partition(partition_[rank], known_points(context_.points(), partition_[rank]));
+
+  StartSearch search(context_, frame, number, measurement.continues ? reference.tracked_before() : nullptr,
+                     measurement.stop);
+  if (const QueuedSearch* queued = measurement.begun.search(rank, partition_[rank]))
+    search.resume(*queued);
+  else
+    begin_search(search, gpu, *measurement.begun.field, number);
+  if (rank == 0) times.refine.start(gpu.stream());
+
+  bool looks_ahead =
+      measurement.next && gpu.refinement().first_waves_sufficed && partition_ == next_partition_;
+  const auto before_wait = [&] {
+    if (rank == 0) times.refine.stop(gpu.stream());
+    gpu.refinement().finished.record(gpu.stream());
+    images.release();  // before the next search: a coming frame waits for this memory
+    if (std::exchange(looks_ahead, false)) look_ahead(frame, measurement);
+  };
+  HaloExchange halo(context_.gpus().team(), measurement.frames, rank, context_.gpus().peer_access());
+  PointRefinement refinement(context_.options().refine, frame, halo, search.starts(), before_wait,
+                             measurement.stop);
+  context_.fields().wait_until_gathered(gpu.stream());
+  refinement.start_over();  // before it is known whether the search was good: mostly it was
+  gpu.part_time(number).stop(gpu.stream());
+  finish_start_search(search, [&] { refinement.start_over(); });
+  finish_refinement(refinement);
+
+  const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
+  if (rank == 0) trackable_ = trackable;
+}
+
+CudaReference::Measurement CudaReference::begin(const std::shared_ptr<const Frame>& current,
+                                                const std::stop_token& stop, const NextFrame& next) {
+  if (!measured_before_) lookahead_.forget();  // the frame before was cancelled
+  Measurement measurement{{}, lookahead_.take(current), std::exchange(measured_before_, false), stop, next};
+  if (!measurement.begun.field) measurement.begun.field = context_.fields().new_field();
+  if (!measurement.begun.searched() && partition_ != next_partition_) {
+    partition_ = next_partition_;
+    context_.gpus().balancer().restart();
+  }
+  const auto& frames = static_cast<const GroupFrame&>(*current);
+  for (int rank = 0; rank < context_.gpus().size(); ++rank)
+    measurement.frames.push_back({context_.gpus()[rank], *references_[rank], *frames.on_gpu[rank]});
+  return measurement;
+}
+
+void CudaReference::begin_search(StartSearch& search, GpuContext& gpu, DeviceField& field,
+                                 std::int64_t number) {
+  FieldMemory& times = field.memory();
+  if (gpu.rank() == 0) {
+    times.search_begin.record(gpu.stream());
+    times.search.start(gpu.stream());
+  }
+  gpu.part_time(number).start(gpu.stream());
+  begin_start_search(search);
+  if (gpu.rank() == 0) times.search.stop(gpu.stream());
+}
+
+/// Queues the search of the next frame, if that frame is there and its search waits for nothing.
+void CudaReference::look_ahead(const GpuFrame& now, const Measurement& measurement) {
+  const int rank = now.gpu.rank();
+  if (rank == 0)
+    if (auto next = measurement.next()) lookahead_.begin(std::move(next), context_.fields().new_field());
+  context_.gpus().team().barrier();
+  if (!lookahead_.frame()) return;
+  const GpuFrame frame{now.gpu, now.reference, *lookahead_.frame()->on_gpu[rank]};
+  const std::int64_t number = context_.frames_measured() + 1;
+  StartSearch search(context_, frame, number, now.reference.tracked(), measurement.stop);
+  if (!search.waits_for_nothing()) return;
+  const ImageLease images(frame);
+  begin_search(search, now.gpu, lookahead_.field(), number);
+  lookahead_.add(rank, search.queued());
+}
+
+std::vector<MeasuredPart> CudaReference::measured_parts() const {
+  std::vector<MeasuredPart> parts;
+  for (int rank = 0; rank < context_.gpus().size(); ++rank)
+    parts.push_back({references_[rank], references_[rank]->tracked(), references_[rank]->points().own,
+                     &context_.gpus()[rank].refinement().finished});
+  return parts;
+}
+
+void CudaReference::balance_load() {
+  const GpuGroup& gpus = context_.gpus();
+  std::vector<double> seconds;
+  if (gpus.size() > 1)
+    for (int rank = 0; rank < gpus.size(); ++rank)
+      seconds.push_back(gpus[rank].part_time(context_.frames_measured()).seconds());
+  context_.gpus().balancer().count_frame(partition_, seconds, next_partition_);
+  context_.count_frame();
+}
+
+}  // namespace dic::track::cuda

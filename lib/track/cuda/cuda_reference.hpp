@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "track/backend.hpp"
+#include "track/cuda/lookahead.hpp"
+#include "track/cuda/tracker_context.hpp"
+
+namespace dic::track::cuda {
+
+/// An active reference on the GPUs: measures frames against it. The host queues work, and waits only for the
+/// lengths of lists; from the pixels to the strain everything stays on the GPUs.
+class CudaReference final : public ActiveReference {
+ public:
+  /// positions: of the points in this image, once the fields that were submitted are made; null in the
+  /// original reference. before: whose points go on with their last motion; may be null.
+  CudaReference(TrackerContext& context, const GroupFrame& image, const PositionsMemory* positions,
+                const CudaReference* before);
+
+  std::int64_t trackable() const override { return trackable_; }
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                  const NextFrame& next) override;
+
+ private:
+  /// A measurement under way.
+  struct Measurement {
+    std::vector<GpuFrame> frames;  ///< by rank
+    FrameWork begun;
+    bool continues;  ///< the last frame was compared with this reference, or its points were taken over
+    const std::stop_token& stop;
+    const NextFrame& next;
+  };
+
+  Measurement begin(const std::shared_ptr<const Frame>& current, const std::stop_token& stop,
+                    const NextFrame& next);
+  void measure_on(int rank, const Measurement& measurement);
+  void begin_search(StartSearch& search, GpuContext& gpu, DeviceField& field, std::int64_t number);
+  void look_ahead(const GpuFrame& now, const Measurement& measurement);
+  std::vector<MeasuredPart> measured_parts() const;
+  void balance_load();
+
+  TrackerContext& context_;
+  std::vector<std::shared_ptr<DeviceReference>> references_;  ///< by rank
+  Partition partition_;                                       ///< of the frame that was begun last
+  Partition next_partition_;                                  ///< of the next that is not begun
+  std::int64_t trackable_ = 0;
+  bool measured_before_;
+  Lookahead lookahead_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/fields.hpp>
+#include <dic/kernels/points.hpp>
+#include <dic/kernels/refine.hpp>
+#include <memory>
+#include <optional>
+
+#include "track/backend.hpp"
+#include "track/cuda/device_coarse_search.hpp"
+#include "track/cuda/image_access/image_access.hpp"
+#include "track/cuda/memory/device_frame.hpp"
+#include "track/cuda/memory/object_pool.hpp"
+#include "track/cuda/tracked_positions.hpp"
+
+namespace dic::track::cuda {
+
+/// A grid's points in the memory of a GPU, in the original reference.
+class DevicePoints {
+ public:
+  DevicePoints(const Points& points, const kernels::Stream& stream);
+
+  std::int64_t size() const { return size_; }
+  kernels::DeviceGrid grid() const { return grid_; }
+  const Cells& cells() const { return cells_; }
+  /// Without subsets, which belong to a reference.
+  kernels::GridPoints points() const;
+  /// To be called once: the ROI, in host memory that outlives this object; empty = everywhere.
+  void set_roi(const ImageView& roi, const kernels::Stream& stream);
+  const ImageView& roi_on_host() const { return roi_on_host_; }
+  /// Device memory.
+  const ImageView& roi() const { return roi_; }
+
+ private:
+  std::int64_t size_;
+  kernels::DeviceGrid grid_;
+  Cells cells_;
+  ImageView roi_on_host_, roi_;
+  kernels::DeviceBuffer inside_, point_at_, node_of_, x_, y_, roi_pixels_;
+};
+
+/// Memory of a DeviceReference.
+struct ReferenceMemory {
+  PlanesMemory planes;
+  kernels::DeviceBuffer roi, centres, material, subsets, matrices;
+  kernels::DeviceBuffer tracked[2];  ///< TrackedPoint; of this frame and the last, alternating
+  CoarseMemory coarse;
+};
+
+/// An active reference on one GPU: its image, its prepared subsets, and the points of the last frame that was
+/// compared with it.
+class DeviceReference : public std::enable_shared_from_this<DeviceReference> {
+ public:
+  /// positions: of the points, once the stream has come so far; null in the original reference.
+  DeviceReference(const DevicePoints& points, std::shared_ptr<const DeviceFrame> frame,
+                  const PositionsMemory* positions, const RefineOptions& options, ImageAccess& access,
+                  ObjectPool<ReferenceMemory>::Handle memory, const kernels::Stream& stream);
+
+  const DeviceFrame& frame() const { return image_.frame; }
+  const ReferenceImage& image() const { return image_; }
+  const kernels::GridPoints& points() const { return points_; }
+  ReferenceSubsets subsets() const;
+  /// Null where the points lie as in the original reference.
+  const MaterialPoint* material() const { return material_; }
+  /// Made by the first call; waits for the stream.
+  CoarseReference& coarse(const kernels::Stream& stream);
+
+  /// Which points this GPU measures and knows (see kernels::GridPoints); at first all.
+  void set_partition(const kernels::PointRange& own, const kernels::PointRange& known) {
+    points_.own = own;
+    points_.known = known;
+  }
+  /// Takes over the last motion of the known points from the active reference before this one.
+  void continue_from(const DeviceReference& before, const kernels::Stream& stream);
+  /// From now on tracked() is memory of a new frame.
+  void begin_frame() { memory_of_frame_ = 1 - memory_of_frame_; }
+  /// The points of the frame that is being measured, or was measured last.
+  kernels::TrackedPoint* tracked() const { return tracked_in(memory_of_frame_); }
+  /// The points of the frame before.
+  const kernels::TrackedPoint* tracked_before() const { return tracked_in(1 - memory_of_frame_); }
+
+ private:
+  kernels::TrackedPoint* tracked_in(int index) const {
+    return static_cast<kernels::TrackedPoint*>(memory_->tracked[index].data());
+  }
+  void move(const DevicePoints& points, const PositionsMemory& positions, const kernels::Stream& stream);
+  void prepare(const RefineOptions& options, const kernels::Stream& stream);
+
+  std::shared_ptr<const DeviceFrame> frame_;
+  ImageAccess& access_;
+  ObjectPool<ReferenceMemory>::Handle memory_;
+  std::optional<CoarseReference> coarse_;
+  ImageView roi_on_host_;  ///< empty = everywhere, or moved with the points
+  ReferenceImage image_;
+  kernels::GridPoints points_;
+  const MaterialPoint* material_ = nullptr;
+  int memory_of_frame_ = 0;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,121 @@
+#include "track/cuda/field_pipeline.hpp"
+
+#include <dic/kernels/fields.hpp>
+#include <dic/kernels/peer.hpp>
+#include <dic/kernels/points.hpp>
+#include <utility>
+
+#include "track/noise.hpp"
+
+namespace dic::track::cuda {
+namespace {
+
+/// Does the task, and passes its outcome to those who wait for it.
+template <typename Task>
+void run_and_report(std::promise<void>& outcome, const Task& task) {
+  try {
+    task();
+    outcome.set_value();
+  } catch (...) {
+    outcome.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+}  // namespace
+
+FieldPipeline::FieldPipeline(const TrackOptions& options, std::shared_ptr<const Grid> grid, int device,
+                             const DevicePoints& points)
+    : options_(options), grid_(std::move(grid)), device_(device), points_(points) {
+  // The first allocation takes as long as a measurement: it is made while the first images arrive.
+  first_memory_ = worker_.submit([this] {
+    const kernels::DeviceScope scope(device_);
+    DeviceField(grid_, memory_.acquire(), blocks_);
+  });
+}
+
+std::shared_ptr<DeviceField> FieldPipeline::new_field() {
+  first_memory_.wait();
+  return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_);
+}
+
+std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field) {
+  auto gathered = std::make_shared<std::promise<void>>();
+  gathering_ = gathered->get_future().share();
+  return worker_.submit([this, parts = std::move(parts), field = std::move(field), gathered] {
+    const kernels::DeviceScope scope(device_);
+    run_and_report(*gathered, [&] { gather(parts, *field); });
+    make(*parts.front().reference, *field);
+  });
+}
+
+void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
+  const std::shared_future<void> gathering = gathering_;  // several threads ask
+  if (gathering.valid()) gathering.get();
+  stream.wait(gathered_);
+}
+
+const PositionsMemory& FieldPipeline::locate(const DevicePositions& positions) {
+  const auto queue = [&] {
+    const kernels::DeviceScope scope(device_);
+    const kernels::GridPoints points = points_.points();
+    int* x = positions_.centres.reserve<int>(2 * points.count);
+    auto* material = positions_.material.reserve<MaterialPoint>(points.count);
+    kernels::launch_follow_points(points, positions.field->arrays(), positions.width, positions.height, x,
+                                  x + points.count, material, stream_.handle());
+    made_.record(stream_);
+  };
+  worker_.submit(queue).get();
+  return positions_;
+}
+
+/// Queues copying the points of all GPUs to where the field is made.
+void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceField& field) {
+  auto* all = field.memory().tracked.reserve<kernels::TrackedPoint>(points_.size());
+  for (const auto& [reference, tracked, own, finished] : parts) {
+    stream_.wait(*finished);
+    kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all), stream_.handle());
+  }
+  gathered_.record(stream_);
+}
+
+/// Queues the field of the points that were gathered, and its copy to the host.
+void FieldPipeline::make(const DeviceReference& reference, const DeviceField& field) {
+  kernels::Stopwatch& watch = field.memory().strain;
+  field.memory().postprocessing_begin.record(stream_);
+  watch.start(stream_);
+  fill(reference, field);
+  field.count_measured(stream_);
+  find_outliers_and_strain(field);
+  watch.stop(stream_);
+  field.download(stream_);
+  made_.record(stream_);
+}
+
+void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& field) {
+  const auto& points = reference.points();
+  auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
+  const RefineOptions& refine = options_.refine;
+  const ImageView& image = reference.frame().image;
+  const auto stream = stream_.handle();
+  kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
+                                workspace_.reserve(kernels::classify_lost_workspace_bytes(points.count)),
+                                stream);
+  if (options_.noise)
+    kernels::upload(field.noise(), &*options_.noise, sizeof(double), stream_);
+  else
+    kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
+                                   field.noise(),
+                                   workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
+  kernels::launch_fill_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
+}
+
+void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {
+  const kernels::DeviceGrid grid = points_.grid();
+  const auto stream = stream_.handle();
+  void* workspace = workspace_.reserve(kernels::fields_workspace_bytes(grid));
+  kernels::launch_mark_outliers(grid, field.arrays(), options_.outliers, workspace, stream);
+  kernels::launch_strain(grid, field.arrays(), options_.strain, workspace, stream);
+}
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "core/worker.hpp"
+#include "track/cuda/device_reference.hpp"
+#include "track/cuda/memory/device_field.hpp"
+#include "track/cuda/tracked_positions.hpp"
+
+namespace dic::track::cuda {
+
+/// What one GPU has measured of a frame.
+struct MeasuredPart {
+  std::shared_ptr<const DeviceReference> reference;  ///< keeps `tracked`
+  const kernels::TrackedPoint* tracked;
+  kernels::PointRange own;
+  const kernels::Event* finished;
+};
+
+/// Makes fields on the first GPU: gathers the points of all GPUs, postprocesses them (statuses, noise,
+/// outliers, strain) and copies the field to the host, on a stream and by a thread of its own, while the next
+/// frame is searched.
+class FieldPipeline {
+ public:
+  /// device: the current one; points: its copy of the grid.
+  FieldPipeline(const TrackOptions& options, std::shared_ptr<const Grid> grid, int device,
+                const DevicePoints& points);
+
+  /// Memory of a coming field.
+  std::shared_ptr<DeviceField> new_field();
+  /// Queues a field. The future is ready when all is queued.
+  std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field);
+  /// What is queued on `stream` from now on may write over the points of the frame that was submitted last.
+  void wait_until_gathered(const kernels::Stream& stream) const;
+  /// What is queued on `stream` from now on waits for all fields and positions that were queued.
+  void wait_until_made(const kernels::Stream& stream) const { stream.wait(made_); }
+  /// Queues where the points lie in a later image, behind all fields that were submitted.
+  const PositionsMemory& locate(const DevicePositions& positions);
+
+ private:
+  void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
+  void make(const DeviceReference& reference, const DeviceField& field);
+  void fill(const DeviceReference& reference, const DeviceField& field);
+  void find_outliers_and_strain(const DeviceField& field);
+
+  const TrackOptions options_;
+  const std::shared_ptr<const Grid> grid_;
+  const int device_;
+  const DevicePoints& points_;
+  kernels::Stream stream_{kernels::Priority::high};  // or the launches of the next search would delay a field
+  kernels::Event gathered_;                          ///< all points of a frame
+  std::shared_future<void> gathering_;               ///< ready when `gathered_` is queued
+  kernels::Event made_;
+  kernels::DeviceBuffer workspace_;
+  PositionsMemory positions_;
+  ObjectPool<FieldMemory> memory_;
+  FieldBlocks blocks_;
+  std::future<void> first_memory_;  ///< ready when the pools have memory of a field
+  Worker worker_;                   ///< the last member: ends before all else
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/kernels/points.hpp>
+#include <dic/kernels/refine.hpp>
+#include <dic/track.hpp>
+#include <memory>
+#include <string>
+
+#include "track/cuda/device_coarse_search.hpp"
+#include "track/cuda/image_access/image_memory.hpp"
+#include "track/cuda/memory/device_frame.hpp"
+#include "track/cuda/subset_search.hpp"
+
+/// How the steps that read pixels get at images. Images that fit are in the memory of the GPU as a whole;
+/// larger ones are on the host, and the GPU has bands of their rows in turn. The algorithm does not see the
+/// difference.
+namespace dic::track::cuda {
+
+/// Memory of the planes of a reference.
+struct PlanesMemory {
+  kernels::DeviceBuffer pixels, rest, range;
+};
+
+/// An image that frames are compared with.
+struct ReferenceImage {
+  const DeviceFrame& frame;
+  ImageView roi;                    ///< device memory; empty = everywhere
+  kernels::RefineReference planes;  ///< of whole images; for bands only range and layout
+};
+
+/// The subsets of a reference, [count] each, device memory.
+struct ReferenceSubsets {
+  const int *x, *y;  ///< centres, px
+  std::int64_t count;
+  kernels::PreparedSubset* prepared;
+  float* matrices;  ///< kernels::matrix_floats() each
+};
+
+class ImageAccess {
+ public:
+  virtual ~ImageAccess() = default;
+
+  /// Queues what is computed once for a reference: its planes, and its subsets.
+  virtual void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
+                       const kernels::Stream& stream) = 0;
+  /// See SubsetSearch::follows.
+  virtual bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const = 0;
+  /// May two streams search at the same time?
+  virtual bool parallel_searches() const = 0;
+  /// See SubsetSearch::peaks. Returns the variant that ran.
+  virtual std::string find_peaks(SubsetSearch& search, const ReferenceImage& reference,
+                                 const DeviceFrame& current, const SubsetWindows& windows, bool clipped,
+                                 Peak* peaks, const kernels::Stream& stream) = 0;
+  /// See kernels::launch_refine.
+  virtual void refine(const ReferenceImage& reference, const DeviceFrame& current,
+                      const ReferenceSubsets& subsets, const kernels::RefineTasks& tasks,
+                      kernels::RefineResult* results, const kernels::Stream& stream,
+                      kernels::Event* most_done) = 0;
+  /// Frame and stream are used as long as the source is.
+  virtual PyramidSource pyramid_source(const DeviceFrame& frame, const kernels::Stream& stream) = 0;
+};
+
+/// Whole images, or bands where these are too large.
+std::unique_ptr<ImageAccess> make_image_access(const RefineOptions& options, const ImageMemory& memory);
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/image.hpp>
+#include <dic/kernels/spline.hpp>
+#include <dic/refine.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "track/backend.hpp"
+#include "track/cuda/gpu_timestamp.hpp"
+#include "track/cuda/memory/object_pool.hpp"
+#include "track/stopwatch.hpp"
+
+namespace dic::track::cuda {
+
+/// Distance between the starts of two rows of an image on a GPU, bytes: whole cache lines.
+std::size_t pitch_of(const ImageView& image);
+
+/// Rows of an image in pinned memory, from where they are copied to the GPUs while the host goes on; padded
+/// with zeros, since kernels read whole words.
+using StagedRows = ObjectPool<kernels::PinnedBuffer>::Handle;
+
+/// Memory of one frame.
+struct FrameMemory {
+  StagedRows staged;  ///< until they have been copied
+  kernels::DeviceBuffer pixels, coefficients;
+  kernels::Event uploaded;  ///< the pixels that come from the host
+  kernels::Event sent;      ///< the same pixels, to the other GPUs
+  kernels::Event ready;     ///< all pixels and coefficients
+  kernels::Event used;      ///< nothing reads them any more
+  GpuTimestamp begin;
+  kernels::Stopwatch upload, prefilter;
+};
+
+/// An image on the GPU, with its B-spline coefficients; or, where it is measured in bands, on the host.
+class DeviceFrame final : public Frame {
+ public:
+  DeviceFrame(std::uint64_t n, ImageView pixels, const kernels::CoefficientPair* spline,
+              ObjectPool<FrameMemory>::Handle memory)
+      : number(n), image(pixels), coefficients(spline), memory_(std::move(memory)) {}
+
+  /// Work that is queued on `stream` from now on waits until the frame is ready.
+  void wait_ready(const kernels::Stream& stream) const { stream.wait(memory_->ready); }
+  /// What is queued on `stream` by now is the last that reads the frame.
+  void release_after(const kernels::Stream& stream) const { memory_->used.record(stream); }
+  /// Seconds of copy and prefilter; the frame is ready.
+  double seconds() const { return memory_->upload.seconds() + memory_->prefilter.seconds(); }
+  void add_spans(std::vector<StageSpan>& spans) const {
+    track::add_spans(spans, memory_->begin.time(),
+                     {{"upload", memory_->upload.seconds()}, {"prefilter", memory_->prefilter.seconds()}});
+  }
+
+  const std::uint64_t number;  ///< of a GPU's frames, from 1 on
+  const ImageView image;       ///< device memory (bands: pinned memory), rows padded with zeros
+  const kernels::CoefficientPair* const
+      coefficients;  ///< at the pixel (0, 0) of a kernels::PlaneLayout; bands: null
+
+ private:
+  ObjectPool<FrameMemory>::Handle memory_;
+};
+
+/// Copies the rows of images into pinned memory.
+class Stager {
+ public:
+  /// device_images: copies images that are in the memory of a GPU, too.
+  Stager(int threads, bool device_images) : threads_(threads), device_images_(device_images) {}
+
+  /// Null where the image is in the memory of a GPU and remains there.
+  StagedRows stage(const ImageView& image);
+
+ private:
+  ThreadPool threads_;
+  bool device_images_;
+  ObjectPool<kernels::PinnedBuffer> pool_;
+};
+
+/// A frame on its way to a GPU.
+struct ArrivingFrame {
+  ImageView image;  ///< device memory, in part still to be filled
+  ObjectPool<FrameMemory>::Handle memory;
+  kernels::RowRange own;  ///< rows that come from the host
+};
+
+/// Copies frames to a GPU, on a stream of its own: copies overlap with the measurement of other frames. Each
+/// of several GPUs takes some rows from the host and sends them to the others over the faster links between
+/// GPUs. It sends: if the others read, their copies and those of the halo exchange would wait for each other.
+/// One call at a time.
+class FrameUpload {
+ public:
+  /// keep_on_host: frames remain in pinned memory. refined: is recorded when most points of the frame under
+  /// way are refined; the GPU is partly free from then on.
+  FrameUpload(int device, Interpolation interpolation, bool keep_on_host, const kernels::Event& refined)
+      : device_(device), interpolation_(interpolation), keep_on_host_(keep_on_host), refined_(refined) {}
+
+  /// Begins with these rows: staged ones or, where these are null, from the memory of a GPU.
+  ArrivingFrame begin(ImageView image, StagedRows staged, const kernels::RowRange& own);
+  /// Copies these rows to the others. all: the frame on every GPU; empty where each GPU has all rows from the
+  /// host.
+  void send(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
+  /// Queues the rest. To be called when all GPUs have called send.
+  std::shared_ptr<const DeviceFrame> finish(const ArrivingFrame& frame, std::span<const ArrivingFrame> all);
+
+ private:
+  void place_pixels(ArrivingFrame& frame);
+  const kernels::CoefficientPair* place_coefficients(const ImageView& image, FrameMemory& memory);
+
+  int device_;
+  Interpolation interpolation_;
+  bool keep_on_host_;
+  std::uint64_t taken_ = 0;
+  const kernels::Event& refined_;
+  /// Of normal priority: blocks of lower priority that are left when a refinement begins would keep the
+  /// places of some of its blocks until it ends.
+  kernels::Stream stream_;
+  ObjectPool<FrameMemory> pool_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,78 @@
+#include "track/cuda/multi_gpu/gpu_group.hpp"
+
+#include <algorithm>
+#include <dic/kernels/peer.hpp>
+#include <thread>
+
+namespace dic::track::cuda {
+namespace {
+
+std::vector<std::unique_ptr<GpuContext>> open_gpus(const TrackOptions& options, const ImageMemory& memory,
+                                                   const Points& points,
+                                                   const std::vector<kernels::Device>& devices) {
+  const int count = gpus_for(points.size(), static_cast<int>(devices.size()));
+  std::vector<std::unique_ptr<GpuContext>> gpus;
+  for (int rank = 0; rank < count; ++rank) {
+    const kernels::DeviceScope scope(devices[rank].index);
+    gpus.push_back(std::make_unique<GpuContext>(rank, devices[rank], options, memory, points));
+  }
+  return gpus;
+}
+
+/// Allows every GPU to read the memory of the others. Returns whether all can.
+bool connect(const std::vector<std::unique_ptr<GpuContext>>& gpus) {
+  bool all = true;
+  for (const auto& gpu : gpus) {
+    const kernels::DeviceScope scope(gpu->device().index);
+    for (const auto& other : gpus)
+      if (other->device().index != gpu->device().index)
+        all &= kernels::allow_peer_access(other->device().index);
+  }
+  return all;
+}
+
+int stager_threads(const TrackOptions& options) {
+  constexpr int most = 8;  // copy 16.8 MB in 0.5 ms, 4 threads in 0.8
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::min(most, options.threads > 0 ? options.threads : cores);
+}
+
+}  // namespace
+
+GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
+                   const std::vector<kernels::Device>& devices)
+    : gpus_(open_gpus(options, memory, points, devices)),
+      peer_access_(connect(gpus_)),
+      shares_rows_(peer_access_ && !memory.in_bands()),
+      team_(size()),
+      balancer_(points, size()),
+      stager_(stager_threads(options), memory.in_bands()) {}
+
+void GpuGroup::run(const std::function<void(int rank)>& body) {
+  team_.run([&](int rank) {
+    const kernels::DeviceScope scope(gpus_[rank]->device().index);
+    body(rank);
+  });
+}
+
+kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
+  if (!shares_rows_) return {0, height};
+  return {height * rank / size(), height * (rank + 1) / size()};
+}
+
+std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {
+  const std::lock_guard lock(uploading_);
+  const StagedRows staged = stager_.stage(image);
+  std::vector<ArrivingFrame> frames;
+  for (int rank = 0; rank < size(); ++rank)
+    frames.push_back(gpus_[rank]->upload().begin(image, staged, rows_from_host(rank, image.height)));
+  std::span<const ArrivingFrame> exchanged;
+  if (shares_rows_) exchanged = frames;
+  for (int rank = 0; rank < size(); ++rank) gpus_[rank]->upload().send(frames[rank], exchanged);
+  auto out = std::make_shared<GroupFrame>();
+  for (int rank = 0; rank < size(); ++rank)
+    out->on_gpu.push_back(gpus_[rank]->upload().finish(frames[rank], exchanged));
+  return out;
+}
+
+}  // namespace dic::track::cuda

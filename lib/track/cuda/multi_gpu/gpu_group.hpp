@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/thread_team.hpp"
+#include "track/backend.hpp"
+#include "track/cuda/gpu_context.hpp"
+#include "track/cuda/multi_gpu/load_balancer.hpp"
+
+namespace dic::track::cuda {
+
+/// An image on all GPUs.
+struct GroupFrame final : Frame {
+  std::vector<std::shared_ptr<const DeviceFrame>> on_gpu;  ///< by rank
+};
+
+/// The GPUs of a backend, each led by a thread of a team, and which of them measures which points.
+class GpuGroup {
+ public:
+  /// memory: for images, of each GPU.
+  GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
+           const std::vector<kernels::Device>& devices);
+
+  int size() const { return static_cast<int>(gpus_.size()); }
+  GpuContext& operator[](int rank) const { return *gpus_[rank]; }
+  GpuContext& first() const { return *gpus_.front(); }
+  /// Can GPUs read each other's memory?
+  bool peer_access() const { return peer_access_; }
+  ThreadTeam& team() { return team_; }
+  LoadBalancer& balancer() { return balancer_; }
+  /// Runs body(rank) for every GPU at once, with this GPU as the current device of the thread.
+  void run(const std::function<void(int rank)>& body);
+  /// Takes the pixels of an image. May be called while another thread measures.
+  std::shared_ptr<const GroupFrame> upload(const ImageView& image);
+
+ private:
+  kernels::RowRange rows_from_host(int rank, int height) const;
+
+  std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< by rank, at least one
+  const bool peer_access_;
+  const bool shares_rows_;  ///< each GPU has some rows of a frame from the host, and sends them to the others
+  ThreadTeam team_;
+  LoadBalancer balancer_;
+  std::mutex uploading_;
+  Stager stager_;
+};
+
+}  // namespace dic::track::cuda

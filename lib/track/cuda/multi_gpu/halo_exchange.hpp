@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+
+#include "core/thread_team.hpp"
+#include "track/cuda/gpu_frame.hpp"
+
+namespace dic::track::cuda {
+
+/// Before each wave of the recovery a GPU reads the points around its own from the other GPUs. All GPUs call
+/// the same functions in the same order. Does nothing for one GPU.
+class HaloExchange {
+ public:
+  /// frames: by rank. peer_access: GPUs can read each other's memory.
+  HaloExchange(ThreadTeam& team, std::span<const GpuFrame> frames, int rank, bool peer_access)
+      : team_(team), frames_(frames), own_(frames[rank]), peer_access_(peer_access) {}
+
+  /// Queues reading what the other GPUs know now of the points around the own ones.
+  void read();
+  /// What is queued from now on may write over own points: the other GPUs have read them.
+  void wait_until_read();
+  /// The sum over all GPUs.
+  std::int64_t sum(std::int64_t own) { return team_.sum(own); }
+
+ private:
+  ThreadTeam& team_;
+  std::span<const GpuFrame> frames_;
+  const GpuFrame& own_;
+  const bool peer_access_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <dic/kernels/points.hpp>
+
+namespace dic::track::cuda {
+
+/// What the refinement keeps from frame to frame on one GPU.
+class RefinementWorkspace {
+ public:
+  explicit RefinementWorkspace(std::int64_t points)
+      : tasks_(points), results_(points), fresh_(points), supports_(points) {}
+
+  kernels::RefineTask* tasks() { return tasks_.get(); }
+  kernels::RefineResult* results() { return results_.get(); }
+  /// 1 where the last refinement measured a point.
+  std::uint8_t* fresh() { return fresh_.get(); }
+  NeighbourSupport* supports() { return supports_.get(); }
+
+  kernels::Event most_refined;  ///< most points of a frame are refined; the GPU is partly free from then on
+  kernels::Event finished;      ///< all points of a frame
+  /// Waves that are queued before the host waits for the first time: 0 where the last frame needed none.
+  int first_waves = 1;
+  /// Were these enough for the last frame?
+  bool first_waves_sufficed = false;
+
+ private:
+  /// Memory for all points, allocated when it is first needed.
+  template <typename T>
+  class Array {
+   public:
+    explicit Array(std::int64_t count) : count_(count) {}
+    T* get() { return memory_.reserve<T>(count_); }
+
+   private:
+    std::int64_t count_;
+    kernels::DeviceBuffer memory_;
+  };
+
+  Array<kernels::RefineTask> tasks_;
+  Array<kernels::RefineResult> results_;
+  Array<std::uint8_t> fresh_;
+  Array<NeighbourSupport> supports_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <memory>
+
+#include "track/cuda/device_reference.hpp"
+#include "track/cuda/subset_search.hpp"
+
+namespace dic::track::cuda {
+
+/// What the search for starts keeps from frame to frame on one GPU.
+class SearchWorkspace {
+ public:
+  explicit SearchWorkspace(const kernels::Device& device) : whole(device), clipped(device) {}
+
+  /// Do the lists `whole` and `clipped` hold these points already?
+  bool lists_hold(const DeviceReference& reference) const {
+    return listed_.lock().get() == &reference && listed_range_ == reference.points().own;
+  }
+  void set_listed(const DeviceReference& reference) {
+    listed_ = reference.weak_from_this();
+    listed_range_ = reference.points().own;
+  }
+  void forget_listed() { listed_.reset(); }
+
+  kernels::Stream side_stream{kernels::Priority::high};  ///< of clipped subsets: few, in many launches
+  kernels::Event predicted;                              ///< on the main stream
+  kernels::Event clipped_done;                           ///< on the side stream
+  SubsetSearch whole, clipped;
+  kernels::DeviceBuffer starts[2];     ///< PointStart; of this frame and the next, alternating
+  kernels::DeviceBuffer other_starts;  ///< PointStart, of a second search
+  kernels::DeviceBuffer coarse_field;  ///< u, then v
+  kernels::DeviceBuffer references, windows, peaks;
+
+ private:
+  std::weak_ptr<const DeviceReference> listed_;
+  kernels::PointRange listed_range_;
+};
+
+}  // namespace dic::track::cuda

@@ -1,0 +1,48 @@
+#include "track/cuda/tracker_context.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <limits>
+#include <string>
+
+namespace dic::track::cuda {
+namespace {
+
+/// Kernels count the pixels of a plane with 31 bits.
+const ImageView& checked(const ImageView& image) {
+  if (kernels::PlaneLayout(image.width, image.height).elements() > std::numeric_limits<int>::max())
+    throw DeviceError("Images of " + std::to_string(image.width) + "x" + std::to_string(image.height) +
+                      " px are too large for a GPU, which takes 2^31 px; use --device cpu.");
+  return image;
+}
+
+/// Of the GPU that has the least.
+std::size_t free_memory(const std::vector<kernels::Device>& devices) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const kernels::Device& device : devices) {
+    const kernels::DeviceScope scope(device.index);
+    least = std::min(least, kernels::free_memory());
+  }
+  return least;
+}
+
+}  // namespace
+
+void SharedCoarseSearch::run(DeviceReference& reference, const PyramidSource& current,
+                             const kernels::Stream& stream) {
+  field_ = search_.run(reference.coarse(stream), current, stream);
+  if (field_.valid()) return;
+  field_.u.assign(field_.u.size(), 0);
+  field_.v.assign(field_.v.size(), 0);
+}
+
+TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
+                               const std::vector<kernels::Device>& devices)
+    : options_(options),
+      points_(points),
+      memory_(options, checked(image), points.size(), free_memory(devices)),
+      gpus_(options, memory_, points, devices),
+      coarse_(gpus_.first().search().whole),
+      fields_(options, points.shared_grid, gpus_.first().device().index, gpus_.first().points()) {}
+
+}  // namespace dic::track::cuda

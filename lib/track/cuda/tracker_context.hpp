@@ -1,0 +1,59 @@
+#pragma once
+
+#include <dic/kernels/device.hpp>
+#include <vector>
+
+#include "track/cuda/device_coarse_search.hpp"
+#include "track/cuda/field_pipeline.hpp"
+#include "track/cuda/image_access/image_memory.hpp"
+#include "track/cuda/multi_gpu/gpu_group.hpp"
+
+namespace dic::track::cuda {
+
+/// The coarse-to-fine search of a frame: the first GPU does it, all read the result.
+class SharedCoarseSearch {
+ public:
+  explicit SharedCoarseSearch(SubsetSearch& search) : search_(search) {}
+
+  /// Called for the first GPU alone.
+  void run(DeviceReference& reference, const PyramidSource& current, const kernels::Stream& stream);
+  /// Of the last run; zero everywhere where nothing was recognized.
+  const CoarseField& field() const { return field_; }
+  /// Variants that ran.
+  const std::set<std::string>& kernels() const { return search_.kernels(); }
+
+ private:
+  DeviceCoarseSearch search_;
+  CoarseField field_;
+};
+
+/// What all references of one backend share. Every GPU searches and refines its own points; the first one
+/// makes the field of them all.
+class TrackerContext {
+ public:
+  /// image: of the sequence's size and type. The first device is the current one. Throws DeviceError.
+  TrackerContext(const TrackOptions& options, const ImageView& image, const Points& points,
+                 const std::vector<kernels::Device>& devices);
+
+  const TrackOptions& options() const { return options_; }
+  const Points& points() const { return points_; }
+  const ImageMemory& image_memory() const { return memory_; }
+  GpuGroup& gpus() { return gpus_; }
+  const GpuGroup& gpus() const { return gpus_; }
+  FieldPipeline& fields() { return fields_; }
+  SharedCoarseSearch& coarse() { return coarse_; }
+  /// How many frames were measured: the number of the frame under way.
+  std::int64_t frames_measured() const { return frames_measured_; }
+  void count_frame() { ++frames_measured_; }
+
+ private:
+  const TrackOptions options_;
+  const Points& points_;
+  const ImageMemory memory_;
+  GpuGroup gpus_;
+  SharedCoarseSearch coarse_;
+  std::int64_t frames_measured_ = 0;
+  FieldPipeline fields_;  ///< the last member: its work uses the others
+};
+
+}  // namespace dic::track::cuda
