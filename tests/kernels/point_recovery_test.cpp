@@ -223,8 +223,8 @@ struct MiddleShare {
     points.known = points.own;
     if (points.own.count() == 0) return;
     const auto row_of = [&](std::int64_t i) { return s.node_of[i] / s.nx; };
-    const int first = row_of(points.own.first) - kernels::kIslandReach,
-              last = row_of(points.own.last - 1) + kernels::kIslandReach;
+    const int first = row_of(points.own.first) - track::kIslandReach,
+              last = row_of(points.own.last - 1) + track::kIslandReach;
     while (points.known.first > 0 && row_of(points.known.first - 1) >= first) --points.known.first;
     while (points.known.last < s.count() && row_of(points.known.last) <= last) ++points.known.last;
     for (std::int64_t i = 0; i < s.count(); ++i)

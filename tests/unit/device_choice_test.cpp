@@ -43,7 +43,7 @@ TEST(DeviceChoice, StartsAGpuOnlyWhereOneWillBeChosen) {
 
 void expect_all_covered(const cuda::Partition& partition, std::int64_t points) {
   std::int64_t end = 0;
-  for (const kernels::PointRange& own : partition) {
+  for (const PointRange& own : partition) {
     EXPECT_EQ(own.first, end);
     EXPECT_GE(own.count(), 0);
     end = own.last;
@@ -103,8 +103,8 @@ TEST(Partition, KnowTheRowsAroundThem) {
     for (int x = 0; x < 50; ++x) roi.row<std::uint8_t>(y)[x] = x + y > 70 ? 0 : 255;
   const Points points(make_grid(roi, 1));
   const auto row_of = [&](std::int64_t point) { return points.node_of[point] / points.grid.nx; };
-  constexpr int reach = kernels::kIslandReach + cuda::kLargestMove;
-  for (const kernels::PointRange own : {kernels::PointRange{0, 17}, {1000, 1020}, {700, 1555}, {9, 9}}) {
+  constexpr int reach = kIslandReach + cuda::kLargestMove;
+  for (const PointRange own : {PointRange{0, 17}, {1000, 1020}, {700, 1555}, {9, 9}}) {
     const auto known = cuda::known_points(points, own);
     for (std::int64_t i = 0; i < points.size(); ++i) {
       const bool near = own.count() > 0 && row_of(i) >= row_of(own.first) - reach &&

@@ -7,6 +7,7 @@
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/coarse_field.hpp>
 #include <dic/shared/correlation.hpp>
+#include <dic/shared/point_range.hpp>
 #include <dic/shared/track_rules.hpp>
 #include <span>
 
@@ -20,13 +21,7 @@
 /// launch that fills its list.
 namespace dic::kernels {
 
-/// Points first .. last - 1.
-struct PointRange {
-  std::int64_t first = 0, last = 0;
-
-  DIC_HOST_DEVICE std::int64_t count() const { return last - first; }
-  bool operator==(const PointRange&) const = default;
-};
+using track::PointRange;
 
 /// The points of a grid in one reference, in the order of its rows. Where several GPUs measure them, each
 /// lists, starts and refines its own, and has the results of those around (the halo).
@@ -38,11 +33,8 @@ struct GridPoints {
   const PreparedSubset* subsets = nullptr;  ///< [count]; points whose status is not ok are not searched
   std::int64_t count = 0;
   PointRange own{0, count};    ///< measured on this GPU
-  PointRange known{0, count};  ///< own ones, and at least kIslandReach rows of nodes around them
+  PointRange known{0, count};  ///< own ones, and at least track::kIslandReach rows of nodes around them
 };
-
-/// Rows of nodes around a point that decide whether it, or a neighbour of it, belongs to a small island.
-inline constexpr int kIslandReach = track::kSmallIsland + 1;
 
 /// Where the refinement of a point begins: `shape` relative to a whole-pixel displacement (u, v).
 struct PointStart {

@@ -35,15 +35,15 @@ Partition first_partition(std::int64_t points, int gpus) {
   return partition;
 }
 
-kernels::PointRange known_points(const Points& points, const kernels::PointRange& own) {
+PointRange known_points(const Points& points, const PointRange& own) {
   if (own.count() == 0) return own;
-  constexpr int reach = kernels::kIslandReach + kLargestMove;
+  constexpr int reach = kIslandReach + kLargestMove;
   return {first_of_row(points, row_of(points, own.first) - reach),
           first_of_row(points, row_of(points, own.last - 1) + reach + 1)};
 }
 
 Partition balanced(const Points& points, const Partition& partition, const std::vector<double>& seconds) {
-  const auto idle = [](const kernels::PointRange& own) { return own.count() == 0; };
+  const auto idle = [](const PointRange& own) { return own.count() == 0; };
   if (std::ranges::any_of(partition, idle) || std::ranges::min(seconds) <= 0) return partition;
   const double total = std::reduce(seconds.begin(), seconds.end());
   Partition out = partition;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/kernels/points.hpp>
+#include <dic/shared/point_range.hpp>
 #include <vector>
 
 #include "track/points.hpp"
@@ -10,7 +10,7 @@
 namespace dic::track::cuda {
 
 /// The points of every GPU: one range after the other.
-using Partition = std::vector<kernels::PointRange>;
+using Partition = std::vector<PointRange>;
 
 /// Rows that a boundary between two GPUs may move at once. A GPU knows so many rows beyond those that it
 /// needs.
@@ -30,7 +30,7 @@ int gpus_for(std::int64_t points, int devices);
 Partition first_partition(std::int64_t points, int gpus);
 
 /// The own points of a GPU, and those around that decide on them and on points that may become its own.
-kernels::PointRange known_points(const Points& points, const kernels::PointRange& own);
+PointRange known_points(const Points& points, const PointRange& own);
 
 /// The partition of the next frames, after GPUs took so many seconds for their parts: boundaries move half
 /// the way to equal times, at most by kLargestMove rows. Which GPU measures a point does not change the

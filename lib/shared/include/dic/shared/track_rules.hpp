@@ -27,6 +27,8 @@ inline constexpr float kCertain = 0.9f;  ///< zncc of a point that needs no conf
 inline constexpr double kAgreement =
     2.0;  ///< largest distance, px, between a point and its prediction from a neighbour
 inline constexpr int kSmallIsland = 12;  ///< points that agree only among themselves
+/// Rows of nodes around a point that decide whether it, or a neighbour of it, belongs to a small island.
+inline constexpr int kIslandReach = kSmallIsland + 1;
 
 /// Position of a material point of the original reference in the image that is the reference now.
 struct MaterialPoint {
