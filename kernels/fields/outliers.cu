@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(word_threads)
 }
 
 __global__ void __launch_bounds__(word_threads)
-    hear_suspects(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
-                  const __grid_constant__ NodeSet trusted, float floor, double threshold) {
+    settle_suspects(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
+                    const __grid_constant__ NodeSet trusted, float floor, double threshold) {
   for_each_word_node(usable, [&](const WordNode& node) {
     const bool suspect = usable.holds(node.i, node.j) && !trusted.holds(node.i, node.j);
     if (suspect && median_test::stays_suspect(residual(field, trusted, node, floor), threshold))
@@ -63,8 +63,8 @@ void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, cons
   const auto floor = static_cast<float>(options.floor);
   find_trusted<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
                                                     options.threshold);
-  hear_suspects<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
-                                                     options.threshold);
+  settle_suspects<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
+                                                       options.threshold);
   check_launch(describe("outlier test", grid));
 }
 

@@ -44,13 +44,13 @@ __device__ bool is_cut(const PreparedSubset& s, int radius) {
 __global__ void __launch_bounds__(point_threads)
     split_points(const __grid_constant__ GridPoints points, const std::int32_t* list,
                  const __grid_constant__ PointRange which, int radius,
-                 const __grid_constant__ PointList whole, const __grid_constant__ PointList cut) {
+                 const __grid_constant__ PointList whole, const __grid_constant__ PointList clipped) {
   for_each_point(which, [&](std::int32_t k) {
     const std::int32_t i = list ? list[k] : k;
     const PreparedSubset& subset = points.subsets[i];
     if (subset.status != Status::ok) return;
     if (is_cut(subset, radius))
-      append(cut, i);
+      append(clipped, i);
     else
       append(whole, i);
   });
@@ -122,14 +122,14 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
 }
 
 void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          const PointList& whole, const PointList& cut, StreamHandle stream) {
+                          const PointList& whole, const PointList& clipped, StreamHandle stream) {
   clear(whole.count, stream);
-  clear(cut.count, stream);
+  clear(clipped.count, stream);
   const PointRange which = list ? PointRange{0, n} : points.own;
   if (which.count() == 0) return;
   split_points<<<grid_size(which.count(), point_threads), point_threads, 0, stream>>>(points, list, which,
-                                                                                      radius, whole, cut);
-  check_launch(describe_points("whole and cut subsets", which.count()));
+                                                                                      radius, whole, clipped);
+  check_launch(describe_points("whole and clipped subsets", which.count()));
 }
 
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,

@@ -40,7 +40,7 @@ struct LanePixels {
   int first, step;
 };
 
-/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for cut and
+/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for clipped and
 /// masked subsets. T: float or double.
 template <typename T, int kDegree, int kOrder>
 __device__ T gathered_total(const RefineArguments& args, const IterationState<kOrder, double>& state,

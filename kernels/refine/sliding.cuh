@@ -325,7 +325,7 @@ struct Sliding {
     return loose ? 0.08f : fminf(reach_scale * rsqrtf(fminf(sigma, most_sigma)), 0.04f);
   }
 
-  /// Is there a separate loop for subsets that border or ROI cut to smaller rectangles? With the quintic
+  /// Is there a separate loop for subsets that border or ROI clip to smaller rectangles? With the quintic
   /// spline it would make the other loops 7 % slower, because they fill the instruction cache.
   static constexpr bool has_rectangles = kDegree == 3;
   /// Is there a separate loop for fixed weights? The two longest ones would not fit the instruction cache.

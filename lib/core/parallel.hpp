@@ -17,9 +17,9 @@ class ThreadPool {
 
   int size() const;
 
-  /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to whoever is free;
-  /// 0 <= worker < size() names the thread, for scratch memory. Returns when all is done. The first exception
-  /// of a body ends the loop early and is thrown again here. Not reentrant.
+  /// Runs body(begin, end, worker) over [0, n) in chunks of `grain`, handed out in order to the next free
+  /// worker; 0 <= worker < size() names the thread, for scratch memory. Returns when all is done. The first
+  /// exception of a body ends the loop early and is thrown again here. Not reentrant.
   void parallel_for(std::int64_t n, std::int64_t grain,
                     const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
 

@@ -16,7 +16,7 @@ concept StartSearchOperations = requires(T& search, const T& state) {
   { T::kSpeculative } -> std::convertible_to<bool>;
   /// Is the search range chosen here (TrackOptions::search)? Else it is given, and one search is all.
   { state.automatic() } -> std::same_as<bool>;
-  /// Was a frame measured before, that tells where the points were?
+  /// Was a frame measured before, so that the last positions of the points are known?
   { state.has_last() } -> std::same_as<bool>;
   /// Predicts all points where they, or a neighbour, were in the last frame; else they get no prediction.
   search.predict_from_last();

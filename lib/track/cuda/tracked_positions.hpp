@@ -9,7 +9,7 @@
 
 namespace dic::track::cuda {
 
-/// The positions that a field tells. Kernels compute them only where its image becomes a reference.
+/// The positions in a field. Kernels compute them only where its image becomes a reference.
 struct DevicePositions final : TrackedPositions {
   const std::shared_ptr<const DeviceField> field;
   const int width, height;  ///< px, of the image

@@ -6,7 +6,7 @@
 
 namespace dic::kernels {
 
-/// The search of points in windows of `range` px around their starts. Subsets may be cut to smaller
+/// The search of points in windows of `range` px around their starts. Subsets may be clipped to smaller
 /// rectangles, but all of their pixels count.
 struct FollowedSearch {
   const std::int32_t* list;  ///< of points

@@ -77,13 +77,13 @@ void launch_starts_from_field(const GridPoints& points, const std::int32_t* list
                               PointStart* starts, StreamHandle stream);
 
 /// Queues dividing the trackable ones of `n` points (list null: of all own ones) into those whose subset is
-/// the whole square of 2 * radius + 1 px, and those that the border or the ROI cuts. radius 0: into
+/// the whole square of 2 * radius + 1 px, and those that the border or the ROI clips. radius 0: into
 /// rectangles of any size, and those of any other shape.
 void launch_split_subsets(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
-                          const PointList& whole, const PointList& cut, StreamHandle stream);
+                          const PointList& whole, const PointList& clipped, StreamHandle stream);
 
 /// Queues the positions of `n` points' subsets and of their windows in image 0: references[k] is the
-/// top-left pixel of the square (outside the image where the border cuts it), windows[k] lies the rounded
+/// top-left pixel of the square (outside the image where the border clips it), windows[k] lies the rounded
 /// displacement of the start, less `range`, away from it.
 void launch_place_windows(const GridPoints& points, const std::int32_t* list, std::int64_t n, int radius,
                           int range, const PointStart* starts, PatchPosition* references,
