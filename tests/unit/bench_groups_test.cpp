@@ -92,7 +92,7 @@ TEST(BenchGroups, MistakesAreNamedWithTheirPlace) {
            {"reference = -7\nshifts = 2\n", "\"-7\" is not a size"},
            {"reference = 7\nshifts = 2000000000\n", "\"2000000000\" is not a radius"},
            {"reference = 7\nshifts = \"all\"\n", "\"all\" is not a set of shifts"},
-           {"reference = 7\nshifts = 2\nform = \"many\"\n", "one_to_one, one_to_many"},
+           {"reference = 7\nshifts = 2\npairing = \"many\"\n", "one_to_one, one_to_many"},
            {"reference = 7\nshifts = 2\ntype = \"f32:12\"\n", "bits are for u16"},
            {"reference = 7.5\nshifts = 2\n", "takes a string, a whole number"},
            {"reference = 7\nshifts = 2\nn = 0\n", "\"0\" is not a number of references"}}) {
@@ -125,7 +125,8 @@ TEST(BenchCase, OperationsCountRealOverlaps) {
 }
 
 TEST(BenchCase, BytesCountInputsAndOutputsOnce) {
-  const Case sums = parse("reference = 4\nshifts = 1\nn = 2\ntype = \"u16\"\nmeasure = \"sums\"\n")[0].shape;
+  const Case sums =
+      parse("reference = 4\nshifts = 1\nn = 2\ntype = \"u16\"\ncriterion = \"cross_correlation\"\n")[0].shape;
   EXPECT_EQ(sums.bytes(), 2 * (2 * 16 + 2 * 36) + 8 * 2 * 9);
   const Case peaks = parse("reference = 4\nshifts = 1\nn = 1000\nimage = 32\n")[0].shape;
   EXPECT_EQ(peaks.bytes(), 2 * 32 * 32 + 1000 * sizeof(Peak));

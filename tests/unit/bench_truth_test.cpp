@@ -69,14 +69,14 @@ TEST_P(BenchTruth, AcceptsRightPeaksAndNothingElse) {
 
 const auto all_types =
     testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64);
-const auto all_measures =
+const auto all_criteria =
     testing::Values(Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd);
 INSTANTIATE_TEST_SUITE_P(All, BenchTruth,
                          testing::Combine(testing::Values(Pairing::one_to_one, Pairing::one_to_many,
                                                           Pairing::n_to_mn, Pairing::n_to_m),
-                                          all_types, all_measures, testing::Values(false)));
+                                          all_types, all_criteria, testing::Values(false)));
 INSTANTIATE_TEST_SUITE_P(Masked, BenchTruth,
-                         testing::Combine(testing::Values(Pairing::n_to_mn), all_types, all_measures,
+                         testing::Combine(testing::Values(Pairing::n_to_mn), all_types, all_criteria,
                                           testing::Values(true)));
 
 TEST(BenchTruthOfMasks, OtherElementsCount) {

@@ -1,26 +1,19 @@
 #include <algorithm>
-#include <cstdio>
-#include <dic/error.hpp>
 #include <dic/kernels/ncc.hpp>
 #include <random>
-#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "kernels/device_timing.hpp"
+#include "benchmarks/device_benchmark.hpp"
 
-// Times every registered variant on the device, kernels only: medians over repeats, warm, data in device
-// memory.
-//
-//     kernels_time [TEXT...]    only the rows that contain every TEXT
+// Every registered variant, kernels only, data in device memory.
 namespace {
 
 using namespace dic;
 using kernels::DeviceBuffer;
 using kernels::NccJob;
 using kernels::Stream;
-using test::median_seconds;
 
 constexpr int image_size = 4096;
 
@@ -158,21 +151,6 @@ class TestImage {
   kernels::DeviceImage on_host_;
 };
 
-/// One of every kind of element.
-struct Images {
-  TestImage bytes, words, of_12_bit, floats;
-
-  explicit Images(const Stream& stream)
-      : bytes(stream, ScalarType::u8),
-        words(stream, ScalarType::u16),
-        of_12_bit(stream, ScalarType::u16, 12),
-        floats(stream, ScalarType::f32) {}
-  const TestImage& of(const Shape& shape) const {
-    if (shape.type == ScalarType::f32) return floats;
-    return shape.type == ScalarType::u8 ? bytes : shape.bit_depth == 0 ? words : of_12_bit;
-  }
-};
-
 std::vector<PatchPosition> random_positions(int count, int size, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> place(0, image_size - size);
@@ -217,82 +195,98 @@ class Side {
   DeviceBuffer positions_;
 };
 
-void time_shape(const Shape& shape, const TestImage& image, std::span<char*> wanted) {
-  const Stream stream;
+/// A shape with its data and working memory on the GPU.
+struct ShapeOnGpu {
+  Stream stream;
+  TestImage image;
+  Side reference, search;
   NccJob job;
-  job.pairing = shape.pairing;
-  job.type = shape.type;
-  job.bit_depth = shape.bit_depth;
-  job.sums = shape.type == ScalarType::f32
-                 ? SurfaceType::f32
-                 : kernels::sums_for_scores(shape.type, shape.ref_size, shape.ref_size);
-  const auto positions = [&](int count, int size, unsigned seed) {
+  DeviceBuffer sums, scores, moments, peaks, peak_workspace;
+  kernels::Workspace workspace;
+
+  explicit ShapeOnGpu(const Shape& shape)
+      : image(stream, shape.type, shape.bit_depth),
+        reference(image, positions(shape, shape.references, shape.ref_size, 1), shape.ref_size, stream),
+        search(image, positions(shape, shape.windows, shape.window_size, 2), shape.window_size, stream) {
+    job.pairing = shape.pairing;
+    job.type = shape.type;
+    job.bit_depth = shape.bit_depth;
+    job.sums = shape.type == ScalarType::f32
+                   ? SurfaceType::f32
+                   : kernels::sums_for_scores(shape.type, shape.ref_size, shape.ref_size);
+    job.reference = reference.matrices();
+    job.search = search.matrices();
+    job.shifts = shape.shifts;
+    job.pairs =
+        shape.pairing == Pairing::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
+  }
+
+  static std::vector<PatchPosition> positions(const Shape& shape, int count, int size, unsigned seed) {
     const int margin = (shape.window_size - size) / 2;
     return shape.step > 0 ? grid_positions(count, shape.step, margin, size)
                           : random_positions(count, size, seed);
-  };
-  const Side reference(image, positions(shape.references, shape.ref_size, 1), shape.ref_size, stream);
-  const Side search(image, positions(shape.windows, shape.window_size, 2), shape.window_size, stream);
-  job.reference = reference.matrices();
-  job.search = search.matrices();
-  job.shifts = shape.shifts;
-  job.pairs =
-      shape.pairing == Pairing::n_to_m ? std::int64_t{shape.references} * shape.windows : shape.windows;
+  }
+};
 
-  const auto report = [&](std::string_view name, auto&& launch) {
-    const std::string row = shape.name + "  " + std::string(name);
-    const auto holds = [&](const char* text) { return row.find(text) != std::string::npos; };
-    if (!std::ranges::all_of(wanted, holds)) return;
-    std::printf("%-66s %10.4f ms\n", row.c_str(), 1e3 * median_seconds(stream, launch));
-    std::fflush(stdout);
-  };
-  DeviceBuffer sums, scores, moments, peaks, workspace;
-  kernels::Workspace kept;
-  sums.reserve(job.outputs() * size_of(job.sums));
+using Collect = std::function<void(const std::string& name, std::function<void()> launch)>;
+
+void add_sums(const Collect& collect, const std::shared_ptr<ShapeOnGpu>& s) {
+  s->sums.reserve(s->job.outputs() * size_of(s->job.sums));
   for (const kernels::NccVariant& variant : kernels::ncc_variants())
-    if (variant.computes_sums() && variant.unavailable_reason().empty() && variant.unsupported_reason(job).empty())
-      report(variant.name, [&] { kernels::launch_ncc(variant, job, sums.data(), kept, stream.handle()); });
-  if (shape.ref_size == shape.window_size) return;  // scores want shifts that are defined
-  job.sums = kernels::sums_for_scores(job.type, shape.ref_size, shape.ref_size);
-  sums.reserve(job.outputs() * size_of(job.sums));
+    if (variant.computes_sums() && variant.unavailable_reason().empty() &&
+        variant.unsupported_reason(s->job).empty())
+      collect(std::string(variant.name), [s, job = s->job, &variant] {
+        kernels::launch_ncc(variant, job, s->sums.data(), s->workspace, s->stream.handle());
+      });
+}
 
-  auto* surfaces = static_cast<float*>(scores.reserve(job.outputs() * sizeof(float)));
-  auto* found = static_cast<Peak*>(peaks.reserve(job.pairs * sizeof(Peak)));
-  moments.reserve(job.reference.count * kernels::moments_bytes);
-  workspace.reserve(kernels::peaks_workspace_bytes(job));
-  report("moments of the references",
-         [&] { kernels::launch_reference_moments(job, moments.data(), stream.handle()); });
-  report("scores from sums", [&] {
-    kernels::launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, sums.data(), moments.data(),
-                           surfaces, stream.handle());
+void add_scoring(const Collect& collect, const std::shared_ptr<ShapeOnGpu>& s) {
+  NccJob& job = s->job;
+  job.sums = kernels::sums_for_scores(job.type, job.reference.height, job.reference.width);
+  s->sums.reserve(job.outputs() * size_of(job.sums));
+  auto* surfaces = static_cast<float*>(s->scores.reserve(job.outputs() * sizeof(float)));
+  auto* found = static_cast<Peak*>(s->peaks.reserve(job.pairs * sizeof(Peak)));
+  s->moments.reserve(job.reference.count * kernels::moments_bytes);
+  s->peak_workspace.reserve(kernels::peaks_workspace_bytes(job));
+  collect("moments of the references",
+          [s] { kernels::launch_reference_moments(s->job, s->moments.data(), s->stream.handle()); });
+  collect("scores from sums", [s, surfaces] {
+    kernels::launch_scores(s->job, Criterion::zncc, kernels::ScoreKind::score, s->sums.data(),
+                           s->moments.data(), surfaces, s->stream.handle());
   });
-  report("peaks from scores", [&] {
-    kernels::launch_peaks(job, Criterion::zncc, surfaces, found, workspace.data(), stream.handle());
+  collect("peaks from scores", [s, surfaces, found] {
+    kernels::launch_peaks(s->job, Criterion::zncc, surfaces, found, s->peak_workspace.data(),
+                          s->stream.handle());
   });
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
     if (!variant.score_fusion() || !variant.unsupported_reason(job).empty()) continue;
     if (variant.can_fuse(job, kernels::FusedOutput::scores))
-      report(std::string(variant.name) + ", fused scores", [&] {
-        variant.score_fusion()->launch_scores(job, Criterion::zncc, kernels::ScoreKind::score, surfaces, kept,
-                                     stream.handle());
+      collect(std::string(variant.name) + ", fused scores", [s, surfaces, &variant] {
+        variant.score_fusion()->launch_scores(s->job, Criterion::zncc, kernels::ScoreKind::score, surfaces,
+                                              s->workspace, s->stream.handle());
       });
     if (variant.can_fuse(job, kernels::FusedOutput::peaks))
-      report(std::string(variant.name) + ", fused peaks",
-             [&] { variant.score_fusion()->launch_peaks(job, Criterion::zncc, found, kept, stream.handle()); });
+      collect(std::string(variant.name) + ", fused peaks", [s, found, &variant] {
+        variant.score_fusion()->launch_peaks(s->job, Criterion::zncc, found, s->workspace,
+                                             s->stream.handle());
+      });
   }
+}
+
+void add_all() {
+  for (const Shape& shape : shapes())
+    bench_gpu::add([shape] {
+      const auto on_gpu = std::make_shared<ShapeOnGpu>(shape);
+      bench_gpu::Measurements out;
+      const Collect collect = [&](const std::string& name, std::function<void()> launch) {
+        out.push_back({shape.name + "/" + name, &on_gpu->stream, std::move(launch), 0, {}, {}});
+      };
+      add_sums(collect, on_gpu);
+      if (shape.ref_size != shape.window_size) add_scoring(collect, on_gpu);  // shifts that are defined
+      return out;
+    });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const kernels::Device device = kernels::find_device(0);
-    std::printf("%s\n", device.model.c_str());
-    const Stream stream;
-    const Images images(stream);
-    for (const Shape& shape : shapes()) time_shape(shape, images.of(shape), {argv + 1, argv + argc});
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench_gpu::run_all(argc, argv, add_all); }
