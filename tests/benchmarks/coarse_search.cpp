@@ -3,8 +3,8 @@
 
 #include "benchmarks/device_benchmark.hpp"
 #include "core/parallel.hpp"
-#include "track/cpu/coarse.hpp"
-#include "track/cuda/coarse.hpp"
+#include "track/cpu/host_coarse_search.hpp"
+#include "track/cuda/device_coarse_search.hpp"
 
 // The coarse-to-fine search of a pair of images of 4096 x 4096, on the GPU and on the CPU.
 namespace {
@@ -87,7 +87,7 @@ Measurements on_gpu() {
 struct SearchOnCpu {
   Image reference = image(size, false), current = image(size, true);
   Correlator correlator{"cpu"};
-  track::CpuCoarseSearch search{reference, {}};
+  track::HostCoarseSearch search{reference, {}};
 };
 
 Measurements on_cpu() {
