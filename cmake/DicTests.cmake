@@ -13,7 +13,7 @@ function(dic_add_test name)
   target_link_libraries(${name} PRIVATE dic_flags ${TEST_ROOMS} ${TEST_LINK} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tests)
 
-  set(options TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+  set(options TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
   if(NOT TEST_GPU)
     set(filter *)
     if(TEST_GPU_CASES)

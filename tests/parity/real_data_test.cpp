@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/gpu_test.hpp"
+#include "support/parameter_names.hpp"
 
 // The refinement on the GPU against that on the CPU, on the real images of the folder that DIC_REAL_DATA
 // names. Both start from what the CPU has tracked.
@@ -127,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
                     PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}));
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}),
+    test::PrintedName());
 
 }  // namespace
 }  // namespace dic

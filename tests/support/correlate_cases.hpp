@@ -11,14 +11,6 @@
 
 namespace dic::test {
 
-using dic::CorrelateRequest;
-using dic::Criterion;
-using dic::ImageView;
-using dic::Pairing;
-using dic::PatchPosition;
-using dic::ScalarType;
-using dic::Shifts;
-
 struct TestImage {
   ImageView view;
   std::vector<std::byte> bytes;

@@ -16,10 +16,6 @@
 namespace dic::test {
 
 namespace fs = std::filesystem;
-using dic::Field;
-using dic::Grid;
-using dic::ResultInfo;
-using dic::Status;
 
 inline const float kNan = std::nanf("");
 

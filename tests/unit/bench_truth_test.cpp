@@ -71,13 +71,20 @@ const auto all_types =
     testing::Values(ScalarType::u8, ScalarType::u16, ScalarType::i32, ScalarType::f32, ScalarType::f64);
 const auto all_criteria =
     testing::Values(Criterion::cross_correlation, Criterion::zncc, Criterion::ncc, Criterion::ssd);
+std::string name_of(const testing::TestParamInfo<BenchTruth::ParamType>& tested) {
+  const auto& [pairing, type, criterion, masks] = tested.param;
+  const auto text = [](auto value) { return std::string(to_string(value)); };
+  return text(pairing) + "_" + text(type) + "_" + text(criterion) + (masks ? "_masked" : "");
+}
 INSTANTIATE_TEST_SUITE_P(All, BenchTruth,
                          testing::Combine(testing::Values(Pairing::one_to_one, Pairing::one_to_many,
                                                           Pairing::n_to_mn, Pairing::n_to_m),
-                                          all_types, all_criteria, testing::Values(false)));
+                                          all_types, all_criteria, testing::Values(false)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Masked, BenchTruth,
                          testing::Combine(testing::Values(Pairing::n_to_mn), all_types, all_criteria,
-                                          testing::Values(true)));
+                                          testing::Values(true)),
+                         name_of);
 
 TEST(BenchTruthOfMasks, OtherElementsCount) {
   Case c = small_case(Pairing::one_to_one, ScalarType::u8, Criterion::zncc, Output::surfaces);
