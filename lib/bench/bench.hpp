@@ -14,11 +14,11 @@
 /// independent computation in float64, or against the known motion.
 namespace dic::bench {
 
-/// What a correlation hands back: every value, or the best shift of each pair.
+/// What a correlation returns: every value, or the best shift of each pair.
 enum class Output : std::uint8_t { surfaces, peaks };
 std::string_view to_string(Output output);
 
-/// How much of a computation one timed iteration takes in.
+/// Which part of a computation is timed.
 enum class Level : std::uint8_t {
   whole,    ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
   call,     ///< one call of a Correlator that is kept: transfer, run, copy back
@@ -42,13 +42,13 @@ struct Case {
   std::int64_t references = 1;
   std::int64_t windows = 1;  ///< in all
   /// Side in px of the square images in which the matrices lie at random positions; a window is centred on
-  /// its reference and the n-to-mn form has an image per frame. 0 = packed matrices.
+  /// its reference, and n_to_mn has one image per frame. 0 = packed matrices.
   int image = 0;
   bool masks = false;  ///< slanted stripes of the references do not count, a quarter of their elements
 
   bool operator==(const Case&) const = default;
   std::int64_t pairs() const;
-  /// Useful operations: 2 x the multiply-adds of elements that really overlap, and count.
+  /// Useful operations: 2 x the multiply-adds of elements that overlap and that no mask excludes.
   double operations() const;
   /// Useful traffic: inputs read once and outputs written once.
   double bytes() const;
@@ -56,7 +56,7 @@ struct Case {
 /// "one_to_one u8 31x31 radius 15, 1000 pairs, zncc peaks".
 std::string describe(const Case& shape);
 
-/// A case, who does it, and what is timed.
+/// A case, the variant that computes it, and what is timed.
 struct Task {
   Case shape;
   std::string variant;  ///< a registered name, or "planner"
@@ -64,7 +64,7 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// The tasks of a TOML file (docs/user-guide.md), for a device "cpu", "cuda" or "cuda:N", which
+/// The tasks of a TOML file (docs/bench.md), for a device "cpu", "cuda" or "cuda:N", which
 /// decides what the variant "all" stands for. Throws FileError, UsageError with the line.
 std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
 /// The tasks of TOML text; `name` stands for the file in messages.
@@ -78,8 +78,8 @@ struct Options {
   std::string device = "cpu";  ///< cpu, cuda or cuda:N
   int threads = 0;             ///< 0 = one per core
   std::uint64_t seed = 1;      ///< of the inputs
-  /// Shortest time of a repeat, s: iterations are added until it is reached, so that the clock does not
-  /// matter. Of kernels it is the device's time.
+  /// Shortest time of a repeat, s: iterations are added until it is reached, so that the resolution of the
+  /// clock does not matter. For kernels it is time on the device.
   double min_seconds = 0.05;
   int repeats = 5;
   double max_seconds = 10;  ///< no further repeat is started after this time, s
@@ -102,7 +102,7 @@ enum class Outcome : std::uint8_t {
 };
 std::string_view to_string(Outcome outcome);
 
-/// What became of a task.
+/// The result of a task.
 struct Row {
   Task task;
   std::string ran;  ///< variant that ran: the planner's choice
@@ -122,16 +122,16 @@ struct Machine {
   std::uint64_t seed = 1;
 };
 
-/// What a device can do at most.
+/// The highest rate that a device reaches.
 struct Ceiling {
   std::string name;  ///< "f32 multiply-adds", "memory"
   std::string unit;  ///< "op/s" (a multiply-add is two) or "B/s"
   double value = 0;
 };
-/// The least time in s that a direct computation of the case takes below these ceilings: its useful
-/// operations at the fastest multiply-adds that are exact for its type (16 bits on tensor cores: four
-/// products of bytes, or f16 up to 12 bits), or its useful traffic at the bandwidth of memory. Transforms do
-/// fewer operations. 0 where the ceilings do not say.
+/// Lower bound in s of the time of a direct computation of the case: its useful
+/// operations at the rate of the fastest multiply-adds that are exact for its type (16 bits on tensor cores:
+/// four products of bytes, or f16 up to 12 bits), or its useful traffic at the bandwidth of memory.
+/// Transforms do fewer operations. 0 where the ceilings do not say.
 double floor_seconds(const Case& shape, const std::vector<Ceiling>& ceilings);
 
 struct Report {
@@ -204,12 +204,12 @@ struct StreamTiming {
   int gpus = 1;                         ///< that shared every frame
   double frames_per_second_of_one = 0;  ///< the first alone, with the same frames; 0 where none shared
 };
-/// Pushes `frames` frames of the case's speckle, whose motion grows and shrinks by a third of track()'s from
-/// frame to frame, as fast as the stream takes them. Throws as track() does.
+/// Pushes `frames` frames of the case's speckle as fast as the stream takes them. From frame to frame the
+/// motion grows or shrinks by a third of that in track(). Throws as track() does.
 StreamTiming track_stream(const TrackCase& shape, int frames, std::stop_token stop = {});
 
 /// What `dic track` does: pushes `frames` frames of that sequence from PNG files in a temporary folder, and
-/// writes the fields there. Nothing of it stays. Throws as track() does, FileError.
+/// writes the fields there. The folder is removed. Throws as track() does, FileError.
 TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token stop = {});
 
 /// Throws UsageError where a timeline needs more measured frames.

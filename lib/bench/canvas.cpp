@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kOversampling = 3;  // reduced, OpenCV's stroke font gets smooth edges
 
-// Of even lightness and told apart with every kind of colour vision (after Okabe and Ito); R, G, B.
+// R, G, B. Of even lightness; people with any kind of colour vision can tell them apart (Okabe and Ito).
 const cv::Scalar kColours[] = {{0, 114, 178},  {213, 94, 0},  {0, 158, 115},   {204, 121, 167},
                                {86, 180, 233}, {230, 159, 0}, {120, 120, 120}, {0, 0, 0}};
 

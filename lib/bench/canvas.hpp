@@ -6,7 +6,7 @@
 
 namespace dic::bench {
 
-/// White paper to draw on, in px of the finished image.
+/// A white image to draw on; coordinates in px.
 class Canvas {
  public:
   inline static const cv::Scalar kInk{40, 40, 40}, kGridLine{225, 225, 225};
@@ -20,7 +20,7 @@ class Canvas {
   void text(const std::string& words, cv::Point2d at, double size, const cv::Scalar& colour = kInk);
 
   static double width_of(const std::string& words, double size);
-  /// Eight colours that can be told apart, over and over.
+  /// One of eight colours that can be told apart; they repeat.
   static cv::Scalar colour(std::size_t k);
 
   /// Writes a PNG. Throws FileError.

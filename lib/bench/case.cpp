@@ -77,7 +77,7 @@ double Case::operations() const {
 
 double Case::bytes() const {
   const auto bytes_of_element = static_cast<double>(size_of(type));
-  // Where matrices lie in images they overlap, and the images are all there is to read.
+  // Matrices in images overlap: each pixel of the images is read once.
   const auto elements = [&](std::int64_t count, int h, int w, std::int64_t images) {
     const double packed = static_cast<double>(count) * h * w;
     return image > 0 ? std::min(packed, static_cast<double>(images) * image * image) : packed;

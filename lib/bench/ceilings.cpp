@@ -121,7 +121,8 @@ MultiplyAdds byte_multiply_adds() {
   return nullptr;
 }
 
-/// Best of the repeats of `once`, which gives a rate: a ceiling is what the machine can do undisturbed.
+/// The highest rate that `once` returns in some repeats: a ceiling is what the machine does when nothing else
+/// runs.
 template <typename Once>
 double best_of(int repeats, const Once& once) {
   double best = 0;

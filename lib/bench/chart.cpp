@@ -18,7 +18,7 @@ struct Axis {
   double at(double value) const { return length * std::log(value / min) / std::log(max / min); }
 };
 
-/// The range of one coordinate over `shown` and all points, with some air around it.
+/// The range of one coordinate over `shown` and all points, with a margin.
 Axis axis_of(const Chart& chart, std::vector<double> shown, double std::pair<double, double>::*coordinate,
              double length) {
   for (const Series& series : chart.series)
@@ -51,7 +51,7 @@ class Drawing {
  private:
   cv::Point2d place(double x, double y) const { return {kLeft + x_.at(x), kHeight - kBottom - y_.at(y)}; }
 
-  /// Labels that would touch the one before are left out.
+  /// Labels that would overlap the previous one are left out.
   void draw_x_axis() {
     double free_from = 0;
     for (const double tick : chart_.x_ticks) {

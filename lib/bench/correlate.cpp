@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPoison = 0xff;  ///< NaN, or the largest number: what no variant writes by itself
 
-/// Where a call leaves its results.
+/// The results of a call.
 struct Result {
   Surfaces surfaces;
   std::vector<Peak> peaks;
@@ -36,7 +36,7 @@ struct Result {
 
 bool is_step(Level level) { return level != Level::whole && level != Level::call; }
 
-/// Of the last call.
+/// Seconds of a step of the last call.
 double step_seconds(const Correlator& correlator, Level step) {
   const DeviceSeconds seconds = correlator.device_seconds();
   if (step == Level::upload) return seconds.upload;
@@ -52,7 +52,7 @@ class Runner {
     Row row;
     row.task = task;
     try {
-      criterion(row);
+      measure(row);
     } catch (const Error& error) {
       fail(row, error.what());
     } catch (const std::bad_alloc&) {
@@ -67,7 +67,7 @@ class Runner {
     row.problem = problem;
   }
 
-  void criterion(Row& row) {
+  void measure(Row& row) {
     const Case& shape = row.task.shape;
     prepare(shape);
     CorrelateRequest request = inputs_->request();
@@ -106,7 +106,7 @@ class Runner {
                                        : time_repeats(calls, options_, stop_);
   }
 
-  /// Of one call that runs them so many times: its transfers do not count.
+  /// Time of the kernels of one call that runs them `times` times, without its transfers.
   static Elapsed time_kernels(std::int64_t times, Correlator& correlator, const CorrelateRequest& request,
                               Output output, Result& result) {
     correlator.repeat_kernels(times);
@@ -115,7 +115,7 @@ class Runner {
     return {.counted = seconds, .lasted = seconds};
   }
 
-  /// Seconds of one call, as its level counts them.
+  /// Seconds of one call, or of the part of it that the level names.
   double time_once(const Task& task, std::optional<Correlator>& kept, const CorrelateRequest& request,
                    Result& result) {
     const Output output = task.shape.output;
@@ -127,7 +127,7 @@ class Runner {
     return is_step(task.level) ? step_seconds(*kept, task.level) : seconds;
   }
 
-  /// Makes the data of a case, or keeps them.
+  /// Makes the data of a case, unless they are there already.
   void prepare(const Case& shape) {
     if (inputs_ && prepared_ == shape) return;
     inputs_.reset();  // first: two sets of data may not fit
@@ -144,7 +144,7 @@ class Runner {
     compare(row, result);
   }
 
-  /// A result that is wrong has no time.
+  /// The time of a wrong result is discarded.
   void compare(Row& row, const Result& result) {
     const Check check = result.check(*truth_, row.task.shape.output);
     row.max_difference = check.max_difference;

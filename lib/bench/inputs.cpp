@@ -7,8 +7,8 @@
 namespace dic::bench {
 namespace {
 
-// By how much the content of an image moves between reference and search: the true peak of every window that
-// is centred on its reference.
+// Shift of the content between the reference image and the search image, px: where the peak of a window is
+// that is centred on its reference.
 constexpr int kMoveX = 3, kMoveY = -2;
 
 template <typename T>
@@ -32,7 +32,7 @@ Image random_image(const Case& shape, int width, int height, Random& random) {
   return image;
 }
 
-/// The image moved by (kMoveX, kMoveY); what leaves on one side comes in on the other.
+/// The image shifted by (kMoveX, kMoveY), cyclically.
 Image moved(const Image& image) {
   Image result(image.size(), image.type(), image.bit_depth());
   visit_scalar(image.type(), [&]<typename T>(T) {
@@ -45,7 +45,7 @@ Image moved(const Image& image) {
   return result;
 }
 
-/// Non-zero where an element counts. A stripe begins every kPeriod px of a row.
+/// A mask of slanted stripes: zero excludes an element. A stripe begins every kPeriod px of a row.
 Image striped_mask(int width, int height) {
   constexpr int kPeriod = 12;
   Image mask({width, height}, ScalarType::u8);

@@ -19,7 +19,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Masks are stripes along diagonals, of which this share counts.
+/// Masks are diagonal stripes; this share of the elements is not excluded.
 constexpr double kShareThatCounts = 0.75;
 
 /// The data of a case: integers over the whole range of their bits (i32: 16 bits), floats in [-1, 1).

@@ -66,7 +66,7 @@ Series& series_named(Chart& chart, const std::string& name) {
   return chart.series.emplace_back(Series{name, {}});
 }
 
-/// Leaves the series that reach highest: there are no more colours that can be told apart.
+/// Keeps the series with the highest values, one for each colour.
 void keep_best(std::vector<Series>& series) {
   constexpr std::size_t kMost = 7;
   const auto highest = [](const Series& s) {

@@ -10,7 +10,7 @@
 
 namespace dic {
 
-// Names instead of numbers: what people read in the file.
+// In the file, enumerators have names.
 NLOHMANN_JSON_SERIALIZE_ENUM(Pairing, {{Pairing::one_to_one, "one_to_one"},
                                        {Pairing::one_to_many, "one_to_many"},
                                        {Pairing::n_to_mn, "n_to_mn"},

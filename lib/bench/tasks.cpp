@@ -15,8 +15,7 @@ namespace {
 
 using Choice = std::map<std::string, std::string>;  ///< one value per key of a group
 
-/// The keys whose lists expand to products, and what stands for a key that is missing. Later ones vary
-/// faster.
+/// The keys whose lists expand to all combinations, and their defaults. Later keys vary faster.
 struct Key {
   const char* name;
   const char* fallback;  ///< null: the key must be there
@@ -111,7 +110,7 @@ void set_shifts(Case& c, const std::string& shifts, const std::string& window) {
   }
 }
 
-/// Numbers of matrices: n and m count only where the form has them.
+/// Numbers of matrices: n and m matter only for pairings that have them.
 void set_counts(Case& c, const std::string& n_text, const std::string& m_text) {
   const std::int64_t n = whole_number(n_text, 1, "a number of references (n)");
   const std::int64_t m = whole_number(m_text, 1, "a number of windows (m)");
@@ -148,16 +147,15 @@ bool holds(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Whether "all" stands for it. On GPUs a variant that takes masks is made for them: without, others do its
-/// work.
+/// Whether "all" includes the variant. On GPUs the variants for masks are used with masks only.
 bool is_for(const CorrelateVariant& v, const Case& c, const std::string& backend) {
   const bool masks_fit = c.masks ? v.masks : !v.masks || backend == "cpu";
   return v.backend == backend && masks_fit && holds(v.pairings, c.pairing) && holds(v.types, c.type) &&
          holds(v.criteria, c.criterion);
 }
 
-/// The variants that `choice` stands for on a backend: "naive" is its yardstick, "all" every one that is for
-/// the case, and names that belong to another backend stand for none.
+/// The variants that `choice` stands for on a backend: "naive" is the simplest one, "all" every one that
+/// supports the case; names of another backend are left out.
 std::vector<std::string> variants_of(const std::string& choice, const Case& c, const std::string& backend) {
   if (choice == "naive") return {backend == "cpu" ? "cpu-naive" : "cuda-basic"};
   const bool is_foreign =
@@ -170,7 +168,7 @@ std::vector<std::string> variants_of(const std::string& choice, const Case& c, c
   return names;
 }
 
-/// Numbers, strings and truth values alike, as text.
+/// A number, string or boolean as text.
 std::string text_of(const toml::node& node, std::string_view key) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);

@@ -21,7 +21,7 @@ using Time = StageSpan::Time;
 
 double milliseconds(Time::duration span) { return 1e3 * std::chrono::duration<double>(span).count(); }
 
-/// What is shown of a run.
+/// The part of a run that is drawn.
 struct Window {
   Time begin;
   double length;  ///< ms
@@ -70,7 +70,7 @@ std::vector<Lane> lanes_of(const std::vector<FrameSummary>& frames, const std::s
   return lanes;
 }
 
-/// A stage and the place of its lanes.
+/// A stage and the position of its rows.
 struct Row {
   std::string stage;
   std::vector<Lane> lanes;

@@ -30,11 +30,12 @@ inline double median_of(std::vector<double>& values) {
 
 /// Seconds that some iterations took together.
 struct Elapsed {
-  double counted = 0;  ///< of which the figures are made
-  double lasted = 0;   ///< which have to reach the shortest time of a repeat
+  double counted = 0;  ///< that are reported
+  double lasted = 0;   ///< that are compared with the shortest time of a repeat
 };
 
-/// Iterations of `once()`, which gives the seconds that count of each; they last as long as the clock says.
+/// Runs `once()` repeatedly. It returns the seconds to report for an iteration; how long all last is taken
+/// from the clock.
 template <typename Once>
 auto one_by_one(const Once& once) {
   return [once](std::int64_t iterations) {

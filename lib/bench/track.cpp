@@ -82,7 +82,7 @@ double seconds_of(const std::vector<StageSpan>& spans, std::string_view stage) {
   return seconds;
 }
 
-/// Adds up what comes out of a stream.
+/// Sums over the results of a stream.
 struct StreamSums {
   std::int64_t frames = 0, lost = 0;
   StageSeconds stages;
@@ -127,7 +127,7 @@ class TemporaryFolder {
   std::filesystem::path path;
 };
 
-/// What a stream is shown.
+/// The frames of a stream.
 struct Shown {
   Image reference;
   Roi roi;
