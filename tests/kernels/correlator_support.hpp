@@ -191,7 +191,7 @@ void check_all_measures(Correlator& correlator, const std::string& variant = "")
 
 using CudaCorrelator = GpuTest;
 
-/// What cuda-f32-tensor may be off: rounding of operands, in the instruction and of the sums of its turns,
+/// Largest error of cuda-f32-tensor: rounding of operands, in the instruction and of the sums of its tiles,
 /// for windows whose mean lies `offset` from that of all that was staged; and of the integers of which it
 /// makes variances, for elements up to `reach` from the mean.
 inline double split_bound(const Side& reference, double offset, double reach, double deviation) {

@@ -130,7 +130,7 @@ TEST_F(CudaCorrelator, FewShiftsOfAllSizes) {
 
 TEST_F(CudaCorrelator, SparseProductsOfAllSizes) {
   Correlator correlator("cuda");
-  // Around the 32 columns of a reference, its turns of 32 rows, and the 16, 32 and 33 shifts of shapes.
+  // Around the 32 columns of a reference, its tiles of 32 rows, and the 16, 32 and 33 shifts of shapes.
   constexpr SizeAndShifts sizes[]{{31, 31, 31, 31}, {32, 32, 33, 33},  {32, 32, 32, 32}, {1, 1, 33, 33},
                                   {7, 5, 16, 16},   {15, 17, 17, 16},  {16, 16, 3, 33},  {17, 31, 33, 2},
                                   {33, 30, 33, 33}, {64, 32, 20, 27},  {65, 3, 33, 32},  {128, 32, 33, 33},

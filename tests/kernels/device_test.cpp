@@ -7,7 +7,7 @@
 
 #include "support/gpu_test.hpp"
 
-// Streams, events and the memory that is kept.
+// Streams, events, and buffers that keep their memory.
 namespace dic::test {
 namespace {
 

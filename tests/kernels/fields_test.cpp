@@ -73,7 +73,7 @@ class DeviceField {
   DeviceRows<std::uint32_t> workspace_;
 };
 
-/// What is wrong with a field: shares of nodes.
+/// Defects of a field, as fractions of its nodes.
 struct Damage {
   double lost = 0, wrong = 0;
   bool hole = false;  ///< a round hole in the ROI
@@ -196,7 +196,7 @@ float median(std::vector<float> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/// The test as <dic/fields.hpp> describes it, of one component; NaN where a point cannot be judged.
+/// The test as <dic/fields.hpp> describes it, of one component; NaN where a point has too few neighbours.
 template <typename Exists>
 float naive_residual(std::span<const double> values, const Grid& grid, int i, int j, float floor,
                      const Exists& exists) {
@@ -270,7 +270,7 @@ TEST_F(KernelsFields, OutliersFollowTheDefinition) {
         if (nx == 211) {
           ASSERT_GT(std::ranges::count(want, Status::outlier), 20);
         }
-        // An undecided suspect decides what its neighbours are heard with: one may sway those around it.
+        // Rounding may decide whether a point is an outlier; the results of its neighbours then differ, too.
         std::int64_t different = 0;
         for (std::size_t k = 0; k < want.size(); ++k) different += want[k] != got[k];
         EXPECT_LE(different, 9 * std::ranges::count(undecided, true)) << nx << "x" << ny;

@@ -46,13 +46,12 @@ inline std::vector<NccParameter> ncc_parameters() {
   const std::vector<Case> cases = ncc_cases();
   std::vector<NccParameter> all;
   for (const kernels::NccVariant& variant : kernels::ncc_variants()) {
-    for (const Types& t : {Types{ScalarType::u8, SurfaceType::u32, "u8"},
-                           Types{ScalarType::u8, SurfaceType::u64, "u8_in_u64"},
-                           Types{ScalarType::u16, SurfaceType::u64, "u16"},
-                           Types{ScalarType::i32, SurfaceType::i64, "i32"},
-                           Types{ScalarType::f32, SurfaceType::f32, "f32"},
-                           Types{ScalarType::f32, SurfaceType::f64, "f32_in_f64"},
-                           Types{ScalarType::f64, SurfaceType::f64, "f64"}}) {
+    for (const Types& t :
+         {Types{ScalarType::u8, SurfaceType::u32, "u8"}, Types{ScalarType::u8, SurfaceType::u64, "u8_in_u64"},
+          Types{ScalarType::u16, SurfaceType::u64, "u16"}, Types{ScalarType::i32, SurfaceType::i64, "i32"},
+          Types{ScalarType::f32, SurfaceType::f32, "f32"},
+          Types{ScalarType::f32, SurfaceType::f64, "f32_in_f64"},
+          Types{ScalarType::f64, SurfaceType::f64, "f64"}}) {
       NccParameter parameter{&variant, t.type, t.sums, std::string(variant.name) + "_" + t.name};
       std::replace(parameter.name.begin(), parameter.name.end(), '-', '_');
       if (std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return parameter.can_do(c); }))

@@ -287,7 +287,7 @@ TEST_F(Fft, ServesManyShapesInManyThreads) {
     threads.emplace_back([t] {
       Workspace workspace;
       for (int round = 0; round < 2; ++round)
-        for (int h = 3 + t; h < 20; ++h)  // more plans than are kept
+        for (int h = 3 + t; h < 20; ++h)  // more plans than the cache holds
           check_in<float, float>(
               workspace, make_case("c", Pairing::one_to_one, h, h, h, h, h, h, Shifts::full({h, h}, {h, h})),
               SurfaceType::f32);

@@ -14,7 +14,7 @@ using kernels::Stream;
 using kernels::TrackedPoint;
 using track::MaterialPoint;
 
-/// Waves from all measured points; of neighbours in the wave before, the first is heard.
+/// Breadth first from all measured points; of several neighbours in the previous wave, the first decides.
 std::vector<int> naive_sources(const PointsState& s) {
   std::vector<int> source(s.count(), -1);
   for (int i = 0; i < s.count(); ++i)
@@ -235,7 +235,7 @@ struct FieldState {
   }
 };
 
-/// What became of point i, told without the rules.
+/// The state of point i, written without the code under test.
 MaterialPoint naively_followed(const PointsState& s, const FieldState& field, int i, int& x, int& y) {
   const int node = s.node_of[i];
   MaterialPoint m;

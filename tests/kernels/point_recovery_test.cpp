@@ -113,7 +113,7 @@ TEST_F(Points, AcceptWhatIsBetter) {
   });
 }
 
-/// Three others, who know a range of the points each.
+/// Three other GPUs, each of which has measured a range of the points.
 TEST_F(Points, WhatOthersKnowIsTakenOver) {
   on_all([](PointsState& s, const DevicePoints&, const Stream& stream) {
     std::vector<TrackedPoint> theirs = s.tracked;
@@ -213,7 +213,7 @@ TEST_F(Points, SmallIslandsAreDropped) {
   EXPECT_GT(dropped_in_all, 100);
 }
 
-/// Points of which a third is measured here; the poison hides what is not known of the others.
+/// Points of which a third is measured here; the others hold poison.
 struct MiddleShare {
   PointsState state;
   GridPoints points;

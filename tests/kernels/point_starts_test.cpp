@@ -49,7 +49,7 @@ TEST_F(Points, StartAtZeroInTheFirstFrame) {
   });
 }
 
-/// A coarse field of straight lines, which stays as it is between nodes and ends at the outermost ones.
+/// A coarse field that is linear, so that interpolation is exact; it ends at the outermost nodes.
 struct Lines {
   track::FieldLattice lattice;
   double value, along, down;

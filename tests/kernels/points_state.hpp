@@ -10,7 +10,7 @@
 
 #include "kernels/device_data.hpp"
 
-/// Points of a frame that never was: a smooth field of displacements with lost regions, wrong islands, holes
+/// Points of an invented frame: a smooth field of displacements with lost regions, wrong islands, holes
 /// in the ROI and subsets that are cut or have nothing to look for.
 namespace dic::test {
 

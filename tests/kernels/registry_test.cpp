@@ -9,7 +9,7 @@ namespace dic::test {
 namespace {
 
 TEST(Cases, HaveNamesOfTheirOwn) {
-  std::set<std::string> names;  // answers are kept by name
+  std::set<std::string> names;  // ncc_test.cpp stores the answers by name
   for (const Case& c : ncc_cases()) EXPECT_TRUE(names.insert(c.name).second) << c.name;
 }
 

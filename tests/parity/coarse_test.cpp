@@ -19,7 +19,7 @@ using test::GpuTest;
 
 constexpr int width = 523, height = 461;
 
-/// Far beyond what a subset could be searched for: a turn by 12 degrees, and a shift.
+/// A rotation by 12 degrees and a shift, too far for the search of a subset.
 std::pair<double, double> displacement(double x, double y) {
   const double a = 12 * M_PI / 180, dx = x - width / 2, dy = y - height / 2;
   return {17.4 + (std::cos(a) - 1) * dx - std::sin(a) * dy, -9.2 + std::sin(a) * dx + (std::cos(a) - 1) * dy};

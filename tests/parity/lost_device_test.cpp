@@ -64,7 +64,7 @@ void expect_same(std::span<const double> u, const std::vector<double>& status, c
   }
 }
 
-/// A kernel writes where no memory is: from then on every call of CUDA in this process fails.
+/// A kernel writes to an invalid address: after that, every CUDA call of this process fails.
 void lose_device() {
   const kernels::Stream queue;
   kernels::DeviceBuffer pixels;
@@ -80,7 +80,7 @@ void expect_useful_message(const DeviceError& error) {
   EXPECT_NE(message.find("--device cpu"), std::string::npos) << message;
 }
 
-/// What failed so far, to stderr: in a process of its own nobody else says it.
+/// Prints the failures so far to stderr: the parent process knows only that the child has failed.
 void print_failures() {
   const testing::TestResult& result = *testing::UnitTest::GetInstance()->current_test_info()->result();
   for (int i = 0; i < result.total_part_count(); ++i) {

@@ -109,7 +109,7 @@ TEST_P(RealImages, AgreeWithTheCpu) {
       SCOPED_TRACE(setting);
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 2));
       EXPECT_LE(largest, 1e-4);
-      // Of so few points, one may lie at the border of a rule: a last step of just the tolerance, say.
+      // Among so few points, one may lie on a limit, for example a last step as long as the tolerance.
       EXPECT_LE(other_verdict, std::max<std::size_t>(1, cpu.size() / 10000));
       // Iterations from whole pixels that do not converge wander, and rounding decides how they end.
       EXPECT_LE(lost_otherwise, 1 + cpu.size() / 2000);

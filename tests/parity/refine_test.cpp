@@ -65,7 +65,7 @@ Points grid_of(int width, int height, int step, int first = 0) {
 using Starts = std::vector<ShapeParameters>;
 using Results = std::vector<RefinedPoint>;
 
-/// Whole-pixel starts near the truth, some of them wrong.
+/// Whole-pixel starts near the true motion, some of them wrong.
 template <typename Displacement>
 Starts starts_of(const Points& points, const Displacement& displacement) {
   Starts out(points.size());
@@ -165,7 +165,7 @@ TEST_P(RefineOnGpu, AgreesAtSmallStrain) {
   expect_agreement(make(), pair, points, starts_of(points, field), 0.6);
 }
 
-/// What a translation cannot follow.
+/// A motion that a translation cannot describe.
 class RefineSlopesOnGpu : public RefineOnGpu {};
 
 TEST_P(RefineSlopesOnGpu, AgreesAtLargeStrain) {

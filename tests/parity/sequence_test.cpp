@@ -55,7 +55,7 @@ double apart(const Field& a, const Field& b, std::int64_t node) {
   return std::max(distance(a.u[node], b.u[node]), distance(a.v[node], b.v[node]));
 }
 
-/// The first points of another status or far apart.
+/// Describes the first points whose status differs or that are far apart.
 std::string differing(const Field& cpu, const Field& gpu, const Grid& grid) {
   std::ostringstream text;
   int told = 0;
@@ -258,7 +258,7 @@ TEST_F(TrackOnGpu, OutOfMemoryIsSlowerAndGivesTheSameResult) {
   for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_TRUE(identical(wanted[i], fields[i])) << i;
 }
 
-/// With so many points that every GPU is worth its share.
+/// With enough points for several GPUs.
 std::vector<Sequence> shared_sequences() {
   const Motion stretch{.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02};
   const Motion crack{.kind = MotionKind::crack, .amplitude = 6, .crack_y = 150};
@@ -373,7 +373,7 @@ TEST_F(TrackOnGpu, BandsTakeFramesInGpuMemory) {
   }
 }
 
-/// Alone, whichever GPU it is.
+/// Every GPU, used alone, gives the same.
 TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
   const auto frames = frames_of(speckle(400, 360, {0, 1}, {.u = 3.1, .v = 0.2}));
   const Field first = track_on("cuda:0", options_with(21, 4), frames, {})[0];

@@ -9,7 +9,7 @@
 #include "support/gpu_test.hpp"
 #include "support/speckle.hpp"
 
-// Streams of frames on the GPU: what a Tracker measures, whatever else is under way.
+// A stream on the GPU gives what a Tracker measures, whatever else runs.
 namespace dic {
 namespace {
 

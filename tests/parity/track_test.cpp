@@ -14,7 +14,7 @@ constexpr int width = 330, height = 260;
 double true_u(double x, double y) { return 6.4 + 0.004 * x - 0.002 * y; }
 double true_v(double x, double y) { return -3.7 + 0.001 * x + 0.003 * y; }
 
-/// The reference, and what it becomes.
+/// The reference and the current image.
 struct Pair {
   Image reference, current;
 

@@ -89,7 +89,7 @@ void expect_same(const Image& image, const cv::Mat& truth, ScalarType type) {
   expect_pixels<T>(image, [&](int x, int y) { return truth.at<T>(y, x); });
 }
 
-/// Runs as a user without rights while it lives: root may read and write anywhere.
+/// While it exists, the process runs as a user without rights: root may read and write anywhere.
 class AsNobody {
  public:
   AsNobody() : user_(geteuid()) {

@@ -13,7 +13,7 @@ namespace dic::test {
 
 using Map = std::function<std::array<double, 2>(double, double)>;
 
-/// A speckle of Gaussian blobs, evaluated wherever one asks: the truth that no interpolation has touched.
+/// A speckle of Gaussian blobs that can be evaluated at any position, without interpolation.
 class Speckle {
  public:
   Speckle(int width, int height, double sigma, unsigned seed)
@@ -56,7 +56,7 @@ class Speckle {
   std::vector<std::vector<Blob>> cells_;
 };
 
-/// TestImage whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
+/// Image whose pixel q shows the speckle at `material(q)`, grey levels mean +- amplitude or so.
 inline Image render(
     const Speckle& speckle, int width, int height, ScalarType type, double mean, double amplitude,
     const Map& material = [](double x, double y) {

@@ -72,7 +72,7 @@ Image image_of(int width, int height, const Function& function) {
   return out;
 }
 
-/// Grey levels 0 .. 255 without any relation between neighbours.
+/// Independent random grey levels 0 .. 255.
 inline Image random_image(int width, int height, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> grey(0, 255);

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-/// Strain straight from its definitions.
+/// Strain from its definitions.
 namespace dic::test {
 
 inline Grid full_grid(int nx, int ny, int step = 5) {

@@ -9,8 +9,7 @@
 #include "support/speckle.hpp"
 #include "track/cpu/host_coarse_search.hpp"
 
-// The coarse-to-fine search: what the ROI leaves of subsets, the judgement of nodes, and motions of known
-// size.
+// The coarse-to-fine search: subsets that the ROI cuts, outliers among the nodes, and known motions.
 namespace dic::track {
 namespace {
 
@@ -116,7 +115,7 @@ TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
   EXPECT_EQ(visited.size(), which.size());
 }
 
-// ---- judgement ----
+// ---- outliers ----
 
 /// Finds what the test says, in px of the full image.
 class Oracle : public PyramidSearch {

@@ -6,7 +6,7 @@
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 
-// Rules of tracking on grids small enough to know the verdict.
+// Rules of tracking on grids so small that the result is known.
 namespace dic::test {
 namespace {
 
