@@ -26,7 +26,7 @@ struct Patches {
   Size size;                                 ///< of every patch, px
 };
 
-/// "sums", "zncc", "ncc", "ssd".
+/// "cross_correlation", "zncc", "ncc", "ssd".
 std::string_view to_string(Criterion criterion);
 
 /// One correlation job. All pairs share sizes and shifts.
