@@ -178,7 +178,7 @@ TEST(LargeMotions, RotationsBy20DegreesInOneStepAreFound) {
 }
 
 /// Mean over the measured points of the last of three frames, which moves where the second did not.
-double iterations_after_a_step(int search) {
+double iterations_after_a_step(std::optional<int> search) {
   SynthOptions synth = synth_1024();
   synth.noise = 2;
   synth.motion.u = 2.3;
@@ -198,7 +198,7 @@ double iterations_after_a_step(int search) {
 
 /// The peak lies on the border of the automatic range, and has its neighbours only in the next window.
 TEST(LargeMotions, FollowedPeaksAreAsGoodStartsAsThoseOfAWideSearch) {
-  EXPECT_NEAR(iterations_after_a_step(-1), iterations_after_a_step(6), 0.05);
+  EXPECT_NEAR(iterations_after_a_step(std::nullopt), iterations_after_a_step(6), 0.05);
 }
 
 }  // namespace
