@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 /// Constants of a measurement, on the CPU as on the GPU. What is decided point by point is in
 /// <dic/shared/track_rules.hpp>.
@@ -18,7 +19,7 @@ constexpr bool most_lost(std::int64_t lost, std::int64_t points) { return 2 * lo
 /// Refinement begins with the starts of the highest score, and goes on from what is measured. A start below
 /// the last value is not worth its iterations.
 inline constexpr float kScoreLadder[] = {0.8f, 0.65f, kRecognized, 0.3f};
-inline constexpr float kLeastScore = kScoreLadder[3];
+inline constexpr float kLeastScore = std::end(kScoreLadder)[-1];
 /// Waves of recovery after each step of the ladder; each reaches one point further.
 inline constexpr int kMaxWaves = 1000;
 
