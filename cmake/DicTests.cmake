@@ -5,7 +5,8 @@ include(GoogleTest)
 
 # dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN]): one executable, linked with the rooms
 # that it tests. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
-# --gtest_filter). The binary must be able to list its cases where there is no GPU.
+# --gtest_filter), and run one after the other: some fill the memory of the GPU. The binary must be able to list its cases
+# where there is no GPU.
 function(dic_add_test name)
   cmake_parse_arguments(TEST "GPU" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -25,7 +26,7 @@ function(dic_add_test name)
     set(TEST_GPU_CASES *)
   endif()
   if(TEST_GPU_CASES)
-    gtest_discover_tests(${name} ${options} TEST_FILTER ${TEST_GPU_CASES} PROPERTIES TIMEOUT 900 LABELS gpu)
+    gtest_discover_tests(${name} ${options} TEST_FILTER ${TEST_GPU_CASES} PROPERTIES TIMEOUT 900 LABELS gpu RESOURCE_LOCK gpu)
   endif()
 endfunction()
 
