@@ -3,12 +3,12 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN]): one executable, linked with the rooms
+# dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN] [SERIAL]): one executable, linked with the rooms
 # that it tests. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
-# --gtest_filter), and run one after the other: some fill the memory of the GPU. The binary must be able to list its cases
-# where there is no GPU.
+# --gtest_filter). The binary must be able to list its cases where there is no GPU. SERIAL: no other case runs beside
+# them, since some need all memory of the GPU.
 function(dic_add_test name)
-  cmake_parse_arguments(TEST "GPU" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "GPU;SERIAL" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   list(TRANSFORM TEST_ROOMS PREPEND dic_)
   target_link_libraries(${name} PRIVATE dic_flags ${TEST_ROOMS} ${TEST_LINK} GTest::gtest_main)
@@ -25,8 +25,11 @@ function(dic_add_test name)
   if(TEST_GPU)
     set(TEST_GPU_CASES *)
   endif()
+  if(TEST_SERIAL)
+    set(serial RUN_SERIAL TRUE)
+  endif()
   if(TEST_GPU_CASES)
-    gtest_discover_tests(${name} ${options} TEST_FILTER ${TEST_GPU_CASES} PROPERTIES TIMEOUT 900 LABELS gpu RESOURCE_LOCK gpu)
+    gtest_discover_tests(${name} ${options} TEST_FILTER ${TEST_GPU_CASES} PROPERTIES TIMEOUT 900 LABELS gpu ${serial})
   endif()
 endfunction()
 
