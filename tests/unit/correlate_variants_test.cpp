@@ -405,7 +405,8 @@ TEST_P(EveryVariant, ScoresOfFlatSaturatedAndFaintAreasStayInRange) {
   c.shifts = Shifts::valid({13, 13}, {160, 120});
   c.references = {{0, 65, 60}};
   c.windows = {{0, 0, 0}};
-  // A GPU takes a contrast of one grey level in 100000 for flat.
+  // Sums of floats on a GPU do not resolve one grey level in 100000, and cuda-masked takes it for flat in
+  // f64, too.
   if (!on_gpu() || !real) check(c, search, search);
   if (!can(c.pairing, Criterion::zncc)) return;
 
