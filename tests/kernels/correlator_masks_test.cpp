@@ -30,7 +30,7 @@ TEST_F(CudaCorrelator, MaskedU8) {
   Correlator c("cuda");
   check_masked<std::uint8_t>(c);
   EXPECT_EQ(c.last_plan().variant, "cuda-masked");
-  check_all_measures<std::uint8_t>(c, "cuda-masked");
+  check_all_criteria<std::uint8_t>(c, "cuda-masked");
 }
 TEST_F(CudaCorrelator, MaskedU16) {
   Correlator c("cuda");
@@ -43,7 +43,7 @@ TEST_F(CudaCorrelator, MaskedI32) {
 TEST_F(CudaCorrelator, MaskedF32) {
   Correlator c("cuda");
   check_masked<float>(c);
-  check_all_measures<float>(c, "cuda-masked");
+  check_all_criteria<float>(c, "cuda-masked");
 }
 TEST_F(CudaCorrelator, MaskedF64) {
   Correlator c("cuda");

@@ -175,7 +175,7 @@ bool can_do(Problem<T>& problem, Criterion criterion) {
 }
 
 template <typename T>
-void check_all_measures(Correlator& correlator, const std::string& variant = "") {
+void check_all_criteria(Correlator& correlator, const std::string& variant = "") {
   for (const Case& c : ncc_cases()) {
     if (c.pairs * c.shifts.count() * c.reference.h * c.reference.w > 30'000'000) continue;
     Problem<T> problem(c);

@@ -13,22 +13,22 @@ namespace {
 
 TEST_F(CudaCorrelator, U8) {
   Correlator c("cuda");
-  check_all_measures<std::uint8_t>(c, "cuda-u8-tensor");
-  check_all_measures<std::uint8_t>(c, "cuda-few-shifts");
-  check_all_measures<std::uint8_t>(c, "cuda-basic");
+  check_all_criteria<std::uint8_t>(c, "cuda-u8-tensor");
+  check_all_criteria<std::uint8_t>(c, "cuda-few-shifts");
+  check_all_criteria<std::uint8_t>(c, "cuda-basic");
 }
 TEST_F(CudaCorrelator, U16) {
   Correlator c("cuda");
-  check_all_measures<std::uint16_t>(c, "cuda-u16-tensor");
-  check_all_measures<std::uint16_t>(c, "cuda-basic");
+  check_all_criteria<std::uint16_t>(c, "cuda-u16-tensor");
+  check_all_criteria<std::uint16_t>(c, "cuda-basic");
 }
 TEST_F(CudaCorrelator, I32) {
   Correlator c("cuda");
-  check_all_measures<std::int32_t>(c);
+  check_all_criteria<std::int32_t>(c);
 }
 TEST_F(CudaCorrelator, F32) {
   Correlator c("cuda");
-  check_all_measures<float>(c);
+  check_all_criteria<float>(c);
 }
 
 void check_f32_scores(Correlator& correlator, Problem<float>& problem) {
@@ -88,7 +88,7 @@ TEST_F(CudaCorrelator, BlackAreasOfFloatImages) {
 }
 TEST_F(CudaCorrelator, F64) {
   Correlator c("cuda");
-  check_all_measures<double>(c);
+  check_all_criteria<double>(c);
 }
 
 struct SizeAndShifts {
