@@ -24,7 +24,7 @@ constexpr const char* kExamples =
 struct TrackFlags {
   TrackJob job;
   std::string roi_mask, config, save_config;
-  bool no_pictures = false, no_outliers = false, quiet = false, verbose = false;
+  bool no_pictures = false, no_outliers = false, no_split = false, quiet = false, verbose = false;
 };
 
 [[noreturn]] void refuse(const std::string& option, const std::string& what, const std::string& text) {
@@ -116,6 +116,8 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   command.add_option("--min-zncc", refine.min_zncc, "Correlation below which a point is low_correlation");
   add_number_or_auto(command, "--noise", "GREY", options.noise,
                      "Noise of the images in grey levels, for sigma_u and sigma_v");
+  command.add_flag("--no-split", flags.no_split,
+                   "Do not measure points at cracks, edges and borders with a part of their subset");
   command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
   command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
   add_choice(command, "--strain-measure", options.strain.measure,
@@ -169,6 +171,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   if (!flags.roi_mask.empty()) job.roi.mask = read_image(flags.roi_mask);
   job.pictures = !flags.no_pictures;
   job.options.outliers.enabled = !flags.no_outliers;
+  job.options.split = !flags.no_split;
   job.command = command_line();
 
   const Interruption interruption;

@@ -1,6 +1,7 @@
 #include <climits>
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/subset_part.hpp>
 
 #include "common/transposed_sum.cuh"
 #include "filter/reference_pixel.cuh"
@@ -150,7 +151,7 @@ struct Bounds {
 };
 
 template <int kOrder>
-__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float* matrix) {
+__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float least, float* matrix) {
   float count = 0, total = 0;
   Bounds bounds;
   each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
@@ -159,7 +160,7 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float* 
     bounds.add(static_cast<int>(i), static_cast<int>(j));
   });
   s.count = warp_sum(count);
-  if (2 * s.count < static_cast<float>(args.subset * args.subset)) {
+  if (s.count < least) {
     s.status = Status::masked;
     return;
   }
@@ -193,9 +194,25 @@ __global__ void __launch_bounds__(threads, 2)
     for (unsigned left = __ballot_sync(all_lanes, is_left); left != 0; left &= left - 1) {
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
-      if (s.status == Status::ok) prepare<kOrder>(args, s, matrices + task * matrix_floats(kOrder));
+      if (s.status == Status::ok)
+        prepare<kOrder>(args, s, args.half(), matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
+  });
+}
+
+/// The same for parts of subsets, listed in `count`.
+template <int kOrder>
+__global__ void __launch_bounds__(threads, 2)
+    prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
+                  PreparedSubset* subsets, float* matrices) {
+  const float least = static_cast<float>(kLeastPart) * 2 * args.half();
+  for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
+    PreparedSubset s = subsets[task];
+    clip_to_image(args, s, least);
+    if (s.status == Status::ok) prepare<kOrder>(args, s, least, matrices + task * matrix_floats(kOrder));
+    __syncwarp();
+    if (threadIdx.x % warp_size == 0) subsets[task] = s;
   });
 }
 
@@ -212,18 +229,35 @@ void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* su
   prepare_subsets<kOrder><<<grid_size(count, threads), threads, 0, stream>>>(args, count, subsets, matrices);
 }
 
+PrepareArguments arguments(const RefineReference& reference, const RefineOptions& options, const int* x,
+                           const int* y) {
+  return {reference, options.subset, static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x,
+          y};
+}
+
 }  // namespace
 
 void launch_prepare_subsets(const RefineReference& reference, const RefineOptions& options, const int* x,
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream) {
   if (count == 0) return;
-  const PrepareArguments args{reference, options.subset,
-                              static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x, y};
+  const PrepareArguments args = arguments(reference, options, x, y);
   if (options.order == 0) launch<0>(args, count, subsets, matrices, stream);
   if (options.order == 1) launch<1>(args, count, subsets, matrices, stream);
   if (options.order == 2) launch<2>(args, count, subsets, matrices, stream);
   check_launch("preparing subsets");
+}
+
+void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
+                          const std::int32_t* count, PreparedSubset* subsets, float* matrices,
+                          StreamHandle stream) {
+  if (most == 0) return;
+  const PrepareArguments args = arguments(reference, options, nullptr, nullptr);
+  const unsigned blocks = grid_size(most, warps);
+  if (options.order == 0) prepare_parts<0><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
+  if (options.order == 1) prepare_parts<1><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
+  if (options.order == 2) prepare_parts<2><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
+  check_launch("preparing parts of subsets");
 }
 
 }  // namespace dic::kernels

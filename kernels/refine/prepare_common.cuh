@@ -22,6 +22,8 @@ struct PrepareArguments {
   float noise_gain;
   const int *x, *y;
 
+  /// Half of the subset's pixels.
+  __device__ float half() const { return 0.5F * static_cast<float>(subset * subset); }
   __device__ float flat_sd() const { return static_cast<float>(icgn::flat_sd) * grey_scale(); }
   __device__ float largest_unit_sigma() const {
     return static_cast<float>(icgn::largest_unit_sigma) / grey_scale();
@@ -32,19 +34,26 @@ struct PrepareArguments {
   __device__ float grey_scale() const { return fmaxf(reference.range->largest / 255, 1e-20f); }
 };
 
+/// Cuts the rectangle of a subset to the image; status out_of_image where less than `least` px remain.
+__device__ inline void clip_to_image(const PrepareArguments& args, PreparedSubset& s, float least) {
+  const PlaneLayout& layout = args.reference.layout;
+  s.left = static_cast<std::int16_t>(max(s.left, -s.x));
+  s.right = static_cast<std::int16_t>(min(s.right, layout.width - 1 - s.x));
+  s.top = static_cast<std::int16_t>(max(s.top, -s.y));
+  s.bottom = static_cast<std::int16_t>(min(s.bottom, layout.height - 1 - s.y));
+  const bool outside = s.left > 0 || s.right < 0 || s.top > 0 || s.bottom < 0;
+  const int inside = (s.right - s.left + 1) * (s.bottom - s.top + 1);
+  if (outside || static_cast<float>(inside) < least) s.status = Status::out_of_image;
+}
+
 /// The part of the subset inside the image; status out_of_image where that is less than half of it.
 __device__ inline PreparedSubset subset_in_image(const PrepareArguments& args, std::int64_t task) {
   PreparedSubset s;
   s.x = args.x[task];
   s.y = args.y[task];
-  const int r = args.subset / 2;
-  s.left = static_cast<std::int16_t>(-min(r, s.x));
-  s.right = static_cast<std::int16_t>(min(r, args.reference.layout.width - 1 - s.x));
-  s.top = static_cast<std::int16_t>(-min(r, s.y));
-  s.bottom = static_cast<std::int16_t>(min(r, args.reference.layout.height - 1 - s.y));
-  const bool outside = s.left > 0 || s.right < 0 || s.top > 0 || s.bottom < 0;
-  const int inside = (s.right - s.left + 1) * (s.bottom - s.top + 1);
-  if (outside || 2 * inside < args.subset * args.subset) s.status = Status::out_of_image;
+  s.left = s.top = static_cast<std::int16_t>(-(args.subset / 2));
+  s.right = s.bottom = static_cast<std::int16_t>(args.subset / 2);
+  clip_to_image(args, s, args.half());
   return s;
 }
 

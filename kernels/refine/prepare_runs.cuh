@@ -4,8 +4,8 @@
 
 // Preparation of neighbouring points in one row of pixels, whose subsets have most columns in common. A warp
 // sums every column once, one lane per column. Then one lane per point adds its columns and inverts its
-// Gauss-Newton matrix, in float. Subsets for which float is not precise enough are left over: clipped, masked and
-// nearly flat ones.
+// Gauss-Newton matrix, in float. Subsets for which float is not precise enough are left over: clipped, masked
+// and nearly flat ones.
 namespace dic::kernels {
 
 /// Status of a subset that is left to prepare.cu.

@@ -17,6 +17,13 @@ struct Batch {
   std::span<RefinedPoint> results;
 };
 
+/// Parts of subsets to be refined: parts[k] from starts[k] into results[k].
+struct PartBatch {
+  std::span<const SubsetPart> parts;
+  std::span<const ShapeParameters> starts;
+  std::span<RefinedPoint> results;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -28,6 +35,7 @@ class Backend {
   virtual Status reference_status(std::int64_t i) const = 0;
   /// After a stop was requested, some results are missing.
   virtual void refine(const Batch& batch, const std::stop_token& stop) = 0;
+  virtual void refine_parts(const PartBatch& batch, const std::stop_token& stop) = 0;
   /// Name of the implementation, for run.json.
   virtual std::string kernel() const = 0;
 };

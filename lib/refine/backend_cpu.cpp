@@ -192,14 +192,15 @@ class CpuBackend final : public Backend {
     grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
     points.assign(x.size(), {});
     values.resize(x.size() * values_per_point(parameters()));
-    std::optional<MaskCounts> counts;
-    if (!roi.empty()) counts.emplace(roi);
+    roi_counts.reset();
+    if (!roi.empty()) roi_counts.emplace(roi);
     pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
                       [&](std::int64_t begin, std::int64_t end, int) {
                         for (std::int64_t i = begin; i < end; ++i) {
                           points[i].x = x[i];
                           points[i].y = y[i];
-                          prepare(i, counts ? &*counts : nullptr);
+                          points[i].rect = whole();
+                          prepare(points[i], matrix(i), half());
                         }
                       });
   }
@@ -214,12 +215,25 @@ class CpuBackend final : public Backend {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       if (stop.stop_requested()) return;
       for (std::int64_t k = begin; k < end; ++k)
-        batch.results[k] = refine_point(static_cast<std::size_t>(batch.points[k]), batch.starts[k]);
+        batch.results[k] = refine_point(points[batch.points[k]], matrix(batch.points[k]), batch.starts[k]);
     };
-    constexpr std::int64_t grain = 32;
-    const auto count = static_cast<std::int64_t>(batch.points.size());
-    if (count <= grain) return some(0, count, 0);  // too few for another thread
-    pool.parallel_for(count, grain, some);
+    share(batch.points.size(), some);
+  }
+
+  void refine_parts(const PartBatch& batch, const std::stop_token& stop) override {
+    const auto some = [&](std::int64_t begin, std::int64_t end, int) {
+      std::vector<float> own(values_per_point(parameters()));
+      for (std::int64_t k = begin; k < end && !stop.stop_requested(); ++k) {
+        const SubsetPart& part = batch.parts[k];
+        PreparedPoint p;
+        p.x = points[part.point].x;
+        p.y = points[part.point].y;
+        p.rect = {part.left, part.right, part.top, part.bottom};
+        prepare(p, own.data(), options.subset * options.subset * kLeastPart);
+        batch.results[k] = refine_point(p, own.data(), batch.starts[k]);
+      }
+    };
+    share(batch.parts.size(), some);
   }
 
   std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
@@ -227,6 +241,18 @@ class CpuBackend final : public Backend {
  private:
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
   int radius() const { return options.subset / 2; }
+  SubsetRect whole() const { return {-radius(), radius(), -radius(), radius()}; }
+  double half() const { return 0.5 * options.subset * options.subset; }
+  float* matrix(std::int64_t point) { return values.data() + point * values_per_point(parameters()); }
+
+  /// Distributes the refinements 0 .. count - 1 over the threads.
+  template <typename Some>
+  void share(std::size_t count, const Some& some) {
+    constexpr std::int64_t grain = 32;
+    const auto n = static_cast<std::int64_t>(count);
+    if (n <= grain) return some(0, n, 0);  // too few for another thread
+    pool.parallel_for(n, grain, some);
+  }
 
   ReferencePatch patch(const PreparedPoint& p) const {
     ReferencePatch out;
@@ -239,26 +265,24 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  /// The part of the subset inside the image; status out_of_image where that is less than half of it.
-  void clip_to_image(PreparedPoint& p) const {
-    const int r = radius();
-    p.rect = {-std::min(r, p.x), std::min(r, reference.width() - 1 - p.x), -std::min(r, p.y),
-              std::min(r, reference.height() - 1 - p.y)};
-    const double inside =
-        static_cast<double>(p.rect.right - p.rect.left + 1) * (p.rect.bottom - p.rect.top + 1);
-    const bool outside = p.rect.left > 0 || p.rect.right < 0 || p.rect.top > 0 || p.rect.bottom < 0;
-    if (outside || 2 * inside < static_cast<double>(options.subset) * options.subset)
-      p.status = Status::out_of_image;
+  /// The part of the rectangle inside the image; status out_of_image where that is less than `least` px.
+  void clip_to_image(PreparedPoint& p, double least) const {
+    SubsetRect& rect = p.rect;
+    rect = {std::max(rect.left, -p.x), std::min(rect.right, reference.width() - 1 - p.x),
+            std::max(rect.top, -p.y), std::min(rect.bottom, reference.height() - 1 - p.y)};
+    const double inside = static_cast<double>(rect.right - rect.left + 1) * (rect.bottom - rect.top + 1);
+    const bool outside = rect.left > 0 || rect.right < 0 || rect.top > 0 || rect.bottom < 0;
+    if (outside || inside < least) p.status = Status::out_of_image;
   }
 
-  /// Cuts the rectangle to the pixels that count; false where they are less than half of the subset.
-  bool clip_to_roi(PreparedPoint& p, const MaskCounts& roi) const {
+  /// Cuts the rectangle to the pixels that count; false where they are less than `least`.
+  bool clip_to_roi(PreparedPoint& p, const MaskCounts& roi, double least) const {
     SubsetRect& rect = p.rect;
     const auto inside = [&](int left, int right, int top, int bottom) {
       return roi.inside(p.x + left, p.y + top, right - left + 1, bottom - top + 1);
     };
     const std::int64_t count = inside(rect.left, rect.right, rect.top, rect.bottom);
-    if (2 * count < std::int64_t{options.subset} * options.subset) return false;
+    if (static_cast<double>(count) < least) return false;
     while (inside(rect.left, rect.left, rect.top, rect.bottom) == 0) ++rect.left;
     while (inside(rect.right, rect.right, rect.top, rect.bottom) == 0) --rect.right;
     while (inside(rect.left, rect.right, rect.top, rect.top) == 0) ++rect.top;
@@ -267,12 +291,11 @@ class CpuBackend final : public Backend {
     return true;
   }
 
-  /// roi: null where every pixel counts.
-  void prepare(std::size_t index, const MaskCounts* roi) {
-    PreparedPoint& p = points[index];
-    clip_to_image(p);
+  /// Prepares the rectangle p.rect, of which at least `least` px must count, and writes its matrix.
+  void prepare(PreparedPoint& p, float* matrix, double least) const {
+    clip_to_image(p, least);
     if (p.status != Status::ok) return;
-    if (roi && !clip_to_roi(p, *roi)) {
+    if (roi_counts && !clip_to_roi(p, *roi_counts, least)) {
       p.status = Status::masked;
       return;
     }
@@ -288,12 +311,11 @@ class CpuBackend final : public Backend {
     }
     p.noise_share = 2 * icgn::gradient_noise_gain(options.interpolation) * sums.grey_grey /
                     (sums.dx_dx[0] + sums.dy_dy[0]);
-    visit_order(options.order, [&](auto n) { invert<n>(index, normal_equations<n>(sums)); });
+    visit_order(options.order, [&](auto n) { invert<n>(p, normal_equations<n>(sums), matrix); });
   }
 
   template <int N>
-  void invert(std::size_t index, const NormalEquations<N>& equations) {
-    PreparedPoint& p = points[index];
+  void invert(PreparedPoint& p, const NormalEquations<N>& equations, float* out) const {
     // Scaled to a unit diagonal, so that the test for a singular matrix does not depend on units.
     const Vector<N> diagonal = equations.hessian.diagonal();
     if (!(diagonal.minCoeff() > 0)) {
@@ -313,7 +335,6 @@ class CpuBackend final : public Backend {
       p.status = Status::flat;
       return;
     }
-    float* out = values.data() + index * values_per_point(N);
     pack<N>(inverse, out);
     out += triangle(N);
     Eigen::Map<Eigen::Matrix<float, N, 1>>{out} = equations.sum.template cast<float>();
@@ -345,9 +366,9 @@ class CpuBackend final : public Backend {
   /// Gauss-Newton step from the sums. mean: of the residuals; gain: standard deviation of f divided by that
   /// of g.
   template <int N>
-  ShapeParameters step(std::size_t index, const CurrentSums& s, double mean, double gain, double zncc) const {
+  ShapeParameters step(const PreparedPoint& point, const float* v, const CurrentSums& s, double mean,
+                       double gain, double zncc) const {
     constexpr int m = N / 2;
-    const float* v = values.data() + index * values_per_point(N);
     const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
     Vector<N> b;
     for (int k = 0; k < m; ++k) {
@@ -359,7 +380,6 @@ class CpuBackend final : public Backend {
     b -= mean * sum.template cast<double>() + s.reference_rest * grey.template cast<double>();
     b *= gain;
     const Vector<N> change = multiply<N>(v, b);
-    const PreparedPoint& point = points[index];
     const double misfit = icgn::misfit_after(zncc, b.dot(change), point.energy);
     return shape_from<N>(icgn::relaxation(point.noise_share, misfit) * change);
   }
@@ -375,8 +395,7 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  RefinedPoint refine_point(std::size_t index, const ShapeParameters& start) const {
-    const PreparedPoint& p = points[index];
+  RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
@@ -395,7 +414,7 @@ class CpuBackend final : public Backend {
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
       const double gain = std::sqrt(p.energy / energy_g);
       const ShapeParameters delta =
-          visit_order(options.order, [&](auto n) { return step<n>(index, s, mean, gain, double{zncc}); });
+          visit_order(options.order, [&](auto n) { return step<n>(p, matrix, s, mean, gain, double{zncc}); });
       const Warp change = warp_of(delta);
       if (!(jacobian(change) > icgn::least_jacobian)) return result_of(p, Status::diverged, iteration, zncc);
       shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
@@ -423,6 +442,7 @@ class CpuBackend final : public Backend {
   ThreadPool pool;
   PaddedImage reference, dx, dy, weight, current;
   double grey_scale = 1;  // largest grey value of the reference over 255
+  std::optional<MaskCounts> roi_counts;
   std::vector<PreparedPoint> points;
   std::vector<float> values;
 };

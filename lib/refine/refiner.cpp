@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <dic/error.hpp>
 #include <dic/refine.hpp>
 
@@ -24,6 +25,19 @@ std::unique_ptr<Backend> open(const RefineOptions& options, int threads, const s
 
 }  // namespace
 }  // namespace refine
+
+namespace {
+
+void check_sizes(std::size_t points, std::size_t starts, std::size_t results) {
+  if (starts != points || results != points)
+    throw UsageError("Every point to be refined needs one start and one result.");
+}
+void check_point(std::int64_t point, std::int64_t points) {
+  if (point < 0 || point >= points)
+    throw UsageError("The reference has no point " + std::to_string(point) + ".");
+}
+
+}  // namespace
 
 struct Refiner::Impl {
   RefineOptions options;
@@ -65,12 +79,21 @@ Status Refiner::reference_status(std::int64_t i) const { return impl_->backend->
 
 void Refiner::refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
                      std::span<RefinedPoint> results, const std::stop_token& stop) const {
-  if (starts.size() != points.size() || results.size() != points.size())
-    throw UsageError("Every point to be refined needs one start and one result.");
-  for (const std::int64_t point : points)
-    if (point < 0 || point >= impl_->points)
-      throw UsageError("The reference has no point " + std::to_string(point) + ".");
+  check_sizes(points.size(), starts.size(), results.size());
+  for (const std::int64_t point : points) check_point(point, impl_->points);
   impl_->backend->refine({points, starts, results}, stop);
+}
+
+void Refiner::refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
+                           std::span<RefinedPoint> results, const std::stop_token& stop) const {
+  check_sizes(parts.size(), starts.size(), results.size());
+  const int radius = impl_->options.subset / 2;
+  for (const SubsetPart& part : parts) {
+    check_point(part.point, impl_->points);
+    if (std::min(part.left, part.top) < -radius || std::max(part.right, part.bottom) > radius)
+      throw UsageError("A part of a subset must lie within it.");
+  }
+  impl_->backend->refine_parts({parts, starts, results}, stop);
 }
 
 RefinedPoint Refiner::refine(std::int64_t i, const ShapeParameters& start) const {

@@ -44,6 +44,7 @@ Json settings(const TrackJob& job) {
   json["min_zncc"] = options.refine.min_zncc;
   json["reference_strategy"] = to_string(options.reference_strategy);
   json["noise"] = options.noise ? Json(*options.noise) : Json("auto");
+  json["split"] = options.split;
   json["outliers"] = options.outliers.enabled;
   json["strain_window"] = options.strain.window;
   json["strain_measure"] = to_string(options.strain.measure);

@@ -6,6 +6,7 @@
 #include <dic/image.hpp>
 #include <dic/shared/refine_options.hpp>    // RefineOptions
 #include <dic/shared/shape_parameters.hpp>  // ShapeParameters
+#include <dic/shared/subset_part.hpp>       // SubsetPart
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -57,6 +58,10 @@ class Refiner {
   /// status. After `stop` was requested, results may be missing.
   void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
               std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
+  /// The same with parts of subsets instead of whole ones, for subsets that hold more than one motion (subset
+  /// splitting, Poissant & Barthelat 2010) or that leave the current image.
+  void refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
+                    std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
   /// The same for one point.
   RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
 

@@ -37,6 +37,9 @@ struct TrackOptions {
   std::optional<double> noise;
   OutlierOptions outliers;
   StrainOptions strain;
+  /// Measures points whose subset does not move as one, or leaves the current image in part, with the part
+  /// that belongs to them.
+  bool split = true;
   /// cpu, cuda (the first GPU), cuda:N, several as in cuda:0,2, cuda:all, or auto: a GPU where there is one
   /// and the points are worth its start.
   std::string device = "auto";

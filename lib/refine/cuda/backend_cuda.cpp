@@ -67,6 +67,8 @@ class CudaBackend final : public Backend {
     reference_ = {};
     reference_.layout = PlaneLayout(image.width, image.height);
     upload(image, roi);
+    x_.assign(x.begin(), x.end());
+    y_.assign(y.begin(), y.end());
     const auto second_row = std::ranges::find_if(y, [&](int other) { return other != y.front(); });
     reference_.points_in_a_row = static_cast<int>(second_row - y.begin());
     statuses_.resize(x.size());
@@ -89,7 +91,14 @@ class CudaBackend final : public Backend {
   void refine(const Batch& batch, const std::stop_token& stop) override {
     const kernels::DeviceScope scope(device_);
     for (std::size_t first = 0; first < batch.points.size() && !stop.stop_requested(); first += most_tasks)
-      refine_part(batch, first, std::min(most_tasks, batch.points.size() - first));
+      refine_some(batch, first, std::min(most_tasks, batch.points.size() - first));
+  }
+
+  void refine_parts(const PartBatch& batch, const std::stop_token& stop) override {
+    const kernels::DeviceScope scope(device_);
+    constexpr std::size_t most_parts = std::size_t{1} << 16;
+    for (std::size_t first = 0; first < batch.parts.size() && !stop.stop_requested(); first += most_parts)
+      refine_some_parts(batch, first, std::min(most_parts, batch.parts.size() - first));
   }
 
   std::string kernel() const override { return "cuda-icgn"; }
@@ -126,20 +135,50 @@ class CudaBackend final : public Backend {
     std::ranges::transform(prepared, statuses_.begin(), &PreparedSubset::status);
   }
 
-  void refine_part(const Batch& batch, std::size_t first, std::size_t count) {
+  void refine_some(const Batch& batch, std::size_t first, std::size_t count) {
     tasks_.resize(count);
-    results_.resize(count);
     for (std::size_t k = 0; k < count; ++k)
       tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
+    run_tasks(static_cast<const PreparedSubset*>(subsets_.data()),
+              static_cast<const float*>(matrices_.data()), batch.results.subspan(first, count));
+  }
+
+  void refine_some_parts(const PartBatch& batch, std::size_t first, std::size_t count) {
+    std::vector<PreparedSubset> parts(count);
+    tasks_.resize(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      const SubsetPart& part = batch.parts[first + k];
+      parts[k].x = x_[part.point];
+      parts[k].y = y_[part.point];
+      parts[k].left = static_cast<std::int16_t>(part.left);
+      parts[k].right = static_cast<std::int16_t>(part.right);
+      parts[k].top = static_cast<std::int16_t>(part.top);
+      parts[k].bottom = static_cast<std::int16_t>(part.bottom);
+      tasks_[k] = task_of(static_cast<std::int64_t>(k), truncated(batch.starts[first + k], options_.order));
+    }
+    DeviceBuffer subsets, matrices, listed;
+    auto* prepared = reserve<PreparedSubset>(subsets, count);
+    auto* own = reserve<float>(matrices, count * kernels::matrix_floats(options_.order));
+    auto* number = reserve<std::int32_t>(listed, 1);
+    const auto n = static_cast<std::int32_t>(count);
+    kernels::upload(prepared, parts.data(), count * sizeof(PreparedSubset), stream_);
+    kernels::upload(number, &n, sizeof(n), stream_);
+    kernels::launch_prepare_parts(reference_, options_, n, number, prepared, own, stream_.handle());
+    run_tasks(prepared, own, batch.results.subspan(first, count));
+  }
+
+  /// Refines tasks_.
+  void run_tasks(const PreparedSubset* subsets, const float* matrices, std::span<RefinedPoint> refined) {
+    const std::size_t count = tasks_.size();
+    results_.resize(count);
     auto* tasks = reserve<RefineTask>(device_tasks_, count);
     auto* results = reserve<RefineResult>(device_results_, count);
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
-    kernels::launch_refine(reference_, options_, static_cast<const PreparedSubset*>(subsets_.data()),
-                           static_cast<const float*>(matrices_.data()), coefficients_,
+    kernels::launch_refine(reference_, options_, subsets, matrices, coefficients_,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
-    for (std::size_t k = 0; k < count; ++k) batch.results[first + k] = point_of(tasks_[k], results_[k]);
+    for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
   }
 
   RefineOptions options_;
@@ -147,6 +186,7 @@ class CudaBackend final : public Backend {
   kernels::Stream stream_;
   kernels::RefineReference reference_;
   kernels::CoefficientPair* coefficients_ = nullptr;  ///< at the pixel (0, 0)
+  std::vector<int> x_, y_;                            ///< centres of the subsets
   std::vector<Status> statuses_;
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "track/backend.hpp"
+#include "track/cpu/lost_points.hpp"
 #include "track/cpu/point_refinement.hpp"
+#include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
 #include "track/noise.hpp"
 #include "track/stopwatch.hpp"
@@ -87,8 +89,10 @@ class CpuReference final : public ActiveReference {
     PointRefinement refinement(shared_.points, reference_, search.starts(), stop, check_stop);
     refinement.start_over();
     finish_refinement(refinement);
-    refinement.explain_lost();
     reference_.last = refinement.take_results();
+    if (shared_.options.split)
+      SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
+    explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
     measured.field = field_of(measured.noise);
     measured.seconds.refine = watch.lap();

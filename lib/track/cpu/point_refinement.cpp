@@ -113,25 +113,4 @@ void PointRefinement::drop_islands() {
       results_[i].status = Status::low_correlation;
 }
 
-void PointRefinement::explain_lost() {
-  const FramePoints points{points_, reference_, results_};
-  const ImageView image = reference_.image();
-  const int radius = reference_.refiner.options().subset / 2;
-  PointList source(results_.size(), -1), wave, next;
-  for (std::int64_t i = 0; i < reference_.size(); ++i)
-    if (results_[i].status == Status::ok) wave.push_back(source[i] = i);
-  for (; !wave.empty(); wave = std::move(next), next.clear()) {
-    for (const std::int64_t from : wave)
-      points.for_each_neighbour(from, [&](std::int64_t n) {
-        if (source[n] >= 0) return;
-        source[n] = source[from];
-        next.push_back(n);
-        if (points.trackable(n) && left_image(points, n, source[n], radius, image.width, image.height))
-          results_[n].status = Status::out_of_image;
-      });
-    // The source of a point is its first neighbour in this wave, whatever the order of the lists.
-    std::sort(next.begin(), next.end());
-  }
-}
-
 }  // namespace dic::track

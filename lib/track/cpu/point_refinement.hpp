@@ -31,8 +31,6 @@ class PointRefinement {
   void drop_islands();
   void restore_islands() {}
 
-  /// Tells which lost points left the image.
-  void explain_lost();
   /// By point.
   std::vector<RefinedPoint> take_results() { return std::move(results_); }
 

@@ -51,6 +51,12 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
 
+/// Queues preparing parts of subsets: x, y and the rectangle of subsets[k] are given, for k below *count
+/// (device memory), which is at most `most`.
+void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
+                          const std::int32_t* count, PreparedSubset* subsets, float* matrices,
+                          StreamHandle stream);
+
 inline constexpr std::int32_t no_point = -1;
 
 /// Refinement of subset `point` from `start`. no_point: no refinement, and no result.

@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <dic/shared/host_device.hpp>
+#include <dic/shared/shape_parameters.hpp>
+#include <dic/shared/subset_part.hpp>
+#include <dic/shared/track_rules.hpp>
+
+/// Rules for points whose subset does not move as one, for CPU and GPU: at a crack, at the edge of a body or
+/// of an object in front, at the border of the current image. They are found by their residual, which is
+/// larger than that of their surroundings, and measured again with a part of the subset, from the shape of a
+/// neighbour that is on their side (subset splitting, Poissant & Barthelat 2010, with rectangles and without
+/// a model of the crack).
+namespace dic::track {
+
+// ---- doubtful points ----
+
+/// What is normal for the residuals of refined subsets in a tile of the grid.
+struct ResidualLevel {
+  float lower = 0, median = 0;  ///< quartile and median, grey levels
+  bool known = false;           ///< false where too few points are measured
+};
+
+/// Residuals of a tile that are looked at, along each axis.
+inline constexpr int kTileSamples = 8;
+/// Fewer say nothing.
+inline constexpr int kLeastSamples = 6;
+/// A match as good as this is not doubtful: what remains is interpolation.
+inline constexpr float kExact = 0.99995f;
+
+/// Nodes along a side of a tile: two subsets, so that those across a straight crack are a minority.
+DIC_HOST_DEVICE constexpr int tile_side(int subset, int step) {
+  const int nodes = (2 * subset + step - 1) / step;
+  return nodes > 4 ? nodes : 4;
+}
+/// Nodes between two samples.
+DIC_HOST_DEVICE constexpr int sample_spacing(int side) { return (side + kTileSamples - 1) / kTileSamples; }
+
+/// Sorts a few values in place.
+DIC_HOST_DEVICE inline void sort_values(float* values, int count) {
+  for (int k = 1; k < count; ++k) {
+    const float value = values[k];
+    int at = k;
+    for (; at > 0 && values[at - 1] > value; --at) values[at] = values[at - 1];
+    values[at] = value;
+  }
+}
+
+/// Level of a tile from its samples, which are sorted here.
+DIC_HOST_DEVICE inline ResidualLevel level_of(float* residuals, int count) {
+  if (count < kLeastSamples) return {};
+  sort_values(residuals, count);
+  return {residuals[count / 4], residuals[count / 2], true};
+}
+
+/// The level around tile (i, j): the medians of the levels of up to nine tiles. tiles: [ny x nx].
+DIC_HOST_DEVICE inline ResidualLevel level_around(const ResidualLevel* tiles, int nx, int ny, int i, int j) {
+  float lower[9], median[9];
+  int count = 0;
+  for (int b = j - 1; b <= j + 1; ++b)
+    for (int a = i - 1; a <= i + 1; ++a) {
+      if (a < 0 || b < 0 || a >= nx || b >= ny || !tiles[b * nx + a].known) continue;
+      lower[count] = tiles[b * nx + a].lower;
+      median[count++] = tiles[b * nx + a].median;
+    }
+  if (count == 0) return {};
+  sort_values(lower, count);
+  sort_values(median, count);
+  return {lower[(count - 1) / 2], median[(count - 1) / 2], true};
+}
+
+/// The largest residual that is normal for a measurement with `pixels`. White noise alone varies by 1 /
+/// sqrt(2 pixels) from subset to subset, real surfaces by more: the quartile tells by how much.
+DIC_HOST_DEVICE inline float normal_residual(const ResidualLevel& level, double pixels) {
+  const double spread = level.median - level.lower;
+  return static_cast<float>(level.median * (1.15 + 3 / std::sqrt(2 * pixels)) + 4 * spread);
+}
+
+/// Is a measured point to be measured again?
+DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const ResidualLevel& level,
+                                        double pixels) {
+  return level.known && zncc < kExact && residual > normal_residual(level, pixels);
+}
+
+// ---- parts of subsets ----
+
+/// One of the eight directions on the grid.
+struct Direction {
+  int dx, dy;
+};
+inline constexpr int kDirections = 8;
+DIC_HOST_DEVICE constexpr Direction direction(int k) {
+  const int cell = k < 4 ? k : k + 1;
+  return {cell % 3 - 1, cell / 3 - 1};
+}
+
+/// Rounds of measurements with ever smaller parts.
+inline constexpr int kSplitRounds = 6;
+/// px that remain beyond the centre on the far side, in a round.
+DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
+  return round == 0   ? radius
+         : round == 1 ? 3 * radius / 4
+         : round == 2 ? radius / 2
+         : round == 3 ? radius / 4
+         : round == 4 ? radius / 8
+                      : 0;
+}
+/// Nodes in one direction that are asked for a shape: beyond them the subsets have few pixels in common.
+DIC_HOST_DEVICE constexpr int split_reach(int radius, int step) { return radius / step + 3; }
+
+/// The part of a subset that lies towards a direction.
+DIC_HOST_DEVICE constexpr SubsetPart part_towards(std::int64_t point, Direction towards, int beyond,
+                                                  int radius) {
+  return {point, towards.dx > 0 ? -beyond : -radius, towards.dx < 0 ? beyond : radius,
+          towards.dy > 0 ? -beyond : -radius, towards.dy < 0 ? beyond : radius};
+}
+
+/// Cuts a part of the subset at pixel (x, y) until it lies in an image of width x height px after `shape` has
+/// moved it; to nothing where its centre leaves the image.
+DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, const ShapeParameters& shape,
+                                            int width, int height) {
+  while (part.area() > 0) {
+    bool along_x = false, along_y = false;  // the side to be moved is vertical, horizontal
+    int corner_i = 0, corner_j = 0;
+    for (int corner = 0; corner < 4 && !along_x && !along_y; ++corner) {
+      corner_i = corner & 1 ? part.right : part.left;
+      corner_j = corner & 2 ? part.bottom : part.top;
+      const double at_x = x + corner_i + shape.u_at(corner_i, corner_j);
+      const double at_y = y + corner_j + shape.v_at(corner_i, corner_j);
+      const bool out_x = at_x < 0 || at_x > width - 1, out_y = at_y < 0 || at_y > height - 1;
+      if (!out_x && !out_y) continue;
+      // The side whose motion inwards brings the corner back soonest.
+      const double by_i = std::abs(out_x ? 1 + shape.ux : shape.vx),
+                   by_j = std::abs(out_x ? shape.uy : 1 + shape.vy);
+      along_x = by_i >= by_j;
+      along_y = !along_x;
+    }
+    if (!along_x && !along_y) return;
+    if (along_x)
+      corner_i < 0 ? ++part.left : --part.right;
+    else
+      corner_j < 0 ? ++part.top : --part.bottom;
+    if (part.left > 0 || part.right < 0 || part.top > 0 || part.bottom < 0) part.right = part.left - 1;
+  }
+}
+
+/// The part that a doubtful or lost point is measured with in a round, from the shape of a point in a
+/// direction, continued to it; of area 0 where there is none. At least half of the subset must be inside the
+/// current image.
+DIC_HOST_DEVICE inline SubsetPart part_to_measure(std::int64_t point, int x, int y, int round,
+                                                  Direction towards, const ShapeParameters& shape, int radius,
+                                                  int width, int height) {
+  SubsetPart whole = part_towards(point, towards, radius, radius);
+  clip_to_current(whole, x, y, shape, width, height);
+  const int subset = 2 * radius + 1;
+  SubsetPart part = part_towards(point, towards, kept_beyond_centre(round, radius), radius);
+  if (2 * whole.area() < subset * subset) part.right = part.left - 1;
+  clip_to_current(part, x, y, shape, width, height);
+  if (part.area() < kLeastPart * subset * subset) part.right = part.left - 1;
+  return part;
+}
+
+/// Is a measurement with a part of the subset right? predicted: the shape that it started from.
+template <typename Result>
+DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& found,
+                                 const ShapeParameters& predicted, const ResidualLevel& level, int pixels) {
+  if (result.status != Status::ok) return false;
+  const double du = found.u - predicted.u, dv = found.v - predicted.v;
+  return du * du + dv * dv <= kAgreement * kAgreement &&
+         !is_doubtful(result.zncc, result.residual_sd, level, pixels);
+}
+
+/// A doubtful point that no part explains keeps its value where all neighbours around it predict that, to
+/// this many px.
+inline constexpr double kSplitAgreement = 0.3;
+
+}  // namespace dic::track

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "track/cpu/host_reference.hpp"
+
+namespace dic::track {
+
+/// Tells which lost points left the image. results: by point.
+void explain_lost(const Points& points, const HostReference& reference, std::vector<RefinedPoint>& results);
+
+}  // namespace dic::track

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/shared/split_rules.hpp>
+#include <stop_token>
+#include <vector>
+
+#include "track/cpu/frame_points.hpp"
+
+namespace dic::track {
+
+/// Measures doubtful and lost points again with parts of their subsets (<dic/shared/split_rules.hpp>), on the
+/// CPU, for one frame.
+class SplitSubsets {
+ public:
+  /// results: by point; receives the new ones.
+  SplitSubsets(const Points& points, const HostReference& reference, int step,
+               std::vector<RefinedPoint>& results);
+
+  void run(const std::stop_token& stop);
+
+ private:
+  using PointList = std::vector<std::int64_t>;
+  /// A measurement with a part of a subset.
+  struct Attempt {
+    SubsetPart part;
+    ShapeParameters start;
+  };
+
+  void find_levels();
+  ResidualLevel level(std::int64_t i) const;
+  bool doubtful(std::int64_t i) const;
+  /// The first trusted point in a direction; -1: none.
+  std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
+  std::vector<Attempt> attempts(int round) const;
+  void measure(const std::vector<Attempt>& attempts, const std::stop_token& stop);
+  bool confirmed(std::int64_t i) const;
+  void give_up_contradicted();
+
+  const Points& points_;
+  const HostReference& reference_;
+  std::vector<RefinedPoint>& results_;
+  const FramePoints frame_;
+  const int radius_, step_;
+  const int side_, tiles_x_, tiles_y_;  ///< of tiles
+  std::vector<ResidualLevel> levels_;
+  std::vector<std::uint8_t> trusted_;  ///< by point, before anything is measured again
+  PointList open_;                     ///< points that are still to be measured again
+};
+
+}  // namespace dic::track
