@@ -22,6 +22,7 @@ struct PartBatch {
   std::span<const SubsetPart> parts;
   std::span<const ShapeParameters> starts;
   std::span<RefinedPoint> results;
+  int max_iterations;
 };
 
 class Backend {

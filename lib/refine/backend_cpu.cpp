@@ -215,7 +215,8 @@ class CpuBackend final : public Backend {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       if (stop.stop_requested()) return;
       for (std::int64_t k = begin; k < end; ++k)
-        batch.results[k] = refine_point(points[batch.points[k]], matrix(batch.points[k]), batch.starts[k]);
+        batch.results[k] = refine_point(points[batch.points[k]], matrix(batch.points[k]), batch.starts[k],
+                                        options.max_iterations);
     };
     share(batch.points.size(), some);
   }
@@ -230,7 +231,7 @@ class CpuBackend final : public Backend {
         p.y = points[part.point].y;
         p.rect = {part.left, part.right, part.top, part.bottom};
         prepare(p, own.data(), options.subset * options.subset * kLeastPart);
-        batch.results[k] = refine_point(p, own.data(), batch.starts[k]);
+        batch.results[k] = refine_point(p, own.data(), batch.starts[k], batch.max_iterations);
       }
     };
     share(batch.parts.size(), some);
@@ -395,12 +396,13 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start) const {
+  RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
+                            int max_iterations) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
     float zncc = 0;
-    for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
+    for (int iteration = 1; iteration <= max_iterations; ++iteration) {
       if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
           std::abs(shape.v - start.v) > radius())
         return result_of(p, Status::diverged, iteration - 1, zncc);
@@ -421,11 +423,11 @@ class CpuBackend final : public Backend {
       fit.level += mean;
       fit.contrast = covariance / p.energy;
       if (largest_displacement(delta, radius()) <
-          icgn::tolerance_at(iteration, options.max_iterations, options.tolerance))
+          icgn::tolerance_at(iteration, max_iterations, options.tolerance))
         return finished(p, shape, iteration, zncc);
     }
     return result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
-                     options.max_iterations, zncc);
+                     max_iterations, zncc);
   }
 
   RefinedPoint finished(const PreparedPoint& p, const ShapeParameters& shape, int iterations,

@@ -85,7 +85,8 @@ void Refiner::refine(std::span<const std::int64_t> points, std::span<const Shape
 }
 
 void Refiner::refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
-                           std::span<RefinedPoint> results, const std::stop_token& stop) const {
+                           std::span<RefinedPoint> results, int max_iterations,
+                           const std::stop_token& stop) const {
   check_sizes(parts.size(), starts.size(), results.size());
   const int radius = impl_->options.subset / 2;
   for (const SubsetPart& part : parts) {
@@ -93,7 +94,7 @@ void Refiner::refine_parts(std::span<const SubsetPart> parts, std::span<const Sh
     if (std::min(part.left, part.top) < -radius || std::max(part.right, part.bottom) > radius)
       throw UsageError("A part of a subset must lie within it.");
   }
-  impl_->backend->refine_parts({parts, starts, results}, stop);
+  impl_->backend->refine_parts({parts, starts, results, max_iterations}, stop);
 }
 
 RefinedPoint Refiner::refine(std::int64_t i, const ShapeParameters& start) const {

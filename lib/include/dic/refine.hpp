@@ -59,9 +59,10 @@ class Refiner {
   void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
               std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
   /// The same with parts of subsets instead of whole ones, for subsets that hold more than one motion (subset
-  /// splitting, Poissant & Barthelat 2010) or that leave the current image.
+  /// splitting, Poissant & Barthelat 2010) or that leave the current image. max_iterations: see RefineOptions.
   void refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
-                    std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
+                    std::span<RefinedPoint> results, int max_iterations,
+                    const std::stop_token& stop = {}) const;
   /// The same for one point.
   RefinedPoint refine(std::int64_t i, const ShapeParameters& start) const;
 

@@ -139,7 +139,7 @@ class CudaBackend final : public Backend {
     tasks_.resize(count);
     for (std::size_t k = 0; k < count; ++k)
       tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
-    run_tasks(static_cast<const PreparedSubset*>(subsets_.data()),
+    run_tasks(options_, static_cast<const PreparedSubset*>(subsets_.data()),
               static_cast<const float*>(matrices_.data()), batch.results.subspan(first, count));
   }
 
@@ -164,17 +164,20 @@ class CudaBackend final : public Backend {
     kernels::upload(prepared, parts.data(), count * sizeof(PreparedSubset), stream_);
     kernels::upload(number, &n, sizeof(n), stream_);
     kernels::launch_prepare_parts(reference_, options_, n, number, prepared, own, stream_.handle());
-    run_tasks(prepared, own, batch.results.subspan(first, count));
+    RefineOptions few = options_;
+    few.max_iterations = batch.max_iterations;
+    run_tasks(few, prepared, own, batch.results.subspan(first, count));
   }
 
   /// Refines tasks_.
-  void run_tasks(const PreparedSubset* subsets, const float* matrices, std::span<RefinedPoint> refined) {
+  void run_tasks(const RefineOptions& options, const PreparedSubset* subsets, const float* matrices,
+                 std::span<RefinedPoint> refined) {
     const std::size_t count = tasks_.size();
     results_.resize(count);
     auto* tasks = reserve<RefineTask>(device_tasks_, count);
     auto* results = reserve<RefineResult>(device_results_, count);
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
-    kernels::launch_refine(reference_, options_, subsets, matrices, coefficients_,
+    kernels::launch_refine(reference_, options, subsets, matrices, coefficients_,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");

@@ -1,5 +1,6 @@
 #include "track/cpu/split_subsets.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -77,15 +78,20 @@ std::int64_t SplitSubsets::trusted_towards(std::int64_t i, Direction towards) co
 std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
   const ImageView image = reference_.image();
   std::vector<Attempt> out;
-  for (const std::int64_t i : open_)
+  for (const std::int64_t i : open_) {
+    const std::size_t first = out.size();
     for (int k = 0; k < kDirections; ++k) {
       const std::int64_t source = trusted_towards(i, direction(k));
       if (source < 0) continue;
       const ShapeParameters start = between(frame_, source, i);
+      const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
+      if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
+        continue;
       const SubsetPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start,
                                               radius_, image.width, image.height);
       if (part.area() > 0) out.push_back({part, start});
     }
+  }
   return out;
 }
 
@@ -99,7 +105,7 @@ void SplitSubsets::measure(const std::vector<Attempt>& attempts, const std::stop
     starts.push_back(attempt.start);
   }
   std::vector<RefinedPoint> measured(attempts.size());
-  reference_.refiner.refine_parts(parts, starts, measured, stop);
+  reference_.refiner.refine_parts(parts, starts, measured, kSplitIterations, stop);
   std::size_t k = 0;
   std::erase_if(open_, [&](std::int64_t i) {
     const RefinedPoint* best = nullptr;

@@ -106,6 +106,8 @@ DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
          : round == 4 ? radius / 8
                       : 0;
 }
+/// Iterations of a measurement with a part: its start is good, or else it is the wrong one.
+inline constexpr int kSplitIterations = 10;
 /// Nodes in one direction that are asked for a shape: beyond them the subsets have few pixels in common.
 DIC_HOST_DEVICE constexpr int split_reach(int radius, int step) { return radius / step + 3; }
 
@@ -159,6 +161,12 @@ DIC_HOST_DEVICE inline SubsetPart part_to_measure(std::int64_t point, int x, int
   clip_to_current(part, x, y, shape, width, height);
   if (part.area() < kLeastPart * subset * subset) part.right = part.left - 1;
   return part;
+}
+
+/// Do two starts of a whole subset lead to the same place?
+DIC_HOST_DEVICE inline bool same_start(const ShapeParameters& a, const ShapeParameters& b) {
+  const double du = a.u - b.u, dv = a.v - b.v;
+  return du * du + dv * dv < 0.25;
 }
 
 /// Is a measurement with a part of the subset right? predicted: the shape that it started from.
