@@ -25,18 +25,32 @@ class Neighbourhood {
   float value_, around_[9];
 };
 
+/// Limits of the test, see median_test.
+struct OutlierLimits {
+  float floor;
+  double threshold;
+  float side;
+};
+
 /// Residual of a node among those of its neighbours that are in `set`.
 __device__ float residual(const FieldArrays& field, const NodeSet& set, const WordNode& node, float floor) {
   const Neighbourhood u(field.u, set, node), v(field.v, set, node);
   return median_test::normalized_residual(u, v, u.value(), v.value(), floor);
 }
 
+/// Does a node contradict all of its sides in `set`?
+__device__ bool is_suspect(const FieldArrays& field, const NodeSet& set, const WordNode& node,
+                           const OutlierLimits& limits) {
+  if (!median_test::is_suspect(residual(field, set, node, limits.floor), limits.threshold)) return false;
+  const Neighbourhood u(field.u, set, node), v(field.v, set, node);
+  return !median_test::fits_a_side(u, v, u.value(), v.value(), limits.side);
+}
+
 __global__ void __launch_bounds__(word_threads)
     find_trusted(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
-                 const __grid_constant__ NodeSet trusted, float floor, double threshold) {
+                 const __grid_constant__ NodeSet trusted, const __grid_constant__ OutlierLimits limits) {
   for_each_word_node(usable, [&](const WordNode& node) {
-    const bool is_trusted = usable.holds(node.i, node.j) &&
-                            !median_test::is_suspect(residual(field, usable, node, floor), threshold);
+    const bool is_trusted = usable.holds(node.i, node.j) && !is_suspect(field, usable, node, limits);
     const std::uint32_t word = __ballot_sync(all_lanes, is_trusted);
     if (threadIdx.x % warp_size == 0) trusted.words[node.word] = word;
   });
@@ -44,10 +58,10 @@ __global__ void __launch_bounds__(word_threads)
 
 __global__ void __launch_bounds__(word_threads)
     settle_suspects(const __grid_constant__ FieldArrays field, const __grid_constant__ NodeSet usable,
-                    const __grid_constant__ NodeSet trusted, float floor, double threshold) {
+                    const __grid_constant__ NodeSet trusted, const __grid_constant__ OutlierLimits limits) {
   for_each_word_node(usable, [&](const WordNode& node) {
     const bool suspect = usable.holds(node.i, node.j) && !trusted.holds(node.i, node.j);
-    if (suspect && median_test::stays_suspect(residual(field, trusted, node, floor), threshold))
+    if (suspect && median_test::stays_suspect(residual(field, trusted, node, limits.floor), limits.threshold))
       field.status[node.index] = Status::outlier;
   });
 }
@@ -60,11 +74,10 @@ void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, cons
   const FieldsMemory memory(grid, workspace);
   launch_find_usable(grid, field, memory, stream);
   const unsigned blocks = word_blocks(memory.usable);
-  const auto floor = static_cast<float>(options.floor);
-  find_trusted<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
-                                                    options.threshold);
-  settle_suspects<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, floor,
-                                                       options.threshold);
+  const OutlierLimits limits{static_cast<float>(options.floor), options.threshold,
+                             median_test::side_limit(options)};
+  find_trusted<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, limits);
+  settle_suspects<<<blocks, word_threads, 0, stream>>>(field, memory.usable, memory.trusted, limits);
   check_launch(describe("outlier test", grid));
 }
 

@@ -9,6 +9,7 @@ namespace dic {
 namespace {
 
 using median_test::missing;
+using median_test::side_limit;
 
 constexpr std::int64_t kRowsPerTask = 8;
 
@@ -40,15 +41,22 @@ class Neighbourhoods {
     v_[at(point.i, point.j)] = missing;
   }
   float residual(const Point& point, float floor) const {
-    const auto around = [&](const std::vector<float>& values) {
-      return [centre = values.data() + at(point.i, point.j), stride = stride_](int di, int dj) {
-        return centre[dj * stride + di];
-      };
-    };
-    return median_test::normalized_residual(around(u_), around(v_), point.u, point.v, floor);
+    return median_test::normalized_residual(around(u_, point), around(v_, point), point.u, point.v, floor);
+  }
+  bool fits_a_side(const Point& point, float limit) const {
+    return median_test::fits_a_side(around(u_, point), around(v_, point), point.u, point.v, limit);
   }
 
  private:
+  /// Values around a point, by offsets of nodes.
+  struct Around {
+    const float* centre;
+    std::ptrdiff_t stride;
+    float operator()(int di, int dj) const { return centre[dj * stride + di]; }
+  };
+  Around around(const std::vector<float>& values, const Point& point) const {
+    return {values.data() + at(point.i, point.j), stride_};
+  }
   std::size_t at(int i, int j) const { return static_cast<std::size_t>(j + 1) * stride_ + i + 1; }
 
   std::ptrdiff_t stride_;
@@ -67,6 +75,7 @@ std::vector<Point> find_suspects(const Grid& grid, const Neighbourhoods& neighbo
         if (point.u == missing) continue;
         const float residual = neighbourhoods.residual(point, static_cast<float>(options.floor));
         if (!median_test::is_suspect(residual, options.threshold)) continue;
+        if (neighbourhoods.fits_a_side(point, side_limit(options))) continue;
         const std::lock_guard lock(mutex);
         suspects.push_back(point);
       }

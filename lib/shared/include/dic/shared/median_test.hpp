@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <dic/shared/field_options.hpp>
 #include <dic/shared/host_device.hpp>
 #include <limits>
 #include <utility>
@@ -133,6 +134,42 @@ DIC_HOST_DEVICE inline bool is_suspect(float residual, double threshold) { retur
 /// suspects.
 DIC_HOST_DEVICE inline bool stays_suspect(float residual, double threshold) {
   return !(residual <= threshold);
+}
+
+/// Distance from such a plane, px, that is no contradiction: the one that the median test allows among exact
+/// neighbours.
+DIC_HOST_DEVICE inline float side_limit(const OutlierOptions& options) {
+  return static_cast<float>(options.threshold * options.floor);
+}
+
+/// Does the centre lie on a plane with its five neighbours towards (dx, dy), to `limit`? So it does at the
+/// edge of a body, where the neighbours on the other side move otherwise. Missing neighbours: no.
+template <typename At>
+DIC_HOST_DEVICE bool fits_side(const At& at, float value, int dx, int dy, float limit) {
+  const int px = -dy, py = dx;  // along the edge
+  const auto near = [limit](float difference) { return std::fabs(difference) <= limit; };
+  if (dx == 0 || dy == 0) {
+    const float before = at(-px, -py), after = at(px, py), middle = at(dx, dy);
+    const float far_before = at(dx - px, dy - py), far_after = at(dx + px, dy + py);
+    return near(before + after - 2 * value) && near(far_before + far_after - 2 * middle) &&
+           near(value - middle - before + far_before) && near(value - middle - after + far_after);
+  }
+  const float before = at(-px, -py), after = at(px, py);
+  const float beside_before = at((dx - px) / 2, (dy - py) / 2),
+              beside_after = at((dx + px) / 2, (dy + py) / 2);
+  return near(value + at(dx, dy) - beside_before - beside_after) &&
+         near(before + beside_after - beside_before - value) &&
+         near(after + beside_before - beside_after - value);
+}
+
+/// Does a suspect fit to one of its eight sides?
+template <typename AtU, typename AtV>
+DIC_HOST_DEVICE bool fits_a_side(const AtU& at_u, const AtV& at_v, float u, float v, float limit) {
+  for (int cell = 0; cell < 9; ++cell) {
+    const int dx = cell % 3 - 1, dy = cell / 3 - 1;
+    if (cell != 4 && fits_side(at_u, u, dx, dy, limit) && fits_side(at_v, v, dx, dy, limit)) return true;
+  }
+  return false;
 }
 
 }  // namespace dic::median_test
