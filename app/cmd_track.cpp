@@ -119,6 +119,11 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   command.add_flag("--no-split", flags.no_split,
                    "Do not measure points at cracks, edges and borders with a part of their subset");
   command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
+  command.add_flag("--global", options.global.enabled,
+                   "Fit one field to all subsets together (augmented Lagrangian DIC): less noise");
+  add_number_or_auto(
+      command, "--global-resolution", "PX", options.global.resolution,
+      "Period of which --global keeps nine tenths; auto: what the noise allows, point by point");
   command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
   add_choice(command, "--strain-measure", options.strain.measure,
              {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,

@@ -46,6 +46,8 @@ Json settings(const TrackJob& job) {
   json["noise"] = options.noise ? Json(*options.noise) : Json("auto");
   json["split"] = options.split;
   json["outliers"] = options.outliers.enabled;
+  json["global"] = options.global.enabled;
+  json["global_resolution"] = options.global.resolution ? Json(*options.global.resolution) : Json("auto");
   json["strain_window"] = options.strain.window;
   json["strain_measure"] = to_string(options.strain.measure);
   json["scale"] = job.scale_mm_per_px;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/device_name.hpp"
+#include "track/global_result.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -66,6 +67,12 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
+  auto result = measure_subsets(std::move(current), stop, next);
+  return options_.global.enabled ? with_global_step(std::move(result), options_) : std::move(result);
+}
+
+std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> current,
+                                                  const std::stop_token& stop, const NextFrame& next) {
   switch (options_.reference_strategy) {
     case ReferenceStrategy::first:
       return active_reference_->measure(std::move(current), stop, next);

@@ -33,6 +33,8 @@ class Sequence {
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                          const NextFrame& next);
   std::unique_ptr<Result> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
                                                         const std::stop_token& stop);
   std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,

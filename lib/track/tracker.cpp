@@ -1,3 +1,4 @@
+#include <cmath>
 #include <dic/error.hpp>
 #include <dic/track.hpp>
 #include <utility>
@@ -27,6 +28,14 @@ std::vector<std::string> TrackOptions::validate() const {
   if (noise && !(*noise >= 0)) out.push_back("The noise must be auto or 0 grey levels or more.");
   if (threads < 0) out.push_back("The number of threads must be 0 (one per core) or more.");
   if (gpu_memory < 0) out.push_back("The memory of images on a GPU must be 0 (all) or more MB.");
+  const auto global_problems = global.validate();
+  out.insert(out.end(), global_problems.begin(), global_problems.end());
+  if (out.empty() && global.resolution) {
+    const double least = least_resolution({refine.subset, refine.order}, step);
+    if (*global.resolution < least)
+      out.push_back("The resolution of the global step must be at least " +
+                    std::to_string(static_cast<int>(std::ceil(least))) + " px for this subset and step.");
+  }
   const auto strain_problems = strain.validate();
   out.insert(out.end(), strain_problems.begin(), strain_problems.end());
   return out;

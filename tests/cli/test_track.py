@@ -102,6 +102,16 @@ class TrackTest(ProgramTest):
         self.assertEqual([run["reference"]] + [frame["file"] for frame in run["frames"]],
                          [frames[2], frames[0], frames[1]])
 
+    def test_global_step(self):
+        frames = self.sequence(SHIFTS[:2])
+        self.succeed("track", *frames, *QUICK, "--noise", "2", "-o", "subsets")
+        self.succeed("track", *frames, *QUICK, "--noise", "2", "--global")
+        self.assert_moved(self.fields(), 0, *SHIFTS[1], edge=2)
+        runs = [self.run_json("subsets"), self.run_json()]
+        self.assertLess(runs[1]["frames"][0]["sigma_u"], 0.7 * runs[0]["frames"][0]["sigma_u"])
+        self.assertEqual([run["settings"]["global"] for run in runs], [False, True])
+        self.refuse(2, ["at least"], "track", *frames, *QUICK, "--force", "--global", "--global-resolution", "20")
+
     def test_polygon_and_hole(self):
         frames = self.sequence(SHIFTS[:2])
         self.succeed("track", *frames, "--subset", "15", "--step", "5", "--no-pictures",

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <dic/fields.hpp>
+#include <dic/global.hpp>
 #include <dic/image.hpp>
 #include <dic/io.hpp>
 #include <dic/progress.hpp>
@@ -36,6 +37,7 @@ struct TrackOptions {
   /// frame.
   std::optional<double> noise;
   OutlierOptions outliers;
+  GlobalOptions global;  ///< after outliers, before strain; on the CPU, whatever measured the subsets
   StrainOptions strain;
   /// Measures points whose subset does not move as one, or leaves the current image in part, with the part
   /// that belongs to them.
@@ -84,8 +86,8 @@ struct StageSeconds {
 /// When a stage worked on a frame. What a GPU did is timed by its own clock.
 struct StageSpan {
   using Time = std::chrono::steady_clock::time_point;
-  /// "decode", "copy" (of the pixels, by the host), "upload", "prefilter", "search", "refine", "strain",
-  /// "download", "write".
+  /// "decode", "copy" (of the pixels, by the host), "upload", "prefilter", "search", "refine", "global",
+  /// "strain", "download", "write".
   std::string stage;
   Time begin, end;
 };

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/global.hpp>
+#include <vector>
+
+#include "global/levels.hpp"
+#include "global/node_means.hpp"
+#include "global/probes.hpp"
+#include "global/system.hpp"
+#include "global/transfer.hpp"
+
+namespace dic {
+namespace global {
+namespace {
+
+constexpr int kLevels = 5;
+constexpr double kBetweenLevels = 1.5;  ///< of their resolutions
+constexpr int kErrors = 16;             ///< draws of errors
+/// The refinement ends with steps of this size, px: no subset is better, even without noise.
+constexpr double kLeastSigma = 1e-4;
+
+double variance_of(float sigma) {
+  const double known = std::isfinite(sigma) ? sigma : 0;
+  return std::max(known * known, kLeastSigma * kLeastSigma);
+}
+
+/// The `ok` points of a field that take part.
+struct Measurement {
+  const Mesh mesh;
+  Eigen::MatrixXd values, variances;  ///< columns u and v; px, px^2
+
+  explicit Measurement(const Field& field) : mesh(field), values(mesh.size(), 2), variances(mesh.size(), 2) {
+    for (Eigen::Index row = 0; row < mesh.size(); ++row) {
+      const std::int64_t node = mesh.nodes[row];
+      values.row(row) << field.u[node], field.v[node];
+      variances.row(row) << variance_of(field.sigma_u[node]), variance_of(field.sigma_v[node]);
+    }
+  }
+
+  /// Of u and v together.
+  Eigen::VectorXd variance() const { return variances.rowwise().mean(); }
+  /// Of u and of v, of a mean of 1.
+  Eigen::Array2d shares() const { return variances.colwise().mean().transpose() / variances.mean(); }
+  /// 1 for the median of the variances.
+  Eigen::VectorXd weights() const {
+    Eigen::VectorXd sorted = variance();
+    const auto middle = sorted.begin() + sorted.size() / 2;
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return *middle * variance().cwiseInverse();
+  }
+};
+
+/// What is left of the measurement at some resolutions, and what the subsets should measure of it.
+struct Solution {
+  std::vector<Level> levels;
+  Level measured, expected;  ///< expected: of the finest level
+
+  Solution(const Measurement& measurement, const MeasuredSubsets& subsets,
+           const std::vector<double>& resolutions, ThreadPool& pool) {
+    const Mesh& mesh = measurement.mesh;
+    const Transfer transfer(subsets, mesh.step);
+    const SparseMatrix mean = mesh.subset_mean(transfer.curvature_of_mean());
+    System system(mesh, mean, measurement.weights());
+    Eigen::MatrixXd columns(mesh.size(), 2 + kErrors);
+    columns << measurement.values,
+        measurement.variance().cwiseSqrt().asDiagonal() * subset_errors(mesh, subsets, kErrors, pool);
+    measured = split(0, columns);
+    for (const double resolution : resolutions) {
+      system.set_penalty(transfer.penalty_of(resolution));
+      levels.push_back(split(resolution, system.alternate(columns, pool)));
+    }
+    expected = {resolutions.front(), mean * levels.front().field, mean * levels.front().errors};
+  }
+
+ private:
+  static Level split(double resolution, const Eigen::MatrixXd& columns) {
+    return {resolution, columns.leftCols(2), columns.rightCols(kErrors)};
+  }
+};
+
+/// Variances of u and v that are left. Means over the neighbourhood make up for few draws of errors; towards
+/// an edge, where errors grow, it becomes smaller.
+Eigen::ArrayXXd variances_left(const Measurement& measurement, const Eigen::MatrixXd& errors,
+                               double resolution) {
+  const Mesh& mesh = measurement.mesh;
+  const Eigen::ArrayXd squares = errors.array().square().rowwise().mean();
+  const NodeMeans left(mesh, squares), u(mesh, measurement.variances.col(0)),
+      v(mesh, measurement.variances.col(1));
+  const int widest = std::max(1, static_cast<int>(std::lround(resolution / 4 / mesh.step)));
+  const std::vector<int> margins = mesh.margins();
+  Eigen::ArrayXXd out(mesh.size(), 2);
+  for (Eigen::Index row = 0; row < mesh.size(); ++row) {
+    const int radius = std::min(widest, margins[static_cast<std::size_t>(row)]);
+    const double of_u = u.around(row, radius), of_v = v.around(row, radius);
+    out.row(row) << of_u, of_v;
+    out.row(row) *= left.around(row, radius) * 2 / (of_u + of_v);
+  }
+  return out;
+}
+
+/// What even the finest level damps of a measurement, squared, where that is certain.
+Eigen::ArrayXXd damped(const Mesh& mesh, const Solution& solution, const Eigen::Array2d& shares) {
+  const Comparison comparison(mesh, solution.measured, solution.expected, solution.expected.resolution,
+                              shares);
+  Eigen::ArrayXXd out = comparison.excess.max(0.0);
+  for (int k = 0; k < 2; ++k) out.col(k) = comparison.refuted().select(out.col(k), 0.0);
+  return out;
+}
+
+void solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
+           int threads) {
+  const Measurement measurement(field);
+  const Mesh& mesh = measurement.mesh;
+  if (mesh.size() == 0) return;
+  ThreadPool pool(threads);
+  const Solution solution(measurement, subsets, resolutions, pool);
+  const Eigen::Array2d shares = measurement.shares();
+  const Blend blend = choose_levels(mesh, solution.levels, shares);
+  const Eigen::MatrixXd values = blend.of(solution.levels, &Level::field);
+  const Eigen::ArrayXXd variances =
+      variances_left(measurement, blend.of(solution.levels, &Level::errors), resolutions.front()) +
+      damped(mesh, solution, shares);
+  for (Eigen::Index row = 0; row < mesh.size(); ++row) {
+    const std::int64_t node = mesh.nodes[row];
+    field.u[node] = values(row, 0);
+    field.v[node] = values(row, 1);
+    field.sigma_u[node] = static_cast<float>(std::sqrt(variances(row, 0)));
+    field.sigma_v[node] = static_cast<float>(std::sqrt(variances(row, 1)));
+  }
+}
+
+}  // namespace
+}  // namespace global
+
+std::vector<std::string> GlobalOptions::validate() const {
+  if (resolution && !(*resolution > 0))
+    return {"The resolution of the global step must be auto or above 0 px."};
+  return {};
+}
+
+double least_resolution(const MeasuredSubsets& subsets, int step) {
+  return global::Transfer(subsets, step).least_resolution();
+}
+
+void global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options, int threads) {
+  const auto problems = options.validate();
+  if (!problems.empty()) throw UsageError(problems.front());
+  const double least = least_resolution(subsets, field.grid().step);
+  if (options.resolution && *options.resolution < least)
+    throw UsageError("The resolution of the global step must be at least " +
+                     std::to_string(static_cast<int>(std::ceil(least))) + " px for this subset and step.");
+  std::vector<double> resolutions = {options.resolution.value_or(least)};
+  while (!options.resolution && resolutions.size() < global::kLevels)
+    resolutions.push_back(global::kBetweenLevels * resolutions.back());
+  global::solve(field, subsets, resolutions, threads);
+}
+
+}  // namespace dic

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <dic/fields.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dic {
+
+/// Options of the global step.
+struct GlobalOptions {
+  bool enabled = false;
+  /// Period, px, of a displacement that keeps nine tenths of its amplitude: shorter ones are damped more,
+  /// and so is noise. None = chosen at every point, among a few, by what the noise allows.
+  std::optional<double> resolution;
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> validate() const;
+};
+
+/// The subsets that a field was measured with.
+struct MeasuredSubsets {
+  int size = 33;  ///< px, odd
+  int order = 1;  ///< of the shape function
+};
+
+/// The shortest resolution, px, that the global step offers for these subsets on a grid of this step.
+double least_resolution(const MeasuredSubsets& subsets, int step);
+
+/// Replaces u, v, sigma_u and sigma_v of the `ok` points by those of a displacement field that fits all
+/// subsets together (augmented Lagrangian DIC after Yang & Bhattacharya, Experimental Mechanics 2019, see
+/// docs/theory.md). Elements need all of their nodes `ok`: nothing is fitted across a gap, and a point
+/// without elements stays as it is. Strain is not touched. threads: 0 = one per core. Throws UsageError for
+/// options with problems and resolutions below the least.
+void global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options, int threads = 0);
+
+}  // namespace dic
