@@ -13,7 +13,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  dic synth -o shift --u 0.3 --noise 2                            a shift by 0.3 px\n"
     "  dic synth -o stretch --motion affine --ux 0.02 --frames 11      2 % stretch in 10 steps\n"
-    "  dic synth -o star --motion star --amplitude 0.5 --period-min 10 spatial resolution";
+    "  dic synth -o star --motion star --amplitude 0.5 --period-min 10 spatial resolution\n"
+    "  dic synth -o disc --motion bodies --body 256,256,150,0,0,20     a disc that turns in a still field";
 
 struct SynthCommand {
   SynthOptions options;
@@ -21,19 +22,31 @@ struct SynthCommand {
   int frames = 2;
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
+  std::vector<double> bodies;  // six numbers each
 };
 
 void add_image(CLI::App& command, SynthOptions& options) {
   command.add_option("--width", options.size.width, "Width, px");
   command.add_option("--height", options.size.height, "Height, px");
   command.add_option("--bits", options.bits, "Bits of a grey value, 8 or 16")->check(CLI::IsMember({8, 16}));
+  using enum Texture;
+  add_choice(command, "--texture", options.texture, {blobs, dots, lattice, gradient},
+             "blobs: speckle; dots: sharp printed dots; lattice: rows and columns; gradient: no texture");
   command.add_option("--sigma", options.blob_sigma, "Standard deviation of a blob of the speckle, px");
-  command.add_option("--density", options.density, "Blobs per px^2")->default_str("1 / (2 sigma)^2");
+  command.add_option("--size-spread", options.size_spread, "Sizes vary from sigma / this to sigma * this");
+  command.add_option("--density", options.density, "Blobs per px^2")
+      ->default_str("1 / (2 sigma)^2; dots: 4, lattice: 6 sigma");
   command.add_option("--grey-min", options.grey_min, "Darkest grey, in levels of 255");
   command.add_option("--grey-max", options.grey_max, "Brightest grey, in levels of 255");
   command.add_option("--noise", options.noise, "Standard deviation of the noise, in levels of 255");
   command.add_option("--reference-noise", options.reference_noise, "The same for frame 0")
       ->default_str("as --noise");
+  command.add_option("--full-well", options.full_well, "Shot noise: electrons that make white; 0 = none");
+  command.add_option("--blur", options.blur, "Defocus of the last frame (standard deviation), px");
+  command.add_option("--light-min", options.light_min,
+                     "Light at the left edge, as a share of that at the right");
+  command.add_option("--glare", options.glare, "Share of the image that a glare saturates, about");
+  command.add_flag("--unrelated", options.unrelated, "Frames after the reference show another specimen");
   command.add_option("--gain", options.gain, "Factor of the last frame's grey (change of lighting)");
   command.add_option("--offset", options.offset, "Offset of the last frame's grey, in levels of 255");
   command.add_option("--seed", options.seed, "Seed of speckle and noise");
@@ -42,20 +55,30 @@ void add_image(CLI::App& command, SynthOptions& options) {
 void add_motion(CLI::App& command, SynthCommand& flags) {
   Motion& motion = flags.options.motion;
   using enum MotionKind;
-  add_choice(command, "--motion", motion.kind, {translation, affine, rotation, star, crack},
-             "Kind of motion");
-  command.add_option("--u", motion.u, "translation, affine: displacement to the right, px");
-  command.add_option("--v", motion.v, "translation, affine: displacement downwards, px");
+  add_choice(command, "--motion", motion.kind,
+             {translation, affine, rotation, star, chirp, ramp, crack, bodies}, "Kind of motion");
+  command.add_option("--u", motion.u,
+                     "translation, affine, bodies (what is behind): displacement to the right, px");
+  command.add_option("--v", motion.v, "translation, affine, bodies: displacement downwards, px");
   command.add_option("--ux", motion.ux, "affine: du/dx");
   command.add_option("--uy", motion.uy, "affine: du/dy");
   command.add_option("--vx", motion.vx, "affine: dv/dx");
   command.add_option("--vy", motion.vy, "affine: dv/dy");
   command.add_option("--angle", motion.angle_deg, "rotation: degrees, positive from x (right) to y (down)");
-  command.add_option("--cx", flags.cx, "affine, rotation: centre, px")->default_str("the middle");
+  command.add_option("--cx", flags.cx, "affine, rotation, ramp: centre, px")->default_str("the middle");
   command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
-  command.add_option("--amplitude", motion.amplitude, "star: amplitude of v; crack: half of the opening, px");
-  command.add_option("--period-min", motion.period_min, "star: period of v at the right edge, px");
-  command.add_option("--period-max", motion.period_max, "star: period of v at the left edge, px");
+  command.add_option("--amplitude", motion.amplitude,
+                     "star: of v; chirp: of u; ramp: rise of u; crack: half of the opening, px");
+  command.add_option("--period-min", motion.period_min, "star, chirp: period at the right edge, px");
+  command.add_option("--period-max", motion.period_max, "star, chirp: period at the left edge, px");
+  command.add_option("--length", motion.length, "ramp: length of the rise, px");
+  command.add_option("--slip", motion.slip, "crack: half of the slip along it, px");
+  command.add_flag("--textured-gap", motion.textured_gap, "crack: what appears in it has a texture");
+  command.add_option("--body", flags.bodies, "bodies: a disc in front; repeat for more")
+      ->type_name("X,Y,RADIUS,U,V,DEGREES")
+      ->delimiter(',')
+      ->type_size(6)
+      ->expected(-1);
   command.add_option("--crack-y", flags.crack_y, "crack: where it opens, px")->default_str("the middle");
 }
 
@@ -65,6 +88,10 @@ void run_synth(SynthCommand& flags) {
   options.motion.cy = flags.cy.value_or((options.size.height - 1) / 2.0);
   options.motion.crack_y = flags.crack_y.value_or((options.size.height - 1) / 2.0);
   options.motion.width = options.size.width;
+  for (std::size_t k = 0; k + 6 <= flags.bodies.size(); k += 6) {
+    const double* b = &flags.bodies[k];
+    options.motion.bodies.push_back({b[0], b[1], b[2], b[3], b[4], b[5]});
+  }
   options.amounts = {0};
   for (int i = 1; i < flags.frames; ++i)
     options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));

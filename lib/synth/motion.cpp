@@ -1,5 +1,6 @@
 #include "synth/motion.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -7,6 +8,34 @@ namespace dic {
 namespace {
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
+
+/// Phase of the chirp at x: the integral of 2 pi / period.
+double chirp_phase(const Motion& m, double x) {
+  const double fall = (m.period_max - m.period_min) / (m.width - 1);
+  if (fall == 0) return 2 * std::numbers::pi * x / m.period_max;
+  // Beyond the image the period stays what it is at the edge.
+  const double inside = std::clamp(x, 0.0, m.width - 1), period = m.period_max - fall * inside;
+  return 2 * std::numbers::pi * (std::log(m.period_max / period) / fall + (x - inside) / period);
+}
+
+double chirp(const Motion& m, double amount, double x) {
+  return amount * m.amplitude * std::sin(chirp_phase(m, x));
+}
+
+double ramp(const Motion& m, double amount, double x) {
+  return amount * m.amplitude * std::clamp((x - m.cx) / m.length + 0.5, 0.0, 1.0);
+}
+
+/// Solves x = X + displacement(X) for X, where X + displacement grows with X and |displacement| <= bound.
+template <typename Displacement>
+double undo_along(const Displacement& displacement, double bound, double x) {
+  double low = x - bound, high = x + bound;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (middle + displacement(middle) > x ? high : low) = middle;
+  }
+  return (low + high) / 2;
+}
 
 double star_frequency(const Motion& motion, double x) {
   const double part = x / (motion.width - 1);
@@ -36,16 +65,43 @@ Position undo_affine(const Motion& m, double amount, double x, double y) {
   return {m.cx + (fyy * dx - fxy * dy) / det, m.cy + (fxx * dy - fyx * dx) / det};
 }
 
-std::optional<Position> undo_crack(const Motion& m, double amount, double x, double y) {
-  const double half = amount * m.amplitude;
-  if (y + half < m.crack_y) return Position{x, y + half};
-  if (y - half >= m.crack_y) return Position{x, y - half};
+std::optional<MaterialPoint> undo_crack(const Motion& m, double amount, double x, double y) {
+  const double half = amount * m.amplitude, slip = amount * m.slip;
+  if (y + half < m.crack_y) return MaterialPoint{{x + slip, y + half}, 0};
+  if (y - half >= m.crack_y) return MaterialPoint{{x - slip, y - half}, 1};
   return std::nullopt;
 }
 
-Position rotate(const Motion& m, double angle, double x, double y) {
-  const double c = std::cos(angle), s = std::sin(angle), dx = x - m.cx, dy = y - m.cy;
-  return {m.cx + c * dx - s * dy, m.cy + s * dx + c * dy};
+Position rotate(Position centre, double angle, double x, double y) {
+  const double c = std::cos(angle), s = std::sin(angle), dx = x - centre.x, dy = y - centre.y;
+  return {centre.x + c * dx - s * dy, centre.y + s * dx + c * dy};
+}
+
+bool covers(const Motion::Body& body, Position p) {
+  return std::hypot(p.x - body.x, p.y - body.y) < body.radius;
+}
+
+/// The body in front, if any covers the point: `place` gives the reference position on a body.
+template <typename Place>
+std::optional<MaterialPoint> in_front(const Motion& m, const Place& place) {
+  for (int k = static_cast<int>(m.bodies.size()); k-- > 0;)
+    if (const Position p = place(m.bodies[k]); covers(m.bodies[k], p)) return MaterialPoint{p, k + 1};
+  return std::nullopt;
+}
+
+MaterialPoint undo_bodies(const Motion& m, double amount, double x, double y) {
+  const auto front = in_front(m, [&](const Motion::Body& b) {
+    return rotate({b.x, b.y}, radians(-amount * b.angle_deg), x - amount * b.u, y - amount * b.v);
+  });
+  return front.value_or(MaterialPoint{{x - amount * m.u, y - amount * m.v}, 0});
+}
+
+std::array<double, 2> move_bodies(const Motion& m, double amount, double x, double y) {
+  const int k = m.body(x, y);
+  if (k == 0) return {amount * m.u, amount * m.v};
+  const Motion::Body& b = m.bodies[k - 1];
+  const Position turned = rotate({b.x, b.y}, radians(amount * b.angle_deg), x, y);
+  return {turned.x - x + amount * b.u, turned.y - y + amount * b.v};
 }
 
 }  // namespace
@@ -57,27 +113,57 @@ std::array<double, 2> Motion::at(double x, double y, double amount) const {
     case MotionKind::affine:
       return {amount * (u + ux * (x - cx) + uy * (y - cy)), amount * (v + vx * (x - cx) + vy * (y - cy))};
     case MotionKind::rotation: {
-      const Position rotated = rotate(*this, radians(amount * angle_deg), x, y);
+      const Position rotated = rotate({cx, cy}, radians(amount * angle_deg), x, y);
       return {rotated.x - x, rotated.y - y};
     }
     case MotionKind::star:
       return {0, amount * amplitude * std::cos(star_frequency(*this, x) * (y - cy))};
+    case MotionKind::chirp:
+      return {chirp(*this, amount, x), 0};
+    case MotionKind::ramp:
+      return {ramp(*this, amount, x), 0};
+    case MotionKind::bodies:
+      return move_bodies(*this, amount, x, y);
     case MotionKind::crack:
       break;
   }
-  return {0, amount * (y < crack_y ? -amplitude : amplitude)};
+  const double side = y < crack_y ? -amount : amount;
+  return {side * slip, side * amplitude};
 }
 
-std::optional<Position> reference_position(const Motion& motion, double amount, double x, double y) {
+int Motion::body(double x, double y) const {
+  if (kind == MotionKind::crack) return y < crack_y ? 0 : 1;
+  if (kind != MotionKind::bodies) return 0;
+  const auto front = in_front(*this, [&](const Body&) { return Position{x, y}; });
+  return front ? front->body : 0;
+}
+
+bool Motion::visible(double x, double y, double amount) const {
+  const auto moved = at(x, y, amount);
+  const auto seen = reference_position(*this, amount, x + moved[0], y + moved[1]);
+  return seen && seen->body == body(x, y);
+}
+
+std::optional<MaterialPoint> reference_position(const Motion& motion, double amount, double x, double y) {
   switch (motion.kind) {
     case MotionKind::translation:
-      return Position{x - amount * motion.u, y - amount * motion.v};
+      return MaterialPoint{{x - amount * motion.u, y - amount * motion.v}};
     case MotionKind::affine:
-      return undo_affine(motion, amount, x, y);
+      return MaterialPoint{undo_affine(motion, amount, x, y)};
     case MotionKind::rotation:
-      return rotate(motion, radians(-amount * motion.angle_deg), x, y);
+      return MaterialPoint{rotate({motion.cx, motion.cy}, radians(-amount * motion.angle_deg), x, y)};
     case MotionKind::star:
-      return Position{x, undo_star(amount * motion.amplitude, star_frequency(motion, x), motion.cy, y)};
+      return MaterialPoint{
+          {x, undo_star(amount * motion.amplitude, star_frequency(motion, x), motion.cy, y)}};
+    case MotionKind::chirp:
+    case MotionKind::ramp: {
+      const auto displacement = [&](double place) {
+        return motion.kind == MotionKind::chirp ? chirp(motion, amount, place) : ramp(motion, amount, place);
+      };
+      return MaterialPoint{{undo_along(displacement, std::abs(amount * motion.amplitude), x), y}};
+    }
+    case MotionKind::bodies:
+      return undo_bodies(motion, amount, x, y);
     case MotionKind::crack:
       break;
   }

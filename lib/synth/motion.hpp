@@ -9,8 +9,13 @@ struct Position {
   double x = 0, y = 0;
 };
 
-/// The reference position of the material that is at (x, y) at `amount`: X with X + u(X) = (x, y), to 1e-12
-/// px. None inside an open crack.
-std::optional<Position> reference_position(const Motion& motion, double amount, double x, double y);
+/// A reference position, and the body that it belongs to (Motion::body).
+struct MaterialPoint : Position {
+  int body = 0;
+};
+
+/// The reference position of the material that is seen at (x, y) at `amount`: X with X + u(X) = (x, y), to
+/// 1e-12 px. None inside an open crack.
+std::optional<MaterialPoint> reference_position(const Motion& motion, double amount, double x, double y);
 
 }  // namespace dic

@@ -8,7 +8,11 @@ namespace {
 
 bool finite(const Motion& m) {
   const double sum = m.u + m.v + m.ux + m.uy + m.vx + m.vy + m.angle_deg + m.cx + m.cy + m.amplitude +
-                     m.period_min + m.period_max + m.width + m.crack_y;
+                     m.period_min + m.period_max + m.width + m.crack_y + m.slip + m.length;
+  const auto good = [](const Motion::Body& b) {
+    return std::isfinite(b.x + b.y + b.u + b.v + b.angle_deg) && b.radius > 0 && std::isfinite(b.radius);
+  };
+  if (!std::ranges::all_of(m.bodies, good)) return false;
   return std::isfinite(sum);
 }
 
@@ -20,15 +24,22 @@ std::string impossible(const Motion& m, double amount) {
   const double slope = std::abs(amount * m.amplitude) * 2 * std::numbers::pi / m.period_min;
   if (m.kind == MotionKind::star && !(slope < 0.9))
     return "The star folds the material: the amplitude must be below 0.14 of the smallest period.";
+  if (m.kind == MotionKind::chirp && !(slope < 0.9))
+    return "The chirp folds the material: the amplitude must be below 0.14 of the smallest period.";
+  if (m.kind == MotionKind::ramp && !(m.length > 0 && amount * m.amplitude > -0.9 * m.length))
+    return "The ramp folds the material: it must be longer than it compresses.";
   if (m.kind == MotionKind::crack && amount * m.amplitude < 0) return "The crack can open, but not overlap.";
   return {};
 }
 
 void add_motion_problems(const SynthOptions& o, std::vector<std::string>& problems) {
   const Motion& m = o.motion;
-  if (!finite(m)) problems.push_back("Every number of the motion must be finite.");
-  if (m.kind == MotionKind::star && !(m.period_min > 0 && m.period_max >= m.period_min && m.width >= 2))
-    problems.push_back("The star needs 0 < period_min <= period_max and the image's width (2 px or more).");
+  if (!finite(m))
+    problems.push_back("Every number of the motion must be finite, and the radius of a body positive.");
+  const bool periodic = m.kind == MotionKind::star || m.kind == MotionKind::chirp;
+  if (periodic && !(m.period_min > 0 && m.period_max >= m.period_min && m.width >= 2))
+    problems.push_back(
+        "Star and chirp need 0 < period_min <= period_max and the image's width (2 px or more).");
   const bool all_finite = std::ranges::all_of(o.amounts, [](double a) { return std::isfinite(a); });
   if (o.amounts.empty() || o.amounts[0] != 0 || !all_finite) {
     problems.push_back("The amounts of motion must be finite and begin with 0, the reference.");
@@ -53,10 +64,30 @@ std::string_view to_string(MotionKind kind) {
       return "rotation";
     case MotionKind::star:
       return "star";
+    case MotionKind::chirp:
+      return "chirp";
+    case MotionKind::ramp:
+      return "ramp";
+    case MotionKind::bodies:
+      return "bodies";
     case MotionKind::crack:
       break;
   }
   return "crack";
+}
+
+std::string_view to_string(Texture texture) {
+  switch (texture) {
+    case Texture::blobs:
+      return "blobs";
+    case Texture::dots:
+      return "dots";
+    case Texture::lattice:
+      return "lattice";
+    case Texture::gradient:
+      break;
+  }
+  return "gradient";
 }
 
 std::vector<std::string> SynthOptions::validate() const {
@@ -77,6 +108,17 @@ std::vector<std::string> SynthOptions::validate() const {
           "The reference's noise must not be negative.");
   require(std::isfinite(gain) && gain > 0 && std::isfinite(offset),
           "Gain must be positive and offset finite.");
+  require(size_spread >= 1 && size_spread <= 5, "The spread of sizes must be between 1 and 5.");
+  require(full_well >= 0 && std::isfinite(full_well), "The full well must not be negative.");
+  require(light_min > 0 && light_min <= 1, "The light at the left edge must be above 0 and at most 1.");
+  require(glare >= 0 && glare <= 0.5, "The glare must be between 0 and 0.5 of the image.");
+  require(blur >= 0 && blur <= 100, "The blur must be between 0 and 100 px.");
+  const bool rigid = motion.kind == MotionKind::translation || motion.kind == MotionKind::rotation;
+  const bool smooth = texture == Texture::blobs || texture == Texture::lattice;
+  require(
+      blur == 0 || (rigid && smooth),
+      "Blur is exact only for blobs and lattices that are shifted or turned: leave out the blur, or choose "
+      "--motion translation or rotation.");
   add_motion_problems(*this, list);
   return list;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -26,6 +27,20 @@ inline std::pair<double, double> normal_pair(std::uint64_t key, std::uint64_t co
   const double radius = std::sqrt(-2 * std::log(uniform(first)));
   const double angle = 2 * std::numbers::pi * uniform(second);
   return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// A Poisson number of this mean (Knuth's products below 60, where the normal distribution is no longer
+/// close).
+inline double poisson(std::uint64_t key, std::uint64_t counter, double mean) {
+  if (mean >= 60) return std::max(0.0, std::round(mean + std::sqrt(mean) * normal_pair(key, counter).first));
+  std::uint64_t bits = mix(key + mix(counter));
+  double product = 1;
+  const double limit = std::exp(-std::max(0.0, mean));
+  for (int n = 0;; ++n) {
+    bits = mix(bits);
+    product *= uniform(bits);
+    if (product < limit) return n;
+  }
 }
 
 }  // namespace dic

@@ -16,31 +16,36 @@ namespace {
 /// Displacement of the nodes in every frame, [frame, y, x].
 struct Truth {
   std::vector<double> x, y, u, v;
+  std::vector<std::uint8_t> measurable, body;  // body: [y, x]
 };
 
 Truth compute_truth(const SynthOptions& options, int step) {
   Truth truth;
   for (int x = 0; x < options.size.width; x += step) truth.x.push_back(x);
   for (int y = 0; y < options.size.height; y += step) truth.y.push_back(y);
-  for (const double amount : options.amounts)
+  for (const double y : truth.y)
+    for (const double x : truth.x) truth.body.push_back(static_cast<std::uint8_t>(options.motion.body(x, y)));
+  for (int i = 0; i < static_cast<int>(options.amounts.size()); ++i)
     for (const double y : truth.y)
       for (const double x : truth.x) {
-        const auto [u, v] = options.motion.at(x, y, amount);
+        const auto [u, v] = options.motion.at(x, y, options.amounts[i]);
         truth.u.push_back(u);
         truth.v.push_back(v);
+        truth.measurable.push_back(static_cast<std::uint8_t>(measurable(options, i, x, y)));
       }
   return truth;
 }
 
 void write_csv(const fs::path& path, const SynthOptions& options, const Truth& truth) {
   PendingText file(path);
-  file.write("frame,x,y,u,v\n");
+  file.write("frame,x,y,u,v,body,measurable\n");
   std::size_t i = 0;
   for (std::size_t frame = 0; frame < options.amounts.size(); ++frame)
     for (const double y : truth.y)
       for (const double x : truth.x) {
         char line[160];
-        std::snprintf(line, sizeof line, "%zu,%.0f,%.0f,%.12g,%.12g\n", frame, x, y, truth.u[i], truth.v[i]);
+        std::snprintf(line, sizeof line, "%zu,%.0f,%.0f,%.12g,%.12g,%d,%d\n", frame, x, y, truth.u[i],
+                      truth.v[i], truth.body[i % truth.body.size()], truth.measurable[i]);
         file.write(line);
         ++i;
       }
@@ -54,6 +59,8 @@ void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& 
   const hdf5::Shape shape = {options.amounts.size(), truth.y.size(), truth.x.size()};
   file.write("/u", shape, truth.u.data());
   file.write("/v", shape, truth.v.data());
+  file.write("/measurable", shape, truth.measurable.data());
+  file.write("/body", {truth.y.size(), truth.x.size()}, truth.body.data());
   file.write("/x", {truth.x.size()}, truth.x.data());
   file.write("/y", {truth.y.size()}, truth.y.data());
   file.write("/amount", {options.amounts.size()}, options.amounts.data());

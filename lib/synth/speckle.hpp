@@ -1,21 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/synth.hpp>
 #include <vector>
 
 namespace dic {
 
 /// The endless pattern of material positions: a square grid of cells, in each one blob at a random place,
-/// dark or bright at random.
+/// dark or bright at random; a lattice's are dark and in the middle.
 struct SpeckleSettings {
   double sigma = 1;  ///< px
   double cell = 1;   ///< px, side of a cell
   std::uint64_t seed = 0;
+  Texture texture = Texture::blobs;
+  double spread = 1;  ///< sizes from sigma / spread to sigma * spread, even in the logarithm
+  double blur = 0;    ///< px: a blob of sigma s becomes one of sqrt(s^2 + blur^2), of the same sum
 };
 
 struct Blob {
   double x = 0, y = 0;  ///< px
   double sign = 1;      ///< -1 or 1
+  double sigma = 1;     ///< px
 };
 
 /// The blob of cell (column, row), which covers [column, column + 1) * cell and so on.
@@ -29,12 +34,18 @@ struct Box {
 class Speckle {
  public:
   Speckle(const SpeckleSettings& settings, const Box& box);
-  /// sum of sign * exp(-r^2 / (2 sigma^2)) over the blobs within 5.5 sigma, which leaves out less than 1e-7
-  /// of the grey range. (x, y) must be inside the box.
+  /// (x, y) must be inside the box. Blobs, lattice: sum of sign * exp(-r^2 / (2 sigma^2)) over the blobs
+  /// within 5.5 sigma, which leaves out less than 1e-7 of the grey range. Dots: -1 on a dot, else 0.
+  /// Gradient: x.
   double at(double x, double y) const;
+  /// How far the nearest edge of a dot may be at most, px: a lower bound. Infinite for what has no edges.
+  double distance_to_edge(double x, double y) const;
 
  private:
   std::int64_t cell_of(double position) const;
+  /// Calls body(blob, r^2) for the blobs within the largest radius.
+  template <typename Body>
+  void each_near(double x, double y, double radius, const Body& body) const;
 
   SpeckleSettings settings_;
   double radius_;

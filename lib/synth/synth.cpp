@@ -4,6 +4,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <limits>
+#include <numbers>
 #include <string>
 
 #include "synth/motion.hpp"
@@ -21,26 +22,79 @@ const SynthOptions& checked(const SynthOptions& options) {
   return options;
 }
 
-SpeckleSettings speckle_settings(const SynthOptions& options) {
-  const double cell = options.density ? 1 / std::sqrt(*options.density) : 2 * options.blob_sigma;
-  return {options.blob_sigma, cell, options.seed};
+/// What a frame shows at a body: its texture over the reference positions that are seen.
+struct View {
+  int body;
+  Box box;
+};
+
+constexpr int kGapBody = -1;  // what is seen in a crack that has a texture
+
+/// The bodies that a frame shows, with the reference positions of all their pixels.
+std::vector<View> views_of(const SynthOptions& options, double amount) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<View> views;
+  const auto include = [&](int body, double x, double y) {
+    auto view = std::ranges::find(views, body, &View::body);
+    if (view == views.end())
+      view = views.insert(view, {body, {kInfinity, -kInfinity, kInfinity, -kInfinity}});
+    Box& b = view->box;
+    b = {std::min(b.x_min, x), std::max(b.x_max, x), std::min(b.y_min, y), std::max(b.y_max, y)};
+  };
+  for (int y = 0; y < options.size.height; ++y)
+    for (int x = 0; x < options.size.width; ++x) {
+      const auto p = reference_position(options.motion, amount, x, y);
+      if (p)
+        include(p->body, p->x, p->y);
+      else if (options.motion.textured_gap)
+        include(kGapBody, x, y);
+    }
+  // Samples inside a pixel lie beyond its middle; material may be compressed to a tenth.
+  for (View& v : views) v.box = {v.box.x_min - 8, v.box.x_max + 8, v.box.y_min - 8, v.box.y_max + 8};
+  return views;
 }
 
-/// Reference positions that a frame shows. Motion is continuous (but for the crack, which only shifts), so
-/// what the frame's border shows encloses the rest.
-Box reference_box(const SynthOptions& options, double amount) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Box box{kInfinity, -kInfinity, kInfinity, -kInfinity};
-  const auto include = [&](int x, int y) {
-    const auto p = reference_position(options.motion, amount, x, y);
-    if (!p) return;
-    box = {std::min(box.x_min, p->x), std::max(box.x_max, p->x), std::min(box.y_min, p->y),
-           std::max(box.y_max, p->y)};
-  };
-  for (int x = 0; x < options.size.width; ++x) include(x, 0), include(x, options.size.height - 1);
-  for (int y = 0; y < options.size.height; ++y) include(0, y), include(options.size.width - 1, y);
-  // Between two border pixels the border may bulge by less than a pixel.
-  return {box.x_min - 1, box.x_max + 1, box.y_min - 1, box.y_max + 1};
+SpeckleSettings speckle_settings(const SynthOptions& options, int i, int body, double blur) {
+  const bool dots = options.texture == Texture::dots, lattice = options.texture == Texture::lattice;
+  const double usual = options.blob_sigma * (dots ? 4 : lattice ? 6 : 2);
+  const double cell = options.density ? 1 / std::sqrt(*options.density) : usual;
+  // Both sides of a crack were one piece.
+  const bool own = body == kGapBody || (body > 0 && options.motion.kind == MotionKind::bodies);
+  std::uint64_t seed = own ? mix(options.seed + static_cast<std::uint64_t>(body + 2)) : options.seed;
+  if (options.unrelated && i > 0) seed = mix(seed + 0x5eed);
+  return {options.blob_sigma, cell, seed, options.texture, options.size_spread, blur};
+}
+
+/// Points inside a pixel around its middle (0, 0): a Fibonacci lattice, which covers areas evenly.
+constexpr int kSamples = 377;
+Position sample_of_pixel(int k) {
+  return {(k + 0.5) / kSamples - 0.5, (233 * k % kSamples + 0.5) / kSamples - 0.5};
+}
+
+/// How far the material that a pixel shows is from that in its middle, px: its farthest corner, and a little
+/// more where the motion bends.
+double reach_of_pixel(const Motion& motion, double amount, double x, double y, const MaterialPoint& middle) {
+  double reach = 1;
+  for (const double dy : {-0.5, 0.5})
+    for (const double dx : {-0.5, 0.5})
+      if (const auto p = reference_position(motion, amount, x + dx, y + dy); p && p->body == middle.body)
+        reach = std::max(reach, 1.2 * std::hypot(p->x - middle.x, p->y - middle.y));
+  return reach;
+}
+
+/// Light added by the glare, grey levels of 255.
+double glare_at(const SynthOptions& o, double x, double y) {
+  if (o.glare == 0) return 0;
+  // 4 * 255 in the middle; at the edge of the saturated share 128, what a middle grey lacks.
+  const double area = o.glare * o.size.width * o.size.height;
+  const double variance = area / (std::numbers::pi * 2 * std::log(4 * 255 / 128.0));
+  const double dx = x - (o.size.width - 1) / 2.0, dy = y - (o.size.height - 1) / 2.0;
+  return 4 * 255 * std::exp(-(dx * dx + dy * dy) / (2 * variance));
+}
+
+/// Light as a share of that at the right edge.
+double light_at(const SynthOptions& o, double x) {
+  return o.light_min + (1 - o.light_min) * x / (o.size.width - 1);
 }
 
 }  // namespace
@@ -52,14 +106,48 @@ Synthesizer::Synthesizer(const SynthOptions& options) : options_(checked(options
   contrast_ = high > low ? (options_.grey_max - options_.grey_min) / (high - low) : 0;
 }
 
-std::vector<double> Synthesizer::blob_sums(double amount) {
-  const Speckle speckle(speckle_settings(options_), reference_box(options_, amount));
+double Synthesizer::blur_of(int i) const {
+  return options_.blur * i / static_cast<double>(std::max<std::size_t>(1, options_.amounts.size() - 1));
+}
+
+std::vector<double> Synthesizer::blob_sums(int i) {
+  const double amount = options_.amounts[i];
+  std::vector<std::pair<int, Speckle>> speckles;
+  for (const View& view : views_of(options_, amount))
+    speckles.emplace_back(view.body, Speckle(speckle_settings(options_, i, view.body, blur_of(i)), view.box));
+  const auto speckle_of = [&](int body) -> const Speckle& {
+    return std::ranges::find(speckles, body, &std::pair<int, Speckle>::first)->second;
+  };
+  const auto sum_at = [&](double x, double y, int body) {
+    const auto p = reference_position(options_.motion, amount, x, y);
+    if (p && (p->body == body)) return speckle_of(body).at(p->x, p->y);
+    return body == kGapBody ? speckle_of(body).at(x, y) : kGap;
+  };
+  // Sums of all samples in a pixel of the same body: an edge of the body itself stays at pixels.
+  const auto mean_over_pixel = [&](double x, double y, int body) {
+    double sum = 0;
+    int n = 0;
+    for (int k = 0; k < kSamples; ++k) {
+      const Position in = sample_of_pixel(k);
+      const double value = sum_at(x + in.x, y + in.y, body);
+      if (value != kGap) sum += value, ++n;
+    }
+    return sum / n;
+  };
   std::vector<double> sums(static_cast<std::size_t>(options_.size.width) * options_.size.height);
   pool_.parallel_for(options_.size.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y)
       for (int x = 0; x < options_.size.width; ++x) {
         const auto p = reference_position(options_.motion, amount, x, static_cast<double>(y));
-        sums[y * options_.size.width + x] = p ? speckle.at(p->x, p->y) : kGap;
+        double& sum = sums[y * options_.size.width + x] = kGap;
+        if (!p && !options_.motion.textured_gap) continue;
+        const MaterialPoint seen =
+            p.value_or(MaterialPoint{{static_cast<double>(x), static_cast<double>(y)}, kGapBody});
+        const Speckle& speckle = speckle_of(seen.body);
+        sum = speckle.distance_to_edge(seen.x, seen.y) <
+                      reach_of_pixel(options_.motion, amount, x, static_cast<double>(y), seen)
+                  ? mean_over_pixel(x, static_cast<double>(y), seen.body)
+                  : speckle.at(seen.x, seen.y);
       }
   });
   return sums;
@@ -71,6 +159,7 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
   const double gain = 1 + (options_.gain - 1) * i / last, offset = options_.offset * i / last;
   const double noise = i == 0 ? options_.reference_noise.value_or(options_.noise) : options_.noise;
   const double white = std::numeric_limits<T>::max(), level = white / 255;
+  const double electrons = options_.full_well / 255;  // per grey level
   const std::uint64_t key = mix(mix(options_.seed) ^ mix(static_cast<std::uint64_t>(i)));
   pool_.parallel_for(image.height(), 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y) {
@@ -78,7 +167,10 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
       for (int x = 0; x < image.width(); ++x) {
         const std::int64_t pixel = y * image.width() + x;
         const double above = sums[pixel] == kGap ? 0 : contrast_ * (sums[pixel] - darkest_);
-        double grey = (options_.grey_min + above) * gain + offset;
+        double grey = (options_.grey_min + above) * light_at(options_, x) * gain + offset +
+                      glare_at(options_, x, static_cast<double>(y));
+        if (electrons > 0)
+          grey = poisson(mix(key), static_cast<std::uint64_t>(pixel), grey * electrons) / electrons;
         if (noise > 0) grey += noise * normal_pair(key, static_cast<std::uint64_t>(pixel)).first;
         row[x] = static_cast<T>(std::lround(std::clamp(grey * level, 0.0, white)));
       }
@@ -89,13 +181,25 @@ void Synthesizer::expose(const std::vector<double>& sums, int i, Image& image) {
 Image Synthesizer::frame(int i) {
   if (i < 0 || i >= static_cast<int>(options_.amounts.size()))
     throw UsageError("The sequence has no frame " + std::to_string(i) + ".");
-  const std::vector<double> sums = blob_sums(options_.amounts[i]);
+  const std::vector<double> sums = blob_sums(i);
   Image image(options_.size, options_.bits == 8 ? ScalarType::u8 : ScalarType::u16);
   if (options_.bits == 8)
     expose<std::uint8_t>(sums, i, image);
   else
     expose<std::uint16_t>(sums, i, image);
   return image;
+}
+
+Measurable measurable(const SynthOptions& options, int i, double x, double y) {
+  const double amount = options.amounts[i];
+  const auto [u, v] = options.motion.at(x, y, amount);
+  const bool inside =
+      x + u >= 0 && y + v >= 0 && x + u <= options.size.width - 1 && y + v <= options.size.height - 1;
+  if (!inside || options.texture == Texture::gradient || (options.unrelated && i > 0)) return Measurable::no;
+  if (!options.motion.visible(x, y, amount)) return Measurable::no;
+  const bool white =
+      options.grey_min + std::max(glare_at(options, x, y), glare_at(options, x + u, y + v)) >= 255;
+  return white ? Measurable::maybe : Measurable::yes;
 }
 
 Image synth_frame(const SynthOptions& options, int i) { return Synthesizer(options).frame(i); }

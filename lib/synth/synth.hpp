@@ -16,12 +16,14 @@ class Synthesizer {
   Image frame(int i);
 
  private:
-  std::vector<double> blob_sums(double amount);
+  std::vector<double> blob_sums(int i);
   template <typename T>
   void expose(const std::vector<double>& sums, int i, Image& image);
 
   SynthOptions options_;
   ThreadPool pool_;
+  double blur_of(int i) const;
+
   double darkest_ = 0;   // smallest blob sum of the reference
   double contrast_ = 0;  // grey levels of 255 per blob
 };

@@ -34,15 +34,20 @@ Motion motion_of(MotionKind kind) {
   motion.ux = 0.02, motion.uy = -0.3, motion.vx = 0.1, motion.vy = -0.4;
   motion.angle_deg = 170;
   motion.cx = 40, motion.cy = 33;
-  motion.amplitude = kind == MotionKind::star ? 0.9 : 4.2;
+  const bool periodic = kind == MotionKind::star || kind == MotionKind::chirp;
+  motion.amplitude = periodic ? 0.9 : 4.2;
   motion.period_min = 8, motion.period_max = 60;
   motion.width = 96;
   motion.crack_y = 39.5;
+  motion.slip = 2.5;
+  motion.length = 20;
+  motion.bodies = {{30, 30, 15, 4, -3, 50}, {60, 50, 12, -8, 6, -20}};
   return motion;
 }
 
 constexpr MotionKind kKinds[] = {MotionKind::translation, MotionKind::affine, MotionKind::rotation,
-                                 MotionKind::star, MotionKind::crack};
+                                 MotionKind::star,        MotionKind::chirp,  MotionKind::ramp,
+                                 MotionKind::crack,       MotionKind::bodies};
 
 int grey(const Image& image, int x, int y) {
   return image.type() == ScalarType::u8 ? image.row<std::uint8_t>(y)[x] : image.row<std::uint16_t>(y)[x];
@@ -69,11 +74,13 @@ TEST(Motion, ReferencePositionUndoesTheDisplacement) {
         const Motion motion = motion_of(kind);
         const double x = static_cast<double>(random() % 9500) / 100,
                      y = static_cast<double>(random() % 8000) / 100;
+        if (!motion.visible(x, y, amount)) continue;
         const auto [u, v] = motion.at(x, y, amount);
         const auto back = reference_position(motion, amount, x + u, y + v);
         ASSERT_TRUE(back);
         ASSERT_NEAR(back->x, x, 1e-11) << to_string(kind);
         ASSERT_NEAR(back->y, y, 1e-11) << to_string(kind);
+        ASSERT_EQ(back->body, motion.body(x, y));
       }
 }
 
@@ -102,6 +109,51 @@ TEST(Motion, StarRisesInFrequencyFromLeftToRight) {
     EXPECT_NEAR(motion.at(x, motion.cy, 1)[1], motion.amplitude, 1e-12);
     EXPECT_NEAR(motion.at(x, motion.cy + period / 2, 1)[1], -motion.amplitude, 1e-12);
     EXPECT_NEAR(motion.at(x, motion.cy + period, 1)[1], motion.amplitude, 1e-12);
+  }
+}
+
+TEST(Motion, BodiesHideWhatIsBehindThem) {
+  Motion motion;
+  motion.kind = MotionKind::bodies;
+  motion.bodies = {{20, 20, 10, 30, 0, 0}};
+  EXPECT_EQ(motion.body(25, 20), 1);
+  EXPECT_EQ(motion.body(35, 20), 0);
+  EXPECT_EQ(motion.at(25, 20, 0.5), (std::array{15.0, 0.0}));
+  EXPECT_TRUE(motion.visible(25, 20, 1));
+  EXPECT_FALSE(motion.visible(45, 20, 1)) << "the body arrives there";
+  EXPECT_TRUE(motion.visible(65, 20, 1));
+}
+
+TEST(Motion, ChirpAndRampAreWhatTheySay) {
+  Motion motion = motion_of(MotionKind::ramp);
+  EXPECT_EQ(motion.at(motion.cx - 11, 5, 1)[0], 0);
+  EXPECT_EQ(motion.at(motion.cx + 11, 5, 1)[0], 4.2);
+  EXPECT_NEAR(motion.at(motion.cx + 5, 5, 0.5)[0], 2.1 * 0.75, 1e-12);
+  motion = motion_of(MotionKind::chirp);
+  int crossings = 0;  // one per half period: the sum of dx / (period / 2)
+  double expected = 0, before = motion.at(0.01, 0, 1)[0];
+  for (double x = 0.02; x < 95; x += 0.01) {
+    const double now = motion.at(x, 0, 1)[0];
+    crossings += (now > 0) != (before > 0);
+    before = now;
+    expected += 0.02 / (60 - 52 * x / 95);
+  }
+  EXPECT_NEAR(crossings, expected, 1);
+}
+
+TEST(Random, PoissonHasItsMeanAndVariance) {
+  for (const double mean : {0.5, 12.0, 59.0, 400.0}) {
+    constexpr int kDraws = 100000;
+    double sum = 0, squares = 0;
+    for (std::uint64_t i = 0; i < kDraws; ++i) {
+      const double n = poisson(3, i, mean);
+      EXPECT_EQ(n, std::floor(n));
+      sum += n;
+      squares += n * n;
+    }
+    const double found = sum / kDraws;
+    EXPECT_NEAR(found, mean, 5 * std::sqrt(mean / kDraws));
+    EXPECT_NEAR(squares / kDraws - found * found, mean, 5 * mean * std::sqrt(3.0 / kDraws) + 0.3);
   }
 }
 
@@ -167,6 +219,7 @@ TEST(SynthFrame, IsTheBlobSumAtTheReferencePosition) {
     SynthOptions options = small_options();
     options.bits = 16;
     options.motion = motion_of(kind);
+    options.motion.bodies.clear();
     const SpeckleSettings settings{options.blob_sigma, 2 * options.blob_sigma, options.seed};
     double low = 1e9, high = -1e9;
     for (int y = 0; y < options.size.height; ++y)
@@ -236,12 +289,113 @@ TEST(SynthFrame, OpensACrackWithADarkGap) {
   SynthOptions options = small_options();
   options.motion = motion_of(MotionKind::crack);
   options.motion.amplitude = 4;
+  options.motion.slip = 0;
   const Image reference = synth_frame(options, 0), current = synth_frame(options, 1);
   for (int x = 0; x < options.size.width; ++x) {
     for (int y = 0; y <= 35; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y + 4));
     for (int y = 36; y <= 43; ++y) ASSERT_EQ(grey(current, x, y), 20);
     for (int y = 44; y < options.size.height; ++y) ASSERT_EQ(grey(current, x, y), grey(reference, x, y - 4));
   }
+}
+
+/// The blob sum of the defocused frame is that of the sharp one, averaged with a Gaussian's weights.
+TEST(Speckle, BlurIsAConvolution) {
+  const SpeckleSettings sharp{1.7, 3.4, 5, Texture::blobs, 1.5, 0};
+  SpeckleSettings soft = sharp;
+  soft.blur = 1.2;
+  const Box box{-20, 20, -20, 20};
+  const Speckle a(sharp, box), b(soft, box);
+  for (const double x : {0.0, 3.3, 6.1}) {
+    double sum = 0, weights = 0;
+    for (double dy = -7; dy <= 7; dy += 0.25)
+      for (double dx = -7; dx <= 7; dx += 0.25) {
+        const double weight = std::exp(-(dx * dx + dy * dy) / (2 * 1.2 * 1.2));
+        sum += weight * a.at(x + dx, 1.5 + dy);
+        weights += weight;
+      }
+    EXPECT_NEAR(b.at(x, 1.5), sum / weights, 2e-6);
+  }
+}
+
+TEST(SynthFrame, DotsShowTheAreaThatTheyCover) {
+  SynthOptions options = small_options();
+  options.texture = Texture::dots;
+  options.motion.u = 0.4;
+  options.bits = 16;
+  const SpeckleSettings settings{options.blob_sigma, 4 * options.blob_sigma, options.seed, Texture::dots};
+  const Speckle dots(settings, {-2, 98, -2, 82});
+  const Image image = synth_frame(options, 1);
+  for (int y = 10; y < 40; ++y)
+    for (int x = 10; x < 40; ++x) {
+      double covered = 0;
+      for (int j = 0; j < 100; ++j)
+        for (int i = 0; i < 100; ++i)
+          covered -= dots.at(x - 0.9 + (i + 0.5) / 100, y - 0.5 + (j + 0.5) / 100);
+      ASSERT_NEAR(grey(image, x, y) / 257.0, 240 - 220 * covered / 1e4, 3) << x << ", " << y;
+    }
+}
+
+TEST(SynthFrame, LatticeRepeatsItself) {
+  SynthOptions options = small_options();
+  options.texture = Texture::lattice;
+  options.density = 1.0 / 144;
+  const Image image = synth_frame(options, 0);
+  for (int y = 0; y < 68; ++y)
+    for (int x = 0; x < 84; ++x) ASSERT_NEAR(grey(image, x, y), grey(image, x + 12, y + 12), 1);
+}
+
+TEST(SynthFrame, GlareSaturatesItsShare) {
+  SynthOptions options;
+  options.glare = 0.05;
+  const Image image = synth_frame(options, 1);
+  int white = 0;
+  for (int y = 0; y < 512; ++y)
+    for (int x = 0; x < 512; ++x) white += grey(image, x, y) == 255;
+  EXPECT_NEAR(white / (512.0 * 512), 0.05, 0.02);
+}
+
+TEST(SynthFrame, LightFallsToTheLeft) {
+  SynthOptions options = small_options();
+  const Image plain = synth_frame(options, 0);
+  options.light_min = 0.15;
+  const Image image = synth_frame(options, 0);
+  for (int y = 0; y < options.size.height; ++y) {
+    EXPECT_NEAR(grey(image, 0, y), 0.15 * grey(plain, 0, y), 1);
+    EXPECT_EQ(grey(image, 95, y), grey(plain, 95, y));
+  }
+}
+
+TEST(SynthFrame, ShotNoiseGrowsWithLight) {
+  SynthOptions options;
+  options.bits = 16;
+  options.amounts = {0, 0};
+  const Image clean = synth_frame(options, 0);
+  options.full_well = 1000;
+  const Image noisy = synth_frame(options, 1);
+  double dark = 0, bright = 0, n_dark = 0, n_bright = 0;
+  for (int y = 0; y < 512; ++y)
+    for (int x = 0; x < 512; ++x) {
+      const double truth = grey(clean, x, y) / 257.0, d = grey(noisy, x, y) / 257.0 - truth;
+      if (truth < 100) dark += d * d / truth, ++n_dark;
+      if (truth > 120 && truth < 180) bright += d * d / truth, ++n_bright;
+    }
+  EXPECT_NEAR(dark / n_dark, 0.255, 0.01);
+  EXPECT_NEAR(bright / n_bright, 0.255, 0.01);
+}
+
+TEST(Measurable, KnowsWhatCannotBeSeen) {
+  SynthOptions options = small_options();
+  options.motion.u = 30;
+  EXPECT_EQ(measurable(options, 1, 50, 40), Measurable::yes);
+  EXPECT_EQ(measurable(options, 1, 70, 40), Measurable::no) << "left the image";
+  EXPECT_EQ(measurable(options, 0, 70, 40), Measurable::yes);
+  options.glare = 0.05;
+  EXPECT_EQ(measurable(options, 1, 47, 40), Measurable::maybe);
+  options.unrelated = true;
+  EXPECT_EQ(measurable(options, 1, 50, 40), Measurable::no);
+  options = small_options();
+  options.texture = Texture::gradient;
+  EXPECT_EQ(measurable(options, 1, 50, 40), Measurable::no);
 }
 
 TEST(SynthFrame, HasNoiseOfTheGivenSizeNewInEveryFrame) {
@@ -312,6 +466,16 @@ TEST(SynthOptions, NamesProblems) {
   refused([](SynthOptions& o) { o.motion.kind = MotionKind::affine, o.motion.ux = -1.5; });
   refused([](SynthOptions& o) { o.motion.kind = MotionKind::star, o.motion.amplitude = 5; });
   refused([](SynthOptions& o) { o.motion.kind = MotionKind::crack, o.motion.amplitude = -1; });
+  refused([](SynthOptions& o) { o.motion.kind = MotionKind::chirp, o.motion.amplitude = 5; });
+  refused([](SynthOptions& o) { o.motion.kind = MotionKind::ramp, o.motion.amplitude = -60; });
+  refused([](SynthOptions& o) { o.motion.bodies = {{5, 5, 0, 0, 0, 0}}; });
+  refused([](SynthOptions& o) { o.size_spread = 0.5; });
+  refused([](SynthOptions& o) { o.full_well = -1; });
+  refused([](SynthOptions& o) { o.light_min = 0; });
+  refused([](SynthOptions& o) { o.glare = 1; });
+  refused([](SynthOptions& o) { o.blur = -1; });
+  refused([](SynthOptions& o) { o.blur = 1, o.texture = Texture::dots; });
+  refused([](SynthOptions& o) { o.blur = 1, o.motion.kind = MotionKind::affine; });
   EXPECT_THROW(synth_frame(small_options(), 2), UsageError);
 }
 
@@ -353,12 +517,13 @@ TEST_F(SynthSequence, WritesFramesAndTruth) {
   std::ifstream csv(folder_ / "truth.csv");
   std::string header;
   std::getline(csv, header);
-  EXPECT_EQ(header, "frame,x,y,u,v");
+  EXPECT_EQ(header, "frame,x,y,u,v,body,measurable");
   const Motion& m = options.motion;
   for (std::size_t i = 0; i < u.size(); ++i) {
-    double frame = 0, x = 0, y = 0, csv_u = 0, csv_v = 0;
+    double frame = 0, x = 0, y = 0, csv_u = 0, csv_v = 0, body = 0, seen = 0;
     char comma = 0;
-    ASSERT_TRUE(csv >> frame >> comma >> x >> comma >> y >> comma >> csv_u >> comma >> csv_v);
+    ASSERT_TRUE(csv >> frame >> comma >> x >> comma >> y >> comma >> csv_u >> comma >> csv_v >> comma >>
+                body >> comma >> seen);
     EXPECT_EQ(frame, static_cast<double>(i / (kRows * kColumns)));
     EXPECT_EQ(x, 16.0 * static_cast<double>(i % kColumns));
     EXPECT_EQ(y, 16.0 * static_cast<double>(i / kColumns % kRows));
@@ -367,6 +532,7 @@ TEST_F(SynthSequence, WritesFramesAndTruth) {
     EXPECT_NEAR(csv_v, amount * (m.v + m.vx * (x - m.cx) + m.vy * (y - m.cy)), 1e-9);
     EXPECT_NEAR(u[i], csv_u, 1e-9);
     EXPECT_NEAR(v[i], csv_v, 1e-9);
+    EXPECT_EQ(seen, static_cast<double>(measurable(options, static_cast<int>(frame), x, y)));
   }
   EXPECT_FALSE(csv >> header);
 }

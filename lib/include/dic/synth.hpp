@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-/// Synthetic speckle with exactly known motion: a sum of Gaussian blobs that is evaluated anew for every
-/// frame under the motion; no image is ever interpolated.
+/// Synthetic textures with exactly known motion: blobs or dots that are evaluated anew for every frame under
+/// the motion; no image is ever interpolated.
 namespace dic {
 
-enum class MotionKind : std::uint8_t { translation, affine, rotation, star, crack };
+enum class MotionKind : std::uint8_t { translation, affine, rotation, star, chirp, ramp, crack, bodies };
 std::string_view to_string(MotionKind kind);
 
 /// A displacement field u(x, y), v(x, y) of reference positions, px, scaled by `amount` per frame.
@@ -23,27 +23,68 @@ std::string_view to_string(MotionKind kind);
 /// star:        (0, amplitude * cos(2 pi (y-cy) / p(x))), the period p falling linearly from period_max at x
 /// = 0
 ///              to period_min at x = width - 1; the pattern of DIC Challenge 2.0 (Reu et al. 2022), mirrored.
-/// crack:       (0, -amplitude) above crack_y, (0, +amplitude) at and below it; the gap shows grey_min.
+/// chirp:       (amplitude * sin(phase(x)), 0), its period falling linearly from period_max at x = 0 to
+///              period_min at x = width - 1.
+/// ramp:        (amplitude * s, 0), s rising linearly from 0 to 1 over `length` px around x = cx.
+/// crack:       (-slip, -amplitude) above crack_y, (+slip, +amplitude) at and below it; what was not there
+///              before shows grey_min, or a still texture of its own.
+/// bodies:      discs, each with its rigid motion, in front of a texture that moves by (u, v).
 struct Motion {
+  /// A disc, in front of those before it in the list. It moves by (u, v) and turns about its centre.
+  struct Body {
+    double x = 0, y = 0, radius = 0;  ///< px
+    double u = 0, v = 0;              ///< px
+    double angle_deg = 0;             ///< positive from x towards y
+  };
+
   MotionKind kind = MotionKind::translation;
   double u = 0, v = 0;                       ///< px
   double ux = 0, uy = 0, vx = 0, vy = 0;     ///< displacement gradient du/dx, du/dy, dv/dx, dv/dy
   double angle_deg = 0;                      ///< positive from x towards y
   double cx = 0, cy = 0;                     ///< centre, px
-  double amplitude = 0.5;                    ///< px; crack: half of the opening
+  double amplitude = 0.5;                    ///< px; crack: half of the opening; ramp: the whole rise
   double period_min = 10, period_max = 200;  ///< px
-  double width = 0;                          ///< image width, px; only the star needs it
+  double width = 0;                          ///< image width, px; star and chirp need it
   double crack_y = 0;                        ///< px
+  double slip = 0;                           ///< crack: half of the slip along it, px
+  bool textured_gap = false;                 ///< crack
+  double length = 50;                        ///< ramp, px
+  std::vector<Body> bodies = {};
 
   /// Displacement {u, v} of the material point at reference position (x, y) at `amount` (0 = rest, 1 = full).
   std::array<double, 2> at(double x, double y, double amount) const;
+  /// What the reference shows there. bodies: 0 behind all, 1 the first, ...; crack: 0 above, 1 below; else 0.
+  int body(double x, double y) const;
+  /// True where the material that the reference shows at (x, y) is not hidden at `amount`. It may be outside
+  /// the image.
+  bool visible(double x, double y, double amount) const;
+};
+
+/// blobs:    Gaussian blobs, dark and bright.
+/// dots:     round dark dots with sharp edges on bright ground, as printed; a pixel shows the area that they
+///           cover (377 samples). Their radius is 2 blob_sigma.
+/// lattice:  dark Gaussian blobs in rows and columns, 1 / sqrt(density) px apart: many motions look right.
+/// gradient: grey that rises evenly from left to right: no texture.
+enum class Texture : std::uint8_t { blobs, dots, lattice, gradient };
+std::string_view to_string(Texture texture);
+
+/// What a point's measurement may be expected to give.
+enum class Measurable : std::uint8_t {
+  no = 0,    ///< hidden in one of both images, outside the current one, or without texture: nothing
+  yes = 1,   ///< the true value
+  maybe = 2  ///< no value, or the true one: glare hides the pixel itself
 };
 
 struct SynthOptions {
-  Size size = {512, 512};   ///< px, 8 to 32768
-  int bits = 8;             ///< 8 or 16
+  Size size = {512, 512};  ///< px, 8 to 32768
+  int bits = 8;            ///< 8 or 16
+  Texture texture = Texture::blobs;
   double blob_sigma = 1.7;  ///< px, standard deviation of a blob; below 1 the pixels undersample it
-  /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, where neighbours overlap.
+  /// Sizes of the blobs or dots: each its own, from blob_sigma / size_spread to blob_sigma * size_spread; 1
+  /// to 5.
+  double size_spread = 1;
+  /// Blobs per px^2, 1e-6 to 10; none = 1 / (2 sigma)^2, where neighbours overlap;
+  /// dots 1 / (4 sigma)^2, lattice 1 / (6 sigma)^2.
   std::optional<double> density;
   /// Darkest and brightest grey of the first frame without noise, in levels of 255 (times 257 for 16 bit).
   /// The map from blob sum to grey is the same for every frame, so that others may go beyond by less than a
@@ -51,6 +92,17 @@ struct SynthOptions {
   double grey_min = 20, grey_max = 240;
   double noise = 0;  ///< standard deviation, grey levels of 255, Gaussian, every frame its own
   std::optional<double> reference_noise;  ///< of the first frame; none = as `noise`
+  /// Shot noise: electrons that make white; grey then follows a Poisson distribution. 0 = none.
+  double full_well = 0;
+  /// Defocus of the last frame, px (standard deviation), in equal steps from frame 0. Only blobs and lattices
+  /// that are shifted and turned, without a crack or bodies.
+  double blur = 0;
+  /// Light at the left edge as a share of that at the right edge, in every frame; above 0, to 1.
+  double light_min = 1;
+  /// Share of the image, about, that a glare in the middle saturates, in every frame; 0 to 0.5.
+  double glare = 0;
+  /// The frames after the reference show another specimen: nothing can be measured.
+  bool unrelated = false;
   /// Change of lighting: grey * gain + offset (levels of 255) in the last frame, in equal steps from frame 0.
   double gain = 1, offset = 0;
   std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same images, on any machine
@@ -61,12 +113,16 @@ struct SynthOptions {
   std::vector<std::string> validate() const;
 };
 
+/// Whether the material at reference position (x, y) can be measured in frame i.
+Measurable measurable(const SynthOptions& options, int i, double x, double y);
+
 /// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.
 Image synth_frame(const SynthOptions& options, int i);
 
-/// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v of every material point at x, y = 0,
-/// truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v [frame, y, x], x, y, amount; attributes
-/// motion, seed, command). DIR is made, or must be empty. Throws UsageError, FileError.
+/// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v,body,measurable of every material point at x,
+/// y = 0, truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v, measurable [frame, y, x], body [y,
+/// x], x, y, amount; attributes motion, seed, command). DIR is made, or must be empty. Throws UsageError,
+/// FileError.
 void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory, int truth_step,
                     const std::string& command);
 
