@@ -1,8 +1,6 @@
 #include "synth/speckle.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "synth/random.hpp"
 
@@ -69,13 +67,21 @@ double Speckle::at(double x, double y) const {
   return sum;
 }
 
-double Speckle::distance_to_edge(double x, double y) const {
-  double distance = std::numeric_limits<double>::infinity();
-  if (settings_.texture != Texture::dots) return distance;
+std::vector<Blob> Speckle::edges_near(double x, double y, double reach) const {
+  std::vector<Blob> edges;
+  if (settings_.texture != Texture::dots) return edges;
+  bool covered = false;
   each_near(x, y, radius_, [&](const Blob& dot, double r2) {
-    distance = std::min(distance, std::abs(std::sqrt(r2) - kDotRadius * dot.sigma));
+    const double outside = std::sqrt(r2) - kDotRadius * dot.sigma;
+    covered |= outside <= -reach;
+    if (outside < reach) edges.push_back(dot);
   });
-  return distance;
+  if (covered) edges.clear();
+  return edges;
+}
+
+bool Speckle::covers(const Blob& dot, double x, double y) {
+  return std::pow(x - dot.x, 2) + std::pow(y - dot.y, 2) < std::pow(kDotRadius * dot.sigma, 2);
 }
 
 }  // namespace dic

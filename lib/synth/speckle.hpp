@@ -38,8 +38,9 @@ class Speckle {
   /// within 5.5 sigma, which leaves out less than 1e-7 of the grey range. Dots: -1 on a dot, else 0.
   /// Gradient: x.
   double at(double x, double y) const;
-  /// How far the nearest edge of a dot may be at most, px: a lower bound. Infinite for what has no edges.
-  double distance_to_edge(double x, double y) const;
+  /// The dots with an edge within `reach` of (x, y), where no dot covers all of it; else none.
+  std::vector<Blob> edges_near(double x, double y, double reach) const;
+  static bool covers(const Blob& dot, double x, double y);
 
  private:
   std::int64_t cell_of(double position) const;

@@ -66,15 +66,15 @@ SpeckleSettings speckle_settings(const SynthOptions& options, int i, int body, d
 }
 
 /// Points inside a pixel around its middle (0, 0): a Fibonacci lattice, which covers areas evenly.
-constexpr int kSamples = 377;
+constexpr int kSamples = 987;
 Position sample_of_pixel(int k) {
-  return {(k + 0.5) / kSamples - 0.5, (233 * k % kSamples + 0.5) / kSamples - 0.5};
+  return {(k + 0.5) / kSamples - 0.5, (610 * k % kSamples + 0.5) / kSamples - 0.5};
 }
 
 /// How far the material that a pixel shows is from that in its middle, px: its farthest corner, and a little
 /// more where the motion bends.
 double reach_of_pixel(const Motion& motion, double amount, double x, double y, const MaterialPoint& middle) {
-  double reach = 1;
+  double reach = 0;
   for (const double dy : {-0.5, 0.5})
     for (const double dx : {-0.5, 0.5})
       if (const auto p = reference_position(motion, amount, x + dx, y + dy); p && p->body == middle.body)
@@ -118,21 +118,20 @@ std::vector<double> Synthesizer::blob_sums(int i) {
   const auto speckle_of = [&](int body) -> const Speckle& {
     return std::ranges::find(speckles, body, &std::pair<int, Speckle>::first)->second;
   };
-  const auto sum_at = [&](double x, double y, int body) {
-    const auto p = reference_position(options_.motion, amount, x, y);
-    if (p && (p->body == body)) return speckle_of(body).at(p->x, p->y);
-    return body == kGapBody ? speckle_of(body).at(x, y) : kGap;
-  };
-  // Sums of all samples in a pixel of the same body: an edge of the body itself stays at pixels.
-  const auto mean_over_pixel = [&](double x, double y, int body) {
-    double sum = 0;
-    int n = 0;
+  // Share of a pixel's samples on its body that dots cover: an edge of the body itself stays at pixels.
+  const auto covered_share = [&](double x, double y, const MaterialPoint& seen,
+                                 const std::vector<Blob>& dots) {
+    int on_body = 0, covered = 0;
     for (int k = 0; k < kSamples; ++k) {
       const Position in = sample_of_pixel(k);
-      const double value = sum_at(x + in.x, y + in.y, body);
-      if (value != kGap) sum += value, ++n;
+      const auto p = reference_position(options_.motion, amount, x + in.x, y + in.y);
+      if ((p ? p->body : kGapBody) != seen.body) continue;
+      const Position place = p ? Position{p->x, p->y} : Position{x + in.x, y + in.y};
+      ++on_body;
+      covered +=
+          std::ranges::any_of(dots, [&](const Blob& dot) { return Speckle::covers(dot, place.x, place.y); });
     }
-    return sum / n;
+    return static_cast<double>(covered) / on_body;
   };
   std::vector<double> sums(static_cast<std::size_t>(options_.size.width) * options_.size.height);
   pool_.parallel_for(options_.size.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
@@ -144,10 +143,10 @@ std::vector<double> Synthesizer::blob_sums(int i) {
         const MaterialPoint seen =
             p.value_or(MaterialPoint{{static_cast<double>(x), static_cast<double>(y)}, kGapBody});
         const Speckle& speckle = speckle_of(seen.body);
-        sum = speckle.distance_to_edge(seen.x, seen.y) <
-                      reach_of_pixel(options_.motion, amount, x, static_cast<double>(y), seen)
-                  ? mean_over_pixel(x, static_cast<double>(y), seen.body)
-                  : speckle.at(seen.x, seen.y);
+        const double reach = reach_of_pixel(options_.motion, amount, x, static_cast<double>(y), seen);
+        const std::vector<Blob> dots = speckle.edges_near(seen.x, seen.y, reach);
+        sum =
+            dots.empty() ? speckle.at(seen.x, seen.y) : -covered_share(x, static_cast<double>(y), seen, dots);
       }
   });
   return sums;

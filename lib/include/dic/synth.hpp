@@ -62,7 +62,7 @@ struct Motion {
 
 /// blobs:    Gaussian blobs, dark and bright.
 /// dots:     round dark dots with sharp edges on bright ground, as printed; a pixel shows the area that they
-///           cover (377 samples). Their radius is 2 blob_sigma.
+///           cover (987 samples: to 0.2 % of it, standard deviation). Their radius is 2 blob_sigma.
 /// lattice:  dark Gaussian blobs in rows and columns, 1 / sqrt(density) px apart: many motions look right.
 /// gradient: grey that rises evenly from left to right: no texture.
 enum class Texture : std::uint8_t { blobs, dots, lattice, gradient };
