@@ -28,7 +28,7 @@ constexpr const char* kExamples =
 struct ValidateCommand {
   std::vector<std::string> names;
   bool list = false;
-  std::string json, csv, plots;
+  std::string json, csv, plots, document;
   validation::Options options;
 };
 
@@ -100,6 +100,8 @@ void run_validate(ValidateCommand& command) {
   if (const auto problems = command.options.track.validate(); !problems.empty())
     throw UsageError(problems.front());
   const std::vector<validation::Suite> suites = chosen_suites(command.names);
+  const std::string document = command.document.empty() ? "" : read_text(command.document);
+  if (!command.document.empty()) insert_tables(document, suites, {});  // fails now, not after the work
   const Interruption interruption;
   Table table;
   const validation::Report report = validation::run(
@@ -111,6 +113,7 @@ void run_validate(ValidateCommand& command) {
   if (!command.json.empty()) write_text_file(command.json, to_json(report, suites));
   if (!command.csv.empty()) write_text_file(command.csv, to_csv(report));
   if (!command.plots.empty()) write_plots(command.plots, report);
+  if (!command.document.empty()) write_text_file(command.document, insert_tables(document, suites, report));
   print_end(report);
   if (report.broken() > 0) throw CLI::RuntimeError(failed);
 }
@@ -132,6 +135,11 @@ void add_validate(CLI::App& app) {
   validate.add_option("--json", command->json, "Write everything that was found")->type_name("FILE");
   validate.add_option("--csv", command->csv, "Write a table, a line per case")->type_name("FILE");
   validate.add_option("--plots", command->plots, "Draw curves into this folder")->type_name("DIR");
+  validate
+      .add_option("--into", command->document,
+                  "Write the table of each SUITE between the lines <!-- report: SUITE --> and <!-- end of "
+                  "report --> of this Markdown file")
+      ->type_name("FILE");
   const std::function<TrackOptions()> track = add_track_options(validate);
   validate.footer(kExamples + guide("validate.md") + " says what is measured.");
   validate.callback([command, track, &validate] {

@@ -34,6 +34,9 @@ const std::string& command_line();
 /// source tree ("docs/user-guide.md").
 std::string guide(const std::string& page);
 
+/// The bytes of a file. Throws FileError.
+std::string read_text(const std::string& file);
+
 /// Adds an option whose values are the names (`to_string`) of `values`.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target, std::vector<Enum> values,

@@ -62,7 +62,7 @@ Displacement curve(std::vector<double> u) {
   };
 }
 
-/// Of collections, the parts of the issue and docs/accuracy.md.
+// As for synthetic images; RMSE, bias and sd as in docs/accuracy.md.
 constexpr double kFalse = 1e-4, kLost = 1e-3;
 
 Case challenge14(const fs::path& folder) {

@@ -1,7 +1,9 @@
 #include "validate/scene.hpp"
 
 #include <cstdio>
+#include <dic/error.hpp>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "synth/synth.hpp"
@@ -94,10 +96,15 @@ std::string synth_command(const SynthOptions& options) {
 }
 
 Scene synthetic_scene(const SynthOptions& options) {
-  const auto synthesizer = std::make_shared<Synthesizer>(options);
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
+  // Made when the first image is asked for: a list of cases costs nothing.
+  const auto synthesizer = std::make_shared<std::optional<Synthesizer>>();
   Scene scene;
   scene.frames = static_cast<int>(options.amounts.size());
-  scene.image = [synthesizer](int frame) { return synthesizer->frame(frame); };
+  scene.image = [synthesizer, options](int frame) {
+    if (!*synthesizer) synthesizer->emplace(options);
+    return (*synthesizer)->frame(frame);
+  };
   scene.truth = [options](int frame, double x, double y) -> std::optional<Truth> {
     const auto [u, v] = options.motion.at(x, y, options.amounts[frame]);
     return Truth{u, v, measurable(options, frame, x, y), options.motion.body(x, y)};

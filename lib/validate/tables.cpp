@@ -4,6 +4,7 @@
 #include <dic/error.hpp>
 #include <map>
 
+#include "io/document.hpp"
 #include "validate/validate.hpp"
 
 namespace dic::validation {
@@ -103,8 +104,9 @@ std::vector<std::vector<std::string>> table_of(const Suite& suite, const std::ve
 }
 
 std::string to_markdown(const Suite& suite, const Report& report) {
-  const auto rows = table_of(suite, report.cases);
-  std::string text;
+  auto rows = table_of(suite, report.cases);
+  rows[0][0] = "images";
+  std::string text = "\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {
     text += "|";
     for (const std::string& cell : rows[r]) text += " " + cell + " |";
@@ -114,12 +116,20 @@ std::string to_markdown(const Suite& suite, const Report& report) {
     for (std::size_t k = 0; k < rows[0].size(); ++k) text += "---|";
     text += "\n";
   }
+  std::string notes;
   for (const CaseResult& one : report.cases) {
     if (one.suite != suite.name) continue;
-    for (const std::string& sentence : one.broken) text += "\nBroken: " + one.name + ": " + sentence + ".\n";
-    if (!one.failure.empty()) text += "\nFailed: " + one.name + ": " + one.failure + "\n";
+    for (const std::string& sentence : one.broken) notes += "- " + one.name + ": " + sentence + "\n";
+    if (!one.failure.empty()) notes += "- " + one.name + ": " + one.failure + "\n";
   }
-  return text;
+  if (!notes.empty()) text += "\nBounds that do not hold:\n\n" + notes;
+  return text + "\n";
+}
+
+std::string insert_tables(std::string document, const std::vector<Suite>& suites, const Report& report) {
+  for (const Suite& suite : suites)
+    document = io::insert_report(document, suite.name, to_markdown(suite, report));
+  return document;
 }
 
 }  // namespace dic::validation

@@ -123,8 +123,11 @@ Report run(const std::vector<Suite>& suites, const Options& options, const std::
 
 /// Rows of a table: the header first. The columns are those of the suite.
 std::vector<std::vector<std::string>> table_of(const Suite& suite, const std::vector<CaseResult>& cases);
-/// The same as Markdown, with the command and every broken bound.
+/// The same as Markdown, with every bound that does not hold.
 std::string to_markdown(const Suite& suite, const Report& report);
+/// The document with the tables of the suites that ran between its lines "<!-- report: SUITE -->" and
+/// "<!-- end of report -->". Throws UsageError where it lacks these lines.
+std::string insert_tables(std::string document, const std::vector<Suite>& suites, const Report& report);
 std::string to_json(const Report& report, const std::vector<Suite>& suites);
 /// A header and a line per case.
 std::string to_csv(const Report& report);
