@@ -2,10 +2,8 @@
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
 #include "bench/bench.hpp"
 #include "bench_pipelines.hpp"
@@ -24,14 +22,6 @@ constexpr const char* kCorrelateExamples =
     "  dic bench correlate --json bench.json --plots .     measure, keep the figures, draw them\n"
     "  dic bench correlate my.toml --json my.json --resume go on after an interruption\n"
     "\n";
-
-std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf()))
-    throw FileError("Cannot read " + file + ": check its name and its rights.");
-  return text.str();
-}
 
 /// Short enough for a minute in all.
 const bench::Options kQuick{.device = "auto", .min_seconds = 0.1, .repeats = 3, .max_seconds = 1};

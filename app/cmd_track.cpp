@@ -131,8 +131,13 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
              "Measure of strain");
 }
 
-void add_running(CLI::App& command, TrackFlags& flags) {
-  TrackOptions& options = flags.job.options;
+/// The values of flags that say "no".
+void apply_negations(TrackFlags& flags) {
+  flags.job.options.outliers.enabled = !flags.no_outliers;
+  flags.job.options.split = !flags.no_split;
+}
+
+void add_device(CLI::App& command, TrackOptions& options) {
   command.option_defaults()->group("Running");
   command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all")
       ->type_name("DEVICE");
@@ -143,6 +148,10 @@ void add_running(CLI::App& command, TrackFlags& flags) {
                   "MB that the images may take on a GPU: larger ones are measured in bands; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("MB");
+}
+
+void add_running(CLI::App& command, TrackFlags& flags) {
+  add_device(command, flags.job.options);
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
   command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
   command.add_option("--config", flags.config, "TOML file with values for options that are not typed")
@@ -175,8 +184,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   if (!flags.save_config.empty() && job.frames.empty()) return;
   if (!flags.roi_mask.empty()) job.roi.mask = read_image(flags.roi_mask);
   job.pictures = !flags.no_pictures;
-  job.options.outliers.enabled = !flags.no_outliers;
-  job.options.split = !flags.no_split;
+  apply_negations(flags);
   job.command = command_line();
 
   const Interruption interruption;
@@ -194,6 +202,16 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 }
 
 }  // namespace
+
+std::function<TrackOptions()> add_track_options(CLI::App& command) {
+  auto flags = std::make_shared<TrackFlags>();
+  add_measurement(command, *flags);
+  add_device(command, flags->job.options);
+  return [flags] {
+    apply_negations(*flags);
+    return flags->job.options;
+  };
+}
 
 void add_track(CLI::App& app) {
   auto flags = std::make_shared<TrackFlags>();

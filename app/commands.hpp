@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <dic/track.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +19,13 @@ enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrup
 void add_track(CLI::App& app);
 void add_match(CLI::App& app);
 void add_synth(CLI::App& app);
+void add_validate(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
+
+/// Adds the options of a measurement and of the device as `dic track` has them. Once the command line was
+/// parsed, what is returned gives their values.
+std::function<TrackOptions()> add_track_options(CLI::App& command);
 
 /// The command as typed, quoted for a shell: what result files say about their origin.
 const std::string& command_line();
@@ -26,6 +33,9 @@ const std::string& command_line();
 /// Where a page of docs/ lies on this machine: in the installation that the program belongs to, else in the
 /// source tree ("docs/user-guide.md").
 std::string guide(const std::string& page);
+
+/// The bytes of a file. Throws FileError.
+std::string read_text(const std::string& file);
 
 /// Adds an option whose values are the names (`to_string`) of `values`.
 template <typename Enum>

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "bench/bench.hpp"
+#include "io/document.hpp"
 
 namespace dic {
 
@@ -330,12 +331,7 @@ std::string to_markdown(const Report& report) {
 }
 
 std::string insert_report(const std::string& document, const std::string& name, const std::string& text) {
-  const std::string begin = "<!-- report: " + name + " -->\n", end = "<!-- end of report -->";
-  const std::size_t first = document.find(begin), last = document.find(end, first);
-  if (first == std::string::npos || last == std::string::npos)
-    throw UsageError("The document has no lines \"<!-- report: " + name + " -->\" and \"" + end +
-                     "\": add them where the tables belong.");
-  return document.substr(0, first + begin.size()) + text + document.substr(last);
+  return io::insert_report(document, name, text);
 }
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 #include "io/hdf5_file.hpp"
 
 #include <algorithm>
+#include <dic/error.hpp>
 #include <functional>
 #include <numeric>
 #include <system_error>
@@ -234,6 +235,36 @@ void OutputFile::close() {
   series_.clear();
   const bool closed = file_.close();
   check(closed && *error_ == 0 ? 0 : -1);
+}
+
+namespace {
+
+Handle checked(hid_t id, Handle::Close closer, const std::filesystem::path& path, const std::string& what) {
+  if (id < 0) throw FileError("'" + path.string() + "' cannot be read: " + what + ".");
+  return {id, closer};
+}
+
+}  // namespace
+
+InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  const SilentErrors silent;
+  file_ = checked(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, path_, "it is no HDF5 file");
+}
+
+Handle InputFile::open(const std::string& name) {
+  const SilentErrors silent;
+  return checked(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, path_, "it has no dataset " + name);
+}
+
+std::size_t InputFile::size_of(const Handle& dataset) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
+}
+
+void InputFile::read_dataset(const std::string& name, const Handle& dataset, hid_t type, void* values) {
+  const SilentErrors silent;
+  if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+    throw FileError("'" + path_.string() + "' cannot be read: its dataset " + name + " is damaged.");
 }
 
 }  // namespace dic::hdf5

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// The part of HDF5 that the product needs, with owned handles and exceptions: files are written front to
-/// back, nothing is read.
+/// back, and whole datasets are read.
 namespace dic::hdf5 {
 
 /// Owns one HDF5 identifier.
@@ -122,6 +122,28 @@ class OutputFile {
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
   std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
+};
+
+/// An HDF5 file that is read. Every failure is a FileError.
+class InputFile {
+ public:
+  explicit InputFile(std::filesystem::path path);
+
+  /// All elements of a dataset, row-major, converted to T.
+  template <typename T>
+  void read(const std::string& name, std::vector<T>& values) {
+    const Handle dataset = open(name);
+    values.resize(size_of(dataset));
+    read_dataset(name, dataset, native_type<T>(), values.data());
+  }
+
+ private:
+  Handle open(const std::string& name);
+  static std::size_t size_of(const Handle& dataset);
+  void read_dataset(const std::string& name, const Handle& dataset, hid_t type, void* values);
+
+  std::filesystem::path path_;
+  Handle file_;
 };
 
 }  // namespace dic::hdf5

@@ -1,10 +1,8 @@
-"""Measures the accuracy of `dic track` and prints the tables of docs/accuracy.md.
+"""Measures `dic track` on real images and prints the tables of docs/accuracy.md that `dic validate` does not write.
 
-    measure_accuracy.py PROGRAM [--only SECTION ...] [--keep FOLDER]
+    DIC_REAL_DATA=FOLDER measure_accuracy.py PROGRAM [--only SECTION ...] [--keep FOLDER]
 
-PROGRAM is the built `dic`. Synthetic images are made by `dic synth` in a temporary folder (--keep: in FOLDER,
-with all results and images). Real images are read from the folder that the environment variable
-DIC_REAL_DATA names; without it their sections are skipped, and say so.
+PROGRAM is the built `dic`. Results are written to a temporary folder (--keep: to FOLDER).
 """
 
 import argparse
@@ -53,27 +51,19 @@ class Session:
     def __init__(self, program, folder):
         self.program, self.folder, self.number = program, folder, 0
 
-    def run(self, *arguments, shown=True):
+    def run(self, *arguments):
         arguments = [str(a) for a in arguments]
-        if shown:
-            typed = shlex.join(arguments)
-            if "DIC_REAL_DATA" in os.environ:
-                typed = typed.replace(os.environ["DIC_REAL_DATA"], "$DIC_REAL_DATA")
-            print(f"    dic {typed}")
+        typed = shlex.join(arguments).replace(os.environ["DIC_REAL_DATA"], "$DIC_REAL_DATA")
+        print(f"    dic {typed}")
         done = subprocess.run([self.program, *arguments], cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"dic {shlex.join(arguments)} ended with {done.returncode}: {done.stderr}")
 
-    def synth(self, name, **options):
-        if not (self.folder / name).exists():
-            self.run("synth", "-o", name, *flags(options))
-        return name
-
-    def track(self, *frames, shown=True, **options):
+    def track(self, *frames, **options):
         self.number += 1
         output = f"result_{self.number:02}"
         options.setdefault("no_pictures", True)
-        self.run("track", *frames, "-o", output, *flags(options), shown=shown)
+        self.run("track", *frames, "-o", output, *flags(options))
         return Result(self.folder / output)
 
 
@@ -96,125 +86,6 @@ def table(header, rows):
 
 def rms(values):
     return math.sqrt(np.mean(np.square(values)))
-
-
-# ---- synthetic images ----
-
-
-def translation(session):
-    """Bias of translations by 0..1 px: 1024x1024, 8 bit, grey range 20..240, no noise"""
-    rows = []
-    for sigma in (1.7, 1.0):
-        frames = session.synth(f"shift_{sigma}", width=1024, height=1024, sigma=sigma, frames=21, u=1)
-        for interpolation in ("cubic", "quintic"):
-            result = session.track(frames, interpolation=interpolation)
-            errors = [result.u[i][result.ok[i] & result.interior] - (i + 1) / 20 for i in range(20)]
-            lost = sum(int(np.sum(~ok & result.interior)) for ok in result.ok)
-            biases = [abs(e.mean()) for e in errors]
-            spreads = [e.std() for e in errors]
-            at = (np.argmax(biases) + 1) / 20
-            rows.append([f"{sigma}", interpolation, f"{max(biases) * 1e4:.2f}e-4", f"{at:.2f}",
-                         f"{max(spreads) * 1e4:.1f}e-4", f"{lost}"])
-    table(["blob sigma, px", "spline", "max abs(bias), px", "at shift", "max sd, px", "interior points lost"], rows)
-
-
-def border(session):
-    """Points whose subset the image's border cuts: translations by 0.25 and 0.5 px, no noise"""
-    frames = session.synth("shift_1.7", width=1024, height=1024, sigma=1.7, frames=21, u=1)
-    rows = []
-    for interpolation in ("cubic", "quintic"):
-        result = session.track(frames, interpolation=interpolation)
-        distance = np.minimum(np.minimum(result.x, 1023 - result.x), np.minimum(result.y, 1023 - result.y))
-        for frame in (4, 9):
-            row = [interpolation, f"{(frame + 1) / 20:.2f}"]
-            for nearest, farthest in ((0, 4), (5, 9), (10, 14), (BORDER, 1023)):
-                here = result.ok[frame] & (distance >= nearest) & (distance <= farthest)
-                error = result.u[frame][here] - (frame + 1) / 20
-                row.append(f"{error.mean():+.4f}, {error.std():.4f}")
-            rows.append(row)
-    table(["spline", "shift", "0-4 px from the border", "5-9 px", "10-14 px", "interior"], rows)
-    print("Figures: mean and standard deviation of the error of u, px.\n")
-
-
-def noise(session):
-    """Predicted and observed scatter: noise of 2 grey levels in both frames, translation (0.3, 0.2) px, 4 draws"""
-    # Points of one image overlap: several images on a coarser grid say more than one on a fine grid.
-    draws = [session.synth(f"noise_{seed}", width=1024, height=1024, u=0.3, v=0.2, noise=2, seed=seed)
-             for seed in (1, 2, 3, 4)]
-    rows = []
-    for subset in (15, 21, 33, 51):
-        for order in (0, 1, 2):
-            errors, sigmas, noises, lost = [], [], [], 0
-            for frames in draws:
-                result = session.track(frames, subset=subset, order=order, step=10, shown=not rows and not errors)
-                good = result.ok[0] & result.interior
-                errors.append(np.stack([result.u[0][good] - 0.3, result.v[0][good] - 0.2]))
-                sigmas.append(np.stack([result.sigma_u[0][good], result.sigma_v[0][good]]))
-                noises.append(result.run["frames"][0]["noise"])
-                lost += int(np.sum(result.interior & ~good))
-            error, sigma = np.hstack(errors), np.hstack(sigmas)
-            rows.append([f"{subset}", f"{order}", f"{rms(error[0]):.5f}", f"{rms(sigma[0]):.5f}",
-                         f"{rms(error[0] / sigma[0]):.3f}", f"{rms(error[1] / sigma[1]):.3f}",
-                         f"{np.mean(noises):.3f}", f"{lost}"])
-    print("    (and so on for every draw, subset and order)")
-    table(["subset", "order", "RMSE u, px", "RMS sigma_u, px", "observed / predicted u", "v", "estimated noise",
-           "interior points lost"], rows)
-
-
-def affine(session):
-    """2 % stretch along x and a rotation by 1 degree, no noise"""
-    angle = math.radians(1)
-    gradient = {"ux": 1.02 * math.cos(angle) - 1, "uy": -math.sin(angle), "vx": 1.02 * math.sin(angle),
-                "vy": math.cos(angle) - 1}
-    frames = session.synth("affine", width=1024, height=1024, motion="affine", **gradient)
-    result = session.track(frames)
-    # A point at the border may leave the current image; its window of points then has fewer of them.
-    good = result.ok[0] & result.interior
-    dx, dy = result.x - 511.5, result.y - 511.5
-    error_u = (result.u[0] - gradient["ux"] * dx - gradient["uy"] * dy)[good]
-    error_v = (result.v[0] - gradient["vx"] * dx - gradient["vy"] * dy)[good]
-    table(["", "value"], [
-        ["interior points, of them ok", f"{int(result.interior.sum())}, {int(good.sum())}"],
-        ["sd u, v, px", f"{error_u.std():.5f}, {error_v.std():.5f}"],
-        ["mean error u, v, px", f"{error_u.mean():+.5f}, {error_v.mean():+.5f}"],
-        *[[f"Green-Lagrange {name}: mean, sd (truth {truth})",
-           f"{np.nanmean(values[0][good]):+.6f}, {np.nanstd(values[0][good]):.6f}"]
-          for name, values, truth in (("exx", result.exx, 0.0202), ("eyy", result.eyy, 0), ("exy", result.exy, 0))]])
-
-
-def rotations(session):
-    """Rotations in one step: 512x512, no noise, points within 200 px of the centre"""
-    rows = []
-    for angle in (5, 10, 20, 25, 30):
-        result = session.track(session.synth(f"rotation_{angle}", motion="rotation", angle=angle))
-        dx, dy = result.x - 255.5, result.y - 255.5
-        inside = np.hypot(dx, dy) <= 200
-        c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-        error = np.stack([result.u[0] - (c * dx - s * dy - dx), result.v[0] - (s * dx + c * dy - dy)])
-        good = result.ok[0] & inside
-        rows.append([f"{angle}", f"{good.sum()} of {inside.sum()}",
-                     f"{rms(error[:, good]):.4f}" if good.any() else "-", result.counts(0)])
-    table(["rotation, degrees", "points ok", "RMSE of u and v, px", "all points"], rows)
-
-
-def star(session):
-    """Spatial resolution: v = 0.5 cos(2 pi y / p) px, period p from 200 px (left) to 10 px (right), noise 2"""
-    frames = session.synth("star", width=2048, height=501, motion="star", noise=2)
-    rows = []
-    for subset, order in ((15, 1), (33, 1), (33, 2), (51, 2)):
-        result = session.track(frames, subset=subset, order=order, step=2, roi_rect="0,210,2048,81")
-        row = [f"{subset}", f"{order}"]
-        for period in (150, 100, 60, 40, 30, 20):
-            # The period changes by 5 % over what is averaged.
-            pitch = 2047 / 190
-            near = (np.abs(result.x - (200 - period) * pitch) <= 0.05 * period * pitch) & (result.y == 250)
-            row.append(f"{np.nanmean(result.v[0][near]) / 0.5:.3f}")
-        rows.append(row)
-    table(["subset", "order"] + [f"p = {p} px" for p in (150, 100, 60, 40, 30, 20)], rows)
-    print("Figures: measured amplitude on the middle line, as a share of the true one.\n")
-
-
-# ---- real images ----
 
 
 def real_data():
@@ -335,27 +206,25 @@ def sequences(session):
           rows)
 
 
-SYNTHETIC = {"translation": translation, "border": border, "noise": noise, "affine": affine, "rotations": rotations, "star": star}
-REAL = {"challenge14": challenge14, "challenge5": challenge5, "patterns": patterns, "rotation": rotation,
-        "utn": large_strain, "sequences": sequences}
+SECTIONS = {"challenge14": challenge14, "challenge5": challenge5, "patterns": patterns, "rotation": rotation,
+            "utn": large_strain, "sequences": sequences}
 
 
 def measure(session, sections):
     for name in sections:
-        function = (SYNTHETIC | REAL)[name]
+        function = SECTIONS[name]
         print(f"## {function.__doc__}\n", flush=True)
-        if name in REAL and "DIC_REAL_DATA" not in os.environ:
-            print("Skipped: DIC_REAL_DATA is not set.\n")
-            continue
         function(session)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
-    parser.add_argument("--only", nargs="+", choices=[*SYNTHETIC, *REAL], default=[*SYNTHETIC, *REAL])
-    parser.add_argument("--keep", type=Path, help="folder for images and results, instead of a temporary one")
+    parser.add_argument("--only", nargs="+", choices=[*SECTIONS], default=[*SECTIONS])
+    parser.add_argument("--keep", type=Path, help="folder for results, instead of a temporary one")
     arguments = parser.parse_args()
+    if "DIC_REAL_DATA" not in os.environ:
+        sys.exit("Set DIC_REAL_DATA to the folder of the real images.")
     program = arguments.program.resolve()
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"{version}, {date.today()}, {platform.machine()}, {os.cpu_count()} CPUs\n")

@@ -33,13 +33,14 @@ ROOMS = {
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
     "bench": {"core", "io"},
+    "validate": {"core", "io", "synth"},
 }
 MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.items()} | {
     SHARED: set(),
     PUBLIC: {SHARED},
     LAUNCH: {SHARED},
     KERNELS: {LAUNCH, SHARED},
-    APP: {PUBLIC, SHARED, "bench"},
+    APP: {PUBLIC, SHARED, "bench", "validate"},
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries

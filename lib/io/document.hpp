@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace dic::io {
+
+/// The document with `text` between its lines "<!-- report: NAME -->" and "<!-- end of report -->". Throws
+/// UsageError where it has no such lines.
+std::string insert_report(const std::string& document, const std::string& name, const std::string& text);
+
+}  // namespace dic::io

@@ -1,0 +1,220 @@
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <dic/error.hpp>
+#include <dic/info.hpp>
+
+#include "core/parallel.hpp"
+#include "validate/validate.hpp"
+
+namespace dic::validation {
+namespace {
+
+/// A frame of a scene, to judge its field.
+struct View {
+  const Scene& scene;
+  const Case& one;
+  const TrackOptions& options;
+  Size size;
+  int frame = 1;
+
+  bool inside(double x, double y) const {
+    return x >= 0 && y >= 0 && x <= size.width - 1 && y <= size.height - 1;
+  }
+  /// True where the reference shows material of this body at (x, y) that the frame shows too.
+  bool seen(double x, double y, int body) const {
+    if (!inside(x, y)) return false;
+    const auto truth = scene.truth(frame, x, y);
+    return truth && truth->measurable != Measurable::no && truth->body == body;
+  }
+};
+
+/// The part of a subset that belongs to its point.
+enum class Seen : std::uint8_t { less_than_half, part, all };
+
+Seen seen_of_subset(const View& view, int x, int y, int body) {
+  if (!view.scene.known_between) return Seen::all;
+  const int half = view.options.refine.subset / 2;
+  const bool corners = view.seen(x - half, y - half, body) && view.seen(x + half, y - half, body) &&
+                       view.seen(x - half, y + half, body) && view.seen(x + half, y + half, body);
+  if (corners) return Seen::all;
+  constexpr int kSide = 9;  // samples
+  int seen = 0;
+  for (int j = 0; j < kSide; ++j)
+    for (int i = 0; i < kSide; ++i)
+      seen +=
+          view.seen(x - half + 2.0 * half * i / (kSide - 1), y - half + 2.0 * half * j / (kSide - 1), body);
+  return 2 * seen >= kSide * kSide ? Seen::part : Seen::less_than_half;
+}
+
+/// True where a subset, but for its innermost 5 px, holds another body: beside a crack or an edge.
+bool beside_edge(const View& view, int x, int y, int body) {
+  const MotionKind kind = view.scene.motion ? view.scene.motion->kind : MotionKind::translation;
+  if (kind != MotionKind::crack && kind != MotionKind::bodies) return false;
+  const int half = view.options.refine.subset / 2;
+  const auto other = [&](int distance) {
+    for (const auto& [dx, dy] : {std::pair{distance, 0}, {-distance, 0}, {0, distance}, {0, -distance}})
+      if (view.scene.motion->body(x + dx, y + dy) != body) return true;
+    return false;
+  };
+  return other(half) && !other(4);
+}
+
+/// Green-Lagrange strain (or what the options ask for) of a homogeneous motion.
+std::optional<std::array<double, 3>> true_strain(const View& view) {
+  if (!view.scene.motion) return std::nullopt;
+  const Motion& m = *view.scene.motion;
+  if (m.kind != MotionKind::translation && m.kind != MotionKind::affine && m.kind != MotionKind::rotation)
+    return std::nullopt;
+  const double amount = view.scene.amounts[view.frame];
+  const auto [u, v] = m.at(0, 0, amount);
+  const auto [ux, vx] = m.at(1, 0, amount);
+  const auto [uy, vy] = m.at(0, 1, amount);
+  return strain_from_gradient({ux - u, uy - u, vx - v, vy - v}, view.options.strain.measure);
+}
+
+JudgedPoint judged_point(const View& view, const Field& field, int i, int j, const Truth& truth,
+                         const std::optional<std::array<double, 3>>& strain) {
+  const Grid& grid = field.grid();
+  const std::int64_t k = static_cast<std::int64_t>(j) * grid.nx + i;
+  const int x = grid.x(i), y = grid.y(j);
+  JudgedPoint p;
+  p.status = field.status[k];
+  p.u = field.u[k];
+  p.v = field.v[k];
+  p.sigma_u = field.sigma_u[k];
+  p.sigma_v = field.sigma_v[k];
+  p.true_u = truth.u;
+  p.true_v = truth.v;
+  p.truth_error = view.scene.truth_error;
+  p.measurable = truth.measurable;
+  const int distance = std::min(std::min(x, view.size.width - 1 - x), std::min(y, view.size.height - 1 - y));
+  p.in_region = distance >= view.one.region.nearest && distance <= view.one.region.farthest;
+  if (truth.measurable != Measurable::no) {
+    const Seen seen = seen_of_subset(view, x, y, truth.body);
+    p.expected = seen != Seen::less_than_half;
+    p.near_edge = p.expected && beside_edge(view, x, y, truth.body);
+  }
+  if (strain && !std::isnan(field.strain.exx[k])) {
+    p.has_strain = true;
+    const NodeValues<float>* measured[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy};
+    for (int c = 0; c < 3; ++c) p.strain_error[c] = static_cast<float>((*measured[c])[k] - (*strain)[c]);
+  }
+  return p;
+}
+
+Metrics judge(const View& view, const Field& field, ThreadPool& pool) {
+  const Grid& grid = field.grid();
+  const auto strain = true_strain(view);
+  std::vector<std::vector<JudgedPoint>> rows(grid.ny);
+  pool.parallel_for(grid.ny, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t j = begin; j < end; ++j)
+      for (int i = 0; i < grid.nx; ++i) {
+        const int row = static_cast<int>(j);
+        if (grid.inside[j * grid.nx + i] == 0) continue;
+        if (const auto truth = view.scene.truth(view.frame, grid.x(i), grid.y(row)))
+          rows[j].push_back(judged_point(view, field, i, row, *truth, strain));
+      }
+  });
+  Judge judge;
+  for (const auto& row : rows)
+    for (const JudgedPoint& point : row) judge.add(point);
+  return judge.metrics();
+}
+
+TrackOptions options_of(const Case& one, const Options& options) {
+  TrackOptions track = options.track;
+  const Variant& v = one.variant;
+  const Asked& asked = options.asked;
+  if (v.subset && !asked.subset) track.refine.subset = *v.subset;
+  if (v.order && !asked.order) track.refine.order = *v.order;
+  if (v.step && !asked.step) track.step = *v.step;
+  if (v.interpolation && !asked.interpolation) track.refine.interpolation = *v.interpolation;
+  if (v.strategy && !asked.strategy) track.reference_strategy = *v.strategy;
+  return track;
+}
+
+bool has_periods(const Scene& scene) {
+  return scene.motion && (scene.motion->kind == MotionKind::star || scene.motion->kind == MotionKind::chirp);
+}
+
+void measure(const Case& one, const Options& options, CaseResult& result, const std::stop_token& stop) {
+  const Scene scene = one.scene();
+  result.origin = scene.origin;
+  const Image reference = scene.image(0);
+  Roi roi;
+  roi.rect = one.roi;
+  ThreadPool pool(options.track.threads);
+  auto start = std::chrono::steady_clock::now();
+  const auto stop_clock = [&] {
+    result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  Tracker tracker(result.options, reference, roi);
+  stop_clock();
+  result.device = tracker.device();
+  double still_sd = 0;
+  for (int frame = 1; frame < scene.frames; ++frame) {
+    const Image current = scene.image(frame);
+    start = std::chrono::steady_clock::now();
+    const Field field = tracker.track(current, stop).field;
+    stop_clock();
+    const Metrics metrics = judge({scene, one, result.options, reference.size(), frame}, field, pool);
+    if (frame < one.first_judged) {
+      still_sd = scene.motion->kind == MotionKind::star ? metrics.sd[1] : metrics.sd[0];
+      continue;
+    }
+    result.frames.push_back(metrics);
+    if (has_periods(scene)) {
+      Resolution resolution{transfer_of(*scene.motion, scene.amounts[frame], field), 0, still_sd};
+      resolution.spatial = period_of_loss(resolution.curve);
+      result.resolution = resolution;
+    }
+  }
+  result.total = combined(result.frames);
+  result.broken = broken_bounds(one.bounds, result.total, result.resolution);
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+}  // namespace
+
+std::int64_t Report::broken() const {
+  return std::ranges::count_if(cases, [](const CaseResult& one) { return !one.holds(); });
+}
+
+CaseResult run_case(const Suite& suite, const Case& one, const Options& options, std::stop_token stop) {
+  CaseResult result;
+  result.suite = suite.name;
+  result.name = one.name;
+  result.bounds = one.bounds;
+  result.parameter = one.parameter;
+  result.parameter_value = one.parameter_value;
+  result.options = options_of(one, options);
+  try {
+    measure(one, options, result, stop);
+  } catch (const UsageError& e) {
+    result.failure = e.what();
+  } catch (const FileError& e) {
+    result.failure = e.what();
+  }
+  return result;
+}
+
+Report run(const std::vector<Suite>& suites, const Options& options, const std::string& command,
+           const std::function<void(const Suite&, const CaseResult&)>& on_case, std::stop_token stop) {
+  Report report{version(), today(), command, options.quick, options.seed, {}};
+  for (const Suite& suite : suites)
+    for (const Case& one : suite.cases(options)) {
+      if (stop.stop_requested()) throw Cancelled("The validation was cancelled.");
+      report.cases.push_back(run_case(suite, one, options, stop));
+      if (on_case) on_case(suite, report.cases.back());
+    }
+  return report;
+}
+
+}  // namespace dic::validation
