@@ -29,6 +29,7 @@ ROOMS = {
     "fields": {"core"},
     "global": {"core"},
     "io": {"core"},
+    "camera": {"core"},
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
