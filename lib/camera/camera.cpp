@@ -126,14 +126,14 @@ Camera::Point Camera::distort(double x, double y) const {
   return parameters_.lens ? camera::distort(*parameters_.lens, ideal).point : ideal;
 }
 
-Camera::Jacobian Camera::jacobian(double x, double y) const {
+Camera::Corrected Camera::undistort_with_jacobian(double x, double y) const {
   const auto ideal = ideal_of(parameters_, {x, y});
-  if (!ideal) return {kMissing, kMissing, kMissing, kMissing};
-  Jacobian jacobian = camera::project(corrected_from_ideal_, *ideal).jacobian;
+  if (!ideal) return {{kMissing, kMissing}, {kMissing, kMissing, kMissing, kMissing}};
+  auto [position, jacobian] = camera::project(corrected_from_ideal_, *ideal);
   if (parameters_.lens)
     jacobian =
         camera::product(jacobian, camera::inverse(camera::distort(*parameters_.lens, *ideal).jacobian));
-  return jacobian;
+  return {position, jacobian};
 }
 
 }  // namespace dic

@@ -80,7 +80,7 @@ TEST_P(CameraLens, JacobianIsTheDerivative) {
   const Camera camera(tilted(GetParam()));
   constexpr double h = 1e-3;
   for (const auto& p : places()) {
-    const auto j = camera.jacobian(p.x, p.y);
+    const auto j = camera.undistort_with_jacobian(p.x, p.y).jacobian;
     const auto left = camera.undistort(p.x - h, p.y), right = camera.undistort(p.x + h, p.y);
     const auto up = camera.undistort(p.x, p.y - h), down = camera.undistort(p.x, p.y + h);
     EXPECT_NEAR(j.xx, (right.x - left.x) / (2 * h), 1e-6);
@@ -110,7 +110,7 @@ TEST_P(CameraLens, TheMiddleOfTheImageStaysWhereItIs) {
   const auto middle = camera.undistort(cx, cy);
   EXPECT_NEAR(middle.x, cx, 1e-9);
   EXPECT_NEAR(middle.y, cy, 1e-9);
-  const auto j = camera.jacobian(cx, cy);
+  const auto j = camera.undistort_with_jacobian(cx, cy).jacobian;
   EXPECT_NEAR(j.xx * j.yy - j.xy * j.yx, 1, 1e-9);
   EXPECT_NEAR(j.xy, j.yx, 1e-9);
   EXPECT_GT(j.xx, 0);
@@ -156,6 +156,107 @@ TEST(Camera, RefusesWhatCannotBeUndone) {
   EXPECT_NE(problem({kImage, {}, SpecimenPlane{{1, 0, 0, 0, 1, 0, 0.002, 0, 1}}}).find("horizon"),
             std::string::npos);
   EXPECT_THROW(Camera({}), UsageError);
+}
+
+/// What is measured in the images where the material, in corrected coordinates, moves by an affine motion.
+class CorrectedField : public testing::Test {
+ protected:
+  static constexpr double kUx = 0.012, kUy = -0.004, kVx = 0.021, kVy = -0.008;
+
+  static Camera::Point moved(Camera::Point p) {
+    return {p.x + 3.1 + kUx * p.x + kUy * p.y, p.y - 1.7 + kVx * p.x + kVy * p.y};
+  }
+
+  CorrectedField() {
+    Grid grid{100, 90, 17, 50, 40, {}};
+    grid.inside.assign(grid.nodes(), 1);
+    field_ = Field(grid);
+    for (int j = 0; j < grid.ny; ++j)
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        const auto to = moved(camera_.undistort(grid.x(i), grid.y(j)));
+        const auto seen = camera_.distort(to.x, to.y);
+        field_.u[k] = seen.x - grid.x(i);
+        field_.v[k] = seen.y - grid.y(j);
+        field_.status[k] = Status::ok;
+        field_.sigma_u[k] = 0.01f;
+        field_.sigma_v[k] = 0.02f;
+      }
+  }
+  void correct() {
+    correct_field(field_, camera_,
+                  std::make_shared<const NodePositions>(corrected_nodes(field_.grid(), camera_)), 2);
+  }
+
+  Camera camera_{tilted(kBarrel)};
+  Field field_;
+};
+
+TEST_F(CorrectedField, HasTheMotionOfTheMaterial) {
+  correct();
+  for (int j = 0; j < field_.grid().ny; ++j)
+    for (int i = 0; i < field_.grid().nx; ++i) {
+      const std::size_t k = static_cast<std::size_t>(j) * field_.grid().nx + i;
+      const auto to = moved({field_.x(i, j), field_.y(i, j)});
+      ASSERT_NEAR(field_.u[k], to.x - field_.x(i, j), 1e-8);
+      ASSERT_NEAR(field_.v[k], to.y - field_.y(i, j), 1e-8);
+    }
+}
+
+TEST_F(CorrectedField, HasExactlyTheStrainOfAnAffineMotion) {
+  for (const std::size_t k : {333u, 512u, 513u, 562u, 914u}) {  // windows with holes, too
+    field_.status[k] = Status::low_correlation;
+    field_.u[k] = field_.v[k] = NAN;
+  }
+  correct();
+  const StrainField strain = compute_strain(field_, {7, StrainMeasure::engineering}, 2);
+  int found = 0;
+  for (std::size_t k = 0; k < strain.exx.size(); ++k) {
+    if (std::isnan(strain.exx[k])) continue;
+    ++found;
+    ASSERT_NEAR(strain.exx[k], kUx, 1e-8);
+    ASSERT_NEAR(strain.eyy[k], kVy, 1e-8);
+    ASSERT_NEAR(strain.exy[k], (kUy + kVx) / 2, 1e-8);
+  }
+  EXPECT_GT(found, 1900);
+}
+
+TEST_F(CorrectedField, HasTheScatterOfItsPoints) {
+  const Field before = field_;
+  correct();
+  const std::size_t k = 3 * 50 + 4;
+  double uu = 0, vv = 0;
+  constexpr int n = 40000;
+  std::uint64_t state = 1;
+  const auto uniform = [&] {  // of variance 1
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (static_cast<double>(state >> 11) * 0x1p-53 - 0.5) * std::sqrt(12);
+  };
+  const double x = field_.grid().x(4) + before.u[k], y = field_.grid().y(3) + before.v[k];
+  const auto mean = camera_.undistort(x, y);
+  for (int i = 0; i < n; ++i) {
+    const double du = 0.01 * uniform(), dv = 0.02 * uniform();
+    const auto p = camera_.undistort(x + du, y + dv);
+    uu += std::pow(p.x - mean.x, 2), vv += std::pow(p.y - mean.y, 2);
+  }
+  EXPECT_NEAR(field_.sigma_u[k] / std::sqrt(uu / n), 1, 0.02);
+  EXPECT_NEAR(field_.sigma_v[k] / std::sqrt(vv / n), 1, 0.02);
+}
+
+TEST_F(CorrectedField, KeepsTheDisplacementInTheImage) {
+  const Field before = field_;
+  correct();
+  EXPECT_EQ(field_.image_u, before.u);
+  EXPECT_EQ(field_.image_v, before.v);
+  EXPECT_THROW(correct(), UsageError);
+}
+
+TEST_F(CorrectedField, LosesPointsWhereTheCameraHasNoMap) {
+  field_.u[7] = 1e6;
+  correct();
+  EXPECT_EQ(field_.status[7], Status::out_of_image);
+  EXPECT_TRUE(std::isnan(field_.u[7]) && std::isnan(field_.zncc[7]));
+  EXPECT_EQ(field_.status[8], Status::ok);
 }
 
 class CameraFile : public testing::Test {

@@ -30,6 +30,7 @@ ROOMS = {
     "global": {"core"},
     "io": {"core"},
     "camera": {"core"},
+    "calibrate": {"core"},
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <dic/fields.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,16 +63,30 @@ class Camera {
   /// Corrected position of what is seen at (x, y), to 1e-9 px. NaN where nothing can be seen there by this
   /// model: never inside the image.
   Point undistort(double x, double y) const;
+  struct Corrected {
+    Point position;
+    Jacobian jacobian;
+  };
+  /// The same with its derivative.
+  Corrected undistort_with_jacobian(double x, double y) const;
   /// Where what has this corrected position is seen.
   Point distort(double x, double y) const;
-  /// Of `undistort` at (x, y).
-  Jacobian jacobian(double x, double y) const;
 
  private:
   CameraParameters parameters_;
   std::array<double, 9> corrected_from_ideal_, ideal_from_corrected_;
   double scale_ = 0;
 };
+
+/// The nodes of a grid in corrected coordinates. threads: 0 = one per core.
+NodePositions corrected_nodes(const Grid& grid, const Camera& camera, int threads = 0);
+/// Brings what was measured in image pixels into corrected coordinates, px: displacement U(x + u, y + v) -
+/// U(x, y), sigma by the Jacobian of U at (x + u, y + v). Keeps the displacement in the image as
+/// `Field::image_u`, `image_v`. The strain becomes empty: compute_strain then gives that of the corrected
+/// field. A point that left the camera's image is out_of_image where U is not defined. nodes: of this grid
+/// and camera. Throws UsageError for a field that is corrected already, or nodes of another grid.
+void correct_field(Field& field, const Camera& camera, std::shared_ptr<const NodePositions> nodes,
+                   int threads = 0);
 
 /// Reads a camera file (docs/file-formats.md). Throws FileError: unreadable, not a camera, a key that is
 /// missing, unknown or wrong, another version, maps that do not exist.
