@@ -1,3 +1,4 @@
+#include <dic/camera.hpp>
 #include <dic/synth.hpp>
 #include <iostream>
 #include <memory>
@@ -18,7 +19,7 @@ constexpr const char* kExamples =
 
 struct SynthCommand {
   SynthOptions options;
-  std::string output;
+  std::string output, camera;
   int frames = 2;
   int truth_step = 5;
   std::optional<double> cx, cy, crack_y;
@@ -95,6 +96,7 @@ void run_synth(SynthCommand& flags) {
   options.amounts = {0};
   for (int i = 1; i < flags.frames; ++i)
     options.amounts.push_back(static_cast<double>(i) / (flags.frames - 1));
+  if (!flags.camera.empty()) options.camera = read_camera(flags.camera);
   synth_sequence(options, flags.output, flags.truth_step, command_line());
   std::cout << "Wrote " << flags.frames << " frames, truth.csv and truth.h5 to " << flags.output << " (seed "
             << options.seed << ").\n";
@@ -113,6 +115,10 @@ void add_synth(CLI::App& app) {
       ->check(CLI::Range(1, 10000));
   add_image(*command, flags->options);
   add_motion(*command, *flags);
+  command
+      ->add_option("--camera", flags->camera,
+                   "Camera file: its distortion and perspective; motion and texture lie in its plane")
+      ->type_name("FILE");
   command->add_option("--truth-step", flags->truth_step, "Spacing of the truth's grid, px")
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")

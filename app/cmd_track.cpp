@@ -1,3 +1,4 @@
+#include <dic/camera.hpp>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/track.hpp>
@@ -23,7 +24,7 @@ constexpr const char* kExamples =
 
 struct TrackFlags {
   TrackJob job;
-  std::string roi_mask, config, save_config;
+  std::string roi_mask, camera, config, save_config;
   bool no_pictures = false, no_outliers = false, no_split = false, quiet = false, verbose = false;
 };
 
@@ -81,6 +82,10 @@ void add_input(CLI::App& command, TrackFlags& flags) {
       ->default_str("")
       ->configurable(false);
   command.add_option("--reference", job.reference, "Reference image, instead of the first frame")
+      ->type_name("FILE");
+  command
+      .add_option("--camera", flags.camera,
+                  "Camera file of dic calibrate: results without lens distortion and perspective")
       ->type_name("FILE");
   command
       .add_option("--roi", flags.roi_mask,
@@ -183,6 +188,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   if (!flags.roi_mask.empty()) job.roi.mask = read_image(flags.roi_mask);
+  if (!flags.camera.empty()) job.options.camera = read_camera(flags.camera);
   job.pictures = !flags.no_pictures;
   apply_negations(flags);
   job.command = command_line();

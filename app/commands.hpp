@@ -20,6 +20,7 @@ void add_track(CLI::App& app);
 void add_match(CLI::App& app);
 void add_synth(CLI::App& app);
 void add_validate(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 

@@ -33,7 +33,7 @@ void print_frame(const TrackSummary& summary, const FrameSummary& frame) {
 }
 
 void print_frames(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
-  const char* unit = job.scale_mm_per_px > 0 ? "mm" : "px";
+  const char* unit = job.scale() > 0 ? "mm" : "px";
   std::printf("\n%-28s %9s %8s   mean u [%s]  mean v [%s] mean zncc\n", "frame", "measured", "lost", unit,
               unit);
   const std::size_t shown = all_frames ? summary.frames.size() : std::min(kShortTable, summary.frames.size());

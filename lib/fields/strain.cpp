@@ -5,6 +5,7 @@
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -22,7 +23,7 @@ constexpr std::int64_t kRowsPerTask = 8;
 
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
-/// One displacement component with NaN wherever it must not enter a fit.
+/// One component of the displacement, or of positions, with NaN wherever it must not enter a fit.
 std::vector<double> fit_data(const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
@@ -173,6 +174,35 @@ class PartialWindows {
   std::vector<Row> usable_, reached_;
 };
 
+/// Least-squares gradients of two components by grid coordinates, row by row.
+class GridGradients {
+ public:
+  GridGradients(const Grid& grid, const std::vector<double>& u, const std::vector<double>& v, int window)
+      : u_(u), v_(v), complete_(grid, window), partial_(grid, u, v, window) {}
+
+  /// Must be called before the gradients of the row.
+  void begin_row(int j) {
+    complete_.slopes(u_, j, ux_, uy_);
+    complete_.slopes(v_, j, vx_, vy_);
+  }
+  Gradient at(int i, int j) {
+    return std::isnan(ux_[i]) ? partial_.gradient(i, j) : Gradient{ux_[i], uy_[i], vx_[i], vy_[i]};
+  }
+
+ private:
+  const std::vector<double>&u_, &v_;
+  CompleteWindows complete_;
+  PartialWindows partial_;
+  std::vector<double> ux_, uy_, vx_, vy_;
+};
+
+/// Of the displacement by corrected positions: the chain rule with gradients over the same nodes.
+Gradient by_positions(const Gradient& u, const Gradient& x) {
+  const double det = x.ux * x.vy - x.uy * x.vx;
+  return {(u.ux * x.vy - u.uy * x.vx) / det, (u.uy * x.ux - u.ux * x.uy) / det,
+          (u.vx * x.vy - u.vy * x.vx) / det, (u.vy * x.ux - u.vx * x.uy) / det};
+}
+
 StrainField missing_strain(std::size_t nodes) {
   const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
   return {none, none, none, none, none, none};
@@ -219,21 +249,23 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   const Grid& grid = field.grid();
   const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  std::vector<double> x, y;  // of a corrected field
+  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   StrainField result = missing_strain(u.size());
 
   ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    CompleteWindows complete(grid, options.window);
-    PartialWindows partial(grid, u, v, options.window);
-    std::vector<double> ux, uy, vx, vy;
+    GridGradients gradients(grid, u, v, options.window);
+    std::optional<GridGradients> positions;
+    if (field.positions) positions.emplace(grid, x, y, options.window);
     for (int j = static_cast<int>(begin); j < end; ++j) {
-      complete.slopes(u, j, ux, uy);
-      complete.slopes(v, j, vx, vy);
+      gradients.begin_row(j);
+      if (positions) positions->begin_row(j);
       for (int i = 0; i < grid.nx; ++i) {
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
         if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        const Gradient gradient =
-            std::isnan(ux[i]) ? partial.gradient(i, j) : Gradient{ux[i], uy[i], vx[i], vy[i]};
+        Gradient gradient = gradients.at(i, j);
+        if (positions) gradient = by_positions(gradient, positions->at(i, j));
         if (!std::isnan(gradient.ux)) store(result, k, strain::tensor_of(gradient, options.measure));
       }
     }

@@ -54,7 +54,7 @@ struct Row {
   const Field& field;
   std::int64_t id;  // counts the rows
   std::size_t k;    // node
-  int x, y;         // px
+  double x, y;      // px
 
   bool measured() const { return has_values(field.status[k]); }
   /// NaN where the strain was not computed.
@@ -239,7 +239,7 @@ void write_csv(const std::filesystem::path& path, const ResultInfo& info, const 
     for (int i = 0; i < grid.nx; ++i) {
       const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
       if (!grid.inside[k]) continue;
-      const Row row{info, field, id++, k, grid.x(i), grid.y(j)};
+      const Row row{info, field, id++, k, field.x(i, j), field.y(i, j)};
       for (const Column& column : columns) column.write(table, row);
       table.end_row(trailing_comma);
     }

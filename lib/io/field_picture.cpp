@@ -103,12 +103,15 @@ double choose_zoom(int width, int height) {
 /// The grid as a mesh in the current image: every point is a cell that reaches half-way to its neighbours.
 class Cells {
  public:
-  explicit Cells(const Field& field) : grid_(field.grid()), field_(field) {}
+  explicit Cells(const Field& field)
+      : grid_(field.grid()),
+        u_(field.image_u.empty() ? field.u : field.image_u),
+        v_(field.image_v.empty() ? field.v : field.image_v) {}
 
   bool drawn(int i, int j) const {
     if (i < 0 || j < 0 || i >= grid_.nx || j >= grid_.ny) return false;
     const std::size_t k = node(i, j);
-    return grid_.inside[k] && std::isfinite(field_.u[k]) && std::isfinite(field_.v[k]);
+    return grid_.inside[k] && std::isfinite(u_[k]) && std::isfinite(v_[k]);
   }
 
   /// Current position of the corner between the nodes (i-1, j-1) and (i, j): the mean of what its drawn
@@ -120,8 +123,8 @@ class Cells {
       for (int a = i - 1; a <= i; ++a) {
         if (!drawn(a, b)) continue;
         const std::size_t k = node(a, b);
-        sum += {grid_.x(a) + field_.u[k] + (i - a - 0.5) * grid_.step,
-                grid_.y(b) + field_.v[k] + (j - b - 0.5) * grid_.step};
+        sum += {grid_.x(a) + u_[k] + (i - a - 0.5) * grid_.step,
+                grid_.y(b) + v_[k] + (j - b - 0.5) * grid_.step};
         ++n;
       }
     return sum / n;
@@ -131,7 +134,7 @@ class Cells {
 
  private:
   const Grid& grid_;
-  const Field& field_;
+  const NodeValues<double>&u_, &v_;  ///< in the image
 };
 
 /// Paints the cells over what `canvas` shows, opaque.

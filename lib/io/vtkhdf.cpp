@@ -154,7 +154,10 @@ struct VtkHdfWriter::Impl {
                        std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
                        std::to_string(grid.nx) + "x" + std::to_string(grid.ny) +
                        ", or begins elsewhere: write it to a file of its own.");
-    if (times.empty()) create_arrays();
+    if (times.empty()) {
+      create_arrays();
+      if (field.positions) write_positions(*field.positions);
+    }
     auto displacement = std::async(std::launch::async, [&] { fill_vectors(field); });
     for (const auto& array : kDisplacements)
       append_values<double>(array.name, array.kind, field.*array.member);
@@ -170,6 +173,12 @@ struct VtkHdfWriter::Impl {
     times.push_back(time);
     names.emplace_back(name);
     file.check_written();
+  }
+
+  void write_positions(const NodePositions& positions) {
+    const hdf5::Shape shape = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
+    file.write(kAbout + "/X", shape, scaled(positions.x, length_factor));
+    file.write(kAbout + "/Y", shape, scaled(positions.y, length_factor));
   }
 
   /// An empty array (strain that was not computed) becomes NaN.

@@ -113,12 +113,14 @@ std::vector<std::string> SynthOptions::validate() const {
   require(light_min > 0 && light_min <= 1, "The light at the left edge must be above 0 and at most 1.");
   require(glare >= 0 && glare <= 0.5, "The glare must be between 0 and 0.5 of the image.");
   require(blur >= 0 && blur <= 100, "The blur must be between 0 and 100 px.");
+  require(!camera || camera->parameters().image == size,
+          "The camera takes images of another size than the width and height given.");
   const bool rigid = motion.kind == MotionKind::translation || motion.kind == MotionKind::rotation;
   const bool smooth = texture == Texture::blobs || texture == Texture::lattice;
   require(
-      blur == 0 || (rigid && smooth),
-      "Blur is exact only for blobs and lattices that are shifted or turned: leave out the blur, or choose "
-      "--motion translation or rotation.");
+      blur == 0 || (rigid && smooth && !camera),
+      "Blur is exact only for blobs and lattices that are shifted or turned, without a camera: leave out the "
+      "blur, or choose --motion translation or rotation.");
   add_motion_problems(*this, list);
   return list;
 }

@@ -13,22 +13,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Displacement of the nodes in every frame, [frame, y, x].
+/// Displacement of the nodes in every frame, [frame, y, x], in the images; with a camera also what it is in
+/// corrected coordinates.
 struct Truth {
   std::vector<double> x, y, u, v;
-  std::vector<std::uint8_t> measurable, body;  // body: [y, x]
+  std::vector<std::uint8_t> measurable, body;                              // body: [y, x]
+  std::vector<double> corrected_x, corrected_y, corrected_u, corrected_v;  // positions: [y, x]
 };
+
+void add_corrected(const SynthOptions& options, Truth& truth) {
+  for (const double y : truth.y)
+    for (const double x : truth.x) {
+      const Camera::Point p = options.camera ? options.camera->undistort(x, y) : Camera::Point{x, y};
+      truth.corrected_x.push_back(p.x);
+      truth.corrected_y.push_back(p.y);
+    }
+  for (const double amount : options.amounts)
+    for (std::size_t k = 0; k < truth.corrected_x.size(); ++k) {
+      const auto [u, v] = options.motion.at(truth.corrected_x[k], truth.corrected_y[k], amount);
+      truth.corrected_u.push_back(u);
+      truth.corrected_v.push_back(v);
+    }
+}
 
 Truth compute_truth(const SynthOptions& options, int step) {
   Truth truth;
   for (int x = 0; x < options.size.width; x += step) truth.x.push_back(x);
   for (int y = 0; y < options.size.height; y += step) truth.y.push_back(y);
-  for (const double y : truth.y)
-    for (const double x : truth.x) truth.body.push_back(static_cast<std::uint8_t>(options.motion.body(x, y)));
+  add_corrected(options, truth);
+  for (std::size_t k = 0; k < truth.corrected_x.size(); ++k)
+    truth.body.push_back(
+        static_cast<std::uint8_t>(options.motion.body(truth.corrected_x[k], truth.corrected_y[k])));
   for (int i = 0; i < static_cast<int>(options.amounts.size()); ++i)
     for (const double y : truth.y)
       for (const double x : truth.x) {
-        const auto [u, v] = options.motion.at(x, y, options.amounts[i]);
+        const auto [u, v] = image_displacement(options, i, x, y);
         truth.u.push_back(u);
         truth.v.push_back(v);
         truth.measurable.push_back(static_cast<std::uint8_t>(measurable(options, i, x, y)));
@@ -63,6 +82,12 @@ void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& 
   file.write("/body", {truth.y.size(), truth.x.size()}, truth.body.data());
   file.write("/x", {truth.x.size()}, truth.x.data());
   file.write("/y", {truth.y.size()}, truth.y.data());
+  if (options.camera) {
+    file.write("/X", {truth.y.size(), truth.x.size()}, truth.corrected_x.data());
+    file.write("/Y", {truth.y.size(), truth.x.size()}, truth.corrected_y.data());
+    file.write("/U", shape, truth.corrected_u.data());
+    file.write("/V", shape, truth.corrected_v.data());
+  }
   file.write("/amount", {options.amounts.size()}, options.amounts.data());
   file.set_attribute("/", "motion", to_string(options.motion.kind));
   file.set_attribute("/", "seed", options.seed);

@@ -28,26 +28,39 @@ struct View {
   Box box;
 };
 
+/// What the reference shows at a pixel: its place in the coordinates of texture and motion.
+Position corrected(const SynthOptions& options, double x, double y) {
+  if (!options.camera) return {x, y};
+  const Camera::Point p = options.camera->undistort(x, y);
+  return {p.x, p.y};
+}
+
+/// The material that a frame shows at a pixel; none inside an open crack.
+std::optional<MaterialPoint> material_at(const SynthOptions& options, double amount, double x, double y) {
+  const Position p = corrected(options, x, y);
+  return reference_position(options.motion, amount, p.x, p.y);
+}
+
 constexpr int kGapBody = -1;  // what is seen in a crack that has a texture
 
 /// The bodies that a frame shows, with the reference positions of all their pixels.
 std::vector<View> views_of(const SynthOptions& options, double amount) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<View> views;
-  const auto include = [&](int body, double x, double y) {
+  const auto include = [&](int body, Position p) {
     auto view = std::ranges::find(views, body, &View::body);
     if (view == views.end())
       view = views.insert(view, {body, {kInfinity, -kInfinity, kInfinity, -kInfinity}});
     Box& b = view->box;
-    b = {std::min(b.x_min, x), std::max(b.x_max, x), std::min(b.y_min, y), std::max(b.y_max, y)};
+    b = {std::min(b.x_min, p.x), std::max(b.x_max, p.x), std::min(b.y_min, p.y), std::max(b.y_max, p.y)};
   };
   for (int y = 0; y < options.size.height; ++y)
     for (int x = 0; x < options.size.width; ++x) {
-      const auto p = reference_position(options.motion, amount, x, y);
+      const auto p = material_at(options, amount, x, y);
       if (p)
-        include(p->body, p->x, p->y);
+        include(p->body, *p);
       else if (options.motion.textured_gap)
-        include(kGapBody, x, y);
+        include(kGapBody, corrected(options, x, y));
     }
   // Samples inside a pixel lie beyond its middle; material may be compressed to a tenth.
   for (View& v : views) v.box = {v.box.x_min - 8, v.box.x_max + 8, v.box.y_min - 8, v.box.y_max + 8};
@@ -73,11 +86,12 @@ Position sample_of_pixel(int k) {
 
 /// How far the material that a pixel shows is from that in its middle, px: its farthest corner, and a little
 /// more where the motion bends.
-double reach_of_pixel(const Motion& motion, double amount, double x, double y, const MaterialPoint& middle) {
+double reach_of_pixel(const SynthOptions& options, double amount, double x, double y,
+                      const MaterialPoint& middle) {
   double reach = 0;
   for (const double dy : {-0.5, 0.5})
     for (const double dx : {-0.5, 0.5})
-      if (const auto p = reference_position(motion, amount, x + dx, y + dy); p && p->body == middle.body)
+      if (const auto p = material_at(options, amount, x + dx, y + dy); p && p->body == middle.body)
         reach = std::max(reach, 1.2 * std::hypot(p->x - middle.x, p->y - middle.y));
   return reach;
 }
@@ -124,9 +138,9 @@ std::vector<double> Synthesizer::blob_sums(int i) {
     int on_body = 0, covered = 0;
     for (int k = 0; k < kSamples; ++k) {
       const Position in = sample_of_pixel(k);
-      const auto p = reference_position(options_.motion, amount, x + in.x, y + in.y);
+      const auto p = material_at(options_, amount, x + in.x, y + in.y);
       if ((p ? p->body : kGapBody) != seen.body) continue;
-      const Position place = p ? Position{p->x, p->y} : Position{x + in.x, y + in.y};
+      const Position place = p ? Position{p->x, p->y} : corrected(options_, x + in.x, y + in.y);
       ++on_body;
       covered +=
           std::ranges::any_of(dots, [&](const Blob& dot) { return Speckle::covers(dot, place.x, place.y); });
@@ -137,14 +151,16 @@ std::vector<double> Synthesizer::blob_sums(int i) {
   pool_.parallel_for(options_.size.height, 8, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t y = begin; y < end; ++y)
       for (int x = 0; x < options_.size.width; ++x) {
-        const auto p = reference_position(options_.motion, amount, x, static_cast<double>(y));
+        const auto p = material_at(options_, amount, x, static_cast<double>(y));
         double& sum = sums[y * options_.size.width + x] = kGap;
         if (!p && !options_.motion.textured_gap) continue;
         const MaterialPoint seen =
-            p.value_or(MaterialPoint{{static_cast<double>(x), static_cast<double>(y)}, kGapBody});
+            p ? *p : MaterialPoint{corrected(options_, x, static_cast<double>(y)), kGapBody};
         const Speckle& speckle = speckle_of(seen.body);
-        const double reach = reach_of_pixel(options_.motion, amount, x, static_cast<double>(y), seen);
-        const std::vector<Blob> dots = speckle.edges_near(seen.x, seen.y, reach);
+        std::vector<Blob> dots;
+        if (options_.texture == Texture::dots)
+          dots = speckle.edges_near(seen.x, seen.y,
+                                    reach_of_pixel(options_, amount, x, static_cast<double>(y), seen));
         sum =
             dots.empty() ? speckle.at(seen.x, seen.y) : -covered_share(x, static_cast<double>(y), seen, dots);
       }
@@ -189,13 +205,22 @@ Image Synthesizer::frame(int i) {
   return image;
 }
 
+std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y) {
+  const Position p = corrected(options, x, y);
+  const auto [u, v] = options.motion.at(p.x, p.y, options.amounts[i]);
+  if (!options.camera) return {u, v};
+  const Camera::Point seen = options.camera->distort(p.x + u, p.y + v);
+  return {seen.x - x, seen.y - y};
+}
+
 Measurable measurable(const SynthOptions& options, int i, double x, double y) {
   const double amount = options.amounts[i];
-  const auto [u, v] = options.motion.at(x, y, amount);
+  const auto [u, v] = image_displacement(options, i, x, y);
   const bool inside =
       x + u >= 0 && y + v >= 0 && x + u <= options.size.width - 1 && y + v <= options.size.height - 1;
   if (!inside || options.texture == Texture::gradient || (options.unrelated && i > 0)) return Measurable::no;
-  if (!options.motion.visible(x, y, amount)) return Measurable::no;
+  const Position p = corrected(options, x, y);
+  if (!options.motion.visible(p.x, p.y, amount)) return Measurable::no;
   const bool white =
       options.grey_min + std::max(glare_at(options, x, y), glare_at(options, x + u, y + v)) >= 255;
   return white ? Measurable::maybe : Measurable::yes;

@@ -50,7 +50,8 @@ Json settings(const TrackJob& job) {
   json["global_resolution"] = options.global.resolution ? Json(*options.global.resolution) : Json("auto");
   json["strain_window"] = options.strain.window;
   json["strain_measure"] = to_string(options.strain.measure);
-  json["scale"] = job.scale_mm_per_px;
+  json["camera"] = options.camera ? Json::parse(camera_json(options.camera->parameters())) : Json();
+  json["scale"] = job.scale();
   json["roi"] = roi_json(job.roi);
   json["device"] = options.device;
   json["threads"] = options.threads;
@@ -127,7 +128,7 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   json["device_reason"] = summary.device_reason;
   json["kernels"] = summary.kernels;
   json["points"] = summary.points;
-  json["length_unit"] = job.scale_mm_per_px > 0 ? "mm" : "px";
+  json["length_unit"] = job.scale() > 0 ? "mm" : "px";
   json["interrupted"] = summary.interrupted;
   json["seconds"] = seconds_json(summary.seconds);
   json["noise_floor"] = noise_floor_json(summary.frames);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/device_name.hpp"
+#include "track/corrected_result.hpp"
 #include "track/global_result.hpp"
 #include "track/stopwatch.hpp"
 
@@ -37,6 +38,14 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
     throw UsageError("The subset of " + std::to_string(options.refine.subset) +
                      " px is larger than the image (" + std::to_string(reference.width) + "x" +
                      std::to_string(reference.height) + " px); choose a smaller --subset.");
+  if (options.camera) {
+    const Size expected = options.camera->parameters().image;
+    if (expected != reference.size())
+      throw UsageError("The camera takes images of " + std::to_string(expected.width) + "x" +
+                       std::to_string(expected.height) + " px, but the reference has " +
+                       std::to_string(reference.width) + "x" + std::to_string(reference.height) +
+                       " px: calibrate with images of the same size.");
+  }
   return rasterize(roi, reference.size());
 }
 
@@ -56,6 +65,9 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
   active_reference_ =
       backend_->set_reference(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
   reference_.data = nullptr;
+  if (options_.camera)
+    nodes_ = std::make_shared<const NodePositions>(
+        corrected_nodes(points_.grid, *options_.camera, options_.threads));
   prepare_seconds_ = watch.seconds();
 }
 
@@ -68,7 +80,9 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
   auto result = measure_subsets(std::move(current), stop, next);
-  return options_.global.enabled ? with_global_step(std::move(result), options_) : std::move(result);
+  if (options_.global.enabled) result = with_global_step(std::move(result), options_);
+  if (nodes_) result = with_camera(std::move(result), options_, nodes_);
+  return result;
 }
 
 std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> current,

@@ -46,6 +46,7 @@ class Sequence {
   DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
+  std::shared_ptr<const NodePositions> nodes_;  ///< in the camera's coordinates; null without one
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;
   std::shared_ptr<const TrackedPositions> last_positions_;

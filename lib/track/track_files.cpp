@@ -189,7 +189,7 @@ class Run {
     ResultInfo info;
     info.subset = job_.options.refine.subset;
     info.image = reference_.size();
-    info.scale_mm_per_px = job_.scale_mm_per_px;
+    info.scale_mm_per_px = job_.scale();
     info.strain = job_.options.strain;
     info.version = version();
     info.command = job_.command;
@@ -227,11 +227,18 @@ class Run {
 
 }  // namespace
 
+double TrackJob::scale() const {
+  return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()
+                                                                 : scale_mm_per_px;
+}
+
 std::vector<std::string> TrackJob::validate() const {
   std::vector<std::string> found = options.validate();
   if (frames.empty()) found.push_back("No frames were given: name at least two images, a folder or a video.");
   if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
     found.push_back("The scale must be a positive number of mm per px (0 = no scale).");
+  if (scale_mm_per_px > 0 && scale() != scale_mm_per_px)
+    found.push_back("The camera knows the plane of the specimen, and so the scale: leave out --scale.");
   return found;
 }
 

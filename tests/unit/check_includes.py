@@ -29,6 +29,8 @@ ROOMS = {
     "fields": {"core"},
     "global": {"core"},
     "io": {"core"},
+    "camera": {"core"},
+    "calibrate": {"core"},
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},

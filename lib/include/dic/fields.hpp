@@ -30,6 +30,11 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
+/// Where the nodes are, [ny x nx], px.
+struct NodePositions {
+  NodeValues<double> x, y;
+};
+
 /// Strain of every node, [ny x nx]; NaN where it could not be computed.
 struct StrainField {
   NodeValues<float> exx, eyy, exy;  ///< exy: tensor shear (half of gamma)
@@ -47,6 +52,11 @@ class Field {
   NodeValues<Status> status;
   NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
   StrainField strain;                   ///< empty arrays until computed
+  /// With a camera, the nodes in corrected coordinates (dic/camera.hpp): u, v, sigma and strain are theirs
+  /// too. Null: the nodes are where the grid says.
+  std::shared_ptr<const NodePositions> positions;
+  /// With a camera, the displacement in the image, px. Empty: u and v are that.
+  NodeValues<double> image_u, image_v;
 
   /// On a grid without nodes.
   Field() = default;
@@ -60,10 +70,15 @@ class Field {
   const Grid& grid() const;
   /// The same; null for a field on a grid without nodes.
   const std::shared_ptr<const Grid>& shared_grid() const { return grid_; }
+  /// Position of a node, px: in corrected coordinates, if the field is.
+  double x(int i, int j) const { return positions ? positions->x[node(i, j)] : grid().x(i); }
+  double y(int i, int j) const { return positions ? positions->y[node(i, j)] : grid().y(j); }
   /// Points inside the ROI by status.
   std::array<std::int64_t, kStatusCount> counts() const;
 
  private:
+  std::size_t node(int i, int j) const { return static_cast<std::size_t>(j) * grid().nx + i; }
+
   std::shared_ptr<const Grid> grid_;
 };
 
@@ -75,7 +90,9 @@ std::string_view to_string(StrainMeasure measure);
 /// left out). The fit takes `ok` nodes inside the ROI that are connected to the centre by steps to one of
 /// four neighbours inside the window, so that neither a hole nor a crack of missing points is bridged. A node
 /// with values (outliers too, though they enter no fit) whose window holds at least half of its nodes gets a
-/// strain; the others are NaN. threads: 0 = one per core. Throws UsageError for options with problems.
+/// strain; the others are NaN. In a corrected field the gradient is that of u and v over that of the
+/// positions, both fitted to the same nodes: exact for every affine motion. threads: 0 = one per core. Throws
+/// UsageError for options with problems.
 StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0);
 
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <dic/camera.hpp>
 #include <dic/image.hpp>
 #include <filesystem>
 #include <optional>
@@ -108,12 +109,18 @@ struct SynthOptions {
   std::uint64_t seed = 1;                ///< of blobs and noise; same seed, same images, on any machine
   std::vector<double> amounts = {0, 1};  ///< one frame each; the first is the reference and must be 0
   Motion motion;
+  /// That takes the images: texture and motion are then those of corrected coordinates. Speckles are
+  /// evaluated at exact places, as without it.
+  std::optional<Camera> camera;
   int threads = 0;  ///< 0 = one per core
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
 
-/// Whether the material at reference position (x, y) can be measured in frame i.
+/// The displacement in the images, px, of what the reference shows at (x, y): without a camera, the motion.
+std::array<double, 2> image_displacement(const SynthOptions& options, int i, double x, double y);
+
+/// Whether what the reference shows at (x, y) can be measured in frame i.
 Measurable measurable(const SynthOptions& options, int i, double x, double y);
 
 /// Frame i of the sequence: u8 or u16. Values are rounded last and clipped to the type. Throws UsageError.
@@ -121,8 +128,9 @@ Image synth_frame(const SynthOptions& options, int i);
 
 /// Writes DIR/frame_0000.png ..., DIR/truth.csv (frame,x,y,u,v,body,measurable of every material point at x,
 /// y = 0, truth_step, 2 truth_step, ...) and DIR/truth.h5 (datasets u, v, measurable [frame, y, x], body [y,
-/// x], x, y, amount; attributes motion, seed, command). DIR is made, or must be empty. Throws UsageError,
-/// FileError.
+/// x], x, y, amount; attributes motion, seed, command): displacement in the images, px. With a camera also X,
+/// Y [y, x], U, V [frame, y, x]: positions and displacement in corrected coordinates. DIR is made, or must be
+/// empty. Throws UsageError, FileError.
 void synth_sequence(const SynthOptions& options, const std::filesystem::path& directory, int truth_step,
                     const std::string& command);
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <dic/camera.hpp>
 #include <dic/fields.hpp>
 #include <dic/global.hpp>
 #include <dic/image.hpp>
@@ -42,6 +43,9 @@ struct TrackOptions {
   /// Measures points whose subset does not move as one, or leaves the current image in part, with the part
   /// that belongs to them.
   bool split = true;
+  /// Results in coordinates without lens distortion and perspective; on the CPU, whatever measured the
+  /// subsets. Grid, ROI and search stay in image pixels.
+  std::optional<Camera> camera;
   /// cpu, cuda (the first GPU), cuda:N, several as in cuda:0,2, cuda:all, or auto: a GPU where there is one
   /// and the points are worth its start.
   std::string device = "auto";
@@ -141,11 +145,13 @@ struct TrackJob {
   bool force = false;  ///< replace an earlier result of dic
   Roi roi;
   TrackOptions options;
-  double scale_mm_per_px = 0;  ///< 0 = px
+  double scale_mm_per_px = 0;  ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
   bool pictures = true;
   std::string command;  ///< as typed, for run.json
+  /// That of the results: as given, or of the camera; 0 = px.
+  double scale() const;
   std::vector<std::string> validate() const;
 };
 

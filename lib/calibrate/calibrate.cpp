@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cmath>
+#include <dic/calibrate.hpp>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <numeric>
+#include <opencv2/calib3d.hpp>
+#include <opencv2/imgproc.hpp>
+#include <utility>
+
+#include "core/parallel.hpp"
+
+namespace dic {
+namespace {
+
+constexpr std::size_t kLeastImages = 3;  // for a lens
+constexpr std::size_t kLeastPoints = 8;  // in an image, of charuco, whose corners may be hidden
+
+constexpr double Lens::*kParameters[] = {&Lens::fx, &Lens::fy, &Lens::cx, &Lens::cy, &Lens::k1, &Lens::k2,
+                                         &Lens::p1, &Lens::p2, &Lens::k3, &Lens::k4, &Lens::k5, &Lens::k6};
+
+cv::Matx33d matrix_of(const Lens& l) { return {l.fx, 0, l.cx, 0, l.fy, l.cy, 0, 0, 1}; }
+
+cv::Mat distortion_of(const Lens& l) {
+  return (cv::Mat_<double>(1, 8) << l.k1, l.k2, l.p1, l.p2, l.k3, l.k4, l.k5, l.k6);
+}
+
+std::vector<cv::Point3f> on_target(const CalibrationImage& image) {
+  std::vector<cv::Point3f> points;
+  for (const TargetPoint& p : image.points)
+    points.emplace_back(static_cast<float>(p.mm_x), static_cast<float>(p.mm_y), 0.0f);
+  return points;
+}
+
+std::vector<cv::Point2f> in_image(const CalibrationImage& image) {
+  std::vector<cv::Point2f> points;
+  for (const TargetPoint& p : image.points)
+    points.emplace_back(static_cast<float>(p.x), static_cast<float>(p.y));
+  return points;
+}
+
+double root_mean_square(const std::vector<Camera::Point>& residuals) {
+  double sum = 0;
+  for (const auto& r : residuals) sum += r.x * r.x + r.y * r.y;
+  return std::sqrt(sum / static_cast<double>(residuals.size()));
+}
+
+void set_residuals(CalibrationImage& image, const std::vector<cv::Point2f>& predicted) {
+  image.residuals.clear();
+  for (std::size_t k = 0; k < predicted.size(); ++k)
+    image.residuals.push_back({image.points[k].x - predicted[k].x, image.points[k].y - predicted[k].y});
+  image.rms = root_mean_square(image.residuals);
+}
+
+/// Finds the target; `size` is that of the image.
+CalibrationImage look_at(const std::string& file, const Target& target, Size& size) {
+  CalibrationImage found;
+  found.file = file;
+  try {
+    const Image image = read_image(file);
+    size = image.size();
+    found.points = find_target(image, target);
+  } catch (const FileError& error) {
+    found.problem = error.what();
+    return found;
+  }
+  if (found.points.empty())
+    found.problem =
+        "The target was not found: is all of it in the image, in focus, with the numbers of columns and rows "
+        "that were given?";
+  else if (found.points.size() < kLeastPoints)
+    found.problem = "Only " + std::to_string(found.points.size()) + " corners of the target were found.";
+  return found;
+}
+
+/// All images, several at once. Throws where their sizes differ.
+std::vector<CalibrationImage> look_at_all(const std::vector<std::string>& files, const CalibrationJob& job,
+                                          Size& size) {
+  std::vector<CalibrationImage> images(files.size());
+  std::vector<Size> sizes(files.size());
+  ThreadPool pool(job.threads);
+  pool.parallel_for(std::ssize(files), 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) images[i] = look_at(files[i], job.target, sizes[i]);
+  });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (sizes[i] == Size{}) continue;
+    if (size == Size{}) size = sizes[i];
+    if (sizes[i] != size)
+      throw UsageError(files[i] +
+                       " has another size than the images before it: calibrate with images of one "
+                       "camera at one setting.");
+  }
+  return images;
+}
+
+std::vector<CalibrationImage*> usable(std::vector<CalibrationImage>& images) {
+  std::vector<CalibrationImage*> list;
+  for (CalibrationImage& image : images)
+    if (image.problem.empty()) list.push_back(&image);
+  return list;
+}
+
+int flags_of(LensModel model) {
+  switch (model) {
+    case LensModel::k1:
+      return cv::CALIB_FIX_K2 | cv::CALIB_FIX_K3 | cv::CALIB_ZERO_TANGENT_DIST;
+    case LensModel::k1k2:
+      return cv::CALIB_FIX_K3 | cv::CALIB_ZERO_TANGENT_DIST;
+    case LensModel::brown:
+      return 0;
+    case LensModel::rational:
+      break;
+  }
+  return cv::CALIB_RATIONAL_MODEL;
+}
+
+/// Lens, deviations and residuals from these images.
+void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result) {
+  if (images.size() < kLeastImages)
+    throw UsageError("The target was found in " + std::to_string(images.size()) +
+                     " images, but a lens needs at least 3, better 15: " +
+                     (result.images.empty() || result.images.front().problem.empty()
+                          ? std::string("take more.")
+                          : result.images.front().file + ": " + result.images.front().problem));
+  std::vector<std::vector<cv::Point3f>> objects;
+  std::vector<std::vector<cv::Point2f>> seen;
+  for (const CalibrationImage* image : images) {
+    objects.push_back(on_target(*image));
+    seen.push_back(in_image(*image));
+  }
+  cv::Mat matrix, distortion, deviations, view_deviations, view_errors;
+  std::vector<cv::Mat> turns, shifts;
+  const Size size = result.camera.image;
+  cv::calibrateCamera(objects, seen, cv::Size(size.width, size.height), matrix, distortion, turns, shifts,
+                      deviations, view_deviations, view_errors, flags_of(result.model),
+                      cv::TermCriteria(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 100, 1e-12));
+  Lens lens{matrix.at<double>(0, 0), matrix.at<double>(1, 1), matrix.at<double>(0, 2),
+            matrix.at<double>(1, 2)};
+  for (std::size_t k = 4; k < std::size(kParameters) && k - 4 < distortion.total(); ++k)
+    lens.*kParameters[k] = distortion.at<double>(static_cast<int>(k) - 4);
+  result.camera.lens = lens;
+  result.deviations.emplace();
+  for (std::size_t k = 0; k < std::size(kParameters); ++k)
+    (*result.deviations).*kParameters[k] = deviations.at<double>(static_cast<int>(k));
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    std::vector<cv::Point2f> predicted;
+    cv::projectPoints(objects[i], turns[i], shifts[i], matrix, distortion, predicted);
+    set_residuals(*images[i], predicted);
+  }
+}
+
+/// Images far worse than the others show a target that bent, moved or was mistaken. True where there are any.
+bool leave_out_the_worst(const std::vector<CalibrationImage*>& images) {
+  std::vector<double> all;
+  for (const CalibrationImage* image : images) all.push_back(image->rms);
+  std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
+  const double limit = 3 * all[all.size() / 2];
+  bool any = false;
+  for (CalibrationImage* image : images) {
+    if (image->rms <= limit) continue;
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        "Its residuals (%.3f px) are more than three times those of the other images: was the target "
+        "flat and still?",
+        image->rms);
+    image->problem = text;
+    image->residuals.clear();
+    any = true;
+  }
+  return any;
+}
+
+double coverage_of(const std::vector<CalibrationImage*>& images, Size size) {
+  std::vector<cv::Point2f> all, hull;
+  for (const CalibrationImage* image : images)
+    for (const cv::Point2f& p : in_image(*image)) all.push_back(p);
+  cv::convexHull(all, hull);
+  return cv::contourArea(hull) / (static_cast<double>(size.width) * size.height);
+}
+
+void calibrate_lens(const CalibrationJob& job, Calibration& result) {
+  std::vector<std::string> files;
+  for (const auto& file : expand_frames(job.images)) files.push_back(file.string());
+  result.images = look_at_all(files, job, result.camera.image);
+  fit_lens(usable(result.images), result);
+  if (leave_out_the_worst(usable(result.images))) fit_lens(usable(result.images), result);
+  std::vector<Camera::Point> all;
+  for (const CalibrationImage* image : usable(result.images))
+    all.insert(all.end(), image->residuals.begin(), image->residuals.end());
+  result.rms = root_mean_square(all);
+  result.coverage = coverage_of(usable(result.images), result.camera.image);
+  if (result.coverage < 0.5)
+    result.warnings.push_back(
+        "The targets cover less than half of the image: the distortion is not known outside them.");
+  if (result.deviations->fx > 0.01 * result.camera.lens->fx)
+    result.warnings.push_back(
+        "The focal length is known to no better than 1 %: add images with the target tilted by 20 to 40 "
+        "degrees.");
+}
+
+/// The pose of the target gives the homography: six numbers, known better than eight free ones.
+SpecimenPlane fit_pose(const Lens& lens, PlaneFit& fit) {
+  const auto object = on_target(fit.image);
+  cv::Vec3d turn, shift;
+  cv::solvePnP(object, in_image(fit.image), matrix_of(lens), distortion_of(lens), turn, shift);
+  std::vector<cv::Point2f> predicted;
+  cv::projectPoints(object, turn, shift, matrix_of(lens), distortion_of(lens), predicted);
+  set_residuals(fit.image, predicted);
+  cv::Matx33d r;
+  cv::Rodrigues(turn, r);
+  const cv::Matx33d h = matrix_of(lens) * cv::Matx33d(r(0, 0), r(0, 1), shift[0], r(1, 0), r(1, 1), shift[1],
+                                                      r(2, 0), r(2, 1), shift[2]);
+  fit.tilt_deg = std::acos(std::min(1.0, std::abs(r(2, 2)))) * 180 / CV_PI;
+  fit.distance_mm = std::abs((r(0, 2) * shift[0] + r(1, 2) * shift[1] + r(2, 2) * shift[2]) / r(2, 2));
+  SpecimenPlane plane;
+  std::copy(h.val, h.val + 9, plane.px_from_mm.begin());
+  return plane;
+}
+
+SpecimenPlane fit_homography(PlaneFit& fit) {
+  std::vector<cv::Point2f> flat;
+  for (const cv::Point3f& p : on_target(fit.image)) flat.emplace_back(p.x, p.y);
+  const cv::Mat h = cv::findHomography(flat, in_image(fit.image), 0);
+  if (h.empty()) throw FileError(fit.image.file + ": the target gives no homography; take another image.");
+  std::vector<cv::Point2f> predicted;
+  cv::perspectiveTransform(flat, predicted, h);
+  set_residuals(fit.image, predicted);
+  SpecimenPlane plane;
+  std::copy(h.ptr<double>(), h.ptr<double>() + 9, plane.px_from_mm.begin());
+  return plane;
+}
+
+void fit_plane(const CalibrationJob& job, Calibration& result) {
+  Size size;
+  PlaneFit fit;
+  fit.image = look_at(job.plane, job.target, size);
+  if (!fit.image.problem.empty()) throw FileError(job.plane + ": " + fit.image.problem);
+  if (result.camera.image == Size{}) result.camera.image = size;
+  if (size != result.camera.image)
+    throw UsageError(job.plane + " has another size than the camera's images.");
+  result.camera.plane = result.camera.lens ? fit_pose(*result.camera.lens, fit) : fit_homography(fit);
+  if (!result.camera.lens && fit.image.rms > 0.3)
+    result.warnings.push_back(
+        "The plane's residuals are large: the lens distorts; calibrate it with several images of the "
+        "target.");
+  result.plane = std::move(fit);
+}
+
+}  // namespace
+
+std::string_view to_string(LensModel model) {
+  switch (model) {
+    case LensModel::k1:
+      return "k1";
+    case LensModel::k1k2:
+      return "k1k2";
+    case LensModel::brown:
+      return "brown";
+    case LensModel::rational:
+      break;
+  }
+  return "rational";
+}
+
+std::vector<std::string> CalibrationJob::validate() const {
+  std::vector<std::string> list = target.validate();
+  if (images.empty() && plane.empty())
+    list.push_back(
+        "No images were given: name several of the target for the lens, one on the specimen with --plane, or "
+        "both.");
+  if (camera && !camera->lens) list.push_back("The camera file holds no lens: calibrate it with images.");
+  if (camera && (!images.empty() || plane.empty()))
+    list.push_back("The camera file gives the lens: name no images, but one on the specimen with --plane.");
+  return list;
+}
+
+Calibration calibrate(const CalibrationJob& job) {
+  if (const auto problems = job.validate(); !problems.empty()) throw UsageError(problems.front());
+  Calibration result;
+  result.model = job.model;
+  result.target = job.target;
+  if (job.camera) result.camera = {job.camera->image, job.camera->lens, {}};
+  if (!job.images.empty()) calibrate_lens(job, result);
+  if (!job.plane.empty()) {
+    fit_plane(job, result);
+    if (const auto problems = result.camera.validate(); !problems.empty()) throw UsageError(problems.front());
+    result.plane->rms_mm = result.plane->image.rms * Camera(result.camera).scale_mm_per_px();
+  } else if (const auto problems = result.camera.validate(); !problems.empty()) {
+    throw UsageError(problems.front());
+  }
+  return result;
+}
+
+}  // namespace dic

@@ -1,0 +1,60 @@
+#include <dic/calibrate.hpp>
+#include <dic/info.hpp>
+#include <nlohmann/json.hpp>
+
+namespace dic {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json target_json(const Target& target) {
+  Json json = {{"pattern", to_string(target.pattern)},
+               {"columns", target.columns},
+               {"rows", target.rows},
+               {"square_mm", target.square_mm}};
+  if (target.pattern == TargetPattern::charuco) {
+    json["marker_mm"] = target.marker_mm;
+    json["dictionary"] = target.dictionary;
+  }
+  return json;
+}
+
+Json deviations_json(const Lens& l) {
+  return {{"fx", l.fx}, {"fy", l.fy}, {"cx", l.cx}, {"cy", l.cy}, {"k1", l.k1}, {"k2", l.k2},
+          {"p1", l.p1}, {"p2", l.p2}, {"k3", l.k3}, {"k4", l.k4}, {"k5", l.k5}, {"k6", l.k6}};
+}
+
+Json image_json(const CalibrationImage& image) {
+  return {{"file", image.file},
+          {"points", image.points.size()},
+          {"rms_px", image.rms},
+          {"problem", image.problem.empty() ? Json() : Json(image.problem)}};
+}
+
+Json plane_json(const PlaneFit& plane) {
+  Json json = image_json(plane.image);
+  json["rms_mm"] = plane.rms_mm;
+  json["tilt_deg"] = plane.tilt_deg;
+  json["distance_mm"] = plane.distance_mm;
+  return json;
+}
+
+}  // namespace
+
+std::string calibration_json(const Calibration& calibration, const std::string& command) {
+  Json json = {{"version", version()}, {"command", command}, {"target", target_json(calibration.target)}};
+  if (calibration.deviations) {
+    json["model"] = to_string(calibration.model);
+    json["rms_px"] = calibration.rms;
+    json["coverage"] = calibration.coverage;
+    json["standard_deviations"] = deviations_json(*calibration.deviations);
+    json["images"] = Json::array();
+    for (const CalibrationImage& image : calibration.images) json["images"].push_back(image_json(image));
+  }
+  if (calibration.plane) json["plane"] = plane_json(*calibration.plane);
+  json["warnings"] = calibration.warnings;
+  // File names need not be valid UTF-8; JSON must be.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dic

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <dic/calibrate.hpp>
+#include <dic/error.hpp>
+#include <dic/opencv.hpp>
+#include <numbers>
+#include <opencv2/calib3d.hpp>
+#include <opencv2/features2d.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "calibrate/charuco.hpp"
+#include "calibrate/saddle.hpp"
+
+namespace dic {
+namespace {
+
+/// In the order of OpenCV's numbers.
+constexpr std::array<std::string_view, 21> kDictionaries = {
+    "4X4_50",        "4X4_100",        "4X4_250",       "4X4_1000", "5X5_50",         "5X5_100",
+    "5X5_250",       "5X5_1000",       "6X6_50",        "6X6_100",  "6X6_250",        "6X6_1000",
+    "7X7_50",        "7X7_100",        "7X7_250",       "7X7_1000", "ARUCO_ORIGINAL", "APRILTAG_16h5",
+    "APRILTAG_25h9", "APRILTAG_36h10", "APRILTAG_36h11"};
+
+cv::Mat as_grey8(ImageView image) {
+  const cv::Mat pixels = as_mat(image);
+  if (image.type == ScalarType::u8) return pixels;
+  cv::Mat grey;
+  cv::normalize(pixels, grey, 0, 255, cv::NORM_MINMAX, CV_8U);
+  return grey;
+}
+
+/// A point of the target by its number, row by row.
+TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
+  const int columns = target.pattern == TargetPattern::charuco ? target.columns - 1 : target.columns;
+  const int i = number % columns, j = number / columns;
+  const int column = target.pattern == TargetPattern::acircles ? 2 * i + j % 2 : i;
+  return {column * target.square_mm, j * target.square_mm, place.x, place.y};
+}
+
+std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
+  std::vector<cv::Point2f> corners;
+  // The first is fast; the second finds blurred and dim boards.
+  if (!cv::findChessboardCorners(grey, size, corners,
+                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE) &&
+      !cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE))
+    return {};
+  return corners;
+}
+
+/// The centroid of the darkness around a centre. Between a tenth and nine tenths of the contrast it counts in
+/// proportion: noise of paper and ink does not, and pixels at the edge count by the area that they cover.
+cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius) {
+  const int reach = static_cast<int>(radius) + 1;
+  const cv::Point middle(cvRound(centre.x), cvRound(centre.y));
+  const cv::Rect box =
+      cv::Rect(middle.x - reach, middle.y - reach, 2 * reach + 1, 2 * reach + 1) & cv::Rect({}, grey.size());
+  double low = 0, high = 0;
+  cv::minMaxLoc(grey(box), &low, &high);
+  if (!(high > low)) return centre;
+  double sum = 0, sum_x = 0, sum_y = 0;
+  for (int y = box.y; y < box.br().y; ++y)
+    for (int x = box.x; x < box.br().x; ++x) {
+      if (std::hypot(x - centre.x, y - centre.y) > radius) continue;
+      const double dark = (high - grey.at<std::uint8_t>(y, x)) / (high - low);
+      const double weight = std::clamp((dark - 0.1) / 0.8, 0.0, 1.0);
+      sum += weight, sum_x += weight * x, sum_y += weight * y;
+    }
+  if (!(sum > 0)) return centre;
+  return {static_cast<float>(sum_x / sum), static_cast<float>(sum_y / sum)};
+}
+
+/// Dark circles on a bright ground.
+std::vector<cv::Point2f> find_dark_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
+  cv::SimpleBlobDetector::Params parameters;
+  parameters.maxArea = static_cast<float>(grey.total()) / static_cast<float>(size.area());
+  std::vector<cv::Point2f> centres;
+  if (!cv::findCirclesGrid(grey, size, centres, arrangement, cv::SimpleBlobDetector::create(parameters)))
+    return {};
+  std::vector<cv::Point2f> refined;
+  const std::vector<double> distances = calibration::nearest_distances(centres);
+  for (std::size_t k = 0; k < centres.size(); ++k) {
+    const double radius = distances[k] / 2;
+    refined.push_back(dark_centroid(grey, dark_centroid(grey, centres[k], radius), radius));
+  }
+  return refined;
+}
+
+std::vector<cv::Point2f> find_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
+  const auto dark = find_dark_circles(grey, size, arrangement);
+  return dark.empty() ? find_dark_circles(255 - grey, size, arrangement) : dark;
+}
+
+}  // namespace
+
+std::string_view to_string(TargetPattern pattern) {
+  switch (pattern) {
+    case TargetPattern::checkerboard:
+      return "checkerboard";
+    case TargetPattern::circles:
+      return "circles";
+    case TargetPattern::acircles:
+      return "acircles";
+    case TargetPattern::charuco:
+      break;
+  }
+  return "charuco";
+}
+
+std::vector<std::string> Target::validate() const {
+  std::vector<std::string> list;
+  if (columns < 3 || rows < 3 || columns > 200 || rows > 200)
+    list.push_back(
+        "The target needs 3 to 200 columns and rows: count inner corners, circles, or the squares of "
+        "charuco.");
+  if (!(square_mm > 0) || !std::isfinite(square_mm))
+    list.push_back("The distance of the target's squares or circles must be given, in mm.");
+  if (pattern == TargetPattern::checkerboard && columns == rows)
+    list.push_back(
+        "A checkerboard with as many columns as rows looks the same from two sides: use one that differs.");
+  if (pattern != TargetPattern::charuco) return list;
+  if (!(marker_mm > 0 && marker_mm < square_mm))
+    list.push_back("The markers of charuco need a size in mm, below that of the squares.");
+  if (std::ranges::find(kDictionaries, dictionary) == kDictionaries.end())
+    list.push_back("\"" + dictionary +
+                   "\" is no dictionary of markers: 4X4_50, 5X5_100, 6X6_250 and the like.");
+  return list;
+}
+
+std::vector<TargetPoint> find_target(ImageView image, const Target& target) {
+  if (const auto problems = target.validate(); !problems.empty()) throw UsageError(problems.front());
+  const cv::Mat grey = as_grey8(image);
+  const cv::Size size(target.columns, target.rows);
+  calibration::CharucoCorners found;
+  if (target.pattern == TargetPattern::checkerboard)
+    found.places = find_corners(grey, size);
+  else if (target.pattern == TargetPattern::circles)
+    found.places = find_circles(grey, size, cv::CALIB_CB_SYMMETRIC_GRID);
+  else if (target.pattern == TargetPattern::acircles)
+    found.places = find_circles(grey, size, cv::CALIB_CB_ASYMMETRIC_GRID);
+  else
+    found = calibration::find_charuco(
+        grey,
+        {size, target.square_mm, target.marker_mm,
+         static_cast<int>(std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin())});
+  if (target.pattern == TargetPattern::checkerboard) calibration::move_to_saddles(grey, 0.4, found.places);
+  if (target.pattern == TargetPattern::charuco)  // a marker's corner lies on the diagonal of its square
+    calibration::move_to_saddles(grey, std::numbers::sqrt2 * (1 - target.marker_mm / target.square_mm) / 2,
+                                 found.places);
+  std::vector<TargetPoint> points;
+  for (std::size_t k = 0; k < found.places.size(); ++k)
+    points.push_back(
+        point_of(target, found.numbers.empty() ? static_cast<int>(k) : found.numbers[k], found.places[k]));
+  return points;
+}
+
+}  // namespace dic
