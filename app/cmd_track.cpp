@@ -101,17 +101,44 @@ void add_input(CLI::App& command, TrackFlags& flags) {
   add_polygons(command, "--roi-hole", job.roi.holes, "Polygon that is left out; may be repeated");
 }
 
+void add_prefilter(CLI::App& command, std::optional<double>& prefilter) {
+  const auto set = [&prefilter](const std::string& text) {
+    prefilter.reset();
+    if (text == "auto") return;
+    prefilter = 0;
+    if (text != "none" && !CLI::detail::lexical_cast(text, *prefilter))
+      refuse("--prefilter", "auto, none or a number of px", text);
+  };
+  command
+      .add_option_function<std::string>(
+          "--prefilter", set,
+          "Gaussian low-pass of all images, px; auto: where it lowers the predicted sigma")
+      ->type_name("SIGMA|auto|none")
+      ->default_str("auto");
+}
+
 void add_measurement(CLI::App& command, TrackFlags& flags) {
   TrackOptions& options = flags.job.options;
   RefineOptions& refine = options.refine;
   command.option_defaults()->group("Measurement");
   command.add_option("--subset", refine.subset, "Side of the square around a point, px, odd, 7 to 255");
   command.add_option("--step", options.step, "Distance between points, px");
-  command.add_option("--order", refine.order, "Shape function: 0 translation, 1 affine, 2 quadratic")
-      ->check(CLI::IsMember({0, 1, 2}));
+  const auto set_order = [&options](const std::string& text) {
+    options.automatic_order = text == "auto";
+    if (!options.automatic_order) options.refine.order = text.front() - '0';
+  };
+  command
+      .add_option_function<std::string>(
+          "--order", set_order,
+          "Shape function: 0 translation, 1 affine, 2 quadratic; auto: 1 or 2, point by point")
+      ->check(CLI::IsMember({"0", "1", "2", "auto"}))
+      ->default_str("1");
   add_number_or_auto(command, "--search", "PX", options.search, "Search range in px around the prediction");
   add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
              "B-spline of the current image");
+  add_prefilter(command, options.prefilter);
+  command.add_flag("--anti-bias", options.anti_bias,
+                   "Subtract the bias of the interpolation, as the reference's spectrum predicts it");
   add_choice(command, "--reference-strategy", options.reference_strategy,
              {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
              "Compare with the first frame, with the previous one, or change over when points get lost");

@@ -94,7 +94,10 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
   std::printf("Measured    %lld of %zu frames%s, %lld points each (subset %d, step %d, order %d)\n",
               static_cast<long long>(processed_frames(summary)), summary.frames.size(),
               summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),
-              job.options.refine.subset, job.options.step, job.options.refine.order);
+              summary.options.refine.subset, job.options.step, job.options.refine.order);
+  if (summary.options.prefilter > 0.0)
+    std::printf("Prefilter   Gaussian of %.1f px%s\n", *summary.options.prefilter,
+                job.options.prefilter ? "" : ": lowers the predicted sigma of these images");
   print_speed(summary);
   if (all_frames)
     for (const std::string& kernel : summary.kernels) std::printf("Kernel      %s\n", kernel.c_str());

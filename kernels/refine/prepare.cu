@@ -231,8 +231,8 @@ void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* su
 
 PrepareArguments arguments(const RefineReference& reference, const RefineOptions& options, const int* x,
                            const int* y) {
-  return {reference, options.subset, static_cast<float>(icgn::gradient_noise_gain(options.interpolation)), x,
-          y};
+  return {reference, options.subset,
+          static_cast<float>(icgn::gradient_noise_gain(options.interpolation, options.smoothing)), x, y};
 }
 
 }  // namespace

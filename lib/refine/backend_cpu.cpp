@@ -178,7 +178,8 @@ void binarize(PaddedImage& image) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const RefineOptions& o, int threads) : options(o), pool(threads) {}
+  CpuBackend(const RefineOptions& o, int threads)
+      : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {}
 
   void set_reference(ImageView image, std::span<const int> x, std::span<const int> y,
                      ImageView roi) override {
@@ -310,8 +311,7 @@ class CpuBackend final : public Backend {
       p.status = Status::flat;
       return;
     }
-    p.noise_share = 2 * icgn::gradient_noise_gain(options.interpolation) * sums.grey_grey /
-                    (sums.dx_dx[0] + sums.dy_dy[0]);
+    p.noise_share = 2 * gradient_gain * sums.grey_grey / (sums.dx_dx[0] + sums.dy_dy[0]);
     visit_order(options.order, [&](auto n) { invert<n>(p, normal_equations<n>(sums), matrix); });
   }
 
@@ -441,6 +441,7 @@ class CpuBackend final : public Backend {
   }
 
   RefineOptions options;
+  double gradient_gain;  // of noise
   ThreadPool pool;
   PaddedImage reference, dx, dy, weight, current;
   double grey_scale = 1;  // largest grey value of the reference over 255

@@ -17,6 +17,7 @@ std::vector<std::string> RefineOptions::validate() const {
   if (!(tolerance > 0)) out.push_back("The tolerance of the refinement must be above 0 px.");
   if (!(min_zncc >= -1 && min_zncc <= 1))
     out.push_back("The lowest accepted zncc must lie between -1 and 1.");
+  if (!(smoothing >= 0)) out.push_back("The smoothing of the images must be 0 px (none) or more.");
   return out;
 }
 

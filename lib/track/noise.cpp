@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <dic/shared/gaussian.hpp>
 #include <numbers>
+#include <vector>
 
 namespace dic::track {
 namespace {
@@ -34,33 +36,38 @@ double power_of(const Taps& taps, double omega) {
   return std::norm(response);
 }
 
-/// Gain by Parseval's theorem: mean of |interpolation's frequency response|^2.
-double gain_by_frequency(Interpolation interpolation, double fraction) {
+/// Mean of |interpolation's frequency response|^2 over the power of the noise: Parseval's theorem.
+double gain_by_frequency(Interpolation interpolation, const std::vector<double>& low_pass, double fraction) {
   constexpr int kFrequencies = 256;
   const Taps sampled = taps_at(interpolation, fraction), prefilter = taps_at(interpolation, 0);
-  double gain = 0;
+  double gain = 0, noise = 0;
   for (int f = 0; f < kFrequencies; ++f) {
     const double omega = 2 * std::numbers::pi * f / kFrequencies;
-    gain += power_of(sampled, omega) / power_of(prefilter, omega) / kFrequencies;
+    const double power = std::pow(response_of(low_pass, omega), 2);
+    gain += power * power_of(sampled, omega) / power_of(prefilter, omega);
+    noise += power;
   }
-  return gain;
+  return gain / noise;
 }
 
-NoiseGains gain_table(Interpolation interpolation) {
+NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   constexpr int steps = NoiseGains::kSteps;
+  const std::vector<double> low_pass = gaussian_taps(smoothing);
   NoiseGains table;
-  for (int i = 0; i <= steps; ++i) table.gain[i] = gain_by_frequency(interpolation, 0.5 * i / steps);
+  for (int i = 0; i <= steps; ++i)
+    table.gain[i] = gain_by_frequency(interpolation, low_pass, 0.5 * i / steps);
   return table;
 }
 
 }  // namespace
 
-const NoiseGains& noise_gains(Interpolation interpolation) {
+NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
+  if (smoothing > 0) return gain_table(interpolation, smoothing);
   if (interpolation == Interpolation::cubic) {
-    static const auto cubic = gain_table(Interpolation::cubic);
+    static const auto cubic = gain_table(Interpolation::cubic, 0);
     return cubic;
   }
-  static const auto quintic = gain_table(Interpolation::quintic);
+  static const auto quintic = gain_table(Interpolation::quintic, 0);
   return quintic;
 }
 

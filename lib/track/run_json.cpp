@@ -35,7 +35,7 @@ Json settings(const TrackJob& job) {
   Json json;
   json["subset"] = options.refine.subset;
   json["step"] = options.step;
-  json["order"] = options.refine.order;
+  json["order"] = options.automatic_order ? Json("auto") : Json(options.refine.order);
   json["search"] = options.search ? Json(*options.search) : Json("auto");
   json["criterion"] = "znssd";
   json["interpolation"] = to_string(options.refine.interpolation);
@@ -45,6 +45,9 @@ Json settings(const TrackJob& job) {
   json["reference_strategy"] = to_string(options.reference_strategy);
   json["noise"] = options.noise ? Json(*options.noise) : Json("auto");
   json["split"] = options.split;
+  json["prefilter"] = options.prefilter ? Json(*options.prefilter) : Json("auto");
+  json["anti_bias"] = options.anti_bias;
+  json["sigma_target"] = options.sigma_target ? Json(*options.sigma_target) : Json(nullptr);
   json["outliers"] = options.outliers.enabled;
   json["global"] = options.global.enabled;
   json["global_resolution"] = options.global.resolution ? Json(*options.global.resolution) : Json("auto");
@@ -123,6 +126,8 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   json["version"] = version();
   json["command"] = job.command;
   json["settings"] = settings(job);
+  json["chosen"] = {{"prefilter", summary.options.prefilter.value_or(0)},
+                    {"subset", summary.options.refine.subset}};
   json["reference"] = summary.reference;
   json["device"] = summary.device;
   json["device_reason"] = summary.device_reason;

@@ -49,21 +49,52 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
   return rasterize(roi, reference.size());
 }
 
+std::optional<PowerSpectrum> spectrum_of(const TrackOptions& options, ImageView reference,
+                                         const Points& points) {
+  const bool needed = !options.prefilter || *options.prefilter > 0 || options.anti_bias;
+  return needed ? PowerSpectrum::of(reference, points) : std::nullopt;
+}
+
+/// Variance of the noise of an image, grey levels^2, before any frame is measured.
+double noise_variance(const TrackOptions& options, const PowerSpectrum& spectrum) {
+  return options.noise ? *options.noise * *options.noise : spectrum.noise_variance();
+}
+
+/// The options with every choice made that follows from the reference.
+TrackOptions chosen(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
+  if (!options.prefilter)
+    options.prefilter =
+        spectrum ? best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation)
+                 : 0;
+  return options;
+}
+
+std::shared_ptr<const InterpolationBias> bias_of(const TrackOptions& options,
+                                                 const std::optional<PowerSpectrum>& spectrum) {
+  if (!options.anti_bias || !spectrum) return nullptr;
+  return std::make_shared<InterpolationBias>(*spectrum, noise_variance(options, *spectrum),
+                                             options.refine.interpolation, *options.prefilter);
+}
+
 }  // namespace
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& roi)
     : Sequence(options, reference, checked_roi(options, reference, roi)) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
-    : options_(options),
-      reference_(reference),
+    : reference_(reference),
       points_(make_grid(roi, options.step)),
+      spectrum_(spectrum_of(options, reference, points_)),
+      options_(chosen(options, spectrum_)),
+      prefilter_(options_, spectrum_),
+      bias_(bias_of(options_, spectrum_)),
       device_(choose_device(options_.device, points_.size())),
-      backend_(open(device_.device, options_, reference, points_)) {
+      backend_(
+          open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_)) {
   const Stopwatch watch;
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   active_reference_ =
-      backend_->set_reference(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
+      backend_->set_reference(take_checked(reference), everywhere(roi) ? Image() : std::move(roi));
   reference_.data = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
@@ -74,12 +105,17 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
   if (current.size() != reference_.size() || current.type != reference_.type)
     throw UsageError("The current image must have the size and depth of the reference.");
-  return backend_->take(current);
+  return take_checked(current);
+}
+
+std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
+  return prefilter_.enabled() ? backend_->take(prefilter_(image)) : backend_->take(image);
 }
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
-  auto result = measure_subsets(std::move(current), stop, next);
+  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
+  if (bias_) result = without_bias(std::move(result), bias_, options_);
   if (options_.global.enabled) result = with_global_step(std::move(result), options_);
   if (nodes_) result = with_camera(std::move(result), options_, nodes_);
   return result;

@@ -7,6 +7,9 @@
 
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
+#include "track/interpolation_bias.hpp"
+#include "track/power_spectrum.hpp"
+#include "track/prefilter.hpp"
 
 namespace dic::track {
 
@@ -18,6 +21,8 @@ class Sequence {
 
   const Grid& grid() const { return points_.grid; }
   const Backend& backend() const { return *backend_; }
+  /// With what was chosen from the reference.
+  const TrackOptions& options() const { return options_; }
   /// Why the backend is this one: one sentence.
   const std::string& device_reason() const { return device_.reason; }
   /// Seconds that the reference took.
@@ -33,6 +38,7 @@ class Sequence {
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next);
   std::unique_ptr<Result> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
@@ -40,9 +46,12 @@ class Sequence {
   std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
                                                        const std::stop_token& stop);
 
-  TrackOptions options_;
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
+  std::optional<PowerSpectrum> spectrum_;  ///< of the reference, where a choice or the bias needs it
+  TrackOptions options_;                   ///< every choice made
+  Prefilter prefilter_;
+  std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
   DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;

@@ -180,6 +180,7 @@ class Run {
     summary_.seconds.write = write_seconds_;
     summary_.seconds.total = total_.seconds();
     summary_.device = stream_->device();
+    summary_.options = stream_->options();
     summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
     results_.finish(summary_);
@@ -187,7 +188,7 @@ class Run {
 
   ResultInfo describe_result() const {
     ResultInfo info;
-    info.subset = job_.options.refine.subset;
+    info.subset = stream_->options().refine.subset;
     info.image = reference_.size();
     info.scale_mm_per_px = job_.scale();
     info.strain = job_.options.strain;

@@ -319,6 +319,10 @@ std::string TrackStream::device_reason() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known_sequence().device_reason();
 }
+TrackOptions TrackStream::options() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->known_sequence().options();
+}
 double TrackStream::prepare_seconds() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->known_sequence().prepare_seconds();

@@ -28,6 +28,11 @@ std::vector<std::string> TrackOptions::validate() const {
   if (noise && !(*noise >= 0)) out.push_back("The noise must be auto or 0 grey levels or more.");
   if (threads < 0) out.push_back("The number of threads must be 0 (one per core) or more.");
   if (gpu_memory < 0) out.push_back("The memory of images on a GPU must be 0 (all) or more MB.");
+  if (prefilter && *prefilter != 0 && !(*prefilter >= 0.3 && *prefilter <= 5))
+    out.push_back("The prefilter must be auto, none, or from 0.3 to 5 px.");
+  if (anti_bias && reference_strategy != ReferenceStrategy::first)
+    out.push_back("The bias of the interpolation is known for the reference strategy first alone.");
+  if (sigma_target && !(*sigma_target > 0)) out.push_back("The demanded sigma must be above 0 px.");
   const auto global_problems = global.validate();
   out.insert(out.end(), global_problems.begin(), global_problems.end());
   if (out.empty() && global.resolution) {
@@ -77,5 +82,6 @@ std::vector<std::string> Tracker::kernels() const { return impl_->sequence.backe
 std::string Tracker::device() const { return impl_->sequence.backend().device(); }
 std::string Tracker::device_reason() const { return impl_->sequence.device_reason(); }
 double Tracker::prepare_seconds() const { return impl_->sequence.prepare_seconds(); }
+TrackOptions Tracker::options() const { return impl_->sequence.options(); }
 
 }  // namespace dic

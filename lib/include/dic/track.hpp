@@ -53,6 +53,18 @@ struct TrackOptions {
   /// Memory that the images may take on each GPU, MB; 0 = what is free. Larger ones are measured in bands
   /// of rows, with the same result.
   int gpu_memory = 0;
+  /// Standard deviation, px, of a Gaussian low-pass of all images before anything else, 0.3 to 5; 0 = none.
+  /// No value: chosen from the reference, none unless it lowers the predicted sigma by a tenth.
+  std::optional<double> prefilter;
+  /// Subtracts the bias of the interpolation, predicted from the power spectrum of the reference. Off,
+  /// because strain is then computed again on the CPU. Needs the strategy `first`.
+  bool anti_bias = false;
+  /// Measures with order 1 and order 2, whatever refine.order says, and chooses between them at every point
+  /// by what noise explains. Off, because it takes the time of both.
+  bool automatic_order = false;
+  /// px, above 0: refine.subset becomes the smallest one, 11 to 101 px, whose predicted sigma is below this
+  /// at nine of ten points, from the reference and its noise. No value: refine.subset stays.
+  std::optional<double> sigma_target;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
@@ -131,6 +143,8 @@ class Tracker {
   std::string device_reason() const;
   /// Seconds that preparing the reference took.
   double prepare_seconds() const;
+  /// The options with what was chosen from the reference: prefilter and refine.subset.
+  TrackOptions options() const;
 
  private:
   struct Impl;
@@ -174,6 +188,7 @@ struct TrackSummary {
   std::vector<FrameSummary> frames;
   StageSeconds seconds;
   std::string device, device_reason;  ///< see Tracker
+  TrackOptions options;               ///< with what was chosen from the reference: see Tracker::options
   std::vector<std::string> kernels;
   bool interrupted = false;  ///< ended by the stop token; what was finished is saved
   std::filesystem::path output;

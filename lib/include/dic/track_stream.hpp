@@ -65,6 +65,7 @@ class TrackStream {
   std::string device() const;
   std::string device_reason() const;
   double prepare_seconds() const;
+  TrackOptions options() const;
 
  private:
   struct Impl;

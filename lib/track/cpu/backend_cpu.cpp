@@ -112,7 +112,7 @@ class CpuReference final : public ActiveReference {
   double estimate_noise() const {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
-    const NoiseGains& gains = noise_gains(options.refine.interpolation);
+    const NoiseGains gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
     std::vector<double> sigmas;
     for (const RefinedPoint& p : reference_.last)
       if (p.status == Status::ok)

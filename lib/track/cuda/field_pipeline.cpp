@@ -104,8 +104,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& fi
   if (options_.noise)
     kernels::upload(field.noise(), &*options_.noise, sizeof(double), stream_);
   else
-    kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation), refine.subset / 2,
-                                   field.noise(),
+    kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
+                                   refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
   kernels::launch_fill_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
 }

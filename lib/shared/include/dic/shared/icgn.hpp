@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <dic/shared/gaussian.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/shape.hpp>
+#include <numbers>
 
 /// Rules of the refinement, for CPU and GPU.
 namespace dic::icgn {
@@ -31,9 +33,25 @@ constexpr int float_iterations = 8;
 /// Limit of over-relaxation: noise is at most this fraction of the Gauss-Newton matrix.
 constexpr double most_noise = 0.3;
 
-/// Noise gain of a spline's derivative at its knots: mean of |frequency response|^2.
-constexpr double gradient_noise_gain(Interpolation interpolation) {
-  return interpolation == Interpolation::cubic ? 1.392 : 1.894;
+/// Frequency response of a spline's derivative at its knots, over i; omega in rad per px.
+inline double gradient_response(Interpolation interpolation, double omega) {
+  if (interpolation == Interpolation::cubic) return 3 * std::sin(omega) / (2 + std::cos(omega));
+  return (50 * std::sin(omega) + 5 * std::sin(2 * omega)) / (33 + 26 * std::cos(omega) + std::cos(2 * omega));
+}
+
+/// Variance of a spline's derivative at its knots over that of the image, for noise that was white before a
+/// Gaussian low-pass of this standard deviation (px; 0 = none): a ratio of means over all frequencies.
+inline double gradient_noise_gain(Interpolation interpolation, double smoothing) {
+  constexpr int frequencies = 256;
+  const std::vector<double> taps = gaussian_taps(smoothing);
+  double of_gradient = 0, of_image = 0;
+  for (int k = 0; k < frequencies; ++k) {
+    const double omega = 2 * std::numbers::pi * k / frequencies;
+    const double low_pass = response_of(taps, omega), gradient = gradient_response(interpolation, omega);
+    of_image += low_pass * low_pass;
+    of_gradient += low_pass * low_pass * gradient * gradient;
+  }
+  return of_gradient / of_image;
 }
 
 /// Factor by which a Gauss-Newton step is made longer. The noise of the reference is in both factors of the

@@ -16,6 +16,8 @@ struct RefineOptions {
   int max_iterations = 30;
   double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
   double min_zncc = 0.6;    ///< below this the point is low_correlation
+  /// Standard deviation, px, of a Gaussian low-pass that both images have gone through: their noise is smooth.
+  double smoothing = 0;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <dic/track.hpp>
+#include <memory>
+#include <vector>
+
+#include "track/backend.hpp"
+#include "track/power_spectrum.hpp"
+
+namespace dic::track {
+
+/// The bias that the spline between the pixels gives to a displacement: a function of its fractions of a
+/// pixel that follows from the power spectrum of the pattern (docs/theory.md, Bias of the interpolation).
+class InterpolationBias {
+ public:
+  /// Of a pattern with this spectrum, which may go through a low-pass of standard deviation `sigma` px before
+  /// it is interpolated. noise: variance, grey levels^2, before that.
+  InterpolationBias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation, double sigma);
+
+  /// What is measured beyond the truth, px, for a displacement (u, v) that is the same everywhere.
+  std::array<double, 2> at(double u, double v) const;
+  /// The mean over a subset, whose displacement changes by the gradient (row-major du/dx, du/dy, dv/dx,
+  /// dv/dy) per px; 0 where it changes by more than a pixel: what is left of a mean over whole periods.
+  std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient,
+                                    int subset) const;
+  /// Subtracts it from the displacements of all points with values. threads: 0 = one per core.
+  void subtract_from(Field& field, int subset, int threads) const;
+
+ private:
+  static constexpr int kSteps = 16;  ///< per px; between them the bias, almost a sine, is interpolated
+
+  std::vector<std::array<double, 2>> table_;  ///< [v][u], both from 0 to 1 px
+};
+
+/// The measurement of a backend without this bias, and the strain that follows, on the CPU when the result is
+/// fetched.
+std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,
+                                     std::shared_ptr<const InterpolationBias> bias,
+                                     const TrackOptions& options);
+
+}  // namespace dic::track

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <dic/image.hpp>
+#include <dic/track.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "track/backend.hpp"
+#include "track/power_spectrum.hpp"
+
+namespace dic::track {
+
+/// The Gaussian low-pass that chosen options ask for (their `prefilter` has a value), and what it does to
+/// noise. A backend gets filtered images and takes their noise for white; `corrected` makes its results those
+/// of noise that was white before the filter.
+class Prefilter {
+ public:
+  /// spectrum: of the reference before the filter, if it is known.
+  Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum);
+
+  bool enabled() const { return sigma_ > 0; }
+  /// The filtered image, f32; beyond the edges it goes on by point reflection. One call at a time.
+  Image operator()(ImageView image) const;
+  /// Size and type of what the backend gets, without the pixels.
+  ImageView view_of(ImageView image) const;
+  /// What the backend gets.
+  TrackOptions for_backend(TrackOptions options) const;
+  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured) const;
+
+ private:
+  double sigma_;
+  std::vector<double> taps_;
+  double noise_gain_ = 1;    ///< standard deviation of white noise after the filter over that before
+  double sigma_factor_ = 1;  ///< of a displacement: what the correlation of the noise makes of it
+  std::unique_ptr<ThreadPool> threads_;
+};
+
+/// The standard deviation, px, of the low-pass with the smallest predicted sigma; 0 = none where that is not
+/// smaller by a tenth. noise: variance, grey levels^2.
+double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation interpolation);
+
+/// Energies of an image after a low-pass, means per pixel.
+struct FilteredEnergies {
+  double gradient = 0;        ///< of the pattern's gradient, grey levels^2 / px^2
+  double gradient_twice = 0;  ///< the same after a second low-pass
+  double noise = 0;           ///< of white noise of variance 1
+  double noise_gradient = 0;  ///< of its gradient
+  double noise_gradient_twice = 0;
+
+  /// Variance of a displacement by this variance of the noise, but for a factor: 1 / (pixels of a subset).
+  double variance(double noise_variance) const;
+};
+FilteredEnergies energies_after(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
+                                double sigma);
+
+}  // namespace dic::track
