@@ -1,11 +1,15 @@
 #pragma once
 
-#include <dic/shared/refine_options.hpp>
-#include <dic/shared/track_rules.hpp>
+#include <dic/image.hpp>
+#include <dic/shared/uncertainty.hpp>
+#include <dic/track.hpp>
 
 namespace dic::track {
 
 /// Noise gains of a spline of the given degree: 1 at 0, about 0.7 (cubic) halfway between two pixels.
 const NoiseGains& noise_gains(Interpolation interpolation);
+
+/// What is known of the noise of images of this type.
+NoiseModel noise_model(const TrackOptions& options, ScalarType type);
 
 }  // namespace dic::track
