@@ -67,6 +67,7 @@ TEST(Trust, OnePatchOfAnotherImageIsNotMeasured) {
       const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
       if (field.status[k] != Status::ok) continue;
       const int x = grid.x(i), y = grid.y(j);
+      if (x < 20) continue;  // cut by the border, and few blobs
       inside += std::max(std::abs(x - 150), std::abs(y - 150)) < 40;
       if (std::max(std::abs(x - 150), std::abs(y - 150)) < 60) continue;  // subsets that hold both
       EXPECT_NEAR(field.u[k], 2.3, 0.3);
