@@ -70,6 +70,21 @@ std::string pace_of(const Progress& progress) {
   return text;
 }
 
+/// What a user should look for in a frame in which nothing was measured, one sentence.
+const char* likely_reason(const FrameSummary& frame) {
+  const auto most = std::max_element(frame.counts.begin(), frame.counts.end()) - frame.counts.begin();
+  switch (static_cast<Status>(most)) {
+    case Status::flat:
+      return "The reference has no texture there: does it show the specimen, sharp and with contrast?";
+    case Status::ambiguous:
+      return "The texture repeats itself: give the range of the motion with --search, less than half the "
+             "period.";
+    default:
+      return "Nothing matches the reference better than chance: is it the same specimen, in order, neither "
+             "turned far nor out of focus nor lit otherwise, and is --subset larger than a few speckles?";
+  }
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
@@ -106,16 +121,25 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
 }
 
 void print_warnings(const TrackSummary& summary) {
-  std::int64_t measured = 0;
+  std::int64_t unmatched = 0;
+  const FrameSummary* first = nullptr;
   for (const FrameSummary& frame : summary.frames) {
-    measured += measured_points(frame);
-    if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
+    if (!was_processed(frame)) {
+      std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
+    } else if (measured_points(frame) == 0) {
+      ++unmatched;
+      if (!first) first = &frame;
+    }
   }
-  if (measured == 0 && processed_frames(summary) > 0)
-    std::fprintf(
-        stderr,
-        "dic: warning: not one point could be measured; run.json counts the reasons. Do the images show "
-        "the same speckle, and is --subset larger than a few speckles?\n");
+  if (unmatched == 0) return;
+  const std::int64_t processed = processed_frames(summary);
+  if (unmatched == processed)
+    std::fprintf(stderr, "dic: warning: not one point could be measured");
+  else
+    std::fprintf(stderr, "dic: warning: not one point could be measured in %lld of %lld frames (%s%s)",
+                 static_cast<long long>(unmatched), static_cast<long long>(processed), first->file.c_str(),
+                 unmatched > 1 ? ", ..." : "");
+  std::fprintf(stderr, "; run.json counts the reasons. %s\n", likely_reason(*first));
 }
 
 }  // namespace dic::app

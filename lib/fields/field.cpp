@@ -10,7 +10,8 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr float kMissingFloat = std::numeric_limits<float>::quiet_NaN();
 
 constexpr std::array<std::string_view, kStatusCount> kStatusNames = {
-    "ok", "flat", "out_of_image", "low_correlation", "not_converged", "diverged", "masked", "outlier"};
+    "ok",       "flat",   "out_of_image", "low_correlation", "not_converged",
+    "diverged", "masked", "outlier",      "ambiguous"};
 
 }  // namespace
 

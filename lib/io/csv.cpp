@@ -110,6 +110,7 @@ int dice_status(Status status) {
       return 4;
     case Status::low_correlation:
     case Status::diverged:
+    case Status::ambiguous:
       return 8;
     case Status::not_converged:
       return 11;

@@ -27,7 +27,8 @@ TYPES = {
     "status": "u1", "iterations": "i2", "exx": "f4", "eyy": "f4", "exy": "f4", "e1": "f4", "e2": "f4",
     "von_mises": "f4",
 }
-STATUS = ["ok", "flat", "out_of_image", "low_correlation", "not_converged", "diverged", "masked", "outlier"]
+STATUS = ["ok", "flat", "out_of_image", "low_correlation", "not_converged", "diverged", "masked", "outlier",
+          "ambiguous"]
 WITH_VALUES = [STATUS.index("ok"), STATUS.index("outlier")]
 
 

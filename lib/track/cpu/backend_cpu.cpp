@@ -10,6 +10,7 @@
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
+#include "track/cpu/trust.hpp"
 #include "track/noise.hpp"
 #include "track/stopwatch.hpp"
 
@@ -93,6 +94,7 @@ class CpuReference final : public ActiveReference {
     std::vector<RefinedPoint> of_whole_subsets = reference_.last;
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
+    Trust(shared_.points, reference_, shared_.options.step, reference_.last).run();
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
     measured.field = field_of(noise_model(shared_.options, image.type));

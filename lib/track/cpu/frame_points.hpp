@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/shared/track_rules.hpp>
+#include <dic/shared/trust_rules.hpp>
 #include <vector>
 
 #include "track/cpu/host_reference.hpp"
@@ -17,6 +18,10 @@ struct FramePoints {
   Status status(Index i) const { return results[i].status; }
   float zncc(Index i) const { return results[i].zncc; }
   const ShapeParameters& shape(Index i) const { return results[i].shape; }
+  float residual(Index i) const { return results[i].residual_sd; }
+  float own_sigma(Index i) const {
+    return track::own_sigma(results[i].residual_sd, results[i].unit_sigma_u, results[i].unit_sigma_v);
+  }
   bool trackable(Index i) const { return reference.trackable(i); }
   int x(Index i) const { return reference.subsets.x[i]; }
   int y(Index i) const { return reference.subsets.y[i]; }

@@ -15,9 +15,10 @@ enum class Status : std::uint8_t {
   not_converged = 4,    ///< the refinement used up its iterations
   diverged = 5,         ///< the refinement ran away
   masked = 6,           ///< too little of the subset is inside the ROI
-  outlier = 7           ///< measured, but contradicts its neighbours; values kept
+  outlier = 7,          ///< measured, but contradicts its neighbours; values kept
+  ambiguous = 8         ///< another match is as good: the texture repeats itself
 };
-inline constexpr int kStatusCount = 8;
+inline constexpr int kStatusCount = 9;
 std::string_view to_string(Status status);
 /// True where a point of this status carries values.
 constexpr bool has_values(Status s) { return s == Status::ok || s == Status::outlier; }

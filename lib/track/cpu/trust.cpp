@@ -1,0 +1,71 @@
+#include "track/cpu/trust.hpp"
+
+#include <algorithm>
+
+namespace dic::track {
+
+Trust::Trust(const Points& points, const HostReference& reference, int step,
+             std::vector<RefinedPoint>& results)
+    : reference_(reference),
+      results_(results),
+      frame_{points, reference, results},
+      large_(large_group(reference.refiner.options().subset, step)),
+      parent_(results.size()),
+      members_(results.size()),
+      contested_(results.size()) {}
+
+void Trust::run() {
+  find_groups();
+  std::int64_t trackable = 0;
+  for (std::int64_t i = 0; i < reference_.size(); ++i) trackable += reference_.trackable(i);
+  std::vector<std::int64_t> suspects;
+  for (std::int64_t i = 0; i < reference_.size(); ++i)
+    if (results_[i].status == Status::ok &&
+        is_suspicious_group(members_[root(i)], contested_[root(i)], large_, trackable))
+      suspects.push_back(i);
+  if (suspects.empty()) return;
+  const FrameLevel normal = level();
+  for (const std::int64_t i : suspects)
+    if (!is_explained(results_[i].zncc, results_[i].residual_sd, normal))
+      results_[i].status = Status::low_correlation;
+}
+
+/// The first member of a point's group.
+std::int64_t Trust::root(std::int64_t i) const {
+  while (parent_[i] != i) i = parent_[i];
+  return i;
+}
+
+void Trust::find_groups() {
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    parent_[i] = i;
+    if (results_[i].status != Status::ok) continue;
+    frame_.for_each_neighbour(i, [&](std::int64_t n) {
+      if (n > i || !linked(frame_, n, i)) return;
+      const std::int64_t a = root(i), b = root(n);
+      parent_[std::max(a, b)] = std::min(a, b);
+    });
+  }
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    parent_[i] = parent_[parent_[i]];  // parents come before their children
+    if (results_[i].status == Status::ok) ++members_[parent_[i]];
+  }
+  for (std::int64_t i = 0; i < reference_.size(); ++i)
+    if (results_[i].status == Status::ok && members_[parent_[i]] < large_)
+      frame_.for_each_neighbour(i, [&](std::int64_t n) {
+        if (reference_.trackable(n) && parent_[n] != parent_[i]) contested_[parent_[i]] = 1;
+      });
+}
+
+FrameLevel Trust::level() const {
+  std::vector<std::int32_t> residuals(ValueClasses::kCount), misfits(ValueClasses::kCount);
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    const RefinedPoint& p = results_[i];
+    if (p.status != Status::ok || members_[parent_[i]] < large_) continue;
+    ++residuals[ValueClasses::of(p.residual_sd)];
+    ++misfits[ValueClasses::of(std::max(0.0f, 1 - p.zncc))];
+  }
+  return {ValueClasses::median(residuals.data()), ValueClasses::median(misfits.data())};
+}
+
+}  // namespace dic::track

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/shared/trust_rules.hpp>
+#include <vector>
+
+#include "track/cpu/frame_points.hpp"
+
+namespace dic::track {
+
+/// Gives up measured points that are matches by chance (<dic/shared/trust_rules.hpp>), on the CPU, for one
+/// frame.
+class Trust {
+ public:
+  /// results: by point; receives the new statuses.
+  Trust(const Points& points, const HostReference& reference, int step, std::vector<RefinedPoint>& results);
+
+  void run();
+
+ private:
+  void find_groups();
+  std::int64_t root(std::int64_t i) const;
+  FrameLevel level() const;
+
+  const HostReference& reference_;
+  std::vector<RefinedPoint>& results_;
+  const FramePoints frame_;
+  const std::int64_t large_;
+  std::vector<std::int64_t> parent_;   ///< of groups: a member of lower index; the first member is its own
+  std::vector<std::int64_t> members_;  ///< by first member of a group
+  std::vector<std::uint8_t> contested_;
+};
+
+}  // namespace dic::track

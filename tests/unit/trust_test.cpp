@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <dic/shared/trust_rules.hpp>
+#include <dic/track.hpp>
+#include <random>
+
+#include "support/speckle.hpp"
+
+// Matches by chance are given up, whatever their zncc; measurements are not.
+namespace dic::test {
+namespace {
+
+constexpr int size = 300;
+
+TrackOptions options_of(int subset) {
+  TrackOptions options;
+  options.refine.subset = subset;
+  options.step = 5;
+  options.device = "cpu";
+  return options;
+}
+
+/// Coarse speckle, of which subsets hold few blobs, with noise of one grey level; displaced by (u, v).
+Image speckled(unsigned seed, double u = 0, double v = 0) {
+  const Speckle speckle(size, size, 3.5, seed);
+  std::mt19937 random(seed + 100);
+  std::normal_distribution<double> noise;
+  return converted<std::uint8_t>(image_of(size, size,
+                                          [&](double x, double y) {
+                                            return std::round(grey_of(speckle(x - u, y - v)) + noise(random));
+                                          }),
+                                 ScalarType::u8);
+}
+
+std::int64_t count(const Field& field, Status status) {
+  return field.counts()[static_cast<std::size_t>(status)];
+}
+
+TEST(Trust, UnrelatedImagesGiveNoPoint) {
+  const Image reference = speckled(1), other = speckled(2);
+  for (const int subset : {11, 15, 21, 33})
+    EXPECT_EQ(count(Tracker(options_of(subset), reference.view()).track(other.view()).field, Status::ok), 0)
+        << subset;
+}
+
+TEST(Trust, ImagesThatBelongTogetherLoseNothing) {
+  const Image reference = speckled(1), moved = speckled(1, 0.3, -0.2);
+  for (const int subset : {15, 21, 33}) {
+    const Field field = Tracker(options_of(subset), reference.view()).track(moved.view()).field;
+    EXPECT_EQ(count(field, Status::low_correlation), 0) << subset;
+    EXPECT_GT(count(field, Status::ok), 0.99 * static_cast<double>(field.grid().points())) << subset;
+  }
+}
+
+TEST(Trust, OnePatchOfAnotherImageIsNotMeasured) {
+  const Image reference = speckled(1), other = speckled(2);
+  Image moved = speckled(1, 2.3, 1.2);
+  for (int y = 100; y < 200; ++y)
+    std::copy_n(other.row<std::uint8_t>(y) + 100, 100, moved.row<std::uint8_t>(y) + 100);
+  const Field field = Tracker(options_of(21), reference.view()).track(moved.view()).field;
+  const Grid& grid = field.grid();
+  std::int64_t inside = 0;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+      if (field.status[k] != Status::ok) continue;
+      const int x = grid.x(i), y = grid.y(j);
+      if (x < 20) continue;  // cut by the border, and few blobs
+      inside += std::max(std::abs(x - 150), std::abs(y - 150)) < 40;
+      if (std::max(std::abs(x - 150), std::abs(y - 150)) < 60) continue;  // subsets that hold both
+      EXPECT_NEAR(field.u[k], 2.3, 0.3);
+      EXPECT_NEAR(field.v[k], 1.2, 0.3);
+    }
+  EXPECT_EQ(inside, 0);
+  EXPECT_GT(count(field, Status::ok), 2000);
+}
+
+TEST(Trust, AFewPointsAloneAreKept) {
+  const Image reference = speckled(1), moved = speckled(1, 0.3, -0.2);
+  Roi roi;
+  roi.rect = Roi::Rect{140, 140, 11, 11};
+  TrackOptions options = options_of(11);
+  const Field field = Tracker(options, reference.view(), roi).track(moved.view()).field;
+  EXPECT_GT(count(field, Status::ok), 0);
+  EXPECT_EQ(count(field, Status::ok) + count(field, Status::masked), field.grid().points());
+}
+
+TEST(Trust, MediansOfClassesAreThoseOfTheValues) {
+  std::mt19937 random(5);
+  std::lognormal_distribution<float> values(1, 2);
+  std::vector<float> all;
+  std::vector<std::int32_t> counts(track::ValueClasses::kCount);
+  EXPECT_EQ(track::ValueClasses::median(counts.data()), 0);
+  for (int k = 0; k < 1001; ++k) {
+    all.push_back(values(random));
+    ++counts[track::ValueClasses::of(all.back())];
+  }
+  std::nth_element(all.begin(), all.begin() + 500, all.end());
+  const float median = track::ValueClasses::median(counts.data());
+  EXPECT_GE(median, all[500]);
+  EXPECT_LE(median, 1.13f * all[500]);
+}
+
+TEST(Trust, LargeGroupsHaveTheAreaOfTwoSubsets) {
+  EXPECT_EQ(track::large_group(33, 5), 4 + 88);
+  EXPECT_EQ(track::large_group(21, 21), 4 + 2);
+  EXPECT_EQ(track::large_group(21, 100), 4 + 1);
+}
+
+}  // namespace
+}  // namespace dic::test
