@@ -84,11 +84,11 @@ class CpuReference final : public ActiveReference {
     StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
                        check_stop, shared_.kernels);
     begin_start_search(search);
-    finish_start_search(search, [] {});
+    const bool many_not_found = finish_start_search(search, [] {});
     measured.seconds.search = watch.lap();
-    PointRefinement refinement(shared_.points, reference_, search.starts(), stop, check_stop);
+    PointRefinement refinement(shared_.points, reference_, image, search.starts(), stop, check_stop);
     refinement.start_over();
-    finish_refinement(refinement);
+    finish_refinement(refinement, many_not_found, search.trackable(), features_);
     reference_.last = refinement.take_results();
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
@@ -143,6 +143,7 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
+  FeatureMemory features_;
 };
 
 class CpuBackend final : public Backend {

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "track/algorithm/point_refinement.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/lookahead.hpp"
 #include "track/cuda/tracker_context.hpp"
@@ -47,6 +48,7 @@ class CudaReference final : public ActiveReference {
   Partition partition_;                                       ///< of the frame that was begun last
   Partition next_partition_;                                  ///< of the next that is not begun
   std::int64_t trackable_ = 0;
+  FeatureMemory features_, next_features_;  ///< of the last frame; of the frame under way
   bool measured_before_;
   Lookahead lookahead_;
 };
