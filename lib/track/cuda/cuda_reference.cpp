@@ -20,9 +20,9 @@ class CudaResult final : public Result {
   std::shared_ptr<const TrackedPositions> positions() override {
     return std::make_shared<DevicePositions>(field_, frame_->image.width, frame_->image.height);
   }
-  std::int64_t measured_points() override {
+  PointCounts counts() override {
     queued_.get();
-    return field_->measured_points();
+    return field_->counts();
   }
 
  private:
@@ -136,8 +136,8 @@ void CudaReference::measure_on(int rank, const Measurement& measurement) {
   finish_refinement(refinement, many_not_found, trackable, features);
 
   if (rank != 0) return;
-  trackable_ = trackable;
   next_features_ = features;
+  surely_found_ = context_.options().search == std::nullopt && !many_not_found;
 }
 
 CudaReference::Measurement CudaReference::begin(const std::shared_ptr<const Frame>& current,
