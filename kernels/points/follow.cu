@@ -5,10 +5,11 @@ namespace dic::kernels {
 namespace {
 
 __global__ void __launch_bounds__(point_threads)
-    count_measured(const __grid_constant__ FieldArrays field, std::int64_t nodes, std::int32_t* count) {
+    count_nodes(const __grid_constant__ FieldArrays field, std::int64_t nodes, NodeCounts* counts) {
   for_each_point(nodes, [&](std::int32_t node) {
     const Status status = field.status[node];
-    if (status == Status::ok || status == Status::outlier) count_up(count);
+    if (has_values(status)) count_up(&counts->measured);
+    if (is_lost(status)) count_up(&counts->lost);
   });
 }
 
@@ -43,12 +44,12 @@ __global__ void __launch_bounds__(point_threads)
 
 }  // namespace
 
-void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,
-                           StreamHandle stream) {
-  clear(count, stream);
+void launch_count_nodes(const FieldArrays& field, std::int64_t nodes, NodeCounts* counts,
+                        StreamHandle stream) {
+  fill(counts, 0, sizeof(*counts), stream);
   if (nodes == 0) return;
-  count_measured<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>(field, nodes, count);
-  check_launch(describe_points("counting measured points", nodes));
+  count_nodes<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>(field, nodes, counts);
+  check_launch(describe_points("counting nodes", nodes));
 }
 
 void launch_follow_points(const GridPoints& points, const FieldArrays& field, int width, int height, int* x,

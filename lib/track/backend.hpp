@@ -28,14 +28,21 @@ class TrackedPositions {
   virtual ~TrackedPositions() = default;
 };
 
+/// Of a frame.
+struct PointCounts {
+  std::int64_t measured = 0;  ///< points that have values
+  std::int64_t lost =
+      0;  ///< points that were looked for in vain (see is_lost), now or in an earlier reference
+};
+
 /// A measurement that may still be under way.
 class Result {
  public:
   virtual ~Result() = default;
   /// In the image that was measured. Call it before `fetch`.
   virtual std::shared_ptr<const TrackedPositions> positions() = 0;
-  /// How many points have values; waits for it. Call it before `fetch`.
-  virtual std::int64_t measured_points() = 0;
+  /// Waits for them. Call it before `fetch`.
+  virtual PointCounts counts() = 0;
   /// Waits for field, noise, seconds and spans. Call it once.
   FrameResult fetch() {
     FrameResult result = read();
@@ -58,8 +65,8 @@ using NextFrame = std::function<std::shared_ptr<const Frame>()>;
 class ActiveReference {
  public:
   virtual ~ActiveReference() = default;
-  /// Points that can be looked for.
-  virtual std::int64_t trackable() const = 0;
+  /// Did the search of the last frame find nearly all points? Known without a wait; false: perhaps not.
+  virtual bool surely_found() const = 0;
   /// Starts from the result of the last call. next: called at most once, before this call ends; may be empty.
   /// Work on the frame that it returns may begin early; another frame may follow all the same. Throws
   /// Cancelled.

@@ -13,7 +13,7 @@ class GlobalResult final : public Result {
       : measured_(std::move(measured)), options_(options) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
-  std::int64_t measured_points() override { return measured_->measured_points(); }
+  PointCounts counts() override { return measured_->counts(); }
 
  private:
   FrameResult read() override {

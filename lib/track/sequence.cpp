@@ -13,8 +13,10 @@
 namespace dic::track {
 namespace {
 
-/// Share of the active reference's points that must be found, or it is replaced (strategy automatic).
+/// Share of the points in view that must be found, or the active reference is replaced (strategy automatic).
 constexpr double kLeastFound = 0.9;
+/// Share of the points in view that must be found in a frame for it to become the reference.
+constexpr double kLeastFollowed = 0.1;
 
 bool everywhere(const Image& mask) {
   for (int y = 0; y < mask.height(); ++y)
@@ -132,14 +134,31 @@ std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> c
       break;
   }
   auto result = measure_or_replace_reference(current, stop);
+  const PointCounts counts = result->counts();
+  if (found_share(counts) < kLeastFollowed) return result;
   last_frame_ = std::move(current);
   last_positions_ = result->positions();
+  last_lost_ = counts.lost;
   return result;
 }
 
+/// Of the points that are likely to be in view and were not lost before the active reference.
+double Sequence::found_share(const PointCounts& counts) const {
+  const auto found = static_cast<double>(counts.measured);
+  const auto lost = static_cast<double>(std::max<std::int64_t>(0, counts.lost - lost_before_));
+  return found > 0 ? found / (found + lost) : 0;
+}
+
+/// A frame in which nearly nothing is found (the light was off) takes no place: else nothing is ever found
+/// again.
 std::unique_ptr<Result> Sequence::measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
                                                                 const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
+  if (!active_reference_->surely_found()) {
+    const PointCounts counts = result->counts();
+    if (found_share(counts) < kLeastFollowed) return result;
+    lost_before_ = counts.lost;
+  }
   const Stopwatch watch;
   active_reference_ = backend_->replace_reference(current, *result->positions(), active_reference_.get());
   result->add({.prepare = watch.seconds()});
@@ -151,18 +170,19 @@ std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared
                                                                const std::stop_token& stop) {
   auto result = active_reference_->measure(current, stop, {});
   if (!last_frame_) return result;
-  const auto found = result->measured_points();
-  if (static_cast<double>(found) >= kLeastFound * static_cast<double>(active_reference_->trackable()))
-    return result;
+  const PointCounts counts = result->counts();
+  if (found_share(counts) >= kLeastFound) return result;
   const Stopwatch watch;
   auto before =
       std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_positions_, nullptr));
   result->add({.prepare = watch.seconds()});
   auto retried = active_reference_->measure(current, stop, {});
-  if (retried->measured_points() > found)
+  if (retried->counts().measured > counts.measured) {
     std::swap(result, retried);
-  else
+    lost_before_ = last_lost_;
+  } else {
     active_reference_ = std::move(before);
+  }
   result->add(retried->fetch().seconds);
   return result;
 }

@@ -45,6 +45,7 @@ class Sequence {
                                                         const std::stop_token& stop);
   std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
                                                        const std::stop_token& stop);
+  double found_share(const PointCounts& counts) const;
 
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
@@ -59,6 +60,8 @@ class Sequence {
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;
   std::shared_ptr<const TrackedPositions> last_positions_;
+  std::int64_t last_lost_ = 0;
+  std::int64_t lost_before_ = 0;  ///< points that were lost when the active reference took its place
   double prepare_seconds_ = 0;
 };
 

@@ -321,11 +321,12 @@ TEST_F(Points, AndTheirRoiAreFollowedIntoALaterReference) {
                              moved.data(), stream.handle());
     EXPECT_EQ(moved.values(stream), naively_moved(s, got, roi));
 
-    const DeviceArray<std::int32_t> count(1, stream);
-    kernels::launch_count_measured(field, static_cast<std::int64_t>(state.status.size()), count.data(),
-                                   stream.handle());
-    EXPECT_EQ(count.value(stream),
-              std::ranges::count_if(state.status, [](Status k) { return k != Status::low_correlation; }));
+    const DeviceArray<kernels::NodeCounts> counts(1, stream);
+    kernels::launch_count_nodes(field, static_cast<std::int64_t>(state.status.size()), counts.data(),
+                                stream.handle());
+    const auto lost = std::ranges::count(state.status, Status::low_correlation);
+    EXPECT_EQ(counts.value(stream).measured, std::ssize(state.status) - lost);
+    EXPECT_EQ(counts.value(stream).lost, lost);
   });
   EXPECT_GT(left, 500);
 }

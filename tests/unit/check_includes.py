@@ -20,13 +20,14 @@ INCLUDE_FOLDERS = {
     "lib/shared/include": SHARED,
     "kernels/include": LAUNCH,
 }
-PROCESSING = {"image", "correlate", "refine", "fields", "global", "io"}
+PROCESSING = {"image", "correlate", "features", "refine", "fields", "global", "io"}
 ROOMS = {
     "core": set(),
     "image": {"core"},
     "correlate": {"core"},
     "refine": {"core"},
     "fields": {"core"},
+    "features": {"core"},
     "global": {"core"},
     "io": {"core"},
     "camera": {"core"},

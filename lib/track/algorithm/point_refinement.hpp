@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "features/local_motion.hpp"
 #include "track/algorithm/constants.hpp"
 
 /// From starts to measured points, one page for all backends: points are refined from their own starts, the
@@ -38,6 +39,12 @@ concept RefinementOperations = requires(T& refinement) {
   /// Gives up small islands of points that agree only among themselves; and undoes that.
   refinement.drop_islands();
   refinement.restore_islands();
+  /// How many points can be looked for and are not measured; and how many of these are likely to be in the
+  /// image, which takes longer.
+  { refinement.lost() } -> std::same_as<std::int64_t>;
+  { refinement.lost_in_view() } -> std::same_as<std::int64_t>;
+  /// Refines lost points from the motions of features of both images. Returns false where there are none.
+  { refinement.refine_from_features(Stretch{}) } -> std::same_as<bool>;
 };
 
 /// Does the waves that follow a step of the ladder. Returns whether points remain for the next step; if not,
@@ -59,10 +66,46 @@ bool recover_from_neighbours(Refinement& refinement, int step) {
   return false;
 }
 
-/// What follows start_over().
+/// What a reference remembers from frame to frame, for a search by features.
+struct FeatureMemory {
+  std::int64_t given_up = 0;  ///< lost points of the last frame that features did not find
+};
+
+/// Looks for lost points by features where it is worth it. Returns whether it found some; islands were then
+/// dropped.
 template <RefinementOperations Refinement>
-void finish_refinement(Refinement& refinement) {
-  for (int step = 0; recover_from_neighbours(refinement, step);) refinement.refine_starts(++step);
+bool find_by_features(Refinement& refinement, std::int64_t trackable, FeatureMemory& memory) {
+  bool found = false;
+  for (const Stretch stretch : {Stretch::small, Stretch::large}) {
+    if (!worth_features(refinement.lost(), memory.given_up, trackable) ||
+        !many_lost(refinement.lost_in_view(), trackable))
+      break;
+    if (!refinement.refine_from_features(stretch)) continue;
+    recover_from_neighbours(refinement, kLastStep);
+    found = true;
+  }
+  const std::int64_t lost = refinement.lost();
+  memory.given_up = most_lost(lost, trackable) ? 0 : lost;
+  return found;
+}
+
+/// What follows start_over(). many_not_found: did the search for starts lose many points? Only then the
+/// features of the images may help.
+template <RefinementOperations Refinement>
+void finish_refinement(Refinement& refinement, bool many_not_found, std::int64_t trackable,
+                       FeatureMemory& memory) {
+  if (!many_not_found) memory = {};
+  bool features_untried = many_not_found;
+  for (int step = 0;;) {
+    const bool starts_untried = recover_from_neighbours(refinement, step);
+    if (features_untried && (step == kStepBeforeFeatures || !starts_untried)) {
+      features_untried = false;
+      // Features tell more than starts of low scores, which are then left out.
+      if (find_by_features(refinement, trackable, memory)) return;
+    }
+    if (!starts_untried) return;
+    refinement.refine_starts(++step);
+  }
 }
 
 }  // namespace dic::track

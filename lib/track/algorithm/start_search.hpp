@@ -47,20 +47,23 @@ void begin_start_search(Search& search) {
   search.search_all();
 }
 
-/// What only some frames need. Calls improved() each time that starts have changed.
+/// What only some frames need. Calls improved() each time that starts have changed. Returns whether many
+/// points were not found where the last frame, or else the pyramid, predicted them.
 template <StartSearchOperations Search, std::invocable Improved>
-void finish_start_search(Search& search, const Improved& improved) {
-  if (!search.automatic()) return;
+bool finish_start_search(Search& search, const Improved& improved) {
+  if (!search.automatic()) return false;
   if (Search::kSpeculative && search.has_last() && needs_pyramid(search)) {
     search.predict_from_last();
     search.predict_from_pyramid();
     search.search_all();
     improved();
   }
+  if (!many_lost(search.lost(), search.trackable())) return false;
+  if (search.unpredicted() >= search.trackable()) return true;
   // The motion since the last frame may have been too large to follow.
-  if (search.unpredicted() >= search.trackable() || !many_lost(search.lost(), search.trackable())) return;
   search.search_again(most_lost(search.lost(), search.trackable()));
   improved();
+  return true;
 }
 
 }  // namespace dic::track

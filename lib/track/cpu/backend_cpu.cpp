@@ -42,8 +42,9 @@ class CpuResult final : public Result {
   std::shared_ptr<const TrackedPositions> positions() override {
     return std::make_shared<HostPositions>(FollowedPoints(points_, measured_.field, width_, height_));
   }
-  std::int64_t measured_points() override {
-    return std::ranges::count_if(measured_.field.status, has_values);
+  PointCounts counts() override {
+    const NodeValues<Status>& status = measured_.field.status;
+    return {std::ranges::count_if(status, has_values), std::ranges::count_if(status, is_lost)};
   }
 
  private:
@@ -65,11 +66,7 @@ class CpuReference final : public ActiveReference {
 
   const std::vector<RefinedPoint>& last() const { return reference_.last; }
 
-  std::int64_t trackable() const override {
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < reference_.size(); ++i) count += reference_.trackable(i);
-    return count;
-  }
+  bool surely_found() const override { return surely_found_; }
 
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame&) override {
@@ -85,11 +82,12 @@ class CpuReference final : public ActiveReference {
     StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
                        check_stop, shared_.kernels);
     begin_start_search(search);
-    finish_start_search(search, [] {});
+    const bool many_not_found = finish_start_search(search, [] {});
+    surely_found_ = search.automatic() && !many_not_found;
     measured.seconds.search = watch.lap();
-    PointRefinement refinement(shared_.points, reference_, search.starts(), stop, check_stop);
+    PointRefinement refinement(shared_.points, reference_, image, search.starts(), stop, check_stop);
     refinement.start_over();
-    finish_refinement(refinement);
+    finish_refinement(refinement, many_not_found, search.trackable(), features_);
     reference_.last = refinement.take_results();
     std::vector<RefinedPoint> of_whole_subsets = reference_.last;
     if (shared_.options.split)
@@ -153,6 +151,8 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
+  FeatureMemory features_;
+  bool surely_found_ = false;
 };
 
 class CpuBackend final : public Backend {

@@ -16,11 +16,12 @@ constexpr std::size_t kBatch = 1 << 18;  // refinements at once: 30 MB of result
 
 static_assert(RefinementOperations<PointRefinement>);
 
-PointRefinement::PointRefinement(const Points& points, const HostReference& reference,
+PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
                                  const std::vector<Start>& starts, std::stop_token stop,
                                  std::function<void()> check_stop)
     : points_(points),
       reference_(reference),
+      current_(current),
       starts_(starts),
       stop_(std::move(stop)),
       check_stop_(std::move(check_stop)),
@@ -111,6 +112,23 @@ void PointRefinement::drop_islands() {
   for (std::int64_t i = 0; i < reference_.size(); ++i)
     if (supports[i] != 0 && unconfirmed(points, supports, i, island))
       results_[i].status = Status::low_correlation;
+}
+
+LostPoints PointRefinement::find_lost() const {
+  const FramePoints points{points_, reference_, results_};
+  return lost_points(points, reference_.size(), reference_.refiner.options().subset / 2, current_.size());
+}
+
+bool PointRefinement::refine_from_features(Stretch stretch) {
+  check_stop_();
+  const auto starts =
+      starts_from_features(find_lost(), reference_.refiner.options(), reference_.image(), current_, stretch);
+  Attempts attempts;
+  for (const FeatureStart& start : starts) attempts.add(start.point, start.shape);
+  refine(attempts);
+  if (starts.empty()) return false;
+  tried_ = kLeastScore;
+  return true;
 }
 
 }  // namespace dic::track

@@ -10,6 +10,7 @@
 #include "track/algorithm/point_refinement.hpp"
 #include "track/cpu/host_reference.hpp"
 #include "track/cpu/start_search.hpp"
+#include "track/feature_starts.hpp"
 
 namespace dic::track {
 
@@ -19,8 +20,8 @@ class PointRefinement {
   static constexpr bool kSpeculative = false;
 
   /// check_stop throws where `stop` was requested.
-  PointRefinement(const Points& points, const HostReference& reference, const std::vector<Start>& starts,
-                  std::stop_token stop, std::function<void()> check_stop);
+  PointRefinement(const Points& points, const HostReference& reference, ImageView current,
+                  const std::vector<Start>& starts, std::stop_token stop, std::function<void()> check_stop);
 
   void start_over();
   void refine_starts(int step);
@@ -30,6 +31,9 @@ class PointRefinement {
   RemainingPoints remaining() const;
   void drop_islands();
   void restore_islands() {}
+  std::int64_t lost() const { return std::ssize(find_lost().points); }
+  std::int64_t lost_in_view() const { return find_lost().in_view; }
+  bool refine_from_features(Stretch stretch);
 
   /// By point.
   std::vector<RefinedPoint> take_results() { return std::move(results_); }
@@ -51,9 +55,11 @@ class PointRefinement {
   bool waits(std::int64_t i, float least, float below) const;
   void refine(const Attempts& attempts);
   Attempts front() const;
+  LostPoints find_lost() const;
 
   const Points& points_;
   const HostReference& reference_;
+  const ImageView current_;
   const std::vector<Start>& starts_;
   std::stop_token stop_;
   std::function<void()> check_stop_;

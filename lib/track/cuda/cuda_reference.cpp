@@ -20,9 +20,9 @@ class CudaResult final : public Result {
   std::shared_ptr<const TrackedPositions> positions() override {
     return std::make_shared<DevicePositions>(field_, frame_->image.width, frame_->image.height);
   }
-  std::int64_t measured_points() override {
+  PointCounts counts() override {
     queued_.get();
-    return field_->measured_points();
+    return field_->counts();
   }
 
  private:
@@ -89,6 +89,7 @@ std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> curr
   const Measurement measurement = begin(current, stop, next);
   context_.gpus().run([&](int rank) { measure_on(rank, measurement); });
   measured_before_ = true;
+  features_ = next_features_;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
   const std::shared_ptr<DeviceField> field = measurement.begun.field;
   const std::shared_ptr<const DeviceFrame>& frame = static_cast<const GroupFrame&>(*current).on_gpu.front();
@@ -124,16 +125,18 @@ void CudaReference::measure_on(int rank, const Measurement& measurement) {
     if (std::exchange(looks_ahead, false)) look_ahead(frame, measurement);
   };
   HaloExchange halo(context_.gpus().team(), measurement.frames, rank, context_.gpus().peer_access());
-  PointRefinement refinement(context_.options().refine, frame, halo, search.starts(), before_wait,
-                             measurement.stop);
+  PointRefinement refinement(context_, frame, halo, search.starts(), before_wait, measurement.stop);
   context_.fields().wait_until_gathered(gpu.stream());
   refinement.start_over();  // before it is known whether the search was good: mostly it was
   gpu.part_time(number).stop(gpu.stream());
-  finish_start_search(search, [&] { refinement.start_over(); });
-  finish_refinement(refinement);
-
+  const bool many_not_found = finish_start_search(search, [&] { refinement.start_over(); });
   const std::int64_t trackable = search.trackable();  // a sum over all GPUs: each of them asks
-  if (rank == 0) trackable_ = trackable;
+  FeatureMemory features = features_;
+  finish_refinement(refinement, many_not_found, trackable, features);
+
+  if (rank != 0) return;
+  next_features_ = features;
+  surely_found_ = context_.options().search == std::nullopt && !many_not_found;
 }
 
 CudaReference::Measurement CudaReference::begin(const std::shared_ptr<const Frame>& current,

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "track/algorithm/point_refinement.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/lookahead.hpp"
 #include "track/cuda/tracker_context.hpp"
@@ -20,7 +21,7 @@ class CudaReference final : public ActiveReference {
   CudaReference(TrackerContext& context, const GroupFrame& image, const PositionsMemory* positions,
                 const CudaReference* before);
 
-  std::int64_t trackable() const override { return trackable_; }
+  bool surely_found() const override { return surely_found_; }
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame& next) override;
 
@@ -46,7 +47,8 @@ class CudaReference final : public ActiveReference {
   std::vector<std::shared_ptr<DeviceReference>> references_;  ///< by rank
   Partition partition_;                                       ///< of the frame that was begun last
   Partition next_partition_;                                  ///< of the next that is not begun
-  std::int64_t trackable_ = 0;
+  bool surely_found_ = false;
+  FeatureMemory features_, next_features_;  ///< of the last frame; of the frame under way
   bool measured_before_;
   Lookahead lookahead_;
 };

@@ -103,7 +103,7 @@ void FieldPipeline::make(const DeviceReference& reference, const DeviceField& fi
   field.memory().postprocessing_begin.record(stream_);
   watch.start(stream_);
   fill(reference, field);
-  field.count_measured(stream_);
+  field.count_nodes(stream_);
   find_outliers_and_strain(field);
   watch.stop(stream_);
   field.download(stream_);

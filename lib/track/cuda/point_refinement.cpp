@@ -1,7 +1,9 @@
 #include "track/cuda/point_refinement.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "track/stop.hpp"
 
@@ -9,10 +11,11 @@ namespace dic::track::cuda {
 
 static_assert(RefinementOperations<PointRefinement>);
 
-PointRefinement::PointRefinement(const RefineOptions& options, const GpuFrame& frame, HaloExchange& halo,
+PointRefinement::PointRefinement(TrackerContext& context, const GpuFrame& frame, HaloExchange& halo,
                                  const kernels::PointStart* starts, std::function<void()> before_wait,
                                  std::stop_token stop)
-    : options_(options),
+    : context_(context),
+      options_(context.options().refine),
       frame_(frame),
       halo_(halo),
       starts_(starts),
@@ -79,6 +82,43 @@ void PointRefinement::drop_islands() {
 
 void PointRefinement::restore_islands() {
   kernels::launch_restore_dropped(lists_[PointLists::dropped], frame_.reference.tracked(), stream_.handle());
+}
+
+std::int64_t PointRefinement::lost() {
+  constexpr float any = std::numeric_limits<float>::infinity();
+  select(-any, any, nullptr, PointLists::untried);
+  lists_.read(stream_, "the refinement");
+  workspace_.first_waves_sufficed = false;  // this was one more wait
+  return halo_.sum(lists_.size(PointLists::untried));
+}
+
+std::int64_t PointRefinement::lost_in_view() {
+  ThreadTeam& team = context_.gpus().team();
+  FeatureSearch& features = context_.features();
+  const bool first = frame_.gpu.rank() == 0;
+  if (first) features.reserve();
+  team.barrier();
+  features.fetch_points(frame_);
+  team.barrier();
+  if (first) features.find_lost(options_, frame_.current.image.size());
+  team.barrier();
+  return features.in_view();
+}
+
+/// The lost points are those of the last call of lost_in_view().
+bool PointRefinement::refine_from_features(Stretch stretch) {
+  check_stop(stop_);
+  FeatureSearch& features = context_.features();
+  if (frame_.gpu.rank() == 0) features.find_starts(options_, frame_, stretch);
+  context_.gpus().team().barrier();
+  if (!features.any_starts()) return false;
+  const std::vector<kernels::RefineTask> tasks = features.tasks(points_.own);
+  const auto count = static_cast<std::int32_t>(tasks.size());
+  if (count > 0) kernels::upload(workspace_.tasks(), tasks.data(), tasks.size() * sizeof(tasks[0]), stream_);
+  kernels::upload(lists_.count(PointLists::tasks), &count, sizeof(count), stream_);
+  refine(PointLists::tasks);
+  accept(PointLists::tasks);
+  return true;
 }
 
 /// Lists the points that are not measured and whose start scores from `least` to below `below`; without

@@ -6,6 +6,7 @@
 #include "track/algorithm/point_refinement.hpp"
 #include "track/cuda/gpu_frame.hpp"
 #include "track/cuda/multi_gpu/halo_exchange.hpp"
+#include "track/cuda/tracker_context.hpp"
 
 namespace dic::track::cuda {
 
@@ -17,7 +18,7 @@ class PointRefinement {
 
   /// starts: by point, device memory. before_wait: called each time before the host waits for the GPU; mostly
   /// all work of the frame is then queued.
-  PointRefinement(const RefineOptions& options, const GpuFrame& frame, HaloExchange& halo,
+  PointRefinement(TrackerContext& context, const GpuFrame& frame, HaloExchange& halo,
                   const kernels::PointStart* starts, std::function<void()> before_wait, std::stop_token stop);
 
   void start_over();
@@ -28,6 +29,9 @@ class PointRefinement {
   RemainingPoints remaining();
   void drop_islands();
   void restore_islands();
+  std::int64_t lost();
+  std::int64_t lost_in_view();
+  bool refine_from_features(Stretch stretch);
 
  private:
   void select(float least, float below, kernels::RefineTask* tasks, PointLists::Name count);
@@ -36,6 +40,7 @@ class PointRefinement {
   void refine(PointLists::Name count, kernels::Event* most_done = nullptr);
   void accept(PointLists::Name count);
 
+  TrackerContext& context_;
   const RefineOptions& options_;
   const GpuFrame& frame_;
   HaloExchange& halo_;

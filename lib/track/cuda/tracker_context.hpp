@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "track/cuda/device_coarse_search.hpp"
+#include "track/cuda/feature_search.hpp"
 #include "track/cuda/field_pipeline.hpp"
 #include "track/cuda/image_access/image_memory.hpp"
 #include "track/cuda/multi_gpu/gpu_group.hpp"
@@ -42,6 +43,7 @@ class TrackerContext {
   const GpuGroup& gpus() const { return gpus_; }
   FieldPipeline& fields() { return fields_; }
   SharedCoarseSearch& coarse() { return coarse_; }
+  FeatureSearch& features() { return features_; }
   /// How many frames were measured: the number of the frame under way.
   std::int64_t frames_measured() const { return frames_measured_; }
   void count_frame() { ++frames_measured_; }
@@ -52,6 +54,7 @@ class TrackerContext {
   const ImageMemory memory_;
   GpuGroup gpus_;
   SharedCoarseSearch coarse_;
+  FeatureSearch features_;
   std::int64_t frames_measured_ = 0;
   FieldPipeline fields_;  ///< the last member: its work uses the others
 };

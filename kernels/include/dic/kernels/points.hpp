@@ -174,9 +174,13 @@ void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
                        const track::MaterialPoint* material, const track::NoiseModel& noise,
                        const FieldArrays& field, StreamHandle stream);
 
-/// Queues counting the nodes that have values.
-void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,
-                           StreamHandle stream);
+/// Nodes of a field that have values, and those that are lost (see is_lost).
+struct NodeCounts {
+  std::int32_t measured = 0, lost = 0;
+};
+/// Queues counting them.
+void launch_count_nodes(const FieldArrays& field, std::int64_t nodes, NodeCounts* counts,
+                        StreamHandle stream);
 
 // ---- a later reference ----
 

@@ -52,6 +52,9 @@ class BandedImages final : public ImageAccess {
               const kernels::RefineTasks& tasks, kernels::RefineResult* results,
               const kernels::Stream& stream, kernels::Event* most_done) override;
   PyramidSource pyramid_source(const DeviceFrame& frame, const kernels::Stream& stream) override;
+  ImageView on_host(const DeviceFrame& frame, std::vector<std::byte>&, const kernels::Stream&) override {
+    return frame.image;
+  }
 
  private:
   /// Entries of a list that need no other rows than these of both images.

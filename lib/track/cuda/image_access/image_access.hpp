@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <dic/kernels/points.hpp>
 #include <dic/kernels/refine.hpp>
 #include <dic/track.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "track/cuda/device_coarse_search.hpp"
 #include "track/cuda/image_access/image_memory.hpp"
@@ -62,6 +64,10 @@ class ImageAccess {
                       kernels::Event* most_done) = 0;
   /// Frame and stream are used as long as the source is.
   virtual PyramidSource pyramid_source(const DeviceFrame& frame, const kernels::Stream& stream) = 0;
+  /// The pixels in host memory: in `memory` or, where they are on the host anyway, in the frame's. Waits for
+  /// the device.
+  virtual ImageView on_host(const DeviceFrame& frame, std::vector<std::byte>& memory,
+                            const kernels::Stream& stream) = 0;
 };
 
 /// Whole images, or bands where these are too large.

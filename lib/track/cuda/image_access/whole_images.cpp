@@ -49,4 +49,15 @@ PyramidSource WholeImages::pyramid_source(const DeviceFrame& frame, const kernel
   return frame.image;
 }
 
+ImageView WholeImages::on_host(const DeviceFrame& frame, std::vector<std::byte>& memory,
+                               const kernels::Stream& stream) {
+  ImageView image = frame.image;
+  const std::size_t bytes = image.row_bytes * image.height;
+  memory.resize(bytes);
+  kernels::download(memory.data(), image.data, bytes, stream);
+  stream.synchronize("the copy of an image");
+  image.data = memory.data();
+  return image;
+}
+
 }  // namespace dic::track::cuda

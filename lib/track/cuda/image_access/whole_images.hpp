@@ -24,6 +24,8 @@ class WholeImages final : public ImageAccess {
               const kernels::RefineTasks& tasks, kernels::RefineResult* results,
               const kernels::Stream& stream, kernels::Event* most_done) override;
   PyramidSource pyramid_source(const DeviceFrame& frame, const kernels::Stream& stream) override;
+  ImageView on_host(const DeviceFrame& frame, std::vector<std::byte>& memory,
+                    const kernels::Stream& stream) override;
 
  private:
   const RefineOptions options_;

@@ -38,7 +38,7 @@ std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   FieldArrays& arrays = field.arrays;
   Layout layout(block);
   layout.place(field.noise, 1);
-  layout.place(field.measured, 1);
+  layout.place(field.counts, 1);
   for (double* FieldArrays::*array : {&FieldArrays::u, &FieldArrays::v}) layout.place(arrays.*array, nodes);
   for (float* FieldArrays::*array :
        {&FieldArrays::zncc, &FieldArrays::sigma_u, &FieldArrays::sigma_v, &FieldArrays::exx,
@@ -115,15 +115,17 @@ DeviceField::DeviceField(std::shared_ptr<const Grid> grid, ObjectPool<FieldMemor
   place(memory_->on_device.reserve(bytes_of(nodes)), nodes, on_device_);
 }
 
-void DeviceField::count_measured(const kernels::Stream& stream) const {
-  kernels::launch_count_measured(on_device_.arrays, grid_->nodes(), on_device_.measured, stream.handle());
-  kernels::launch_store_counts(on_device_.measured, 1, on_host_.measured, stream.handle());
+void DeviceField::count_nodes(const kernels::Stream& stream) const {
+  constexpr int values = sizeof(kernels::NodeCounts) / sizeof(std::int32_t);
+  kernels::launch_count_nodes(on_device_.arrays, grid_->nodes(), on_device_.counts, stream.handle());
+  kernels::launch_store_counts(&on_device_.counts->measured, values, &on_host_.counts->measured,
+                               stream.handle());
   memory_->counted.record(stream);
 }
 
-std::int64_t DeviceField::measured_points() const {
+PointCounts DeviceField::counts() const {
   memory_->counted.synchronize("the measurement of a frame");
-  return *on_host_.measured;
+  return {on_host_.counts->measured, on_host_.counts->lost};
 }
 
 void DeviceField::download(const kernels::Stream& stream) const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/fields.hpp>
+#include <dic/kernels/points.hpp>
 #include <memory>
 
 #include "track/backend.hpp"
@@ -32,7 +33,7 @@ class FieldBlocks {
 struct FieldMemory {
   kernels::DeviceBuffer on_device;
   kernels::DeviceBuffer tracked;  ///< TrackedPoint, of all points
-  kernels::Event counted;         ///< the host has the number of measured points
+  kernels::Event counted;         ///< the host has the counts
   kernels::Event done;            ///< the host has it all
   GpuTimestamp search_begin;
   GpuTimestamp postprocessing_begin;  ///< statuses, outliers, strain
@@ -42,8 +43,8 @@ struct FieldMemory {
 /// Where the parts of a field lie in a block of memory.
 struct FieldLayout {
   kernels::FieldArrays arrays;
-  double* noise = nullptr;           ///< one value: of the images, grey levels
-  std::int32_t* measured = nullptr;  ///< one value: nodes that have values
+  double* noise = nullptr;                ///< one value: of the images, grey levels
+  kernels::NodeCounts* counts = nullptr;  ///< one value
 };
 
 /// A field that kernels write and that then goes to the host.
@@ -54,10 +55,10 @@ class DeviceField {
   const kernels::FieldArrays& arrays() const { return on_device_.arrays; }
   double* noise() const { return on_device_.noise; }
   FieldMemory& memory() const { return *memory_; }
-  /// Queues counting the nodes that have values.
-  void count_measured(const kernels::Stream& stream) const;
-  /// Waits for the count, which is there before the rest of the field.
-  std::int64_t measured_points() const;
+  /// Queues counting the nodes.
+  void count_nodes(const kernels::Stream& stream) const;
+  /// Waits for the counts, which are there before the rest of the field.
+  PointCounts counts() const;
   /// Queues the copy to the host.
   void download(const kernels::Stream& stream) const;
   /// Waits for the copy and returns it; to be called once. Includes the stages of the frame.

@@ -1,0 +1,230 @@
+#include "features/local_motion.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <dic/opencv.hpp>
+#include <numbers>
+#include <opencv2/features2d.hpp>
+#include <opencv2/imgproc.hpp>
+
+namespace dic {
+namespace {
+
+constexpr int kLargestSide = 1024;        // of the images that features are looked for in, px
+constexpr int kLargestFullSide = 640;     // of images that are not reduced, px
+constexpr int kReferenceFeatures = 3000;  // the strongest ones
+constexpr int kCurrentFeatures = 12000;
+constexpr double kContrast = 0.01;  // of the weakest feature, share of the range of grey
+constexpr float kDistinct = 0.95f;  // distance of the best match over that of the second best
+constexpr int kNeighbours = 24;     // whose matches are compared with that of a feature
+constexpr int kFewestMatches = 6;   // that make a motion: 3 fit any three positions
+constexpr int kFits = 4;
+constexpr double kCertainty = 0.3;  // error of a feature's own scale and orientation: share of the distance
+constexpr double kPrecision = 1.5;  // px of the reduced image
+constexpr double kBending = 0.03;   // what the motion may differ from an affine one: share of the distance
+constexpr double kThinnest = 0.05;  // variance of the positions across over that along
+constexpr double kLeastArea = 0.1, kLargestArea = 10;  // of the current image over the reference
+constexpr double kBias = 0.25;  // px that OpenCV's positions are too large: of its doubled image
+
+using Linear = cv::Matx22d;
+using Vector = cv::Vec2d;
+
+/// A feature of the reference and the one that looks most like it. Positions in reduced images.
+struct Match {
+  Vector from, to;
+  Linear around;  ///< the map of the features' surroundings, by their scales and orientations
+};
+
+/// to = centre_to + linear (from - centre_from)
+struct Affine {
+  Vector centre_from, centre_to;
+  Linear linear;
+
+  Vector operator()(const Vector& from) const { return centre_to + linear * (from - centre_from); }
+};
+
+struct Features {
+  std::vector<cv::KeyPoint> points;
+  cv::Mat descriptors;
+};
+
+int reduction_of(const ImageView& image) {
+  const int side = std::max(image.width, image.height);
+  int reduction = side > kLargestFullSide ? 2 : 1;
+  while (side / reduction > kLargestSide) reduction *= 2;
+  return reduction;
+}
+
+/// 8 bits, most of the image's range of grey stretched over them.
+cv::Mat reduced(const ImageView& image, int reduction) {
+  cv::Mat out;
+  as_mat(image).convertTo(out, CV_32F);
+  cv::resize(out, out, {image.width / reduction, image.height / reduction}, 0, 0, cv::INTER_AREA);
+  cv::Scalar mean, deviation;
+  cv::meanStdDev(out, mean, deviation);
+  const double range = 3 * std::max(deviation[0], 1e-6);
+  out.convertTo(out, CV_8U, 127.5 / range, 127.5 - 127.5 / range * mean[0]);
+  return out;
+}
+
+Features features_of(const cv::Mat& image, const cv::Mat& wanted, int most) {
+  Features out;
+  cv::SIFT::create(most, 3, kContrast)->detectAndCompute(image, wanted, out.points, out.descriptors);
+  return out;
+}
+
+Vector position(const cv::KeyPoint& feature) { return {feature.pt.x - kBias, feature.pt.y - kBias}; }
+
+/// view: the map from the reference to the view of it that `reference` are the features of.
+std::vector<Match> matches(const Features& reference, const Features& current, const cv::Matx23d& view) {
+  std::vector<Match> out;
+  if (reference.points.empty() || current.points.size() < 2) return out;
+  std::vector<std::vector<cv::DMatch>> best;
+  cv::BFMatcher().knnMatch(reference.descriptors, current.descriptors, best, 2);
+  const Linear to_view = view.get_minor<2, 2>(0, 0), from_view = to_view.inv();
+  const Vector shift{view(0, 2), view(1, 2)};
+  for (const auto& two : best) {
+    if (two.size() < 2 || two[0].distance > kDistinct * two[1].distance) continue;
+    const cv::KeyPoint& from = reference.points[two[0].queryIdx];
+    const cv::KeyPoint& to = current.points[two[0].trainIdx];
+    const double angle = (to.angle - from.angle) * std::numbers::pi / 180, scale = to.size / from.size;
+    const double c = scale * std::cos(angle), s = scale * std::sin(angle);
+    out.push_back({from_view * (position(from) - shift), position(to), Linear(c, -s, s, c) * to_view});
+  }
+  return out;
+}
+
+/// The matches nearest to a match in the reference, itself first.
+std::vector<int> nearest(const std::vector<Match>& all, const Match& match) {
+  std::vector<std::pair<double, int>> order;
+  order.reserve(all.size());
+  for (int k = 0; k < std::ssize(all); ++k)
+    order.emplace_back(cv::norm(all[k].from - match.from, cv::NORM_L2SQR), k);
+  const auto end = order.begin() + std::min<std::ptrdiff_t>(kNeighbours + 1, std::ssize(order));
+  std::partial_sort(order.begin(), end, order.end());
+  std::vector<int> out;
+  for (auto at = order.begin(); at != end; ++at) out.push_back(at->second);
+  return out;
+}
+
+/// Least squares. Returns false where the positions lie on a line.
+bool fit(const std::vector<Match>& all, const std::vector<int>& which, Affine& affine) {
+  Vector from, to;
+  for (const int k : which) {
+    from += all[k].from;
+    to += all[k].to;
+  }
+  const double n = static_cast<double>(which.size());
+  from /= n;
+  to /= n;
+  Linear spread = Linear::zeros(), moved = Linear::zeros();
+  for (const int k : which) {
+    const Vector a = all[k].from - from, b = all[k].to - to;
+    spread += a * a.t();
+    moved += b * a.t();
+  }
+  const double trace = cv::trace(spread), determinant = cv::determinant(spread);
+  if (!(determinant > kThinnest * trace * trace)) return false;
+  affine = {from, to, moved * spread.inv()};
+  return true;
+}
+
+/// The matches whose target is where the map takes them: to a share of the distance from the centre.
+std::vector<int> agreeing(const std::vector<Match>& all, const std::vector<int>& among, const Affine& affine,
+                          double share) {
+  const double scale = std::sqrt(std::max(1e-6, std::abs(cv::determinant(affine.linear))));
+  std::vector<int> out;
+  for (const int k : among) {
+    const double distance = cv::norm(all[k].from - affine.centre_from);
+    const double tolerance = std::max(1.0, scale) * kPrecision + scale * share * distance;
+    if (cv::norm(all[k].to - affine(all[k].from)) <= tolerance) out.push_back(k);
+  }
+  return out;
+}
+
+bool plausible(const Linear& linear) {
+  const double area = cv::determinant(linear);
+  return area >= kLeastArea && area <= kLargestArea;
+}
+
+/// The affine map on which a match lies with enough of its neighbours.
+bool find_affine(const std::vector<Match>& all, const Match& match, Affine& affine) {
+  const std::vector<int> neighbours = nearest(all, match);
+  affine = {match.from, match.to, match.around};
+  std::vector<int> agree = agreeing(all, neighbours, affine, kCertainty);
+  for (int k = 0; k < kFits; ++k) {
+    if (std::ssize(agree) < kFewestMatches || !fit(all, agree, affine) || !plausible(affine.linear))
+      return false;
+    agree = agreeing(all, neighbours, affine, kBending);
+  }
+  return std::ssize(agree) >= kFewestMatches && fit(all, agree, affine) &&
+         cv::norm(affine(match.from) - match.to) <= 2 * kPrecision;
+}
+
+/// In full-size images.
+LocalMotion motion_of(const Match& match, const Affine& affine, int reduction) {
+  const auto full = [=](double at) { return (at + 0.5) * reduction - 0.5; };
+  const Vector to = affine(match.from);
+  LocalMotion out{.x = full(match.from[0]), .y = full(match.from[1]), .shape = {}};
+  out.shape.u = full(to[0]) - out.x;
+  out.shape.v = full(to[1]) - out.y;
+  out.shape.ux = affine.linear(0, 0) - 1;
+  out.shape.uy = affine.linear(0, 1);
+  out.shape.vx = affine.linear(1, 0);
+  out.shape.vy = affine.linear(1, 1) - 1;
+  return out;
+}
+
+/// The map to a view of an image that is twice as long, relative to its width, along `angle`; all of it is
+/// seen.
+cv::Matx23d view_along(double angle, const cv::Size& size, cv::Size& seen) {
+  const double c = std::cos(angle), s = std::sin(angle), along = std::numbers::sqrt2, across = 1 / along;
+  const Linear turn(c, s, -s, c), linear = Linear(along, 0, 0, across) * turn;
+  double left = 0, top = 0, right = 0, bottom = 0;
+  for (const Vector& corner :
+       {Vector(size.width, 0), Vector(0, size.height), Vector(size.width, size.height)}) {
+    const Vector at = linear * corner;
+    left = std::min(left, at[0]);
+    right = std::max(right, at[0]);
+    top = std::min(top, at[1]);
+    bottom = std::max(bottom, at[1]);
+  }
+  seen = {static_cast<int>(std::ceil(right - left)), static_cast<int>(std::ceil(bottom - top))};
+  return {linear(0, 0), linear(0, 1), -left, linear(1, 0), linear(1, 1), -top};
+}
+
+void find_in_view(const cv::Mat& view, const cv::Mat& wanted, const cv::Matx23d& map, const Features& current,
+                  int reduction, std::vector<LocalMotion>& out) {
+  const std::vector<Match> all = matches(features_of(view, wanted, kReferenceFeatures), current, map);
+  Affine affine;
+  for (const Match& match : all)
+    if (find_affine(all, match, affine)) out.push_back(motion_of(match, affine, reduction));
+}
+
+}  // namespace
+
+std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wanted, ImageView current,
+                                            Stretch stretch) {
+  const int reduction = reduction_of(current);
+  const cv::Mat image = reduced(reference, reduction);
+  cv::Mat mask;
+  cv::resize(as_mat(wanted), mask, image.size(), 0, 0, cv::INTER_NEAREST);
+  const Features features = features_of(reduced(current, reduction), {}, kCurrentFeatures);
+  std::vector<LocalMotion> out;
+  if (stretch == Stretch::small) {
+    find_in_view(image, mask, {1, 0, 0, 0, 1, 0}, features, reduction, out);
+    return out;
+  }
+  for (int k = 0; k < 4; ++k) {
+    cv::Size size;
+    const cv::Matx23d map = view_along(k * std::numbers::pi / 4, image.size(), size);
+    cv::Mat view, seen;
+    cv::warpAffine(image, view, map, size, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+    cv::warpAffine(mask, seen, map, size, cv::INTER_NEAREST);
+    find_in_view(view, seen, map, features, reduction, out);
+  }
+  return out;
+}
+
+}  // namespace dic

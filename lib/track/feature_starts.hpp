@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/image.hpp>
+#include <dic/shared/refine_options.hpp>
+#include <dic/shared/shape_parameters.hpp>
+#include <vector>
+
+#include "features/local_motion.hpp"
+#include "track/left_image.hpp"
+
+namespace dic::track {
+
+/// Points that can be looked for and are not measured.
+struct LostPoints {
+  std::vector<std::int64_t> points;
+  std::vector<int> x, y;     ///< their subsets' centres in the reference, px
+  std::int64_t in_view = 0;  ///< how many of them are likely to be in the current image
+};
+
+/// points: see <dic/shared/track_rules.hpp>; `count` of them. radius: of the subsets.
+template <typename Points>
+LostPoints lost_points(const Points& points, std::int64_t count, int radius, Size image) {
+  LostPoints lost;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!points.trackable(i) || points.status(i) == Status::ok) continue;
+    lost.points.push_back(i);
+    lost.x.push_back(points.x(i));
+    lost.y.push_back(points.y(i));
+  }
+  lost.in_view = std::ssize(lost.points);
+  for_each_left(points, count, radius, image, [&](std::int64_t) { --lost.in_view; });
+  return lost;
+}
+
+/// Where the refinement of a lost point begins.
+struct FeatureStart {
+  std::int64_t point = -1;
+  ShapeParameters shape;
+};
+
+/// Starts from the motions of features around the points, in the order of `lost`; none for points without
+/// features or outside the current image.
+std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const RefineOptions& options,
+                                               ImageView reference, ImageView current, Stretch stretch);
+
+}  // namespace dic::track
