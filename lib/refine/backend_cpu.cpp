@@ -354,7 +354,7 @@ class CpuBackend final : public Backend {
     }
     return icgn::gradient_noise<N, double>(of_u, of_v, {double(p.rect.left), double(p.rect.right)},
                                            {double(p.rect.top), double(p.rect.bottom)},
-                                           p.count * icgn::gradient_noise_gain(options.interpolation));
+                                           p.count * gradient_gain);
   }
 
   bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
