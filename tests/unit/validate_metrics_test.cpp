@@ -77,6 +77,11 @@ TEST(JudgeTest, TheErrorOfTheTruthWidensWhatIsAllowed) {
   EXPECT_EQ(judged({p}).false_ok, 1);
   p.truth_error = 0.02;  // hypot(0.01, 0.02) * 5 = 0.11
   EXPECT_EQ(judged({p}).false_ok, 0);
+  p.truth_error = 2;
+  p.u = p.true_u + 9;
+  EXPECT_EQ(judged({p}).gross, 0);
+  p.u = p.true_u + 11;
+  EXPECT_EQ(judged({p}).gross, 1);
 }
 
 TEST(JudgeTest, PointsThatNeedNotBeMeasuredAreNotLost) {
