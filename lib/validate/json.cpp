@@ -19,6 +19,7 @@ Json json_of(const Metrics& m) {
   for (int k = 0; k < kStatusCount; ++k)
     statuses[std::string(to_string(static_cast<Status>(k)))] = m.statuses[k];
   return {{"points", m.points},
+          {"ok", m.ok},
           {"statuses", statuses},
           {"measurable", m.measurable},
           {"lost", m.lost},

@@ -37,6 +37,9 @@ double deviation(const JudgedPoint& p) {
 
 double error_of(const JudgedPoint& p) { return std::max(std::abs(p.u - p.true_u), std::abs(p.v - p.true_v)); }
 
+/// True for an error that no noise explains, nor what is known of the truth.
+bool is_gross(const JudgedPoint& p) { return !(error_of(p) <= std::max(kGross, kSigmas * p.truth_error)); }
+
 void add_strain(std::optional<std::array<double, 2>>& worst, const std::optional<std::array<double, 2>>& of) {
   if (!of) return;
   if (!worst) worst = {0, 0};
@@ -89,7 +92,7 @@ void Judge::add(const JudgedPoint& p) {
   m.near_edge += p.near_edge && can;
   if (!ok) return;
   const bool hidden = p.measurable == Measurable::no;
-  const bool gross = !hidden && !(error_of(p) <= kGross), beyond = !hidden && !(deviation(p) <= kSigmas);
+  const bool gross = !hidden && is_gross(p), beyond = !hidden && !(deviation(p) <= kSigmas);
   m.hidden_ok += hidden;
   m.gross += gross;
   m.beyond_sigma += beyond;

@@ -9,7 +9,8 @@
 
 namespace dic::validation {
 
-/// An error above this is gross, whatever sigma says, px.
+/// An error above this is gross, whatever sigma says, px; of a truth that is not known so well, kSigmas of
+/// its standard deviation.
 inline constexpr double kGross = 0.5;
 /// An error above so many predicted standard deviations is false.
 inline constexpr double kSigmas = 5;

@@ -18,8 +18,10 @@ struct View {
   Size size;
   int frame = 1;
 
+  /// True where the reference has a pixel of the region of interest.
   bool inside(double x, double y) const {
-    return x >= 0 && y >= 0 && x <= size.width - 1 && y <= size.height - 1;
+    const Roi::Rect area = one.roi.value_or(Roi::Rect{0, 0, size.width, size.height});
+    return x >= area.x && y >= area.y && x <= area.x + area.width - 1 && y <= area.y + area.height - 1;
   }
   /// True where the reference shows material of this body at (x, y) that the frame shows too.
   bool seen(double x, double y, int body) const {

@@ -162,6 +162,12 @@ SynthOptions rotated(const Options& options, double angle, double sigma) {
   return synth;
 }
 
+SynthOptions zoomed(const Options& options, double angle_deg, double zoom) {
+  const double angle = angle_deg * std::numbers::pi / 180;
+  const double c = zoom * std::cos(angle), s = zoom * std::sin(angle);
+  return stretched(options, c - 1, -s, s, c - 1);
+}
+
 std::vector<Case> rotation(const Options& options) {
   std::vector<Case> cases;
   Bounds bounds = continuous(kScatter);
@@ -176,13 +182,30 @@ std::vector<Case> rotation(const Options& options) {
                       rotated(options, angle, sigma), bounds);
       cases.push_back(with_parameter(std::move(one), "blobs " + text("%.1f px", sigma), angle));
     }
+  // Of a rigid motion, strain is zero; noise hides that.
+  Bounds rigid = continuous();
+  rigid.lost = kLostTurned;
+  rigid.strain_bias = 1e-5;
+  for (const double angle : options.quick ? std::vector<double>{90} : std::vector<double>{30, 90, 170}) {
+    SynthOptions clean = rotated(options, angle, 1.7);
+    clean.noise = 0;
+    cases.push_back(make(text("%.0f degrees, no noise", angle), clean, rigid));
+  }
   if (options.quick) return cases;
+  for (const int side : {256, 2048}) {
+    SynthOptions sized = rotated(options, side == 256 ? 90 : 30, 1.7);
+    sized.size = {side, side};
+    sized.motion.cx = sized.motion.cy = (side - 1) / 2.0;
+    cases.push_back(
+        make(text("%.0f degrees, ", sized.motion.angle_deg) + text("image of %.0f px", side), sized, bounds));
+  }
   // With stretch on top: first stretched, then turned.
   const double c = std::cos(std::numbers::pi / 4), s = std::sin(std::numbers::pi / 4);
   cases.push_back(
       make("45 degrees, stretch +50 %", stretched(options, 1.5 * c - 1, -s, 1.5 * s, c - 1), bounds));
-  cases.push_back(make("45 degrees, zoom 0.75",
-                       stretched(options, 0.75 * c - 1, -0.75 * s, 0.75 * s, 0.75 * c - 1), bounds));
+  cases.push_back(make("45 degrees, zoom 0.75", zoomed(options, 45, 0.75), bounds));
+  cases.push_back(make("120 degrees, zoom 0.5", zoomed(options, 120, 0.5), bounds));
+  cases.push_back(make("60 degrees, zoom 2", zoomed(options, 60, 2), bounds));
   return cases;
 }
 
@@ -276,12 +299,14 @@ std::vector<Case> bodies(const Options& options) {
   std::vector<Case> cases = {
       make("a disc slides by 6.7 px", with_bodies(options, {{0.49, 0.49, 0.2, 6, 3, 0}}), torn()),
       make("a disc turns by 8 degrees", with_bodies(options, {{0.49, 0.49, 0.2, 0, 0, 8}}), torn())};
-  if (!options.quick)
-    cases.push_back(make("three discs move by 40 to 100 px",
-                         with_bodies(options, {{0.25, 0.25, 0.15, 100, 0, 0},
-                                               {0.72, 0.3, 0.15, -40, 60, 0},
-                                               {0.4, 0.72, 0.15, 0, -70, 0}}),
-                         torn()));
+  if (options.quick) return cases;
+  cases.push_back(
+      make("a disc turns by 60 degrees", with_bodies(options, {{0.49, 0.49, 0.3, 0, 0, 60}}), torn()));
+  cases.push_back(make("three discs move by 40 to 100 px",
+                       with_bodies(options, {{0.25, 0.25, 0.15, 100, 0, 0},
+                                             {0.72, 0.3, 0.15, -40, 60, 0},
+                                             {0.4, 0.72, 0.15, 0, -70, 0}}),
+                       torn()));
   return cases;
 }
 
@@ -416,6 +441,25 @@ std::vector<Case> unrelated(const Options& options) {
 
 // --- sequences ---
 
+/// With nothing to see in one frame.
+Case with_black_frame(Case one, int black) {
+  one.scene = [inner = one.scene, black] {
+    Scene scene = inner();
+    scene.image = [image = scene.image, black](int frame) {
+      Image shown = image(frame);
+      return frame == black ? Image(shown.size(), shown.type()) : shown;
+    };
+    scene.truth = [truth = scene.truth, black](int frame, double x, double y) {
+      auto value = truth(frame, x, y);
+      if (frame == black) value->measurable = Measurable::no;
+      return value;
+    };
+    scene.origin += "; frame " + std::to_string(black) + " black";
+    return scene;
+  };
+  return one;
+}
+
 std::vector<Case> sequences(const Options& options) {
   std::vector<Case> cases;
   using enum ReferenceStrategy;
@@ -427,9 +471,11 @@ std::vector<Case> sequences(const Options& options) {
     const std::string name(to_string(strategy));
     cases.push_back(
         make("shift in 6 frames, " + name, shift, continuous(kScatterNoise), {.strategy = strategy}));
-    if (!options.quick)
-      cases.push_back(
-          make("60 % in 12 frames, " + name, stretch, continuous(kScatterNoise), {.strategy = strategy}));
+    if (options.quick) continue;
+    cases.push_back(with_black_frame(
+        make("one frame is black, " + name, shift, continuous(kScatterNoise), {.strategy = strategy}), 3));
+    cases.push_back(
+        make("60 % in 12 frames, " + name, stretch, continuous(kScatterNoise), {.strategy = strategy}));
   }
   return cases;
 }

@@ -73,7 +73,6 @@ struct Options {
   TrackOptions track;
   Asked asked;
   bool quick = false;               ///< fewer and smaller images
-  std::filesystem::path real_data;  ///< images of public collections; empty = none
   std::uint64_t seed = 90210;
   int side() const { return quick ? 512 : 1024; }  ///< of the usual image, px
 };

@@ -52,9 +52,11 @@ def run_pyvale(_, frames, rectangle, order, folder, **options):
     radius = SUBSET // 2
     mask = np.zeros(pixels(frames[0]).shape, dtype=bool)
     mask[max(0, y - radius):y + height + radius, max(0, x - radius):x + width + radius] = True
+    # Away from the middle, where cracks and discs are.
+    seeds = [x + width // 4, y + height // 4, x + 3 * width // 4, y + 3 * height // 4]
     begin = time.perf_counter()
     dic.calculate_2d(reference=frames[0], deformed=list(frames[1:]), roi_mask=mask,
-                     seed=[x + width // 2, y + height // 2], subset_size=SUBSET, subset_step=5,
+                     seed=seeds, subset_size=SUBSET, subset_step=5,
                      shape_function=("RIGID", "AFFINE", "QUAD")[order], num_threads=THREADS, print_level=0,
                      output_basepath=folder, output_prefix="pyvale_", **options)
     seconds = time.perf_counter() - begin
