@@ -38,13 +38,10 @@ TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
   return {column * target.square_mm, j * target.square_mm, place.x, place.y};
 }
 
+/// To half a pixel or so. (findChessboardCorners takes up to 20 s for an image without a board.)
 std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   std::vector<cv::Point2f> corners;
-  // The first is fast; the second finds blurred and dim boards.
-  if (!cv::findChessboardCorners(grey, size, corners,
-                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE) &&
-      !cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE))
-    return {};
+  if (!cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE)) return {};
   return corners;
 }
 

@@ -93,9 +93,10 @@ struct Calibration {
 };
 
 /// Lens by Zhang, "A flexible new technique for camera calibration" (2000), with OpenCV's calibrateCamera.
-/// Images whose residuals are more than three times the median of all are left out. Without images and
-/// without a known lens, the plane's image alone gives homography and scale. Throws UsageError, FileError
-/// (unreadable, too few with a target, images of different sizes).
+/// Images that do not fit the others are left out: their residuals are more than three times the median, or
+/// those of all others halve without them. Without images and without a known lens, the plane's image alone
+/// gives homography and scale. Throws UsageError, FileError (unreadable, too few with a target, images of
+/// different sizes).
 Calibration calibrate(const CalibrationJob& job);
 
 /// All of it but the camera itself, as a JSON object: for write_camera.
