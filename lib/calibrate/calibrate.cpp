@@ -300,7 +300,7 @@ void fit_plane(const CalibrationJob& job, Calibration& result) {
   if (size != result.camera.image)
     throw UsageError(job.plane + " has another size than the camera's images.");
   result.camera.plane = result.camera.lens ? fit_pose(*result.camera.lens, fit) : fit_homography(fit);
-  if (!result.camera.lens && fit.image.rms > 0.3)
+  if (!result.camera.lens && fit.image.rms > 0.1)
     result.warnings.push_back(
         "The plane's residuals are large: the lens distorts; calibrate it with several images of the "
         "target.");
