@@ -114,6 +114,53 @@ int flags_of(LensModel model) {
   return cv::CALIB_RATIONAL_MODEL;
 }
 
+/// Standard deviations of the lens's parameters by least squares, with the pose of each image eliminated.
+/// (Those of calibrateCamera are too large by the square root of 2: it counts a point as one residual.)
+class LensDeviations {
+ public:
+  explicit LensDeviations(int distortion_terms)
+      : parameters_(4 + distortion_terms), normal_(cv::Mat::zeros(parameters_, parameters_, CV_64F)) {}
+
+  /// jacobian: of projectPoints, which has the pose in the first six columns.
+  void add(const CalibrationImage& image, const cv::Mat& jacobian) {
+    const cv::Mat pose = jacobian.colRange(0, 6), lens = jacobian.colRange(6, 6 + parameters_);
+    const cv::Mat mixed = lens.t() * pose;
+    const cv::Mat inverse = cv::Mat(pose.t() * pose).inv(cv::DECOMP_SVD);
+    normal_ += lens.t() * lens - mixed * inverse * mixed.t();
+    for (const auto& r : image.residuals) squares_ += r.x * r.x + r.y * r.y;
+    freedom_ += 2 * static_cast<int>(image.residuals.size()) - 6;
+  }
+
+  /// free: the numbers, in kParameters, of those that were estimated.
+  Lens of(const std::vector<int>& free) const {
+    const int n = static_cast<int>(free.size());
+    cv::Mat part(n, n, CV_64F);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) part.at<double>(i, j) = normal_.at<double>(free[i], free[j]);
+    const cv::Mat inverse = part.inv(cv::DECOMP_SVD);
+    Lens deviations;
+    for (int i = 0; i < n; ++i)
+      deviations.*kParameters[free[i]] =
+          std::sqrt(std::max(0.0, inverse.at<double>(i, i)) * squares_ / std::max(1, freedom_ - n));
+    return deviations;
+  }
+
+ private:
+  int parameters_;
+  cv::Mat normal_;
+  double squares_ = 0;
+  int freedom_ = 0;
+};
+
+/// The numbers, in kParameters, of what a model estimates.
+std::vector<int> free_parameters(LensModel model) {
+  std::vector<int> free = {0, 1, 2, 3, 4};
+  if (model != LensModel::k1) free.push_back(5);
+  if (model == LensModel::brown || model == LensModel::rational) free.insert(free.end(), {6, 7, 8});
+  if (model == LensModel::rational) free.insert(free.end(), {9, 10, 11});
+  return free;
+}
+
 /// Lens, deviations and residuals from these images.
 void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result) {
   if (images.size() < kLeastImages)
@@ -128,47 +175,63 @@ void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result)
     objects.push_back(on_target(*image));
     seen.push_back(in_image(*image));
   }
-  cv::Mat matrix, distortion, deviations, view_deviations, view_errors;
+  cv::Mat matrix, distortion;
   std::vector<cv::Mat> turns, shifts;
   const Size size = result.camera.image;
   cv::calibrateCamera(objects, seen, cv::Size(size.width, size.height), matrix, distortion, turns, shifts,
-                      deviations, view_deviations, view_errors, flags_of(result.model),
+                      flags_of(result.model),
                       cv::TermCriteria(cv::TermCriteria::COUNT | cv::TermCriteria::EPS, 100, 1e-12));
   Lens lens{matrix.at<double>(0, 0), matrix.at<double>(1, 1), matrix.at<double>(0, 2),
             matrix.at<double>(1, 2)};
   for (std::size_t k = 4; k < std::size(kParameters) && k - 4 < distortion.total(); ++k)
     lens.*kParameters[k] = distortion.at<double>(static_cast<int>(k) - 4);
   result.camera.lens = lens;
-  result.deviations.emplace();
-  for (std::size_t k = 0; k < std::size(kParameters); ++k)
-    (*result.deviations).*kParameters[k] = deviations.at<double>(static_cast<int>(k));
+  LensDeviations deviations(static_cast<int>(distortion.total()));
   for (std::size_t i = 0; i < images.size(); ++i) {
     std::vector<cv::Point2f> predicted;
-    cv::projectPoints(objects[i], turns[i], shifts[i], matrix, distortion, predicted);
+    cv::Mat jacobian;
+    cv::projectPoints(objects[i], turns[i], shifts[i], matrix, distortion, predicted, jacobian);
     set_residuals(*images[i], predicted);
+    deviations.add(*images[i], jacobian);
   }
+  result.deviations = deviations.of(free_parameters(result.model));
 }
 
-/// Images far worse than the others show a target that bent, moved or was mistaken. True where there are any.
-bool leave_out_the_worst(const std::vector<CalibrationImage*>& images) {
+double rms_of(const std::vector<CalibrationImage*>& images) {
+  std::vector<Camera::Point> all;
+  for (const CalibrationImage* image : images)
+    all.insert(all.end(), image->residuals.begin(), image->residuals.end());
+  return root_mean_square(all);
+}
+
+double median_rms(const std::vector<CalibrationImage*>& images) {
   std::vector<double> all;
   for (const CalibrationImage* image : images) all.push_back(image->rms);
   std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
-  const double limit = 3 * all[all.size() / 2];
-  bool any = false;
-  for (CalibrationImage* image : images) {
-    if (image->rms <= limit) continue;
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "Its residuals (%.3f px) are more than three times those of the other images: was the target "
-        "flat and still?",
-        image->rms);
-    image->problem = text;
-    image->residuals.clear();
-    any = true;
+  return all[all.size() / 2];
+}
+
+/// Fits again without the image of the largest residuals, if it shows a target that bent, moved or was
+/// mistaken: they are more than three times the median, or those of all others halve. False: nothing changed.
+bool leave_out_the_worst(Calibration& result) {
+  const auto all = usable(result.images);
+  if (all.size() <= kLeastImages) return false;
+  CalibrationImage* worst = *std::ranges::max_element(all, {}, &CalibrationImage::rms);
+  auto others = all;
+  std::erase(others, worst);
+  const bool stands_out = worst->rms > 3 * median_rms(all);
+  const double before = rms_of(others), own = worst->rms;
+  fit_lens(others, result);
+  if (!stands_out && rms_of(others) > before / 2) {
+    fit_lens(all, result);
+    return false;
   }
-  return any;
+  char text[120];
+  std::snprintf(text, sizeof text,
+                "It does not fit the other images (%.3f px): was the target flat and still?", own);
+  worst->problem = text;
+  worst->residuals.clear();
+  return true;
 }
 
 double coverage_of(const std::vector<CalibrationImage*>& images, Size size) {
@@ -184,11 +247,8 @@ void calibrate_lens(const CalibrationJob& job, Calibration& result) {
   for (const auto& file : expand_frames(job.images)) files.push_back(file.string());
   result.images = look_at_all(files, job, result.camera.image);
   fit_lens(usable(result.images), result);
-  if (leave_out_the_worst(usable(result.images))) fit_lens(usable(result.images), result);
-  std::vector<Camera::Point> all;
-  for (const CalibrationImage* image : usable(result.images))
-    all.insert(all.end(), image->residuals.begin(), image->residuals.end());
-  result.rms = root_mean_square(all);
+  while (leave_out_the_worst(result)) continue;
+  result.rms = rms_of(usable(result.images));
   result.coverage = coverage_of(usable(result.images), result.camera.image);
   if (result.coverage < 0.5)
     result.warnings.push_back(
@@ -240,7 +300,7 @@ void fit_plane(const CalibrationJob& job, Calibration& result) {
   if (size != result.camera.image)
     throw UsageError(job.plane + " has another size than the camera's images.");
   result.camera.plane = result.camera.lens ? fit_pose(*result.camera.lens, fit) : fit_homography(fit);
-  if (!result.camera.lens && fit.image.rms > 0.3)
+  if (!result.camera.lens && fit.image.rms > 0.1)
     result.warnings.push_back(
         "The plane's residuals are large: the lens distorts; calibrate it with several images of the "
         "target.");

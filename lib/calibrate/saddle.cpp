@@ -47,12 +47,13 @@ class DiscFit {
   double n_ = 0, x2_ = 0, x4_ = 0, x2y2_ = 0;
 };
 
-std::optional<cv::Point2d> saddle_near(const cv::Mat& grey, cv::Point2d start, int radius) {
+std::optional<cv::Point2f> saddle_near(const cv::Mat& grey, cv::Point2d start, int radius) {
   constexpr int kMostSteps = 30;
   constexpr double kLastStep = 1e-3;  // px
   const DiscFit fit(radius);
+  const cv::Rect2d inside(radius, radius, grey.cols - 1 - 2 * radius, grey.rows - 1 - 2 * radius);
   cv::Point2d place = start;
-  for (int i = 0; i < kMostSteps; ++i) {
+  for (int i = 0; i < kMostSteps && inside.contains(place); ++i) {
     const auto step = fit.step(grey, place);
     if (!step) return std::nullopt;
     place += *step;
@@ -72,15 +73,18 @@ std::vector<double> nearest_distances(const std::vector<cv::Point2f>& places) {
   return distances;
 }
 
-void move_to_saddles(const cv::Mat& grey, double free, std::vector<cv::Point2f>& corners) {
+std::vector<std::optional<cv::Point2f>> saddles_near(const cv::Mat& grey, double free,
+                                                     const std::vector<cv::Point2f>& corners) {
   constexpr double kBlur = 1.5;  // px: between pixels, getRectSubPix interpolates linearly
   cv::Mat smooth;
   cv::GaussianBlur(grey, smooth, {}, kBlur);
   const std::vector<double> distances = nearest_distances(corners);
+  std::vector<std::optional<cv::Point2f>> saddles;
   for (std::size_t k = 0; k < corners.size(); ++k) {
     const int radius = std::clamp(static_cast<int>(free * distances[k] - 2 * kBlur), 3, 25);
-    if (const auto place = saddle_near(smooth, corners[k], radius)) corners[k] = *place;
+    saddles.push_back(saddle_near(smooth, corners[k], radius));
   }
+  return saddles;
 }
 
 }  // namespace dic::calibration

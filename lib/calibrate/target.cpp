@@ -5,9 +5,11 @@
 #include <dic/error.hpp>
 #include <dic/opencv.hpp>
 #include <numbers>
+#include <numeric>
 #include <opencv2/calib3d.hpp>
 #include <opencv2/features2d.hpp>
 #include <opencv2/imgproc.hpp>
+#include <optional>
 
 #include "calibrate/charuco.hpp"
 #include "calibrate/saddle.hpp"
@@ -38,13 +40,10 @@ TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
   return {column * target.square_mm, j * target.square_mm, place.x, place.y};
 }
 
+/// To half a pixel or so. (findChessboardCorners takes up to 20 s for an image without a board.)
 std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   std::vector<cv::Point2f> corners;
-  // The first is fast; the second finds blurred and dim boards.
-  if (!cv::findChessboardCorners(grey, size, corners,
-                                 cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE) &&
-      !cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE))
-    return {};
+  if (!cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE)) return {};
   return corners;
 }
 
@@ -143,14 +142,19 @@ std::vector<TargetPoint> find_target(ImageView image, const Target& target) {
         grey,
         {size, target.square_mm, target.marker_mm,
          static_cast<int>(std::ranges::find(kDictionaries, target.dictionary) - kDictionaries.begin())});
-  if (target.pattern == TargetPattern::checkerboard) calibration::move_to_saddles(grey, 0.4, found.places);
+  if (found.numbers.empty()) {
+    found.numbers.resize(found.places.size());
+    std::iota(found.numbers.begin(), found.numbers.end(), 0);
+  }
+  std::vector<std::optional<cv::Point2f>> places(found.places.begin(), found.places.end());
+  if (target.pattern == TargetPattern::checkerboard)
+    places = calibration::saddles_near(grey, 0.4, found.places);
   if (target.pattern == TargetPattern::charuco)  // a marker's corner lies on the diagonal of its square
-    calibration::move_to_saddles(grey, std::numbers::sqrt2 * (1 - target.marker_mm / target.square_mm) / 2,
-                                 found.places);
+    places = calibration::saddles_near(
+        grey, std::numbers::sqrt2 * (1 - target.marker_mm / target.square_mm) / 2, found.places);
   std::vector<TargetPoint> points;
-  for (std::size_t k = 0; k < found.places.size(); ++k)
-    points.push_back(
-        point_of(target, found.numbers.empty() ? static_cast<int>(k) : found.numbers[k], found.places[k]));
+  for (std::size_t k = 0; k < places.size(); ++k)
+    if (places[k]) points.push_back(point_of(target, found.numbers[k], *places[k]));
   return points;
 }
 

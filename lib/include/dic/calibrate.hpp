@@ -19,7 +19,7 @@ std::string_view to_string(TargetPattern pattern);
 struct Target {
   TargetPattern pattern = TargetPattern::checkerboard;
   /// checkerboard: inner corners, one less than squares. circles: centres. acircles (rows shifted by half a
-  /// distance, in turn): centres of a row, rows. charuco: squares. At least 3 (charuco: 3, too).
+  /// distance, in turn): centres of a row, rows. charuco: squares. At least 3.
   int columns = 0, rows = 0;
   /// Side of a square; circles: between centres; acircles: between rows, which is half the distance in a row.
   double square_mm = 0;
@@ -34,8 +34,8 @@ struct TargetPoint {
   double mm_x = 0, mm_y = 0;  ///< on the target
   double x = 0, y = 0;        ///< in the image, px
 };
-/// The points of the target that the image shows: all of them, or, of charuco, those that are seen. Empty:
-/// the target was not found. Throws UsageError for a target with problems.
+/// The points of the target that the image shows; corners at its border are left out. Empty: the target was
+/// not found (only of charuco a part may be hidden). Throws UsageError for a target with problems.
 std::vector<TargetPoint> find_target(ImageView image, const Target& target);
 
 /// Which parameters of the distortion are estimated; the others are 0.
@@ -93,9 +93,10 @@ struct Calibration {
 };
 
 /// Lens by Zhang, "A flexible new technique for camera calibration" (2000), with OpenCV's calibrateCamera.
-/// Images whose residuals are more than three times the median of all are left out. Without images and
-/// without a known lens, the plane's image alone gives homography and scale. Throws UsageError, FileError
-/// (unreadable, too few with a target, images of different sizes).
+/// Images that do not fit the others are left out: their residuals are more than three times the median, or
+/// those of all others halve without them. Without images and without a known lens, the plane's image alone
+/// gives homography and scale. Throws UsageError, FileError (unreadable, too few with a target, images of
+/// different sizes).
 Calibration calibrate(const CalibrationJob& job);
 
 /// All of it but the camera itself, as a JSON object: for write_camera.

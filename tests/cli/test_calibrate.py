@@ -1,0 +1,241 @@
+"""`dic calibrate` and `--camera` from the outside: python test_calibrate.py DIC
+
+Targets are rendered here with OpenCV's camera model, area-sampled, as a known camera sees them.
+"""
+
+import csv
+import json
+
+import cv2
+import h5py
+import numpy as np
+
+from dic_program import ProgramTest, main, write_image
+
+WIDTH, HEIGHT = 640, 500
+MATRIX = np.array([[1000, 0, 325], [0, 996, 244], [0, 0, 1.0]])
+DISTORTION = np.array([-0.2, 0.08, 0.001, -0.0015, 0])
+BOARD = ("--columns", "9", "--rows", "6", "--square", "6")
+PRECISE = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 50, 1e-10)
+
+
+def is_dark_board(x, y):
+    i, j = np.floor(x / 6), np.floor(y / 6)
+    return (i >= -1) & (j >= -1) & (i < 9) & (j < 6) & ((i + j) % 2 == 0)
+
+
+def charuco(columns, rows):
+    """Darkness of a ChArUco board of 6 mm squares and 4.5 mm markers, as OpenCV prints it."""
+    dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_5X5_100)
+    board = cv2.aruco.CharucoBoard((columns, rows), 6.0, 4.5, dictionary)
+    printed = board.generateImage((columns * 120, rows * 120), None, 0, 1)
+
+    def is_dark(x, y):
+        column, row = np.floor(x * 20).astype(int), np.floor(y * 20).astype(int)
+        inside = (column >= 0) & (row >= 0) & (column < printed.shape[1]) & (row < printed.shape[0])
+        return inside & (printed[row.clip(0, printed.shape[0] - 1), column.clip(0, printed.shape[1] - 1)] < 128)
+
+    return is_dark
+
+
+def render(is_dark, turn, shift, seed, distortion=DISTORTION):
+    rotation = cv2.Rodrigues(np.array(turn, float))[0]
+    to_plane = np.linalg.inv(np.column_stack([rotation[:, 0], rotation[:, 1], shift]))
+    y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
+
+    def directions(x, y):
+        seen = np.stack([x.ravel(), y.ravel()], 1)[:, None]
+        return cv2.undistortPoints(seen, MATRIX, distortion, criteria=PRECISE).reshape(HEIGHT, WIDTH, 2)
+
+    middle = directions(x, y)
+    along_x, along_y = directions(x + 0.5, y) - directions(x - 0.5, y), directions(x, y + 0.5) - directions(x, y - 0.5)
+    dark = np.zeros((HEIGHT, WIDTH))
+    for dx in (-0.4, -0.2, 0, 0.2, 0.4):
+        for dy in (-0.4, -0.2, 0, 0.2, 0.4):
+            place = middle + dx * along_x + dy * along_y
+            mm = np.concatenate([place, np.ones((HEIGHT, WIDTH, 1))], 2) @ to_plane.T
+            dark += is_dark(mm[..., 0] / mm[..., 2], mm[..., 1] / mm[..., 2])
+    return np.clip(220 - 190 * dark / 25 + np.random.default_rng(seed).normal(0, 1, dark.shape), 0, 255)
+
+
+class CalibrateTest(ProgramTest):
+    def targets(self, is_dark, size_mm, count=8):
+        random = np.random.default_rng(2)
+        names = [f"target_{i}.png" for i in range(count)]
+        for i, name in enumerate(names):
+            turn = random.uniform(-1, 1, 3) * [0.5, 0.5, 0.3]
+            distance = 155 * random.uniform(1, 1.2)
+            middle = np.array([*(random.uniform(-1, 1, 2) * [14, 10]), distance])
+            shift = middle - cv2.Rodrigues(turn)[0] @ np.array([size_mm[0] / 2, size_mm[1] / 2, 0])
+            write_image(self.folder / name, render(is_dark, turn, shift, i))
+        return names
+
+    def camera(self, name="camera.json"):
+        return json.loads((self.folder / name).read_text())
+
+    def assert_lens(self, lens):
+        self.assertAlmostEqual(lens["fx"], 1000, delta=0.6)
+        self.assertAlmostEqual(lens["fy"], 996, delta=0.6)
+        self.assertAlmostEqual(lens["cx"], 325, delta=0.6)
+        self.assertAlmostEqual(lens["cy"], 244, delta=0.6)
+        self.assertAlmostEqual(lens["k1"], -0.2, delta=0.01)
+        self.assertAlmostEqual(lens["p2"], -0.0015, delta=2e-4)
+
+    def test_lens_and_plane_of_a_checkerboard(self):
+        names = self.targets(is_dark_board, (48, 30))
+        write_image(self.folder / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
+        write_image(self.folder / "flat.png", render(is_dark_board, (0.1, -0.15, 0.02), (-25, -16, 160), 50))
+        done = self.succeed("calibrate", *names, "blank.png", "--plane", "flat.png", *BOARD)
+        self.assertIn("not used  blank.png", done.stdout)
+        self.assertIn("mm per px in the middle", done.stdout)
+        camera = self.camera()
+        self.assertEqual((camera["image_width"], camera["image_height"]), (WIDTH, HEIGHT))
+        self.assert_lens(camera["lens"])
+        about = camera["calibration"]
+        self.assertLess(about["rms_px"], 0.03)
+        self.assertLess(about["plane"]["rms_px"], 0.03)
+        self.assertEqual(about["images"][8]["problem"][:23], "The target was not foun")
+        self.assertAlmostEqual(about["plane"]["tilt_deg"], 10.3, delta=0.1)
+        self.assertLess(about["standard_deviations"]["fx"], 0.5)
+        self.assertEqual(cv2.imread(str(self.folder / "camera.png")).shape[1], 1200)
+        truth = MATRIX @ np.column_stack([cv2.Rodrigues(np.array([0.1, -0.15, 0.02]))[0][:, :2], (-25, -16, 160)])
+        found = np.array(camera["plane"]["px_from_mm"])
+        for mm in ((0, 0, 1), (48, 30, 1)):  # the board's two ends are the same to a board without marks
+            ends = [found @ mm, found @ (48 - mm[0], 30 - mm[1], 1)]
+            expected = (truth @ mm)[:2] / (truth @ mm)[2]
+            self.assertLess(min(np.abs(end[:2] / end[2] - expected).max() for end in ends), 0.1)
+
+        self.refuse(2, ["camera.json", "--force"], "calibrate", *names, *BOARD)
+        # A new plane for the same lens.
+        self.succeed("calibrate", "--camera", "camera.json", "--plane", "flat.png", *BOARD, "-o", "other.json")
+        self.assertEqual(self.camera("other.json")["lens"], camera["lens"])
+        # What the plane's image alone gives is blind to the lens, and says so.
+        done = self.succeed("calibrate", "--plane", "flat.png", *BOARD, "-o", "flat.json")
+        self.assertIn("the lens distorts", done.stderr)
+        self.assertNotIn("lens", self.camera("flat.json"))
+
+    def test_charuco(self):
+        for columns, rows in ((9, 7), (9, 6)):  # odd and even numbers of rows are printed differently
+            names = self.targets(charuco(columns, rows), (54, rows * 6))
+            self.succeed("calibrate", *names, "--pattern", "charuco", "--columns", columns, "--rows", rows, "--square",
+                         "6", "--marker", "4.5", "--dictionary", "5X5_100", "--force")
+            camera = self.camera()
+            self.assertLess(camera["calibration"]["rms_px"], 0.05)
+            self.assert_lens(camera["lens"])
+
+    def test_wrong_usage(self):
+        self.refuse(2, ["images"], "calibrate", *BOARD)
+        self.refuse(2, ["--columns"], "calibrate", "a.png")
+        self.refuse(2, ["same from two sides"], "calibrate", "a.png", "--columns", 6, "--rows", 6, "--square", 1)
+        self.refuse(2, ["markers"], "calibrate", "a.png", *BOARD, "--pattern", "charuco")
+        self.refuse(1, ["nothing.png"], "calibrate", "nothing.png", *BOARD)
+        write_image(self.folder / "blank.png", np.full((HEIGHT, WIDTH), 90.0))
+        self.refuse(2, ["0 images", "not found"], "calibrate", "blank.png", *BOARD)
+        self.assertFalse((self.folder / "camera.json").exists())
+
+
+class CameraTest(ProgramTest):
+    """Speckle seen by a lens that distorts, of a specimen that is tilted."""
+
+    LENS = {"fx": 500, "fy": 498, "cx": 152, "cy": 118, "k1": -0.3, "k2": 0.12, "p1": 0.001, "p2": -0.002}
+
+    def setUp(self):
+        super().setUp()
+        rotation = cv2.Rodrigues(np.array([0.1, 0.15, 0.3]))[0]
+        matrix = np.array([[500, 0, 152], [0, 498, 118], [0, 0, 1.0]])
+        plane = matrix @ np.column_stack([rotation[:, :2], (-2, 3, 250)])
+        self.parameters = {"dic_camera": 1, "image_width": 300, "image_height": 240, "lens": self.LENS,
+                           "plane": {"px_from_mm": plane.tolist()}}
+        self.write_camera()
+
+    def write_camera(self, **changes):
+        (self.folder / "camera.json").write_text(json.dumps(self.parameters | changes))
+
+    def synth(self, *motion):
+        self.succeed("synth", "-o", "d", "--width", 300, "--height", 240, "--sigma", 1.5, "--camera", "camera.json",
+                     "--truth-step", 5, *motion)
+
+    def truth(self):
+        with h5py.File(self.folder / "d/truth.h5") as file:
+            return {name: data[()] for name, data in file.items()}
+
+    def test_false_strain_of_a_shift_vanishes(self):
+        self.synth("--u", 8.3, "--v", -5.2)
+        self.succeed("track", "d", "-o", "plain", "--no-pictures", "--device", "cpu")
+        self.succeed("track", "d", "-o", "corrected", "--camera", "camera.json", "--csv", "--device", "cpu")
+        plain, corrected = self.fields("plain"), self.fields("corrected")
+        ok = (corrected["status"][0] == 0) & np.isfinite(corrected["exx"][0])
+        self.assertGreater(np.nanmax(np.abs(plain["exx"][0][ok])), 3e-3)
+        for name in ("exx", "eyy", "exy"):
+            self.assertLess(np.sqrt(np.mean(corrected[name][0][ok] ** 2)), 2e-4)
+        run = self.run_json("corrected")
+        scale = run["settings"]["scale"]
+        self.assertAlmostEqual(scale, 0.5, delta=0.05)
+        self.assertEqual(run["length_unit"], "mm")
+        self.assertEqual(run["settings"]["camera"]["lens"]["fx"], 500)
+        self.assertIsNone(self.run_json("plain")["settings"]["camera"])
+        self.assertAlmostEqual(run["frames"][0]["mean_u"], 8.3 * scale, delta=0.005 * scale)
+        self.assertAlmostEqual(run["frames"][0]["mean_v"], -5.2 * scale, delta=0.005 * scale)
+
+        truth = self.truth()
+        with h5py.File(self.folder / "corrected/result.vtkhdf") as file:
+            x, y = file["dic/X"][()] / scale, file["dic/Y"][()] / scale
+        nodes = np.s_[: x.shape[0], : x.shape[1]]
+        self.assertLess(np.abs(x - truth["X"][nodes]).max(), 1e-6)
+        self.assertLess(np.abs(y - truth["Y"][nodes]).max(), 1e-6)
+        with open(self.folder / "corrected/csv/frame_0001.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertAlmostEqual(float(rows[-1]["x [mm]"]), x[-1, -1] * scale, delta=1e-6)
+        # The picture shows the points where they are in the image: as without the camera.
+        self.assertTrue((self.folder / "corrected/pictures/frame_0001_u.png").exists())
+
+    def test_displacement_and_strain_in_the_plane(self):
+        self.synth("--motion", "affine", "--ux", 0.01, "--vy", -0.004, "--uy", 0.006, "--noise", 1)
+        for extra in ((), ("--global",), ("--reference-strategy", "previous")):
+            self.succeed("track", "d", "--camera", "camera.json", "--force", "--no-pictures", "--strain-measure",
+                         "engineering", "--device", "cpu", *extra)
+            fields, truth = self.fields(), self.truth()
+            ok = (fields["status"][0] == 0) & np.isfinite(fields["exx"][0])
+            nodes = np.s_[1, : ok.shape[0], : ok.shape[1]]
+            scale = self.run_json()["settings"]["scale"]
+            error = (fields["u"][0] - scale * truth["U"][nodes])[ok] / fields["sigma_u"][0][ok]
+            self.assertLess(np.abs(np.median(error)), 0.3)
+            self.assertLess(np.percentile(np.abs(error), 68), 1.4)
+            self.assertAlmostEqual(fields["exx"][0][ok].mean(), 0.01, delta=1e-4)
+            self.assertAlmostEqual(fields["eyy"][0][ok].mean(), -0.004, delta=1e-4)
+            self.assertAlmostEqual(fields["exy"][0][ok].mean(), 0.003, delta=1e-4)
+
+    def test_a_lens_alone_measures_in_px(self):
+        del self.parameters["plane"]
+        self.write_camera()
+        self.synth("--u", 3)
+        self.succeed("track", "d", "--camera", "camera.json", "--no-pictures")
+        self.assertEqual(self.run_json()["length_unit"], "px")
+        self.assertAlmostEqual(self.run_json()["frames"][0]["mean_u"], 3, delta=0.005)
+        self.succeed("track", "d", "--camera", "camera.json", "--no-pictures", "--force", "--scale", "0.1")
+        self.assertAlmostEqual(self.run_json()["frames"][0]["mean_u"], 0.3, delta=0.0005)
+
+    def test_truth_in_the_images(self):
+        self.synth("--u", 3)
+        self.succeed("track", "d", "--no-pictures", "--device", "cpu")
+        fields, truth = self.fields(), self.truth()
+        nodes = np.s_[1, : fields["u"].shape[1], : fields["u"].shape[2]]
+        inside = np.s_[4:-4, 4:-4]
+        self.assertLess(np.abs((fields["u"][0] - truth["u"][nodes])[inside]).max(), 0.02)
+        self.assertLess(np.abs((fields["v"][0] - truth["v"][nodes])[inside]).max(), 0.02)
+
+    def test_refused(self):
+        frames = self.sequence([(0, 0), (1, 0)])
+        self.refuse(2, ["300x240", "140x120"], "track", *frames, "--camera", "camera.json")
+        self.refuse(2, ["leave out --scale"], "track", *frames, "--camera", "camera.json", "--scale", "0.1")
+        self.refuse(1, ["none.json"], "track", *frames, "--camera", "none.json")
+        self.write_camera(lens=self.LENS | {"k7": 1})
+        self.refuse(1, ["\"k7\""], "track", *frames, "--camera", "camera.json")
+        self.write_camera(lens=self.LENS | {"k1": -9})
+        self.refuse(1, ["folds the image"], "track", *frames, "--camera", "camera.json")
+        self.write_camera()
+        self.refuse(2, ["another size"], "synth", "-o", "e", "--camera", "camera.json")
+
+
+if __name__ == "__main__":
+    main()
