@@ -4,6 +4,7 @@
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_sigma.hpp>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -14,13 +15,17 @@ namespace dic {
 namespace {
 
 using strain::DataMoments;
+using strain::ErrorCorrelation;
 using strain::Gradient;
 using strain::missing;
 using strain::NodeMoments;
+using strain::SlopeCovariance;
 using strain::Tensor;
 
 constexpr std::int64_t kRowsPerTask = 8;
 
+constexpr strain::NodeSigmas kNoSigmas = {std::numeric_limits<float>::quiet_NaN(),
+                                          std::numeric_limits<float>::quiet_NaN()};
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
 /// One component of the displacement, or of positions, with NaN wherever it must not enter a fit.
@@ -94,7 +99,12 @@ class PartialWindows {
     const strain::PartialPlane plane(m.nodes, grid_.step);
     const auto [ux, uy] = plane.slopes(m.u);
     const auto [vx, vy] = plane.slopes(m.v);
+    n_ = m.nodes.n, xx_ = plane.xx(), xy_ = plane.xy(), yy_ = plane.yy();
     return {ux, uy, vx, vy};
+  }
+  /// Of the slopes of the last window that had a gradient.
+  SlopeCovariance covariance(const ErrorCorrelation& errors) const {
+    return strain::partial_window_covariance(errors, n_, xx_, xy_, yy_);
   }
 
  private:
@@ -172,6 +182,7 @@ class PartialWindows {
   const std::vector<double>&u_, &v_;
   int window_, half_;
   std::vector<Row> usable_, reached_;
+  double n_ = 0, xx_ = 0, xy_ = 0, yy_ = 0;  ///< nodes and central moments of the last plane
 };
 
 /// Least-squares gradients of two components by grid coordinates, row by row.
@@ -188,6 +199,10 @@ class GridGradients {
   Gradient at(int i, int j) {
     return std::isnan(ux_[i]) ? partial_.gradient(i, j) : Gradient{ux_[i], uy_[i], vx_[i], vy_[i]};
   }
+  /// Of the slopes that `at` returned last, for node i.
+  SlopeCovariance covariance(int i, const ErrorCorrelation& errors, const SlopeCovariance& complete) const {
+    return std::isnan(ux_[i]) ? partial_.covariance(errors) : complete;
+  }
 
  private:
   const std::vector<double>&u_, &v_;
@@ -203,9 +218,17 @@ Gradient by_positions(const Gradient& u, const Gradient& x) {
           (u.vx * x.vy - u.vy * x.vx) / det, (u.vy * x.ux - u.vx * x.uy) / det};
 }
 
+/// The same for the covariance of a component's slopes.
+SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
+  const double det = x.ux * x.vy - x.uy * x.vx;
+  const double a = x.vy / det, b = -x.vx / det, d = -x.uy / det, e = x.ux / det;
+  return {a * a * c.xx + 2 * a * b * c.xy + b * b * c.yy, a * d * c.xx + (a * e + b * d) * c.xy + b * e * c.yy,
+          d * d * c.xx + 2 * d * e * c.xy + e * e * c.yy};
+}
+
 StrainField missing_strain(std::size_t nodes) {
   const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
-  return {none, none, none, none, none, none};
+  return {none, none, none, none, none, none, none, none, none};
 }
 
 void store(StrainField& field, std::size_t k, const Tensor& tensor) {
@@ -217,6 +240,42 @@ void store(StrainField& field, std::size_t k, const Tensor& tensor) {
   field.e2[k] = values.e2;
   field.von_mises[k] = values.von_mises;
 }
+
+/// The standard deviations of strain, from those of the displacements.
+class StrainSigma {
+ public:
+  StrainSigma(const Field& field, const StrainOptions& options, const MeasuredSubsets& subsets)
+      : field_(field),
+        options_(options),
+        errors_(subsets, field.grid().step),
+        complete_(strain::complete_window_covariance(errors_, options.window)) {}
+
+  /// Of the slopes that `gradients` returned last, for node i.
+  SlopeCovariance covariance(const GridGradients& gradients, int i) const {
+    return gradients.covariance(i, errors_, complete_);
+  }
+
+  void store(StrainField& strain, int i, int j, const Gradient& gradient,
+             const SlopeCovariance& covariance) const {
+    const Grid& grid = field_.grid();
+    const strain::NodeVariances variances(options_.window, [&](int di, int dj) -> strain::NodeSigmas {
+      if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
+      const std::size_t k = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
+      return {field_.sigma_u[k], field_.sigma_v[k]};
+    });
+    const strain::Sigmas sigmas = strain::sigmas_of(gradient, options_.measure, covariance, variances);
+    const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+    strain.sigma_exx[k] = sigmas.exx;
+    strain.sigma_eyy[k] = sigmas.eyy;
+    strain.sigma_exy[k] = sigmas.exy;
+  }
+
+ private:
+  const Field& field_;
+  StrainOptions options_;
+  ErrorCorrelation errors_;
+  SlopeCovariance complete_;
+};
 
 }  // namespace
 
@@ -245,13 +304,16 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
-StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const std::optional<MeasuredSubsets>& subsets) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   const Grid& grid = field.grid();
   const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
   std::vector<double> x, y;  // of a corrected field
   if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   StrainField result = missing_strain(u.size());
+  std::optional<StrainSigma> sigma;
+  if (subsets) sigma.emplace(field, options, *subsets);
 
   ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
@@ -265,8 +327,15 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
         if (!grid.inside[k] || !has_values(field.status[k])) continue;
         Gradient gradient = gradients.at(i, j);
-        if (positions) gradient = by_positions(gradient, positions->at(i, j));
-        if (!std::isnan(gradient.ux)) store(result, k, strain::tensor_of(gradient, options.measure));
+        if (std::isnan(gradient.ux)) continue;
+        SlopeCovariance covariance = sigma ? sigma->covariance(gradients, i) : SlopeCovariance{};
+        if (positions) {
+          const Gradient of_positions = positions->at(i, j);
+          gradient = by_positions(gradient, of_positions);
+          covariance = by_positions(covariance, of_positions);
+        }
+        store(result, k, strain::tensor_of(gradient, options.measure));
+        if (sigma) sigma->store(result, i, j, gradient, covariance);
       }
     }
   });

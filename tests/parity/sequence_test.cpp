@@ -126,7 +126,8 @@ bool same_bits(const auto& x, const auto& y) {
 bool identical_values(const Field& a, const Field& b) {
   return same_bits(a.u, b.u) && same_bits(a.v, b.v) && same_bits(a.zncc, b.zncc) &&
          same_bits(a.sigma_u, b.sigma_u) && same_bits(a.strain.exx, b.strain.exx) &&
-         same_bits(a.strain.von_mises, b.strain.von_mises);
+         same_bits(a.strain.von_mises, b.strain.von_mises) &&
+         same_bits(a.strain.sigma_exy, b.strain.sigma_exy);
 }
 bool identical(const Field& a, const Field& b) {
   return identical_values(a, b) && same_bits(a.status, b.status) && same_bits(a.iterations, b.iterations);

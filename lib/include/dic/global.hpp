@@ -17,12 +17,6 @@ struct GlobalOptions {
   std::vector<std::string> validate() const;
 };
 
-/// The subsets that a field was measured with.
-struct MeasuredSubsets {
-  int size = 33;  ///< px, odd
-  int order = 1;  ///< of the shape function
-};
-
 /// The shortest resolution, px, that the global step offers for these subsets on a grid of this step.
 double least_resolution(const MeasuredSubsets& subsets, int step);
 
