@@ -221,7 +221,8 @@ Gradient by_positions(const Gradient& u, const Gradient& x) {
 /// The same for the covariance of a component's slopes.
 SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
   const double det = x.ux * x.vy - x.uy * x.vx;
-  const double a = x.vy / det, b = -x.vx / det, d = -x.uy / det, e = x.ux / det;
+  const auto a = static_cast<float>(x.vy / det), b = static_cast<float>(-x.vx / det);
+  const auto d = static_cast<float>(-x.uy / det), e = static_cast<float>(x.ux / det);
   return {a * a * c.xx + 2 * a * b * c.xy + b * b * c.yy, a * d * c.xx + (a * e + b * d) * c.xy + b * e * c.yy,
           d * d * c.xx + 2 * d * e * c.xy + e * e * c.yy};
 }
