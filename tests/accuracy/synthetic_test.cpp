@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <dic/image_io.hpp>
 #include <dic/synth.hpp>
 #include <dic/track.hpp>
 #include <map>
 #include <numbers>
+#include <optional>
+#include <tuple>
 
 #include "accuracy/accuracy_support.hpp"
 #include "support/requirements.hpp"
@@ -175,6 +178,163 @@ TEST(LargeMotions, RotationsBy20DegreesInOneStepAreFound) {
     y -= 511.5;
     return Displacement{cosine * x - sine * y - x, sine * x + cosine * y - y};
   });
+}
+
+/// A pair in which the search finds nearly nothing without features: points whose subset stays in the image
+/// are found, and no value is wrong.
+void expect_all_in_view(const SynthOptions& synth, const TrackOptions& options, double most_lost) {
+  const Measured m = track_pair(options, synth_frame(synth, 0), synth_frame(synth, 1));
+  const int radius = options.refine.subset;  // of a turned subset, about
+  std::int64_t in_view = 0, lost = 0, wrong = 0;
+  each_node(
+      m.scene, [](int, int) { return true; },
+      [&](int i, int j, std::int64_t n) {
+        const int x = m.scene.grid.x(i), y = m.scene.grid.y(j);
+        const auto truth = synth.motion.at(x, y, 1);
+        const double to_x = x + truth[0], to_y = y + truth[1];
+        const bool ok = m.field.status[n] == Status::ok;
+        wrong += ok && std::hypot(m.field.u[n] - truth[0], m.field.v[n] - truth[1]) > 0.5;
+        if (!synth.motion.visible(x, y, 1) || to_x < radius || to_y < radius ||
+            to_x > synth.size.width - 1 - radius || to_y > synth.size.height - 1 - radius)
+          return;
+        ++in_view;
+        lost += !ok;
+      });
+  EXPECT_GT(in_view, 100);
+  EXPECT_LE(static_cast<double>(lost), most_lost * static_cast<double>(in_view));
+  EXPECT_EQ(wrong, 0);
+}
+
+SynthOptions turned(int side, double blob_sigma, double degrees, double along_x, double along_y) {
+  SynthOptions synth;
+  synth.size = {side, side};
+  synth.blob_sigma = blob_sigma;
+  synth.noise = 2;
+  Motion& m = synth.motion;
+  m.kind = MotionKind::affine;
+  m.cx = m.cy = 0.5 * (side - 1);
+  const double c = std::cos(degrees * std::numbers::pi / 180), s = std::sin(degrees * std::numbers::pi / 180);
+  m.ux = c * along_x - 1;
+  m.uy = -s * along_y;
+  m.vx = s * along_x;
+  m.vy = c * along_y - 1;
+  return synth;
+}
+
+TEST(LargeMotions, RotationsByAnyAngleAreFound) {
+  for (const auto& [degrees, side, blobs] : {std::tuple{30.0, 512, 1.7},
+                                             {45.0, 300, 1.0},
+                                             {90.0, 256, 4.0},
+                                             {135.0, 400, 2.5},
+                                             {180.0, 700, 1.7}}) {
+    SCOPED_TRACE(degrees);
+    expect_all_in_view(turned(side, blobs, degrees, 1, 1), track_options(33, 1, 10), 0.002);
+  }
+}
+
+TEST(LargeMotions, RotationsWithStretchesAreFound) {
+  for (const auto& [degrees, x, y] :
+       {std::tuple{60.0, 2.0, 2.0}, {100.0, 0.6, 0.6}, {120.0, 2.0, 0.8}, {75.0, 0.6, 1.1}}) {
+    SCOPED_TRACE(degrees);
+    expect_all_in_view(turned(400, 1.7, degrees, x, y), track_options(33, 1, 10), 0.01);
+  }
+}
+
+TEST(LargeMotions, MostOfTheSceneMayLeaveTheImage) {
+  SynthOptions synth = turned(600, 1.7, 20, 1, 1);
+  synth.motion.u = 330;
+  synth.motion.v = 150;
+  expect_all_in_view(synth, track_options(33, 1, 10), 0.005);
+}
+
+/// Three bodies, and what is behind them, are each found where they are; values beside the edges are another
+/// matter.
+TEST(LargeMotions, BodiesWithUnrelatedMotionsAreFound) {
+  SynthOptions synth;
+  synth.size = {700, 700};
+  synth.noise = 2;
+  synth.motion.kind = MotionKind::bodies;
+  synth.motion.bodies = {{.x = 180, .y = 200, .radius = 90, .u = 100, .v = 20, .angle_deg = 0},
+                         {.x = 480, .y = 180, .radius = 80, .u = -20, .v = 90, .angle_deg = 70},
+                         {.x = 300, .y = 520, .radius = 100, .u = -100, .v = 0, .angle_deg = -30}};
+  const Measured m = track_pair(track_options(33, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
+  std::array<std::int64_t, 4> points{}, found{};
+  each_node(
+      m.scene, [&](int i, int j) { return m.scene.interior(i, j); },
+      [&](int i, int j, std::int64_t n) {
+        const int x = m.scene.grid.x(i), y = m.scene.grid.y(j), body = synth.motion.body(x, y);
+        for (const int dx : {-20, 0, 20})
+          for (const int dy : {-20, 0, 20})
+            if (synth.motion.body(x + dx, y + dy) != body || !synth.motion.visible(x + dx, y + dy, 1)) return;
+        ++points[body];
+        const auto truth = synth.motion.at(x, y, 1);
+        found[body] += m.field.status[n] == Status::ok &&
+                       std::hypot(m.field.u[n] - truth[0], m.field.v[n] - truth[1]) < 0.1;
+      });
+  for (int body = 0; body < 4; ++body) {
+    EXPECT_GT(points[body], 50);
+    EXPECT_GE(found[body], points[body] * 99 / 100) << body;
+  }
+}
+
+/// Frames of a growing stretch, tracked; ok points of each frame and its largest error.
+struct FrameErrors {
+  std::int64_t ok = 0;
+  Moments u;
+};
+std::vector<FrameErrors> track_stretch(ReferenceStrategy strategy, const SynthOptions& synth,
+                                       std::optional<int> blank) {
+  TrackOptions options = track_options(33, 1, 10);
+  options.reference_strategy = strategy;
+  Tracker tracker(options, synth_frame(synth, 0));
+  std::vector<FrameErrors> out;
+  for (int k = 1; k < std::ssize(synth.amounts); ++k) {
+    const bool dark = k == blank;
+    const Field field = tracker.track(dark ? Image(synth.size, ScalarType::u8) : synth_frame(synth, k)).field;
+    FrameErrors& frame = out.emplace_back();
+    each_node(
+        {tracker.grid(), synth.size.width, synth.size.height}, [](int, int) { return true; },
+        [&](int i, int j, std::int64_t n) {
+          if (field.status[n] != Status::ok) return;
+          ++frame.ok;
+          frame.u.add(field.u[n] -
+                      synth.motion.at(tracker.grid().x(i), tracker.grid().y(j), synth.amounts[k])[0]);
+        });
+  }
+  return out;
+}
+
+SynthOptions growing_stretch(double largest) {
+  SynthOptions synth;
+  synth.size = {400, 400};
+  synth.noise = 2;
+  synth.motion = {.kind = MotionKind::affine, .ux = largest, .vy = -0.3 * largest, .cx = 199.5, .cy = 199.5};
+  synth.amounts = {0, 0.2, 0.4, 0.6, 0.8, 1};
+  return synth;
+}
+
+TEST(ReferenceStrategies, EachGoesOnAfterABlankFrame) {
+  const SynthOptions synth = growing_stretch(0.1);
+  for (const auto strategy :
+       {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic}) {
+    const auto frames = track_stretch(strategy, synth, 3);
+    EXPECT_EQ(frames[2].ok, 0) << to_string(strategy);
+    for (const int k : {0, 1, 3, 4}) {
+      EXPECT_GT(frames[k].ok, 1400) << to_string(strategy) << ", frame " << k + 1;
+      EXPECT_LE(frames[k].u.rms(), 0.02) << to_string(strategy) << ", frame " << k + 1;
+    }
+  }
+}
+
+/// What leaves the image is no reason to give the first reference up, which is the more accurate one.
+TEST(ReferenceStrategies, AutoKeepsAReferenceThatIsFound) {
+  const SynthOptions synth = growing_stretch(0.6);
+  const auto kept = track_stretch(ReferenceStrategy::automatic, synth, {});
+  const auto first = track_stretch(ReferenceStrategy::first, synth, {});
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    EXPECT_EQ(kept[k].ok, first[k].ok);
+    EXPECT_EQ(kept[k].u.rms(), first[k].u.rms());
+  }
 }
 
 /// Mean over the measured points of the last of three frames, which moves where the second did not.

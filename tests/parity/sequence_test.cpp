@@ -214,6 +214,9 @@ std::vector<Sequence> sequences() {
   const Motion crack{.kind = MotionKind::crack, .amplitude = 3, .crack_y = 150};
   const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
   const Motion leap{.kind = MotionKind::affine, .u = 24.3, .v = -11.8, .ux = 0.06, .vy = -0.03};
+  const Motion bodies{.kind = MotionKind::bodies,
+                      .bodies = {{.x = 120, .y = 120, .radius = 70, .u = 80, .v = 15},
+                                 {.x = 280, .y = 250, .radius = 60, .u = -70, .v = 10, .angle_deg = 50}}};
   std::vector<Sequence> all{
       {"far", speckle(400, 360, {0, 1}, far), options_with(21, 5), {}},
       {"growing stretch", speckle(400, 360, {0, 0.3, 0.6, 1}, stretch), options_with(31, 4), {}},
@@ -226,7 +229,16 @@ std::vector<Sequence> sequences() {
       {"searched range", speckle(400, 360, {0, 1}, stretch), options_with(31, 5), {}},
       {"frame before", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), {}},
       {"as needed", speckle(400, 360, {0, 0.25, 0.5, 0.75, 1}, turn), options_with(21, 5), ring()},
-      {"leaps", speckle(400, 360, {0, 0.1, 1, 0.4, 0.5}, leap), options_with(21, 5), {}}};
+      {"leaps", speckle(400, 360, {0, 0.1, 1, 0.4, 0.5}, leap), options_with(21, 5), {}},
+      {"half turn",
+       speckle(400, 360, {0, 1, 0.4}, {.kind = MotionKind::rotation, .angle_deg = 140}),
+       options_with(25, 5),
+       {}},
+      {"far bodies", speckle(400, 360, {0, 1}, bodies), options_with(21, 5), {}},
+      {"half turn by previous",
+       speckle(400, 360, {0, 0.5, 1}, {.kind = MotionKind::rotation, .angle_deg = 140}),
+       options_with(25, 5),
+       {}}};
   all[6].options.refine.interpolation = Interpolation::quintic;
   all[7].synth.bits = 16;
   all[8].options.search = 15;
@@ -234,6 +246,7 @@ std::vector<Sequence> sequences() {
   all[9].options.reference_strategy = ReferenceStrategy::previous;
   all[10].options.reference_strategy = ReferenceStrategy::automatic;
   all[11].options.reference_strategy = ReferenceStrategy::previous;
+  all[14].options.reference_strategy = ReferenceStrategy::previous;
   for (const Sequence& sequence : torn_sequences()) all.push_back(sequence);
   return all;
 }
@@ -296,6 +309,7 @@ std::vector<Sequence> shared_sequences() {
   const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
   Motion bodies{.kind = MotionKind::bodies, .u = 4.3, .v = -2.2};
   bodies.bodies = {{.x = 150, .y = 180, .radius = 110, .u = -5, .v = 3.4}};
+  const Motion half_turn{.kind = MotionKind::rotation, .angle_deg = 140};
   std::vector<Sequence> all{{"stretch", speckle(700, 680, {0, 0.5, 1}, stretch), options_with(21, 3), {}},
                             {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(15, 1), ring()},
                             {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(15, 2), {}},
@@ -304,7 +318,8 @@ std::vector<Sequence> shared_sequences() {
                             {"before", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
                             {"as needed", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
                             {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}},
-                            {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(21, 2), {}}};
+                            {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(21, 2), {}},
+                            {"half turn", speckle(400, 360, {0, 1}, half_turn), options_with(25, 4), {}}};
   all[0].options.search = 15;
   all[3].synth.noise = 25;  // many points are lost, found again and given up
   all[5].options.reference_strategy = ReferenceStrategy::previous;
