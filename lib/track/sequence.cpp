@@ -7,6 +7,7 @@
 
 #include "core/device_name.hpp"
 #include "track/global_result.hpp"
+#include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -49,12 +50,13 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : options_(options),
       reference_(reference),
       points_(make_grid(roi, options.step)),
-      device_(choose_device(options_.device, points_.size())),
-      backend_(open(device_.device, options_, reference, points_)) {
+      device_(choose_device(options_.device, points_.size())) {
   const Stopwatch watch;
+  const bool whole = everywhere(roi);
+  points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);
+  backend_ = open(device_.device, options_, reference, points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
-  active_reference_ =
-      backend_->set_reference(backend_->take(reference), everywhere(roi) ? Image() : std::move(roi));
+  active_reference_ = backend_->set_reference(backend_->take(reference), whole ? Image() : std::move(roi));
   reference_.data = nullptr;
   prepare_seconds_ = watch.seconds();
 }

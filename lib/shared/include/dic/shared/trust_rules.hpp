@@ -103,4 +103,27 @@ DIC_HOST_DEVICE constexpr bool is_suspicious_group(std::int64_t members, bool co
   return contested && members < large && 2 * members < trackable;
 }
 
+// ---- texture that repeats itself ----
+
+/// Instead of the residual of another match of a point in the reference: there is none; none here and
+/// around. Only the latter is proof that a match is the right one.
+inline constexpr float kNoAlternative = 3e38f, kUnique = -1;
+
+/// Is another match of the subset as good as the one that was found, for all that noise allows to say?
+/// pixels: of the subset.
+DIC_HOST_DEVICE inline bool is_as_good(float alternative, float residual, double pixels) {
+  return alternative >= 0 &&
+         alternative <= residual * (1.25f + static_cast<float>(3 / std::sqrt(2 * pixels)));
+}
+
+/// Points of a group that are unique, so that they decide for the others: the area of one subset.
+DIC_HOST_DEVICE constexpr bool is_decided(std::int64_t unique, std::int64_t large) {
+  return 2 * unique >= large;
+}
+
+/// Is a point of an undecided group ambiguous? Where half of the group is as good elsewhere, all of it is.
+DIC_HOST_DEVICE constexpr bool is_ambiguous(bool as_good, std::int64_t group_as_good, std::int64_t members) {
+  return as_good || 2 * group_as_good >= members;
+}
+
 }  // namespace dic::track
