@@ -52,7 +52,8 @@ void Trust::give_up_chance() {
   if (suspects.empty()) return;
   const FrameLevel normal = level();
   for (const std::int64_t i : suspects)
-    if (!is_explained(results_[i].zncc, results_[i].residual_sd, normal))
+    if (!may_differ(members_[parent_[i]], large_) ||
+        !is_explained(results_[i].zncc, results_[i].residual_sd, normal))
       results_[i].status = Status::low_correlation;
 }
 

@@ -96,6 +96,12 @@ DIC_HOST_DEVICE inline bool is_explained(float zncc, float residual, const Frame
   return residual <= kExplained * level.residual || 1 - zncc <= kExplained * level.misfit;
 }
 
+/// Can a group be right whose neighbours contradict it? Only if it has the area of a quarter of a subset: the
+/// subsets of fewer points lie on the same material as those around.
+DIC_HOST_DEVICE constexpr bool may_differ(std::int64_t members, std::int64_t large) {
+  return 8 * members >= large;
+}
+
 /// Must a group show that it is no chance? Not where it is large, holds half of all points that can be
 /// looked for, or has no neighbour that is lost or contradicts it (contested).
 DIC_HOST_DEVICE constexpr bool is_suspicious_group(std::int64_t members, bool contested, std::int64_t large,
