@@ -16,6 +16,8 @@ Trust::Trust(const Points& points, const HostReference& reference, int step,
       contested_(results.size()) {}
 
 void Trust::run() {
+  for (RefinedPoint& p : results_)
+    if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
   find_groups();
   if (!points_.alternatives.empty()) find_ambiguous();
   give_up_chance();

@@ -19,6 +19,11 @@
 ///     float residual(Index i)       grey levels
 namespace dic::track {
 
+/// Does a match turn the material inside out? Periodic texture allows that, a surface does not.
+DIC_HOST_DEVICE inline bool is_mirrored(const ShapeParameters& shape) {
+  return !((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx > 0);
+}
+
 // ---- links ----
 
 /// Distance between a point and its prediction by a neighbour that is no contradiction: so many px per px
