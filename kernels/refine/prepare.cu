@@ -209,7 +209,10 @@ __global__ void __launch_bounds__(threads, 2)
   const float least = static_cast<float>(kLeastPart) * 2 * args.half();
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
+    if (s.status != unprepared) return;
+    s.status = Status::ok;
     clip_to_image(args, s, least);
+    if (!has_pixels(args, s)) return;
     if (s.status == Status::ok) prepare<kOrder>(args, s, least, matrices + task * matrix_floats(kOrder));
     __syncwarp();
     if (threadIdx.x % warp_size == 0) subsets[task] = s;

@@ -229,6 +229,31 @@ float naive_residual(std::span<const double> values, const Grid& grid, int i, in
   return std::abs(at(i, j) - expected) / (median(level) + floor);
 }
 
+/// How far a point and its five neighbours on the side (dx, dy) are from a plane; infinite where one is
+/// missing.
+template <typename Exists>
+float naive_distance_from_side(std::span<const double> values, const Grid& grid, int i, int j, int dx, int dy,
+                               const Exists& exists) {
+  bool all = true;
+  const auto at = [&](int x, int y) {
+    all = all && exists(i + x, j + y);
+    return all ? static_cast<float>(values[static_cast<std::size_t>(j + y) * grid.nx + i + x]) : 0;
+  };
+  const float centre = at(0, 0), middle = at(dx, dy), before = at(dy, -dx), after = at(-dy, dx);
+  if (dx != 0 && dy != 0) {
+    const float one = at(dx, 0), other = at(0, dy);
+    const float beside_one = at(dx, -dy), beside_other = at(-dx, dy);
+    if (!all) return INFINITY;
+    return std::max({std::abs(centre + middle - one - other), std::abs(beside_one + other - one - centre),
+                     std::abs(beside_other + one - other - centre)});
+  }
+  const float far_before = at(dx + dy, dy - dx), far_after = at(dx - dy, dy + dx);
+  if (!all) return INFINITY;
+  return std::max({std::abs(before + after - 2 * centre), std::abs(far_before + far_after - 2 * middle),
+                   std::abs(centre - middle - before + far_before),
+                   std::abs(centre - middle - after + far_after)});
+}
+
 /// Statuses after the test; `undecided` receives nodes whose residual is within rounding of the threshold.
 NodeValues<Status> naive_outliers(const Grid& grid, const Field& field, const OutlierOptions& options,
                                   std::vector<bool>& undecided) {
@@ -246,9 +271,26 @@ NodeValues<Status> naive_outliers(const Grid& grid, const Field& field, const Ou
     if (std::abs(size - options.threshold) < 1e-3) undecided[k] = true;
     return size;
   };
+  const auto fits_a_side = [&](std::size_t k) {
+    const int i = static_cast<int>(k) % grid.nx, j = static_cast<int>(k) / grid.nx;
+    const auto there = [&](int x, int y) {
+      return x >= 0 && y >= 0 && x < grid.nx && y < grid.ny &&
+             exists[static_cast<std::size_t>(y) * grid.nx + x];
+    };
+    const double limit = options.threshold * options.floor;
+    bool fits = false;
+    for (const auto& [dx, dy] :
+         {std::pair{-1, -1}, {0, -1}, {1, -1}, {-1, 0}, {1, 0}, {-1, 1}, {0, 1}, {1, 1}}) {
+      const float distance = std::max(naive_distance_from_side(field.u, grid, i, j, dx, dy, there),
+                                      naive_distance_from_side(field.v, grid, i, j, dx, dy, there));
+      if (std::abs(distance - limit) < 1e-4) undecided[k] = true;
+      fits = fits || distance <= limit;
+    }
+    return fits;
+  };
   std::vector<std::size_t> suspects;
   for (std::size_t k = 0; k < exists.size(); ++k)
-    if (exists[k] && residual(k) > options.threshold) suspects.push_back(k);
+    if (exists[k] && residual(k) > options.threshold && !fits_a_side(k)) suspects.push_back(k);
   for (const std::size_t k : suspects) exists[k] = false;
   NodeValues<Status> status = field.status;
   for (const std::size_t k : suspects)

@@ -88,8 +88,10 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
 }
 
 /// Checks the statuses, the displacements of points that have the same, and what follows from these. At most
-/// one point in 10,000 may differ; of few, two. Returns a line that says how well they agree.
-std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid) {
+/// one point in 10,000 may differ; of few, two. torn: the image has cracks, edges of bodies or borders; which
+/// part of a subset fits best is then a close choice at times, and one point in 500 may differ. Returns a
+/// line that says how well they agree.
+std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool torn = false) {
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -106,7 +108,8 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
   }
-  EXPECT_LE(statuses + far, std::max<std::int64_t>(2, grid.points() / 10'000)) << differing(cpu, gpu, grid);
+  const std::int64_t most = torn ? grid.points() / 500 : std::max<std::int64_t>(2, grid.points() / 10'000);
+  EXPECT_LE(statuses + far, most) << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
   EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
@@ -140,7 +143,10 @@ TEST_P(SyntheticSequence, AgreesWithTheCpuAndRepeatsItself) {
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     SCOPED_TRACE("frame " + std::to_string(i + 1));
     EXPECT_GT(cpu[i].counts()[0], grid.points() / 2);
-    expect_agreement(cpu[i], gpu[i], grid);
+    const MotionKind kind = GetParam().synth.motion.kind;
+    const bool torn = kind == MotionKind::crack || kind == MotionKind::bodies;
+    const std::string agreement = expect_agreement(cpu[i], gpu[i], grid, torn);
+    std::printf("%s: %s\n", GetParam().name.c_str(), agreement.c_str());
     EXPECT_TRUE(identical(gpu[i], again[i]));
   }
 }
@@ -177,6 +183,29 @@ Roi ring() {
   return roi;
 }
 
+/// Subsets that do not move as one.
+std::vector<Sequence> torn_sequences() {
+  const Motion slip{.kind = MotionKind::crack, .amplitude = 0, .crack_y = 150, .slip = 1.5};
+  const Motion opening{
+      .kind = MotionKind::crack, .amplitude = 5, .crack_y = 150, .slip = 1, .textured_gap = true};
+  Motion bodies{.kind = MotionKind::bodies, .u = 4.3, .v = -2.2};
+  bodies.bodies = {{.x = 150, .y = 150, .radius = 90, .u = -5, .v = 3.4},
+                   {.x = 290, .y = 210, .radius = 60, .u = 1.2, .v = 0.7, .angle_deg = 6}};
+  const Motion turn{.kind = MotionKind::rotation, .u = 7, .angle_deg = 8};
+  std::vector<Sequence> all{
+      {"slip", speckle(400, 300, {0, 0.5, 1}, slip), options_with(21, 4), {}},
+      {"opening", speckle(400, 300, {0, 0.5, 1}, opening), options_with(25, 5, 2), {}},
+      {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(25, 4), {}},
+      {"bodies quintic", speckle(400, 360, {0, 1}, bodies), options_with(21, 5), {}},
+      {"bodies order 0", speckle(400, 360, {0, 1}, bodies), options_with(21, 5, 0), {}},
+      {"bodies in a ring", speckle(400, 360, {0, 1}, bodies), options_with(21, 3), ring()},
+      {"step by step", speckle(400, 300, {0, 0.5, 1}, opening), options_with(21, 4), {}},
+      {"over the border", speckle(400, 360, {0, 0.5, 1}, turn), options_with(31, 5), {}}};
+  all[3].options.refine.interpolation = Interpolation::quintic;
+  all[6].options.reference_strategy = ReferenceStrategy::previous;
+  return all;
+}
+
 std::vector<Sequence> sequences() {
   const Motion far{.u = 31.4, .v = -17.8};
   const Motion stretch{.kind = MotionKind::affine, .u = 1.7, .v = -0.6, .ux = 0.02, .uy = 0.01, .vy = -0.01};
@@ -204,6 +233,7 @@ std::vector<Sequence> sequences() {
   all[9].options.reference_strategy = ReferenceStrategy::previous;
   all[10].options.reference_strategy = ReferenceStrategy::automatic;
   all[11].options.reference_strategy = ReferenceStrategy::previous;
+  for (const Sequence& sequence : torn_sequences()) all.push_back(sequence);
   return all;
 }
 
@@ -263,6 +293,8 @@ std::vector<Sequence> shared_sequences() {
   const Motion stretch{.kind = MotionKind::affine, .u = 3.1, .ux = 0.01, .vy = -0.02};
   const Motion crack{.kind = MotionKind::crack, .amplitude = 6, .crack_y = 150};
   const Motion turn{.kind = MotionKind::rotation, .angle_deg = 12};
+  Motion bodies{.kind = MotionKind::bodies, .u = 4.3, .v = -2.2};
+  bodies.bodies = {{.x = 150, .y = 180, .radius = 110, .u = -5, .v = 3.4}};
   std::vector<Sequence> all{{"stretch", speckle(700, 680, {0, 0.5, 1}, stretch), options_with(21, 3), {}},
                             {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(15, 1), ring()},
                             {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(15, 2), {}},
@@ -270,7 +302,8 @@ std::vector<Sequence> shared_sequences() {
                             {"turn", speckle(400, 360, {0, 0.5, 1, 0.2}, turn), options_with(21, 2), {}},
                             {"before", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
                             {"as needed", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
-                            {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}}};
+                            {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}},
+                            {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(21, 2), {}}};
   all[0].options.search = 15;
   all[3].synth.noise = 25;  // many points are lost, found again and given up
   all[5].options.reference_strategy = ReferenceStrategy::previous;
@@ -385,6 +418,7 @@ TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
 
 struct PairOfFiles {
   const char *reference, *current;
+  bool torn = false;
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -402,7 +436,7 @@ TEST_P(RealPair, AgreesWithTheCpu) {
     const auto options = options_with(order == 1 ? 31 : 41, 5, order);
     const Field cpu = track_on("cpu", options, frames, {}, &grid)[0];
     const Field gpu = track_on("cuda", options, frames, {})[0];
-    const std::string agreement = expect_agreement(cpu, gpu, grid);
+    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().torn);
     std::printf("%s, order %d: %s\n", GetParam().current, order, agreement.c_str());
   }
 }
@@ -412,13 +446,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(PairOfFiles{"challenge14/reference.tif", "challenge14/L1.tif"},
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif"},
                     PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif"},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp", true},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp", true},
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
                     PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
-                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png"}),
+                    PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", true}),
     test::PrintedName());
 
 }  // namespace

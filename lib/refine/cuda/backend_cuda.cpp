@@ -154,6 +154,7 @@ class CudaBackend final : public Backend {
       parts[k].right = static_cast<std::int16_t>(part.right);
       parts[k].top = static_cast<std::int16_t>(part.top);
       parts[k].bottom = static_cast<std::int16_t>(part.bottom);
+      parts[k].status = kernels::unprepared;
       tasks_[k] = task_of(static_cast<std::int64_t>(k), truncated(batch.starts[first + k], options_.order));
     }
     DeviceBuffer subsets, matrices, listed;

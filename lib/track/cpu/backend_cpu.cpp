@@ -91,12 +91,15 @@ class CpuReference final : public ActiveReference {
     refinement.start_over();
     finish_refinement(refinement);
     reference_.last = refinement.take_results();
+    std::vector<RefinedPoint> of_whole_subsets = reference_.last;
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
     Trust(shared_.points, reference_, shared_.options.step, reference_.last).run();
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
     measured.field = field_of(measured.noise);
+    // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
+    reference_.last = std::move(of_whole_subsets);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads);

@@ -35,8 +35,8 @@ class HostReference {
 
   const Subsets subsets;
   Refiner refiner;
-  std::vector<RefinedPoint>
-      last;  ///< results of the last frame that was compared with this reference; empty at first
+  /// Results of whole subsets in the last frame that was compared with this reference; empty at first.
+  std::vector<RefinedPoint> last;
 
  private:
   ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }

@@ -14,10 +14,8 @@ SplitSubsets::SplitSubsets(const Points& points, const HostReference& reference,
       frame_{points, reference, results},
       radius_(reference.refiner.options().subset / 2),
       step_(step),
-      side_(tile_side(reference.refiner.options().subset, step)),
-      tiles_x_((points.grid.nx + side_ - 1) / side_),
-      tiles_y_((points.grid.ny + side_ - 1) / side_),
-      levels_(static_cast<std::size_t>(tiles_x_) * tiles_y_),
+      tiles_(points.grid.nx, points.grid.ny, reference.refiner.options().subset, step),
+      levels_(tiles_.count()),
       trusted_(results.size()) {}
 
 void SplitSubsets::run(const std::stop_token& stop) {
@@ -33,28 +31,21 @@ void SplitSubsets::run(const std::stop_token& stop) {
 
 /// The level around every tile.
 void SplitSubsets::find_levels() {
-  const Grid& grid = points_.grid;
-  const int spacing = sample_spacing(side_);
-  std::vector<ResidualLevel> tiles(levels_.size());
-  for (int tile = 0; tile < std::ssize(tiles); ++tile) {
-    std::array<float, kTileSamples * kTileSamples> samples;
-    int count = 0;
-    const int left = tile % tiles_x_ * side_, top = tile / tiles_x_ * side_;
-    for (int j = top; j < std::min(top + side_, grid.ny); j += spacing)
-      for (int i = left; i < std::min(left + side_, grid.nx); i += spacing) {
-        const std::int64_t point = points_.point_at[std::int64_t{j} * grid.nx + i];
-        if (point >= 0 && results_[point].status == Status::ok)
-          samples[count++] = results_[point].residual_sd;
-      }
-    tiles[tile] = level_of(samples.data(), count);
-  }
-  for (int tile = 0; tile < std::ssize(tiles); ++tile)
-    levels_[tile] = level_around(tiles.data(), tiles_x_, tiles_y_, tile % tiles_x_, tile / tiles_x_);
+  const auto residual = [this](std::int64_t node) {
+    const std::int64_t point = points_.point_at[node];
+    return point >= 0 && results_[point].status == Status::ok ? results_[point].residual_sd : -1;
+  };
+  std::array<float, kTileSamples * kTileSamples> scratch;
+  static_assert(scratch.size() >= kTilesAround);
+  std::vector<ResidualLevel> of_tiles(levels_.size());
+  for (int tile = 0; tile < tiles_.count(); ++tile)
+    of_tiles[tile] = level_of_tile(tiles_, tile, points_.grid.nx, points_.grid.ny, residual, scratch);
+  for (int tile = 0; tile < tiles_.count(); ++tile)
+    levels_[tile] = level_around(of_tiles.data(), tiles_, tile, scratch);
 }
 
 ResidualLevel SplitSubsets::level(std::int64_t i) const {
-  const std::int64_t node = points_.node_of[i];
-  return levels_[node / points_.grid.nx / side_ * tiles_x_ + node % points_.grid.nx / side_];
+  return levels_[tiles_.of(points_.node_of[i], points_.grid.nx)];
 }
 
 bool SplitSubsets::doubtful(std::int64_t i) const {
@@ -63,16 +54,9 @@ bool SplitSubsets::doubtful(std::int64_t i) const {
 }
 
 std::int64_t SplitSubsets::trusted_towards(std::int64_t i, Direction towards) const {
-  const Grid& grid = points_.grid;
-  std::int64_t x = points_.node_of[i] % grid.nx, y = points_.node_of[i] / grid.nx;
-  for (int k = 0; k < split_reach(radius_, step_); ++k) {
-    x += towards.dx;
-    y += towards.dy;
-    if (x < 0 || y < 0 || x >= grid.nx || y >= grid.ny) return -1;
-    const std::int64_t point = points_.point_at[y * grid.nx + x];
-    if (point >= 0 && trusted_[point]) return point;
-  }
-  return -1;
+  return track::trusted_towards(points_.grid.nx, points_.grid.ny, points_.point_at.data(), points_.node_of[i],
+                                towards, split_reach(radius_, step_),
+                                [this](std::int64_t point) { return trusted_[point] != 0; });
 }
 
 std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
@@ -118,22 +102,12 @@ void SplitSubsets::measure(const std::vector<Attempt>& attempts, const std::stop
   });
 }
 
-/// Do all trusted points around a doubtful one predict its value?
-bool SplitSubsets::confirmed(std::int64_t i) const {
-  bool any = false;
-  for (int k = 0; k < kDirections; ++k) {
-    const std::int64_t source = trusted_towards(i, direction(k));
-    if (source < 0) continue;
-    const ShapeParameters predicted = between(frame_, source, i), &found = results_[i].shape;
-    if (std::hypot(found.u - predicted.u, found.v - predicted.v) > kSplitAgreement) return false;
-    any = true;
-  }
-  return any;
-}
-
 void SplitSubsets::give_up_contradicted() {
-  for (const std::int64_t i : open_)
-    if (results_[i].status == Status::ok && !confirmed(i)) results_[i].status = Status::low_correlation;
+  for (const std::int64_t i : open_) {
+    const auto towards = [&](Direction direction) { return trusted_towards(i, direction); };
+    if (results_[i].status == Status::ok && !is_confirmed(frame_, i, towards))
+      results_[i].status = Status::low_correlation;
+  }
 }
 
 }  // namespace dic::track

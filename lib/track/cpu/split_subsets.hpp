@@ -34,7 +34,6 @@ class SplitSubsets {
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
   void measure(const std::vector<Attempt>& attempts, const std::stop_token& stop);
-  bool confirmed(std::int64_t i) const;
   void give_up_contradicted();
 
   const Points& points_;
@@ -42,7 +41,7 @@ class SplitSubsets {
   std::vector<RefinedPoint>& results_;
   const FramePoints frame_;
   const int radius_, step_;
-  const int side_, tiles_x_, tiles_y_;  ///< of tiles
+  const Tiles tiles_;
   std::vector<ResidualLevel> levels_;
   std::vector<std::uint8_t> trusted_;  ///< by point, before anything is measured again
   PointList open_;                     ///< points that are still to be measured again

@@ -91,11 +91,10 @@ std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> curr
   measured_before_ = true;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
   const std::shared_ptr<DeviceField> field = measurement.begun.field;
-  std::future<void> queued = context_.fields().submit(measured_parts(), field);
+  const std::shared_ptr<const DeviceFrame>& frame = static_cast<const GroupFrame&>(*current).on_gpu.front();
+  std::future<void> queued = context_.fields().submit(measured_parts(), frame, field);
   balance_load();
-  return std::make_unique<CudaResult>(first.device().index, field,
-                                      static_cast<const GroupFrame&>(*current).on_gpu.front(),
-                                      std::move(queued));
+  return std::make_unique<CudaResult>(first.device().index, field, frame, std::move(queued));
 }
 
 /// The steps of one frame on one GPU.

@@ -24,9 +24,9 @@ void run_and_report(std::promise<void>& outcome, const Task& task) {
 
 }  // namespace
 
-FieldPipeline::FieldPipeline(const TrackOptions& options, std::shared_ptr<const Grid> grid, int device,
-                             const DevicePoints& points)
-    : options_(options), grid_(std::move(grid)), device_(device), points_(points) {
+FieldPipeline::FieldPipeline(const TrackOptions& options, const ImageMemory& memory,
+                             std::shared_ptr<const Grid> grid, int device, const DevicePoints& points)
+    : options_(options), grid_(std::move(grid)), device_(device), points_(points), split_(options, memory) {
   // The first allocation takes as long as a measurement: it is made while the first images arrive.
   first_memory_ = worker_.submit([this] {
     const kernels::DeviceScope scope(device_);
@@ -39,14 +39,18 @@ std::shared_ptr<DeviceField> FieldPipeline::new_field() {
   return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_);
 }
 
-std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field) {
+std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
+                                        std::shared_ptr<const DeviceFrame> frame,
+                                        std::shared_ptr<DeviceField> field) {
   auto gathered = std::make_shared<std::promise<void>>();
   gathering_ = gathered->get_future().share();
-  return worker_.submit([this, parts = std::move(parts), field = std::move(field), gathered] {
-    const kernels::DeviceScope scope(device_);
-    run_and_report(*gathered, [&] { gather(parts, *field); });
-    make(*parts.front().reference, *field);
-  });
+  return worker_.submit(
+      [this, parts = std::move(parts), frame = std::move(frame), field = std::move(field), gathered] {
+        const kernels::DeviceScope scope(device_);
+        run_and_report(*gathered, [&] { gather(parts, *field); });
+        measure_parts(*parts.front().reference, *frame, *field);
+        make(*parts.front().reference, *field);
+      });
 }
 
 void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
@@ -77,6 +81,20 @@ void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceF
     kernels::copy_between(all + own.first, tracked + own.first, own.count() * sizeof(*all), stream_.handle());
   }
   gathered_.record(stream_);
+}
+
+/// Beside the search of the next frame, whose starts are therefore the results of whole subsets.
+void FieldPipeline::measure_parts(const DeviceReference& reference, const DeviceFrame& frame,
+                                  const DeviceField& field) {
+  kernels::Stopwatch& watch = field.memory().split;
+  watch.start(stream_);
+  if (options_.split) {
+    auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
+    split_.run(reference, frame, tracked, stream_);
+    reference.frame().release_after_field(stream_);
+    frame.release_after_field(stream_);
+  }
+  watch.stop(stream_);
 }
 
 /// Queues the field of the points that were gathered, and its copy to the host.

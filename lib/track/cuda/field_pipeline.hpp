@@ -8,6 +8,7 @@
 #include "core/worker.hpp"
 #include "track/cuda/device_reference.hpp"
 #include "track/cuda/memory/device_field.hpp"
+#include "track/cuda/split_subsets.hpp"
 #include "track/cuda/tracked_positions.hpp"
 
 namespace dic::track::cuda {
@@ -20,19 +21,20 @@ struct MeasuredPart {
   const kernels::Event* finished;
 };
 
-/// Makes fields on the first GPU: gathers the points of all GPUs, postprocesses them (statuses, noise,
-/// outliers, strain) and copies the field to the host, on a stream and by a thread of its own, while the next
-/// frame is searched.
+/// Makes fields on the first GPU: gathers the points of all GPUs, measures parts of subsets, postprocesses
+/// the points (statuses, noise, outliers, strain) and copies the field to the host, on a stream and by a
+/// thread of its own, while the next frame is searched.
 class FieldPipeline {
  public:
-  /// device: the current one; points: its copy of the grid.
-  FieldPipeline(const TrackOptions& options, std::shared_ptr<const Grid> grid, int device,
-                const DevicePoints& points);
+  /// memory: for images; device: the current one; points: its copy of the grid.
+  FieldPipeline(const TrackOptions& options, const ImageMemory& memory, std::shared_ptr<const Grid> grid,
+                int device, const DevicePoints& points);
 
   /// Memory of a coming field.
   std::shared_ptr<DeviceField> new_field();
-  /// Queues a field. The future is ready when all is queued.
-  std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field);
+  /// Queues a field of `frame`. The future is ready when all is queued.
+  std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<const DeviceFrame> frame,
+                           std::shared_ptr<DeviceField> field);
   /// What is queued on `stream` from now on may write over the points of the frame that was submitted last.
   void wait_until_gathered(const kernels::Stream& stream) const;
   /// What is queued on `stream` from now on waits for all fields and positions that were queued.
@@ -42,6 +44,7 @@ class FieldPipeline {
 
  private:
   void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
+  void measure_parts(const DeviceReference& reference, const DeviceFrame& frame, const DeviceField& field);
   void make(const DeviceReference& reference, const DeviceField& field);
   void fill(const DeviceReference& reference, const DeviceField& field);
   void find_outliers_and_strain(const DeviceField& field);
@@ -50,6 +53,7 @@ class FieldPipeline {
   const std::shared_ptr<const Grid> grid_;
   const int device_;
   const DevicePoints& points_;
+  SplitSubsets split_;
   kernels::Stream stream_{kernels::Priority::high};  // or the launches of the next search would delay a field
   kernels::Event gathered_;                          ///< all points of a frame
   std::shared_future<void> gathering_;               ///< ready when `gathered_` is queued

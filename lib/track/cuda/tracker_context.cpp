@@ -43,6 +43,6 @@ TrackerContext::TrackerContext(const TrackOptions& options, const ImageView& ima
       memory_(options, checked(image), points.size(), free_memory(devices)),
       gpus_(options, memory_, points, devices),
       coarse_(gpus_.first().search().whole),
-      fields_(options, points.shared_grid, gpus_.first().device().index, gpus_.first().points()) {}
+      fields_(options, memory_, points.shared_grid, gpus_.first().device().index, gpus_.first().points()) {}
 
 }  // namespace dic::track::cuda

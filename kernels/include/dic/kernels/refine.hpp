@@ -51,8 +51,10 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
                             const int* y, std::int64_t count, PreparedSubset* subsets, float* matrices,
                             StreamHandle stream);
 
-/// Queues preparing parts of subsets: x, y and the rectangle of subsets[k] are given, for k below *count
-/// (device memory), which is at most `most`.
+/// Status of a subset that is to be prepared.
+inline constexpr Status unprepared{255};
+/// Queues preparing parts of subsets: those of subsets[k], for k below *count (device memory), which is at
+/// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given.
 void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
                           const std::int32_t* count, PreparedSubset* subsets, float* matrices,
                           StreamHandle stream);

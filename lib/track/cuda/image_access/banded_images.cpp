@@ -73,6 +73,16 @@ void BandedImages::prepare(ReferenceImage& reference, PlanesMemory& memory, cons
                                     stream.handle());
 }
 
+void BandedImages::prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
+                                 const kernels::RefineTasks& tasks, const kernels::Stream& stream) {
+  const kernels::RowBands all = bands(reference.frame.image);
+  kernels::launch_rows_of_tasks(parts.prepared, tasks.first, tasks.most, options_.subset / 2,
+                                current_rows(rows_), all, needs(tasks.most), stream.handle());
+  while (const auto part = next_part(tasks.most, all, stream))
+    kernels::launch_prepare_parts(planes(reference, part->reference, stream), options_, tasks.most,
+                                  tasks.listed, parts.prepared, parts.matrices, stream.handle());
+}
+
 std::string BandedImages::find_peaks(SubsetSearch& search, const ReferenceImage& reference,
                                      const DeviceFrame& current, const SubsetWindows& windows, bool clipped,
                                      Peak* peaks, const kernels::Stream& stream) {

@@ -37,6 +37,9 @@ class BandedImages final : public ImageAccess {
 
   void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
                const kernels::Stream& stream) override;
+  /// Waits for the device.
+  void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
+                     const kernels::RefineTasks& tasks, const kernels::Stream& stream) override;
   bool follows(const SubsetSearch&, const ImageView&, int, int) const override { return false; }
   bool parallel_searches() const override { return false; }  // bands have one place in memory
   /// Waits for the device.

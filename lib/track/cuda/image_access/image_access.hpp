@@ -44,6 +44,9 @@ class ImageAccess {
   /// Queues what is computed once for a reference: its planes, and its subsets.
   virtual void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
                        const kernels::Stream& stream) = 0;
+  /// Queues preparing parts of subsets, one for each task: see kernels::launch_prepare_parts.
+  virtual void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
+                             const kernels::RefineTasks& tasks, const kernels::Stream& stream) = 0;
   /// See SubsetSearch::follows.
   virtual bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const = 0;
   /// May two streams search at the same time?

@@ -13,13 +13,13 @@ constexpr std::size_t kMegabyte = 1 << 20;
 constexpr std::size_t kFrames = 6;
 constexpr std::size_t kPlanesOfReference = sizeof(kernels::ReferencePixel) + sizeof(std::uint32_t);
 
-/// Memory of a point: its subset, its results in four frames, starts, tasks, lists, and its node in two
-/// fields.
+/// Memory of a point: its subset, its results in four frames, starts, tasks, lists, what it is while parts of
+/// subsets are measured, and its node in two fields.
 std::size_t bytes_of_point(int order) {
-  constexpr std::size_t fields = 2 * 64, lists = 64;
+  constexpr std::size_t fields = 2 * 64, lists = 64, split = 8;
   return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
          4 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
-         sizeof(kernels::RefineResult) + 2 * sizeof(PatchPosition) + sizeof(Peak) + fields + lists;
+         sizeof(kernels::RefineResult) + 2 * sizeof(PatchPosition) + sizeof(Peak) + fields + lists + split;
 }
 
 /// a - b, at least 0.
@@ -39,7 +39,8 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
                   ? options.gpu_memory * kMegabyte
                   : difference(free, points * bytes_of_point(options.refine.order) + 256 * kMegabyte);
   if (needed <= available) return;
-  const std::size_t row_bytes = pitch + reference + current_rows(1) * frame;
+  const std::size_t users = options.split ? 2 : 1;  // parts of subsets are measured beside the next frame
+  const std::size_t row_bytes = users * (pitch + reference + current_rows(1) * frame);
   const int window = options.refine.subset + 2 * std::max(options.search.value_or(0), options.refine.subset);
   rows =
       std::max(2 * window, static_cast<int>(std::min(height, difference(available, pyramids) / row_bytes)));

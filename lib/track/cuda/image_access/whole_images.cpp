@@ -25,6 +25,12 @@ void WholeImages::prepare(ReferenceImage& reference, PlanesMemory& memory, const
                                   subsets.matrices, stream.handle());
 }
 
+void WholeImages::prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
+                                const kernels::RefineTasks& tasks, const kernels::Stream& stream) {
+  kernels::launch_prepare_parts(reference.planes, options_, tasks.most, tasks.listed, parts.prepared,
+                                parts.matrices, stream.handle());
+}
+
 std::string WholeImages::find_peaks(SubsetSearch& search, const ReferenceImage& reference,
                                     const DeviceFrame& current, const SubsetWindows& windows, bool clipped,
                                     Peak* peaks, const kernels::Stream& stream) {

@@ -11,6 +11,8 @@ class WholeImages final : public ImageAccess {
 
   void prepare(ReferenceImage& reference, PlanesMemory& memory, const ReferenceSubsets& subsets,
                const kernels::Stream& stream) override;
+  void prepare_parts(const ReferenceImage& reference, const ReferenceSubsets& parts,
+                     const kernels::RefineTasks& tasks, const kernels::Stream& stream) override;
   bool follows(const SubsetSearch& search, const ImageView& image, int size, int range) const override {
     return search.follows(image, size, range);
   }

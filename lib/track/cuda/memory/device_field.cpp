@@ -146,11 +146,12 @@ FrameResult DeviceField::read(const DeviceFrame& frame) {
   measured.noise = *on_host_.noise;
   measured.seconds.prepare = frame.seconds();
   measured.seconds.search = memory_->search.seconds();
-  measured.seconds.refine = memory_->refine.seconds();
+  const double refine = memory_->refine.seconds();
+  measured.seconds.refine = refine + memory_->split.seconds();
   measured.seconds.strain = memory_->strain.seconds();
   frame.add_spans(measured.spans);
   add_spans(measured.spans, memory_->search_begin.time(),
-            {{"search", measured.seconds.search}, {"refine", measured.seconds.refine}});
+            {{"search", measured.seconds.search}, {"refine", refine}});
   add_spans(measured.spans, memory_->postprocessing_begin.time(),
             {{"strain", measured.seconds.strain}, {"download", memory_->download.seconds()}});
   return measured;

@@ -36,7 +36,7 @@ struct FieldMemory {
   kernels::Event done;            ///< the host has it all
   GpuTimestamp search_begin;
   GpuTimestamp postprocessing_begin;  ///< statuses, outliers, strain
-  kernels::Stopwatch search, refine, strain, download;
+  kernels::Stopwatch search, refine, split, strain, download;
 };
 
 /// Where the parts of a field lie in a block of memory.

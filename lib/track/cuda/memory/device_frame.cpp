@@ -89,9 +89,12 @@ ArrivingFrame FrameUpload::begin(ImageView image, StagedRows staged, const kerne
   const kernels::DeviceScope scope(device_);
   ArrivingFrame frame{image, pool_.acquire(), own};
   FrameMemory& memory = *frame.memory;
-  memory.ready.synchronize("the copy of a frame");                    // the frame that had this memory before
-  if (keep_on_host_) memory.used.synchronize("the copy of a frame");  // bands are copied from the host
-  stream_.wait(memory.used);
+  memory.ready.synchronize("the copy of a frame");  // the frame that had this memory before
+  if (keep_on_host_) {                              // bands are copied from the host
+    memory.used.synchronize("the copy of a frame");
+    memory.field_made.synchronize("the copy of a frame");
+  }
+  memory.wait_unused(stream_);
   memory.staged = std::move(staged);
   memory.begin.record(stream_);
   memory.upload.start(stream_);
@@ -106,7 +109,7 @@ void FrameUpload::send(const ArrivingFrame& frame, std::span<const ArrivingFrame
   const int first = frame.own.first;
   for (const ArrivingFrame& other : all) {
     if (other.memory == frame.memory) continue;
-    stream_.wait(other.memory->used);
+    other.memory->wait_unused(stream_);
     kernels::copy_between(pixels_from(other, first), pixels_from(frame, first),
                           pitch_of(frame.image) * frame.own.count(), stream_.handle());
   }

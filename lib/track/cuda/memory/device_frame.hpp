@@ -27,12 +27,19 @@ using StagedRows = ObjectPool<kernels::PinnedBuffer>::Handle;
 struct FrameMemory {
   StagedRows staged;  ///< until they have been copied
   kernels::DeviceBuffer pixels, coefficients;
-  kernels::Event uploaded;  ///< the pixels that come from the host
-  kernels::Event sent;      ///< the same pixels, to the other GPUs
-  kernels::Event ready;     ///< all pixels and coefficients
-  kernels::Event used;      ///< nothing reads them any more
+  kernels::Event uploaded;    ///< the pixels that come from the host
+  kernels::Event sent;        ///< the same pixels, to the other GPUs
+  kernels::Event ready;       ///< all pixels and coefficients
+  kernels::Event used;        ///< search and refinement read them no more
+  kernels::Event field_made;  ///< nor does what makes the field
   GpuTimestamp begin;
   kernels::Stopwatch upload, prefilter;
+
+  /// What is queued on `stream` from now on may write over them.
+  void wait_unused(const kernels::Stream& stream) const {
+    stream.wait(used);
+    stream.wait(field_made);
+  }
 };
 
 /// An image on the GPU, with its B-spline coefficients; or, where it is measured in bands, on the host.
@@ -44,8 +51,10 @@ class DeviceFrame final : public Frame {
 
   /// Work that is queued on `stream` from now on waits until the frame is ready.
   void wait_ready(const kernels::Stream& stream) const { stream.wait(memory_->ready); }
-  /// What is queued on `stream` by now is the last that reads the frame.
+  /// What is queued on `stream` by now is the last of search and refinement that reads the frame.
   void release_after(const kernels::Stream& stream) const { memory_->used.record(stream); }
+  /// The same for what makes the field, on another stream.
+  void release_after_field(const kernels::Stream& stream) const { memory_->field_made.record(stream); }
   /// Seconds of copy and prefilter; the frame is ready.
   double seconds() const { return memory_->upload.seconds() + memory_->prefilter.seconds(); }
   void add_spans(std::vector<StageSpan>& spans) const {

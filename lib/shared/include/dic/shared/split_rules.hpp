@@ -37,8 +37,23 @@ DIC_HOST_DEVICE constexpr int tile_side(int subset, int step) {
 /// Nodes between two samples.
 DIC_HOST_DEVICE constexpr int sample_spacing(int side) { return (side + kTileSamples - 1) / kTileSamples; }
 
+/// The tiles of a grid of nx x ny nodes.
+struct Tiles {
+  int side, nx, ny;
+
+  Tiles(int grid_nx, int grid_ny, int subset, int step)
+      : side(tile_side(subset, step)), nx((grid_nx + side - 1) / side), ny((grid_ny + side - 1) / side) {}
+
+  DIC_HOST_DEVICE int count() const { return nx * ny; }
+  /// The tile of a node of the grid.
+  DIC_HOST_DEVICE int of(std::int64_t node, int grid_nx) const {
+    return static_cast<int>(node / grid_nx / side * nx + node % grid_nx / side);
+  }
+};
+
 /// Sorts a few values in place.
-DIC_HOST_DEVICE inline void sort_values(float* values, int count) {
+template <typename Values>
+DIC_HOST_DEVICE void sort_values(Values&& values, int count) {
   for (int k = 1; k < count; ++k) {
     const float value = values[k];
     int at = k;
@@ -47,27 +62,46 @@ DIC_HOST_DEVICE inline void sort_values(float* values, int count) {
   }
 }
 
-/// Level of a tile from its samples, which are sorted here.
-DIC_HOST_DEVICE inline ResidualLevel level_of(float* residuals, int count) {
+/// Level of a tile of a grid of nx x ny nodes. residual(node): of a measured point; less than 0 where the
+/// node is none. samples: scratch memory for kTileSamples^2 values.
+template <typename Residual, typename Values>
+DIC_HOST_DEVICE ResidualLevel level_of_tile(const Tiles& tiles, int tile, int nx, int ny, Residual&& residual,
+                                            Values&& samples) {
+  int count = 0;
+  const int spacing = sample_spacing(tiles.side);
+  const int left = tile % tiles.nx * tiles.side, top = tile / tiles.nx * tiles.side;
+  for (int j = top; j < top + tiles.side && j < ny; j += spacing)
+    for (int i = left; i < left + tiles.side && i < nx; i += spacing) {
+      const float value = residual(std::int64_t{j} * nx + i);
+      if (value >= 0) samples[count++] = value;
+    }
   if (count < kLeastSamples) return {};
-  sort_values(residuals, count);
-  return {residuals[count / 4], residuals[count / 2], true};
+  sort_values(samples, count);
+  return {samples[count / 4], samples[count / 2], true};
 }
 
-/// The level around tile (i, j): the medians of the levels of up to nine tiles. tiles: [ny x nx].
-DIC_HOST_DEVICE inline ResidualLevel level_around(const ResidualLevel* tiles, int nx, int ny, int i, int j) {
-  float lower[9], median[9];
-  int count = 0;
-  for (int b = j - 1; b <= j + 1; ++b)
-    for (int a = i - 1; a <= i + 1; ++a) {
-      if (a < 0 || b < 0 || a >= nx || b >= ny || !tiles[b * nx + a].known) continue;
-      lower[count] = tiles[b * nx + a].lower;
-      median[count++] = tiles[b * nx + a].median;
-    }
-  if (count == 0) return {};
-  sort_values(lower, count);
-  sort_values(median, count);
-  return {lower[(count - 1) / 2], median[(count - 1) / 2], true};
+/// Tiles that the level around one depends on.
+inline constexpr int kTilesAround = 9;
+
+/// The level around tile (i, j): the medians of the levels of up to nine tiles. levels: of all tiles.
+/// scratch: memory for kTilesAround values.
+template <typename Values>
+DIC_HOST_DEVICE ResidualLevel level_around(const ResidualLevel* levels, const Tiles& tiles, int tile,
+                                           Values&& scratch) {
+  const int i = tile % tiles.nx, j = tile / tiles.nx;
+  const auto median_of = [&](float ResidualLevel::*value) {
+    int count = 0;
+    for (int b = j - 1; b <= j + 1; ++b)
+      for (int a = i - 1; a <= i + 1; ++a) {
+        if (a < 0 || b < 0 || a >= tiles.nx || b >= tiles.ny || !levels[b * tiles.nx + a].known) continue;
+        scratch[count++] = levels[b * tiles.nx + a].*value;
+      }
+    sort_values(scratch, count);
+    return count > 0 ? scratch[(count - 1) / 2] : -1;
+  };
+  const float lower = median_of(&ResidualLevel::lower);
+  if (lower < 0) return {};
+  return {lower, median_of(&ResidualLevel::median), true};
 }
 
 /// The largest residual that is normal for a measurement with `pixels`. White noise alone varies by 1 /
@@ -110,6 +144,22 @@ DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
 inline constexpr int kSplitIterations = 10;
 /// Nodes in one direction that are asked for a shape: beyond them the subsets have few pixels in common.
 DIC_HOST_DEVICE constexpr int split_reach(int radius, int step) { return radius / step + 3; }
+
+/// The first trusted point in a direction from a node of a grid of nx x ny nodes; -1: none. point_at: [ny x
+/// nx], -1 where a node is no point.
+template <typename Index, typename IsTrusted>
+DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Index node, Direction towards,
+                                      int reach, IsTrusted&& is_trusted) {
+  int x = static_cast<int>(node % nx), y = static_cast<int>(node / nx);
+  for (int k = 0; k < reach; ++k) {
+    x += towards.dx;
+    y += towards.dy;
+    if (x < 0 || y < 0 || x >= nx || y >= ny) return -1;
+    const Index point = point_at[Index{y} * nx + x];
+    if (point >= 0 && is_trusted(point)) return point;
+  }
+  return -1;
+}
 
 /// The part of a subset that lies towards a direction.
 DIC_HOST_DEVICE constexpr SubsetPart part_towards(std::int64_t point, Direction towards, int beyond,
@@ -182,5 +232,22 @@ DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& fo
 /// A doubtful point that no part explains keeps its value where all neighbours around it predict that, to
 /// this many px.
 inline constexpr double kSplitAgreement = 0.3;
+
+/// Do all trusted points around a doubtful one predict its value? towards(direction): the trusted point
+/// there, or -1.
+template <typename Points, typename Index, typename Towards>
+DIC_HOST_DEVICE bool is_confirmed(const Points& points, Index i, Towards&& towards) {
+  const ShapeParameters& found = points.shape(i);
+  bool any = false;
+  for (int k = 0; k < kDirections; ++k) {
+    const Index source = towards(direction(k));
+    if (source < 0) continue;
+    const ShapeParameters predicted = between(points, source, i);
+    const double du = found.u - predicted.u, dv = found.v - predicted.v;
+    if (du * du + dv * dv > kSplitAgreement * kSplitAgreement) return false;
+    any = true;
+  }
+  return any;
+}
 
 }  // namespace dic::track

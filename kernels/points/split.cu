@@ -1,0 +1,210 @@
+#include <dic/kernels/split.hpp>
+
+#include "points/points.cuh"
+
+namespace dic::kernels {
+namespace {
+
+using track::kDirections;
+
+constexpr int tile_threads = 32;  ///< few tiles, each with some hundred steps: over all multiprocessors
+
+/// Values that a thread sorts, in shared memory.
+struct Scratch {
+  float* first;
+  DIC_HOST_DEVICE float& operator[](int k) const { return first[k * tile_threads]; }
+};
+
+__global__ void __launch_bounds__(tile_threads) find_levels(const __grid_constant__ SplitFrame frame) {
+  __shared__ float samples[track::kTileSamples * track::kTileSamples * tile_threads];
+  const GridPoints& grid = frame.points;
+  track::ResidualLevel* of_tiles = frame.levels + frame.tiles.count();
+  for_each_task(frame.tiles.count(), tile_threads, threadIdx.x, [&](std::int64_t tile) {
+    const auto residual = [&](std::int64_t node) -> float {
+      const std::int32_t point = grid.point_at[node];
+      if (point < 0) return -1;
+      const RefineResult& result = frame.tracked[point].result;
+      return result.status == Status::ok ? result.residual_sd : -1;
+    };
+    of_tiles[tile] = track::level_of_tile(frame.tiles, static_cast<int>(tile), grid.nx, grid.ny, residual,
+                                          Scratch{samples + threadIdx.x});
+  });
+}
+
+__global__ void __launch_bounds__(tile_threads) find_levels_around(const __grid_constant__ SplitFrame frame) {
+  __shared__ float values[track::kTilesAround * tile_threads];
+  const track::Tiles& tiles = frame.tiles;
+  for_each_task(tiles.count(), tile_threads, threadIdx.x, [&](std::int64_t tile) {
+    frame.levels[tile] = track::level_around(frame.levels + tiles.count(), tiles, static_cast<int>(tile),
+                                             Scratch{values + threadIdx.x});
+  });
+}
+
+__device__ const track::ResidualLevel& level_at(const SplitFrame& frame, std::int32_t i) {
+  return frame.levels[frame.tiles.of(frame.points.node_of[i], frame.points.nx)];
+}
+
+__device__ SplitState state_of(const SplitFrame& frame, std::int32_t i) {
+  if (frame.points.subsets[i].status != Status::ok) return SplitState::unusable;
+  const RefineResult& result = frame.tracked[i].result;
+  if (result.status != Status::ok) return SplitState::open;
+  const double subset = 2 * frame.radius + 1;
+  const bool doubtful =
+      track::is_doubtful(result.zncc, result.residual_sd, level_at(frame, i), subset * subset);
+  return doubtful ? SplitState::open : SplitState::trusted;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    find_open_points(const __grid_constant__ SplitFrame frame, const __grid_constant__ PointList open) {
+  for_each_point(frame.points.count, [&](std::int32_t i) {
+    const SplitState state = state_of(frame, i);
+    frame.states[i] = state;
+    if (state == SplitState::open) append(open, i);
+  });
+}
+
+__device__ std::int32_t trusted_towards(const SplitFrame& frame, std::int32_t i, track::Direction towards) {
+  const GridPoints& grid = frame.points;
+  return track::trusted_towards(
+      grid.nx, grid.ny, grid.point_at, grid.node_of[i], towards, track::split_reach(frame.radius, frame.step),
+      [&](std::int32_t point) { return frame.states[point] == SplitState::trusted; });
+}
+
+/// A measurement that may be made.
+struct Candidate {
+  ShapeParameters start;
+  SubsetPart part{0, 0, -1, 0, -1};
+
+  __device__ bool exists() const { return part.area() > 0; }
+};
+
+__device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int round, track::Direction towards) {
+  Candidate out;
+  const std::int32_t source = trusted_towards(frame, i, towards);
+  if (source < 0) return out;
+  const FramePoints points{frame.points, frame.tracked};
+  out.start = track::between(points, source, i);
+  out.part = track::part_to_measure(i, points.x(i), points.y(i), round, towards, out.start, frame.radius,
+                                    frame.width, frame.height);
+  return out;
+}
+
+/// Does one of the directions before, which is not left out itself, lead to the same place? Each point has
+/// kDirections lanes. Called by all lanes of the warp.
+__device__ bool repeats(const Candidate& own) {
+  const int lane = threadIdx.x % kDirections;
+  bool taken = own.exists();
+  for (int k = 0; k < kDirections; ++k) {
+    ShapeParameters other;
+    other.u = __shfl_sync(all_lanes, own.start.u, k, kDirections);
+    other.v = __shfl_sync(all_lanes, own.start.v, k, kDirections);
+    const bool counts = __shfl_sync(all_lanes, taken, k, kDirections);
+    if (k < lane && counts && track::same_start(own.start, other)) taken = false;
+  }
+  return own.exists() && !taken;
+}
+
+__device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, const Candidate& candidate) {
+  const std::int32_t task = count_up(parts.count);
+  const SubsetPart& part = candidate.part;
+  PreparedSubset subset;
+  subset.x = frame.points.x[part.point];
+  subset.y = frame.points.y[part.point];
+  subset.left = static_cast<std::int16_t>(part.left);
+  subset.right = static_cast<std::int16_t>(part.right);
+  subset.top = static_cast<std::int16_t>(part.top);
+  subset.bottom = static_cast<std::int16_t>(part.bottom);
+  subset.status = unprepared;
+  parts.subsets[task] = subset;
+  const SplitShape start = split(candidate.start);
+  parts.tasks[task] = {task, start.u, start.v, start.rest};
+  return task;
+}
+
+__global__ void __launch_bounds__(point_threads)
+    list_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n, int round,
+               const __grid_constant__ PartList parts) {
+  static_assert(warp_size % kDirections == 0);
+  for_each_warp_of_points(PointRange{0, n * kDirections}, [&](std::int32_t at, bool exists) {
+    Candidate own;
+    const std::int32_t i = exists ? list[at / kDirections] : -1;
+    if (exists && frame.states[i] == SplitState::open)
+      own = candidate(frame, i, round, track::direction(at % kDirections));
+    const bool left_out = round == 0 && repeats(own);
+    PartSlot slot;
+    if (own.exists() && !left_out) slot = {add(parts, frame, own), own.part.area()};
+    if (exists) parts.slots[at] = slot;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    take_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n,
+               const __grid_constant__ PartList parts, const RefineResult* results) {
+  for_each_point(n, [&](std::int32_t at) {
+    const std::int32_t i = list[at];
+    if (frame.states[i] != SplitState::open) return;
+    std::int32_t best = -1;
+    for (int k = 0; k < kDirections; ++k) {
+      const PartSlot slot = parts.slots[at * kDirections + k];
+      if (slot.task < 0) continue;
+      const RefineTask& task = parts.tasks[slot.task];
+      const RefineResult& result = results[slot.task];
+      if (track::is_accepted(result, joined(task.u, task.v, result.shape), joined(task.u, task.v, task.start),
+                             level_at(frame, i), slot.area) &&
+          (best < 0 || result.zncc > results[best].zncc))
+        best = slot.task;
+    }
+    if (best < 0) return;
+    frame.tracked[i] = {parts.tasks[best].u, parts.tasks[best].v, results[best]};
+    frame.states[i] = SplitState::replaced;
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    give_up_contradicted(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n) {
+  const FramePoints points{frame.points, frame.tracked};
+  for_each_point(n, [&](std::int32_t at) {
+    const std::int32_t i = list[at];
+    if (frame.states[i] != SplitState::open || points.status(i) != Status::ok) return;
+    const auto towards = [&](track::Direction direction) { return trusted_towards(frame, i, direction); };
+    if (!track::is_confirmed(points, i, towards)) frame.tracked[i].result.status = Status::low_correlation;
+  });
+}
+
+}  // namespace
+
+void launch_find_open_points(const SplitFrame& frame, const PointList& open, StreamHandle stream) {
+  clear(open.count, stream);
+  const std::int64_t n = frame.points.count;
+  if (n == 0) return;
+  const unsigned blocks = grid_size(frame.tiles.count(), tile_threads);
+  find_levels<<<blocks, tile_threads, 0, stream>>>(frame);
+  find_levels_around<<<blocks, tile_threads, 0, stream>>>(frame);
+  find_open_points<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, open);
+  check_launch(describe_points("doubtful points", n));
+}
+
+void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
+                       const PartList& parts, StreamHandle stream) {
+  clear(parts.count, stream);
+  if (n == 0) return;
+  list_parts<<<grid_size(n * kDirections, point_threads), point_threads, 0, stream>>>(frame, points, n, round,
+                                                                                      parts);
+  check_launch(describe_points("parts of subsets", n));
+}
+
+void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                       const PartList& parts, const RefineResult* results, StreamHandle stream) {
+  if (n == 0) return;
+  take_parts<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, points, n, parts, results);
+  check_launch(describe_points("measurements of parts of subsets", n));
+}
+
+void launch_give_up_contradicted(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                                 StreamHandle stream) {
+  if (n == 0) return;
+  give_up_contradicted<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, points, n);
+  check_launch(describe_points("contradicted points", n));
+}
+
+}  // namespace dic::kernels

@@ -1,0 +1,88 @@
+#include "track/cuda/split_subsets.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace dic::track::cuda {
+namespace {
+
+RefineOptions with_few_iterations(RefineOptions options) {
+  options.max_iterations = kSplitIterations;
+  return options;
+}
+
+}  // namespace
+
+SplitSubsets::SplitSubsets(const TrackOptions& options, const ImageMemory& memory)
+    : options_(with_few_iterations(options.refine)),
+      step_(options.step),
+      images_(make_image_access(options_, memory)) {}
+
+void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& current,
+                       kernels::TrackedPoint* tracked, const kernels::Stream& stream) {
+  const kernels::SplitFrame frame = frame_of(reference, tracked);
+  const kernels::PointList open{open_.reserve<std::int32_t>(frame.points.count),
+                                counts_.reserve<std::int32_t>(2)};
+  kernels::launch_find_open_points(frame, open, stream.handle());
+  const std::int64_t n = fetched(open.count, stream);
+  for (std::int64_t first = 0; first < n; first += kMostPoints)
+    measure(reference, current, frame, open.points + first, std::min(kMostPoints, n - first), stream);
+}
+
+kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked) {
+  const kernels::GridPoints& points = reference.points();
+  const ImageView& image = reference.frame().image;
+  const Tiles tiles(points.nx, points.ny, options_.subset, step_);
+  return {.points = points,
+          .tracked = tracked,
+          .states = states_.reserve<kernels::SplitState>(points.count),
+          .levels = levels_.reserve<ResidualLevel>(2 * std::int64_t{tiles.count()}),
+          .tiles = tiles,
+          .radius = options_.subset / 2,
+          .step = step_,
+          .width = image.width,
+          .height = image.height};
+}
+
+/// Memory for all measurements of so many points in one round.
+kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
+  const std::int64_t most = kDirections * static_cast<std::int64_t>(std::bit_ceil<std::uint64_t>(points));
+  matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));
+  results_.reserve<kernels::RefineResult>(most);
+  return {parts_.reserve<kernels::PreparedSubset>(most), tasks_.reserve<kernels::RefineTask>(most),
+          static_cast<std::int32_t*>(counts_.data()) + 1, slots_.reserve<kernels::PartSlot>(most)};
+}
+
+void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& current,
+                           const kernels::SplitFrame& frame, const std::int32_t* points, std::int64_t n,
+                           const kernels::Stream& stream) {
+  const kernels::PartList parts = parts_of(n);
+  for (int round = 0; round < kSplitRounds; ++round) {
+    kernels::launch_list_parts(frame, points, n, round, parts, stream.handle());
+    const std::int64_t measurements = fetched(parts.count, stream);
+    if (measurements == 0) continue;
+    refine(reference, current, parts, measurements, stream);
+    kernels::launch_take_parts(frame, points, n, parts,
+                               static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
+  }
+  kernels::launch_give_up_contradicted(frame, points, n, stream.handle());
+}
+
+void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& current,
+                          const kernels::PartList& parts, std::int64_t n, const kernels::Stream& stream) {
+  const kernels::GridPoints& points = reference.points();
+  const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
+  images_->prepare_parts(reference.image(), subsets, {parts.tasks, n, parts.count}, stream);
+  images_->refine(reference.image(), current, subsets, {parts.tasks, n},
+                  static_cast<kernels::RefineResult*>(results_.data()), stream, nullptr);
+}
+
+std::int64_t SplitSubsets::fetched(const std::int32_t* count, const kernels::Stream& stream) {
+  auto* to = on_host_.reserve<std::int32_t>(1);
+  kernels::launch_store_counts(count, 1, to, stream.handle());
+  counted_.record(stream);
+  counted_.synchronize("the measurement of parts of subsets");
+  return *to;
+}
+
+}  // namespace dic::track::cuda

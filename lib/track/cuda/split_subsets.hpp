@@ -1,0 +1,44 @@
+#pragma once
+
+#include <dic/kernels/split.hpp>
+#include <memory>
+
+#include "track/cuda/device_reference.hpp"
+#include "track/cuda/image_access/image_memory.hpp"
+
+namespace dic::track::cuda {
+
+/// Measures doubtful and lost points again with parts of their subsets (<dic/shared/split_rules.hpp>), all
+/// points of one frame after the other on the first GPU. As on the CPU (track/cpu/split_subsets.hpp).
+class SplitSubsets {
+ public:
+  /// memory: for images.
+  SplitSubsets(const TrackOptions& options, const ImageMemory& memory);
+
+  /// tracked: all points, on this GPU; receives the new results. Waits for the stream for the lengths of
+  /// lists: once where no point is doubtful or lost.
+  void run(const DeviceReference& reference, const DeviceFrame& current, kernels::TrackedPoint* tracked,
+           const kernels::Stream& stream);
+
+ private:
+  /// Points that are measured at once, which limits the memory.
+  static constexpr std::int64_t kMostPoints = 8192;
+
+  kernels::SplitFrame frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked);
+  kernels::PartList parts_of(std::int64_t points);
+  void measure(const DeviceReference& reference, const DeviceFrame& current, const kernels::SplitFrame& frame,
+               const std::int32_t* points, std::int64_t n, const kernels::Stream& stream);
+  void refine(const DeviceReference& reference, const DeviceFrame& current, const kernels::PartList& parts,
+              std::int64_t n, const kernels::Stream& stream);
+  std::int64_t fetched(const std::int32_t* count, const kernels::Stream& stream);
+
+  const RefineOptions options_;
+  const int step_;
+  const std::unique_ptr<ImageAccess> images_;  ///< beside that of the frame under way
+  kernels::DeviceBuffer levels_, states_, open_, counts_;
+  kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_;  ///< of the points that are measured
+  kernels::PinnedBuffer on_host_;
+  kernels::Event counted_;
+};
+
+}  // namespace dic::track::cuda
