@@ -16,6 +16,9 @@ struct Points {
   std::vector<std::int64_t> node_of;   ///< grid node of every point
   std::vector<std::int64_t> point_at;  ///< point of every grid node; -1 outside the ROI
   std::vector<int> x, y;               ///< of every point, px of the original reference
+  /// Residual of the best other match of every point in the original reference, grey levels, or kUnique,
+  /// kNoAlternative (<dic/shared/trust_rules.hpp>); empty where no point has one.
+  std::vector<float> alternatives;
 
   explicit Points(Grid g)
       : shared_grid(std::make_shared<const Grid>(std::move(g))),

@@ -8,6 +8,7 @@
 #include "core/device_name.hpp"
 #include "track/corrected_result.hpp"
 #include "track/global_result.hpp"
+#include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -90,13 +91,14 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
       options_(chosen(options, spectrum_)),
       prefilter_(options_, spectrum_),
       bias_(bias_of(options_, spectrum_)),
-      device_(choose_device(options_.device, points_.size())),
-      backend_(
-          open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_)) {
+      device_(choose_device(options_.device, points_.size())) {
   const Stopwatch watch;
+  const bool whole = everywhere(roi);
+  points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);
+  backend_ =
+      open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
-  active_reference_ =
-      backend_->set_reference(take_checked(reference), everywhere(roi) ? Image() : std::move(roi));
+  active_reference_ = backend_->set_reference(take_checked(reference), whole ? Image() : std::move(roi));
   reference_.data = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(

@@ -87,6 +87,48 @@ TEST(Trust, AFewPointsAloneAreKept) {
   EXPECT_EQ(count(field, Status::ok) + count(field, Status::masked), field.grid().points());
 }
 
+/// Dots every 12 px, left of a column speckle instead; displaced by (u, 0).
+Image dotted(double u, int speckled_until, unsigned seed) {
+  const Speckle speckle(size, size, 2, 3);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise;
+  const auto grey = [&](double x, double y) {
+    const double dx = std::remainder(x, 12), dy = std::remainder(y, 12);
+    return x < speckled_until ? grey_of(speckle(x, y)) : 200 - 140 * std::exp(-(dx * dx + dy * dy) / 8);
+  };
+  return converted<std::uint8_t>(
+      image_of(size, size, [&](double x, double y) { return std::round(grey(x - u, y) + noise(random)); }),
+      ScalarType::u8);
+}
+
+TEST(Trust, PeriodicTextureIsAmbiguousUnlessTheSearchDecides) {
+  const Image reference = dotted(0, 0, 1), moved = dotted(2.3, 0, 2);
+  TrackOptions options = options_of(21);
+  Field field = Tracker(options, reference.view()).track(moved.view()).field;
+  EXPECT_EQ(count(field, Status::ok), 0);
+  EXPECT_GT(count(field, Status::ambiguous), 0.6 * static_cast<double>(field.grid().points()));
+  options.search = 8;  // both 2.3 and -9.7 may be right for a search of 10
+  field = Tracker(options, reference.view()).track(moved.view()).field;
+  EXPECT_GT(count(field, Status::ambiguous), 0.6 * static_cast<double>(field.grid().points()));
+  options.search = 5;
+  field = Tracker(options, reference.view()).track(moved.view()).field;
+  EXPECT_GT(count(field, Status::ok), 0.98 * static_cast<double>(field.grid().points()));
+  for (std::size_t k = 0; k < field.status.size(); ++k)
+    EXPECT_TRUE(field.status[k] != Status::ok || std::abs(field.u[k] - 2.3) < 0.5) << field.u[k];
+}
+
+TEST(Trust, UniqueNeighboursDecideForPeriodicTexture) {
+  const Image reference = dotted(0, 100, 1), moved = dotted(2.3, 100, 2);
+  const Field field = Tracker(options_of(21), reference.view()).track(moved.view()).field;
+  std::int64_t right = 0;
+  for (std::size_t k = 0; k < field.status.size(); ++k) {
+    if (field.status[k] != Status::ok) continue;
+    EXPECT_NEAR(field.u[k], 2.3, 0.5);
+    ++right;
+  }
+  EXPECT_GT(right, 0.3 * static_cast<double>(field.grid().points()));
+}
+
 TEST(Trust, MediansOfClassesAreThoseOfTheValues) {
   std::mt19937 random(5);
   std::lognormal_distribution<float> values(1, 2);

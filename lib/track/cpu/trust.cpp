@@ -6,7 +6,8 @@ namespace dic::track {
 
 Trust::Trust(const Points& points, const HostReference& reference, int step,
              std::vector<RefinedPoint>& results)
-    : reference_(reference),
+    : points_(points),
+      reference_(reference),
       results_(results),
       frame_{points, reference, results},
       large_(large_group(reference.refiner.options().subset, step)),
@@ -15,7 +16,34 @@ Trust::Trust(const Points& points, const HostReference& reference, int step,
       contested_(results.size()) {}
 
 void Trust::run() {
+  for (RefinedPoint& p : results_)
+    if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
   find_groups();
+  if (!points_.alternatives.empty()) find_ambiguous();
+  give_up_chance();
+}
+
+/// Texture that repeats itself counts only in groups with enough points that are unique.
+void Trust::find_ambiguous() {
+  const double subset = reference_.refiner.options().subset;
+  std::vector<std::int32_t> unique(results_.size()), as_good(results_.size());
+  const auto repeats = [&](std::int64_t i) {
+    return is_as_good(points_.alternatives[i], results_[i].residual_sd, subset * subset);
+  };
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    if (results_[i].status != Status::ok) continue;
+    unique[parent_[i]] += points_.alternatives[i] == kUnique;
+    as_good[parent_[i]] += repeats(i);
+  }
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    const std::int64_t group = parent_[i];
+    if (results_[i].status == Status::ok && !is_decided(unique[group], large_) &&
+        is_ambiguous(repeats(i), as_good[group], members_[group]))
+      results_[i].status = Status::ambiguous;
+  }
+}
+
+void Trust::give_up_chance() {
   std::int64_t trackable = 0;
   for (std::int64_t i = 0; i < reference_.size(); ++i) trackable += reference_.trackable(i);
   std::vector<std::int64_t> suspects;
@@ -26,7 +54,8 @@ void Trust::run() {
   if (suspects.empty()) return;
   const FrameLevel normal = level();
   for (const std::int64_t i : suspects)
-    if (!is_explained(results_[i].zncc, results_[i].residual_sd, normal))
+    if (!may_differ(members_[parent_[i]], large_) ||
+        !is_explained(results_[i].zncc, results_[i].residual_sd, normal))
       results_[i].status = Status::low_correlation;
 }
 

@@ -21,7 +21,10 @@ class Trust {
   void find_groups();
   std::int64_t root(std::int64_t i) const;
   FrameLevel level() const;
+  void give_up_chance();
+  void find_ambiguous();
 
+  const Points& points_;
   const HostReference& reference_;
   std::vector<RefinedPoint>& results_;
   const FramePoints frame_;

@@ -19,6 +19,11 @@
 ///     float residual(Index i)       grey levels
 namespace dic::track {
 
+/// Does a match turn the material inside out? Periodic texture allows that, a surface does not.
+DIC_HOST_DEVICE inline bool is_mirrored(const ShapeParameters& shape) {
+  return !((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx > 0);
+}
+
 // ---- links ----
 
 /// Distance between a point and its prediction by a neighbour that is no contradiction: so many px per px
@@ -96,11 +101,40 @@ DIC_HOST_DEVICE inline bool is_explained(float zncc, float residual, const Frame
   return residual <= kExplained * level.residual || 1 - zncc <= kExplained * level.misfit;
 }
 
+/// Can a group be right whose neighbours contradict it? Only if it has the area of a quarter of a subset: the
+/// subsets of fewer points lie on the same material as those around.
+DIC_HOST_DEVICE constexpr bool may_differ(std::int64_t members, std::int64_t large) {
+  return 8 * members >= large;
+}
+
 /// Must a group show that it is no chance? Not where it is large, holds half of all points that can be
 /// looked for, or has no neighbour that is lost or contradicts it (contested).
 DIC_HOST_DEVICE constexpr bool is_suspicious_group(std::int64_t members, bool contested, std::int64_t large,
                                                    std::int64_t trackable) {
   return contested && members < large && 2 * members < trackable;
+}
+
+// ---- texture that repeats itself ----
+
+/// Instead of the residual of another match of a point in the reference: there is none; none here and
+/// around. Only the latter is proof that a match is the right one.
+inline constexpr float kNoAlternative = 3e38f, kUnique = -1;
+
+/// Is another match of the subset as good as the one that was found, for all that noise allows to say?
+/// pixels: of the subset.
+DIC_HOST_DEVICE inline bool is_as_good(float alternative, float residual, double pixels) {
+  return alternative >= 0 &&
+         alternative <= residual * (1.25f + static_cast<float>(3 / std::sqrt(2 * pixels)));
+}
+
+/// Points of a group that are unique, so that they decide for the others: the area of one subset.
+DIC_HOST_DEVICE constexpr bool is_decided(std::int64_t unique, std::int64_t large) {
+  return 2 * unique >= large;
+}
+
+/// Is a point of an undecided group ambiguous? Where half of the group is as good elsewhere, all of it is.
+DIC_HOST_DEVICE constexpr bool is_ambiguous(bool as_good, std::int64_t group_as_good, std::int64_t members) {
+  return as_good || 2 * group_as_good >= members;
 }
 
 }  // namespace dic::track
