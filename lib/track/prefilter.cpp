@@ -95,6 +95,10 @@ double FilteredEnergies::variance(double noise_variance) const {
          (gradient * gradient);
 }
 
+double FilteredEnergies::noise_by_matrix(double noise_variance) const {
+  return std::sqrt(0.5 * variance(noise_variance) * (gradient + noise_variance * noise_gradient));
+}
+
 FilteredEnergies energies_after(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                 double sigma) {
   constexpr int n = PowerSpectrum::kSize;
