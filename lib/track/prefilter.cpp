@@ -15,6 +15,9 @@ namespace {
 constexpr std::array kCandidates = {0.5, 0.7, 1.0, 1.4, 2.0};  ///< px
 /// The filter costs resolution of fine speckle and a little time: it has to be worth it.
 constexpr double kWorthwhile = 0.9;
+/// Energy of a pattern's gradient over that of the noise, below which there is none: the spectrum is known to
+/// a few percent of the noise.
+constexpr double kLeastPattern = 0.2;
 
 class FilteredResult final : public Result {
  public:
@@ -90,7 +93,8 @@ Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadP
 }  // namespace
 
 double FilteredEnergies::variance(double noise_variance) const {
-  if (!(gradient > 0)) return std::numeric_limits<double>::infinity();
+  if (!(gradient > kLeastPattern * noise_variance * noise_gradient))
+    return std::numeric_limits<double>::infinity();
   return noise_variance * (2 * gradient_twice + noise_variance * noise_gradient_twice) /
          (gradient * gradient);
 }
@@ -129,7 +133,6 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
   double best = 0;
   double least =
       energies_after(spectrum, noise, interpolation, 0).variance(noise) * kWorthwhile * kWorthwhile;
-  if (!std::isfinite(least)) return 0;  // there is no pattern
   for (const double sigma : kCandidates) {
     const double variance = energies_after(spectrum, noise, interpolation, sigma).variance(noise);
     if (!(variance < least)) continue;

@@ -51,6 +51,7 @@ struct FilteredEnergies {
   double noise_gradient_twice = 0;
 
   /// Variance of a displacement by this variance of the noise, but for a factor: 1 / (pixels of a subset).
+  /// Infinite where there is no pattern beside the noise.
   double variance(double noise_variance) const;
   /// Standard deviation of a noise, grey levels, that has this variance of a displacement if all of it
   /// follows from the Gauss-Newton matrix of the filtered images, in which the gradients of the noise count,
