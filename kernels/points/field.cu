@@ -13,37 +13,41 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = missing_float;
 }
 
-__device__ void fill_node(const FieldArrays& field, std::int64_t node, const TrackedPoint& point,
-                          const track::MaterialPoint& m, double noise) {
+/// False, and nothing is written, where the point is too uncertain.
+__device__ bool fill_node(const FieldArrays& field, std::int64_t node, const TrackedPoint& point,
+                          const track::MaterialPoint& m, const track::NoiseModel& noise) {
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
+  const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise);
+  if (sigmas.too_large()) return false;
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   field.zncc[node] = r.zncc;
-  field.sigma_u[node] = track::sigma_of(m.variance_u, noise, r.unit_sigma_u);
-  field.sigma_v[node] = track::sigma_of(m.variance_v, noise, r.unit_sigma_v);
+  field.sigma_u[node] = sigmas.u;
+  field.sigma_v[node] = sigmas.v;
+  return true;
 }
 
 __global__ void __launch_bounds__(point_threads)
     fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
-               const double* noise, const __grid_constant__ FieldArrays field) {
+               const __grid_constant__ track::NoiseModel noise, const __grid_constant__ FieldArrays field) {
   for_each_point(std::int64_t{points.grid.nx} * points.grid.ny, [&](std::int32_t node) {
     const std::int32_t i = points.grid.point_at[node];
-    const Status status = i < 0 ? Status::masked : points.status(i);
+    Status status = i < 0 ? Status::masked : points.status(i);
+    const auto m = [&] { return material ? material[i] : track::MaterialPoint{}; };
+    if (status == Status::ok && !fill_node(field, node, points.tracked[i], m(), noise))
+      status = Status::low_correlation;
+    if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;
     field.iterations[node] = i < 0 ? std::int16_t{0} : points.tracked[i].result.iterations;
-    if (i >= 0 && status == Status::ok)
-      fill_node(field, node, points.tracked[i], material ? material[i] : track::MaterialPoint{}, *noise);
-    else
-      clear_node(field, node);
   });
 }
 
 }  // namespace
 
 void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
-                       const track::MaterialPoint* material, const double* noise, const FieldArrays& field,
-                       StreamHandle stream) {
+                       const track::MaterialPoint* material, const track::NoiseModel& noise,
+                       const FieldArrays& field, StreamHandle stream) {
   const std::int64_t nodes = std::int64_t{points.nx} * points.ny;
   if (nodes == 0) return;
   fill_field<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>({points, tracked}, material,

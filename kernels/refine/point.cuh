@@ -306,6 +306,8 @@ class Point {
     out.residual_sd = p_.converged ? residual_sd() : 0;
     out.unit_sigma_u = s.unit_sigma_u;
     out.unit_sigma_v = s.unit_sigma_v;
+    out.unit_covariance = s.unit_covariance;
+    out.gradient_noise = s.gradient_noise;
     out.iterations = static_cast<std::int16_t>(p_.state.iterations);
     out.status = p_.status;
     out.unused = 0;

@@ -73,9 +73,10 @@ struct Rows {
   }
 };
 
-/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets status and unit sigmas.
+/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets status and what sigma needs.
 template <int kOrder>
-__device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, float* matrix) {
+__device__ void invert_exactly(const PrepareArguments& args, const Sums<kOrder>& sums, PreparedSubset& s,
+                               float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m, products = Sums<kOrder>::products;
   const int lane = threadIdx.x % warp_size, r = lane % m;
   const bool is_u = lane < m, active = lane < N;
@@ -120,6 +121,16 @@ __device__ void invert_exactly(const Sums<kOrder>& sums, PreparedSubset& s, floa
   const auto sigma = static_cast<float>(scale * sqrt(2 * hessian.diagonal()));
   s.unit_sigma_u = from_lane(sigma, 0);
   s.unit_sigma_v = from_lane(sigma, m);
+  const auto with_u = static_cast<float>(hessian.row[0] * scale * from_lane(scale, 0));
+  const auto with_v = static_cast<float>(hessian.row[m] * scale * from_lane(scale, m));
+  s.unit_covariance = 2 * from_lane(with_v, 0);
+  float of_u[N], of_v[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    of_u[k] = from_lane(with_u, k);
+    of_v[k] = from_lane(with_v, k);
+  }
+  s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
   const int triangle = 2 * N + lane * (lane + 1) / 2;
 #pragma unroll
   for (int c = 0; c < N; ++c) {
@@ -178,7 +189,7 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float l
     s.status = Status::flat;
     return;
   }
-  invert_exactly<kOrder>(sums, s, matrix);
+  invert_exactly<kOrder>(args, sums, s, matrix);
   if (fmaxf(s.unit_sigma_u, s.unit_sigma_v) > args.largest_unit_sigma()) s.status = Status::flat;
   s.noise_share = 2 * args.noise_gain * s.energy / s.noise_share;
 }

@@ -63,6 +63,14 @@ __device__ inline bool has_pixels(const PrepareArguments& args, const PreparedSu
   return s.status != Status::ok || (s.y + s.top >= rows.first && s.y + s.bottom < rows.last);
 }
 
+/// See GradientNoise. of_u, of_v: columns of the inverse matrix.
+template <int N>
+__device__ GradientNoise gradient_noise_of(const PrepareArguments& args, const PreparedSubset& s,
+                                           const float (&of_u)[N], const float (&of_v)[N]) {
+  const icgn::PixelMoments<float> x(s.left, s.right), y(s.top, s.bottom);
+  return icgn::gradient_noise<N, float>(of_u, of_v, x, y, s.count * args.noise_gain);
+}
+
 /// Sums over a subset, grey values relative to its mean; monomials i^a j^b in the order of icgn.
 template <int kOrder>
 struct Sums {

@@ -159,7 +159,8 @@ struct Triangle {
 /// Inverts and stores the Gauss-Newton matrix of one subset, by one lane. False: the subset is left over,
 /// also because a unit sigma is not below `largest`.
 template <int kOrder>
-__device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, PreparedSubset& s, float* matrix) {
+__device__ bool invert_hessian(const PrepareArguments& args, const Sums<kOrder>& sums, float largest,
+                               PreparedSubset& s, float* matrix) {
   constexpr int m = Sums<kOrder>::terms, N = 2 * m;
   const float inverse_count = 1 / s.count, inverse_energy = 1 / s.energy;
   float linear[N], grey[N], scale[N];
@@ -190,6 +191,14 @@ __device__ bool invert_hessian(const Sums<kOrder>& sums, float largest, Prepared
   s.unit_sigma_u = scale[0] * sqrtf(2 * hessian.at(0, 0));
   s.unit_sigma_v = scale[m] * sqrtf(2 * hessian.at(m, m));
   if (!(fmaxf(s.unit_sigma_u, s.unit_sigma_v) < largest)) return false;
+  float of_u[N], of_v[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    of_u[k] = hessian.at(k, 0) * scale[k] * scale[0];
+    of_v[k] = hessian.at(k, m) * scale[k] * scale[m];
+  }
+  s.unit_covariance = 2 * of_u[m];
+  s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
   float values[matrix_floats(kOrder)] = {};
 #pragma unroll
   for (int r = 0; r < N; ++r) {
@@ -221,7 +230,7 @@ __device__ bool prepare(const PrepareArguments& args, const Run& run, const RunS
   constexpr float doubtful_sigma = 0.04f;  // of the largest one: below it, few points converge slowly
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
   s.noise_share = 2 * args.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
-  return invert_hessian<kOrder>(sums, doubtful_sigma * args.largest_unit_sigma(), s, matrix);
+  return invert_hessian<kOrder>(args, sums, doubtful_sigma * args.largest_unit_sigma(), s, matrix);
 }
 
 /// Is the subset whole?

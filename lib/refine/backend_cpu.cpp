@@ -31,7 +31,8 @@ struct PreparedPoint {
   SubsetRect rect;
   Status status = Status::ok;
   bool weighted = false;  // some pixels of the rectangle are outside the ROI
-  float unit_sigma_u = 0, unit_sigma_v = 0;
+  float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
+  GradientNoise gradient_noise;
   double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
   /// Fraction of noise in the Gauss-Newton matrix per unit of 1 - zncc.
   double noise_share = 0;
@@ -332,6 +333,8 @@ class CpuBackend final : public Backend {
     const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
     p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
     p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
+    p.unit_covariance = static_cast<float>(2 * inverse(0, N / 2));
+    p.gradient_noise = gradient_noise<N>(p, inverse);
     if (std::max(p.unit_sigma_u, p.unit_sigma_v) * grey_scale > icgn::largest_unit_sigma) {
       p.status = Status::flat;
       return;
@@ -340,6 +343,18 @@ class CpuBackend final : public Backend {
     out += triangle(N);
     Eigen::Map<Eigen::Matrix<float, N, 1>>{out} = equations.sum.template cast<float>();
     Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
+  }
+
+  template <int N>
+  GradientNoise gradient_noise(const PreparedPoint& p, const Square<N>& inverse) const {
+    double of_u[N], of_v[N];
+    for (int k = 0; k < N; ++k) {
+      of_u[k] = inverse(k, 0);
+      of_v[k] = inverse(k, N / 2);
+    }
+    return icgn::gradient_noise<N, double>(of_u, of_v, {double(p.rect.left), double(p.rect.right)},
+                                           {double(p.rect.top), double(p.rect.bottom)},
+                                           p.count * gradient_gain);
   }
 
   bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
@@ -393,6 +408,8 @@ class CpuBackend final : public Backend {
     out.zncc = zncc;
     out.unit_sigma_u = p.unit_sigma_u;
     out.unit_sigma_v = p.unit_sigma_v;
+    out.unit_covariance = p.unit_covariance;
+    out.gradient_noise = p.gradient_noise;
     return out;
   }
 

@@ -71,4 +71,18 @@ NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
   return quintic;
 }
 
+NoiseModel noise_model(const TrackOptions& options, ScalarType type) {
+  NoiseModel model;
+  model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
+  model.radius = options.refine.subset / 2;
+  if (options.noise) model.given = *options.noise;
+  const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
+  model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
+  // What noise adds to the matrix varies by a share that falls with the side of the subset: of what it
+  // leaves, this must be known to a fifth.
+  const double most = options.refine.subset / 8.0;
+  model.most_share = most / (1 + most);
+  return model;
+}
+
 }  // namespace dic::track

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <dic/fields.hpp>
 #include <dic/image.hpp>
+#include <dic/shared/gradient_noise.hpp>    // GradientNoise
 #include <dic/shared/refine_options.hpp>    // RefineOptions
 #include <dic/shared/shape_parameters.hpp>  // ShapeParameters
 #include <dic/shared/subset_part.hpp>       // SubsetPart
@@ -26,6 +27,8 @@ struct RefinedPoint {
   float residual_sd = 0;   ///< standard deviation of reference minus matched current, grey levels
   float unit_sigma_u = 0;  ///< sigma_u for a noise of 1 grey level in both frames, px
   float unit_sigma_v = 0;
+  float unit_covariance = 0;  ///< of u and v, for the same noise, px^2
+  GradientNoise gradient_noise;
   std::int16_t iterations = 0;
 };
 
@@ -59,7 +62,8 @@ class Refiner {
   void refine(std::span<const std::int64_t> points, std::span<const ShapeParameters> starts,
               std::span<RefinedPoint> results, const std::stop_token& stop = {}) const;
   /// The same with parts of subsets instead of whole ones, for subsets that hold more than one motion (subset
-  /// splitting, Poissant & Barthelat 2010) or that leave the current image. max_iterations: see RefineOptions.
+  /// splitting, Poissant & Barthelat 2010) or that leave the current image. max_iterations: see
+  /// RefineOptions.
   void refine_parts(std::span<const SubsetPart> parts, std::span<const ShapeParameters> starts,
                     std::span<RefinedPoint> results, int max_iterations,
                     const std::stop_token& stop = {}) const;

@@ -36,6 +36,8 @@ RefinedPoint point_of(const RefineTask& task, const RefineResult& r) {
   out.residual_sd = r.residual_sd;
   out.unit_sigma_u = r.unit_sigma_u;
   out.unit_sigma_v = r.unit_sigma_v;
+  out.unit_covariance = r.unit_covariance;
+  out.gradient_noise = r.gradient_noise;
   out.iterations = r.iterations;
   return out;
 }

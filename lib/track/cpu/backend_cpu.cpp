@@ -94,7 +94,7 @@ class CpuReference final : public ActiveReference {
       SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
-    measured.field = field_of(measured.noise);
+    measured.field = field_of(noise_model(shared_.options, image.type));
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads);
@@ -123,7 +123,7 @@ class CpuReference final : public ActiveReference {
     return *middle;
   }
 
-  Field field_of(double noise) const {
+  Field field_of(const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
@@ -132,11 +132,16 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise);
+      if (sigmas.too_large()) {
+        field.status[node] = Status::low_correlation;
+        continue;
+      }
       field.u[node] = m.u + p.shape.u_at(m.dx, m.dy);
       field.v[node] = m.v + p.shape.v_at(m.dx, m.dy);
       field.zncc[node] = p.zncc;
-      field.sigma_u[node] = sigma_of(m.variance_u, noise, p.unit_sigma_u);
-      field.sigma_v[node] = sigma_of(m.variance_v, noise, p.unit_sigma_v);
+      field.sigma_u[node] = sigmas.u;
+      field.sigma_v[node] = sigmas.v;
     }
     return field;
   }

@@ -107,7 +107,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& fi
     kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
                                    refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-  kernels::launch_fill_field(points, tracked, reference.material(), field.noise(), field.arrays(), stream);
+  kernels::launch_fill_field(points, tracked, reference.material(), noise_model(options_, image.type),
+                             field.arrays(), stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {

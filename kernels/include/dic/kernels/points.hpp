@@ -169,10 +169,10 @@ void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked
                            StreamHandle stream);
 
 /// Queues all arrays of a field but strain. material: [count]; null where the reference is the original one.
-/// noise: one value, see launch_estimate_noise.
+/// Points that are too uncertain become low_correlation.
 void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
-                       const track::MaterialPoint* material, const double* noise, const FieldArrays& field,
-                       StreamHandle stream);
+                       const track::MaterialPoint* material, const track::NoiseModel& noise,
+                       const FieldArrays& field, StreamHandle stream);
 
 /// Queues counting the nodes that have values.
 void launch_count_measured(const FieldArrays& field, std::int64_t nodes, std::int32_t* count,

@@ -4,6 +4,7 @@
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/relative_shape.hpp>
 #include <dic/kernels/spline.hpp>
+#include <dic/shared/gradient_noise.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/status.hpp>
@@ -31,7 +32,8 @@ struct PreparedSubset {
   std::int16_t left = 0, right = 0, top = 0, bottom = 0;
   float count = 0, mean = 0, energy = 0;  ///< pixels that count; sum (f - mean)^2
   float noise_share = 0;                  ///< see icgn::relaxation
-  float unit_sigma_u = 0, unit_sigma_v = 0;
+  float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
+  GradientNoise gradient_noise;
   Status status = Status::ok;
   bool weighted = false;     ///< some of the rectangle's pixels are outside the ROI
   std::uint16_t unused = 0;  ///< padding with a value, so that copies have no uninitialized bytes
@@ -78,7 +80,8 @@ struct RefineTasks {
 };
 struct RefineResult {
   RelativeShape shape;  ///< relative to the task's (u, v)
-  float zncc = 0, residual_sd = 0, unit_sigma_u = 0, unit_sigma_v = 0;
+  float zncc = 0, residual_sd = 0, unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
+  GradientNoise gradient_noise;
   std::int16_t iterations = 0;
   Status status = Status::masked;
   std::uint8_t unused = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/shared/gaussian.hpp>
+#include <dic/shared/gradient_noise.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/shape.hpp>
@@ -104,6 +105,49 @@ DIC_HOST_DEVICE constexpr Monomial basis(int k) {
                   : k == 5         ? 2
                                    : 0,
                   k == 3 || k == 5 ? 0.5 : 1.0};
+}
+
+/// Means of i^0 .. i^4 over the pixels first .. last, but for 1 / n^2 of them.
+template <typename T>
+struct PixelMoments {
+  T mean[5];
+
+  DIC_HOST_DEVICE PixelMoments(T first, T last) {
+    const T low = first - T(0.5), high = last + T(0.5), scale = 1 / (high - low);
+    T below = low, above = high;
+    DIC_UNROLL
+    for (int a = 0; a < 5; ++a) {
+      mean[a] = scale * (above - below) / static_cast<T>(a + 1);
+      below *= low;
+      above *= high;
+    }
+  }
+};
+
+/// of_u, of_v: columns of H^-1 (N parameters, for u, then for v) that belong to u and v. x, y: of the
+/// subset's rectangle. factor: squared gradient that a noise of 1 makes in all pixels together. Basis: see
+/// basis().
+template <int N, typename T>
+DIC_HOST_DEVICE GradientNoise gradient_noise(const T (&of_u)[N], const T (&of_v)[N], const PixelMoments<T>& x,
+                                             const PixelMoments<T>& y, T factor) {
+  constexpr int terms = N / 2;
+  T uu = 0, uv = 0, vv = 0;
+  DIC_UNROLL
+  for (int k = 0; k < terms; ++k) {
+    const Monomial p = basis(k);
+    DIC_UNROLL
+    for (int l = 0; l < terms; ++l) {
+      const Monomial q = basis(l);
+      const T product = static_cast<T>(p.factor * q.factor) * x.mean[p.a + q.a] * y.mean[p.b + q.b];
+      DIC_UNROLL
+      for (int part = 0; part < N; part += terms) {
+        uu += product * of_u[part + k] * of_u[part + l];
+        uv += product * of_u[part + k] * of_v[part + l];
+        vv += product * of_v[part + k] * of_v[part + l];
+      }
+    }
+  }
+  return {static_cast<float>(factor * uu), static_cast<float>(factor * uv), static_cast<float>(factor * vv)};
 }
 
 /// Monomials i^a j^b, a + b <= degree, in the order 1, i, j, i^2, ij, j^2, i^3, ...

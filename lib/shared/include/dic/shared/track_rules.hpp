@@ -5,6 +5,7 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/shape_parameters.hpp>
 #include <dic/shared/status.hpp>
+#include <dic/shared/uncertainty.hpp>
 
 /// Rules of tracking a grid of points, for CPU and GPU: the start of a point, whether it is refined again or
 /// given up, depending on its neighbours on the grid.
@@ -243,38 +244,26 @@ DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int r
 
 // ---- uncertainty ----
 
-/// Factor by which interpolation with a spline changes the variance of white noise, for positions 0 .. 1/2 px
-/// from a pixel: the sum of the squared weights of all pixels.
-struct NoiseGains {
-  static constexpr int kSteps = 32;  ///< the gain is smooth and symmetric
-  double gain[kSteps + 1] = {};
+/// Standard deviations of a displacement, px.
+struct Sigmas {
+  float u = 0, v = 0;
 
-  DIC_HOST_DEVICE double at(double displacement) const {
-    const double distance = std::abs(displacement - std::nearbyint(displacement));
-    const double at = 2 * distance * kSteps;
-    const int i = at < kSteps - 1 ? static_cast<int>(at) : kSteps - 1;
-    return gain[i] + (at - i) * (gain[i + 1] - gain[i]);
-  }
+  /// Is the displacement so uncertain that it could be wrong by half a pixel?
+  DIC_HOST_DEVICE bool too_large() const { return !(u <= kLargestSigma && v <= kLargestSigma); }
 };
 
-/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
-/// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
-DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
-                                                  float residual_sd, int radius) {
-  double gain = 0;
-  for (int j = -1; j <= 1; ++j)
-    for (int i = -1; i <= 1; ++i) {
-      const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
-      gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy));
-    }
-  return residual_sd / std::sqrt(1 + gain / 9);
-}
-
-/// Standard deviation of a displacement, px. variance: of the position in the active reference; unit_sigma:
-/// for a noise of 1.
-DIC_HOST_DEVICE inline float sigma_of(float variance, double noise, float unit_sigma) {
-  const double sigma = noise * unit_sigma;
-  return static_cast<float>(std::sqrt(variance + sigma * sigma));
+/// Of a refined point. m: its position in the active reference.
+template <typename Refined>
+DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
+                                 const NoiseModel& model) {
+  const double noise = model.around(shape, point.residual_sd);
+  const NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
+  const Covariance before{m.variance_u, 0, m.variance_v};
+  const bool is_first = m.variance_u == 0 && m.variance_v == 0;
+  const Covariance all =
+      is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
+  const double least = kLeastSigma * kLeastSigma;
+  return {static_cast<float>(std::sqrt(all.uu + least)), static_cast<float>(std::sqrt(all.vv + least))};
 }
 
 }  // namespace dic::track
