@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "track/stopwatch.hpp"
+#include "track/changed_field.hpp"
 
 namespace dic::track {
 namespace {
@@ -106,14 +106,8 @@ class ResultOfBoth final : public Result {
     result.noise = second.noise;  // with less misfit in it
     result.seconds += second.seconds;
     result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
-    Stopwatch watch;
-    const auto begin = std::chrono::steady_clock::now();
-    choose_order(result.field, second.field, options_.refine.subset);
-    const double refine = watch.lap();
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads);
-    const double strain = watch.lap();
-    result.seconds += {.refine = refine, .strain = strain};
-    add_spans(result.spans, begin, {{"refine", refine}, {"strain", strain}});
+    change_field(result, options_, "refine",
+                 [&](Field& field) { choose_order(field, second.field, options_.refine.subset); });
     return result;
   }
 

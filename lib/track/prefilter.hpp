@@ -28,7 +28,8 @@ class Prefilter {
   ImageView view_of(ImageView image) const;
   /// What the backend gets.
   TrackOptions for_backend(TrackOptions options) const;
-  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured) const;
+  /// Results with the noise before the filter, and with its sigma.
+  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured, const TrackOptions& options) const;
 
  private:
   double sigma_;
