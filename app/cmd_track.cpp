@@ -101,6 +101,20 @@ void add_input(CLI::App& command, TrackFlags& flags) {
   add_polygons(command, "--roi-hole", job.roi.holes, "Polygon that is left out; may be repeated");
 }
 
+/// A number, or "none".
+void add_number_or_none(CLI::App& command, const std::string& name, const std::string& unit,
+                        std::optional<double>& target, const std::string& description) {
+  const auto set = [name, unit, &target](const std::string& text) {
+    target.reset();
+    if (text == "none") return;
+    target = 0;
+    if (!CLI::detail::lexical_cast(text, *target)) refuse(name, "none or a number of " + unit, text);
+  };
+  command.add_option_function<std::string>(name, set, description)
+      ->type_name(unit + "|none")
+      ->default_str("none");
+}
+
 void add_prefilter(CLI::App& command, std::optional<double>& prefilter) {
   const auto set = [&prefilter](const std::string& text) {
     prefilter.reset();
@@ -122,6 +136,9 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   RefineOptions& refine = options.refine;
   command.option_defaults()->group("Measurement");
   command.add_option("--subset", refine.subset, "Side of the square around a point, px, odd, 7 to 255");
+  add_number_or_none(
+      command, "--sigma-target", "PX", options.sigma_target,
+      "The smallest subset, 11 to 101 px, whose predicted sigma is below this; then --subset is not used");
   command.add_option("--step", options.step, "Distance between points, px");
   const auto set_order = [&options](const std::string& text) {
     options.automatic_order = text == "auto";

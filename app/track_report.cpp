@@ -110,6 +110,10 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
               static_cast<long long>(processed_frames(summary)), summary.frames.size(),
               summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),
               summary.options.refine.subset, job.options.step, job.options.refine.order);
+  if (job.options.sigma_target)
+    std::printf("Subset      %d px, the %s sigma of %g px\n", summary.options.refine.subset,
+                summary.options.refine.subset < 101 ? "smallest for a" : "largest; it may not reach a",
+                *job.options.sigma_target);
   if (summary.options.prefilter > 0.0)
     std::printf("Prefilter   Gaussian of %.1f px%s\n", *summary.options.prefilter,
                 job.options.prefilter ? "" : ": lowers the predicted sigma of these images");

@@ -21,7 +21,8 @@ class CorrectedResult final : public Result {
     FrameResult result = measured_->fetch();
     const Stopwatch watch;
     correct_field(result.field, *options_.camera, nodes_, options_.threads);
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads);
+    result.field.strain = compute_strain(result.field, options_.strain, options_.threads,
+                                         MeasuredSubsets{options_.refine.subset, options_.refine.order});
     result.seconds += {.strain = watch.seconds()};
     result.spans.push_back(watch.span("strain"));
     return result;

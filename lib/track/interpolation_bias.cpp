@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
-#include "track/stopwatch.hpp"
+#include "track/changed_field.hpp"
 
 namespace dic::track {
 namespace {
@@ -48,14 +48,9 @@ class BiasResult final : public Result {
  private:
   FrameResult read() override {
     FrameResult result = measured_->fetch();
-    Stopwatch watch;
-    const auto begin = std::chrono::steady_clock::now();
-    bias_->subtract_from(result.field, options_.refine.subset, options_.threads);
-    const double refine = watch.lap();
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads);
-    const double strain = watch.lap();
-    result.seconds += {.refine = refine, .strain = strain};
-    add_spans(result.spans, begin, {{"refine", refine}, {"strain", strain}});
+    change_field(result, options_, "refine", [&](Field& field) {
+      bias_->subtract_from(field, options_.refine.subset, options_.threads);
+    });
     return result;
   }
 

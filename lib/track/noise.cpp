@@ -73,7 +73,7 @@ NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
 
 NoiseModel noise_model(const TrackOptions& options, ScalarType type) {
   NoiseModel model;
-  model.gains = noise_gains(options.refine.interpolation);
+  model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.radius = options.refine.subset / 2;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;

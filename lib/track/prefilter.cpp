@@ -6,8 +6,11 @@
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/reflect.hpp>
+#include <dic/shared/track_rules.hpp>
 #include <limits>
 #include <utility>
+
+#include "track/changed_field.hpp"
 
 namespace dic::track {
 namespace {
@@ -15,11 +18,31 @@ namespace {
 constexpr std::array kCandidates = {0.5, 0.7, 1.0, 1.4, 2.0};  ///< px
 /// The filter costs resolution of fine speckle and a little time: it has to be worth it.
 constexpr double kWorthwhile = 0.9;
+/// Energy of a pattern's gradient over that of the noise, below which there is none: the spectrum is known to
+/// a few percent of the noise.
+constexpr double kLeastPattern = 0.2;
+
+/// Corrects the standard deviations of a field, and gives up the points that become too uncertain.
+void scale_sigmas(Field& field, float factor) {
+  for (std::size_t node = 0; node < field.status.size(); ++node) {
+    if (!has_values(field.status[node])) continue;
+    field.sigma_u[node] *= factor;
+    field.sigma_v[node] *= factor;
+    if (!Sigmas{field.sigma_u[node], field.sigma_v[node]}.too_large()) continue;
+    field.status[node] = Status::low_correlation;
+    field.u[node] = field.v[node] = NAN;
+    field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = NAN;
+  }
+}
 
 class FilteredResult final : public Result {
  public:
-  FilteredResult(std::unique_ptr<Result> measured, double noise_gain, double sigma_factor)
-      : measured_(std::move(measured)), noise_gain_(noise_gain), sigma_factor_(sigma_factor) {}
+  FilteredResult(std::unique_ptr<Result> measured, double noise_gain, double sigma_factor,
+                 const TrackOptions& options)
+      : measured_(std::move(measured)),
+        noise_gain_(noise_gain),
+        sigma_factor_(sigma_factor),
+        options_(options) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
   std::int64_t measured_points() override { return measured_->measured_points(); }
@@ -28,14 +51,14 @@ class FilteredResult final : public Result {
   FrameResult read() override {
     FrameResult result = measured_->fetch();
     result.noise /= noise_gain_;
-    const auto factor = static_cast<float>(sigma_factor_);
-    for (float& sigma : result.field.sigma_u) sigma *= factor;
-    for (float& sigma : result.field.sigma_v) sigma *= factor;
+    change_field(result, options_, "refine",
+                 [&](Field& field) { scale_sigmas(field, static_cast<float>(sigma_factor_)); });
     return result;
   }
 
   std::unique_ptr<Result> measured_;
   double noise_gain_, sigma_factor_;
+  TrackOptions options_;
 };
 
 /// out = taps * line; line has `reach` more values on both sides.
@@ -90,9 +113,14 @@ Image filter_columns(const Image& image, const std::vector<float>& taps, ThreadP
 }  // namespace
 
 double FilteredEnergies::variance(double noise_variance) const {
-  if (!(gradient > 0)) return std::numeric_limits<double>::infinity();
+  if (!(gradient > kLeastPattern * noise_variance * noise_gradient))
+    return std::numeric_limits<double>::infinity();
   return noise_variance * (2 * gradient_twice + noise_variance * noise_gradient_twice) /
          (gradient * gradient);
+}
+
+double FilteredEnergies::noise_by_matrix(double noise_variance) const {
+  return std::sqrt(0.5 * variance(noise_variance) * (gradient + noise_variance * noise_gradient));
 }
 
 FilteredEnergies energies_after(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
@@ -125,7 +153,6 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
   double best = 0;
   double least =
       energies_after(spectrum, noise, interpolation, 0).variance(noise) * kWorthwhile * kWorthwhile;
-  if (!std::isfinite(least)) return 0;  // there is no pattern
   for (const double sigma : kCandidates) {
     const double variance = energies_after(spectrum, noise, interpolation, sigma).variance(noise);
     if (!(variance < least)) continue;
@@ -166,9 +193,10 @@ TrackOptions Prefilter::for_backend(TrackOptions options) const {
   return options;
 }
 
-std::unique_ptr<Result> Prefilter::corrected(std::unique_ptr<Result> measured) const {
+std::unique_ptr<Result> Prefilter::corrected(std::unique_ptr<Result> measured,
+                                             const TrackOptions& options) const {
   if (!enabled()) return measured;
-  return std::make_unique<FilteredResult>(std::move(measured), noise_gain_, sigma_factor_);
+  return std::make_unique<FilteredResult>(std::move(measured), noise_gain_, sigma_factor_, options);
 }
 
 }  // namespace dic::track

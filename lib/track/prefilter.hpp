@@ -21,13 +21,15 @@ class Prefilter {
   Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum);
 
   bool enabled() const { return sigma_ > 0; }
+  double sigma() const { return sigma_; }
   /// The filtered image, f32; beyond the edges it goes on by point reflection. One call at a time.
   Image operator()(ImageView image) const;
   /// Size and type of what the backend gets, without the pixels.
   ImageView view_of(ImageView image) const;
   /// What the backend gets.
   TrackOptions for_backend(TrackOptions options) const;
-  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured) const;
+  /// Results with the noise before the filter, and with its sigma.
+  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured, const TrackOptions& options) const;
 
  private:
   double sigma_;
@@ -50,7 +52,12 @@ struct FilteredEnergies {
   double noise_gradient_twice = 0;
 
   /// Variance of a displacement by this variance of the noise, but for a factor: 1 / (pixels of a subset).
+  /// Infinite where there is no pattern beside the noise.
   double variance(double noise_variance) const;
+  /// Standard deviation of a noise, grey levels, that has this variance of a displacement if all of it
+  /// follows from the Gauss-Newton matrix of the filtered images, in which the gradients of the noise count,
+  /// too.
+  double noise_by_matrix(double noise_variance) const;
 };
 FilteredEnergies energies_after(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                 double sigma);

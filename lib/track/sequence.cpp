@@ -8,8 +8,10 @@
 #include "core/device_name.hpp"
 #include "track/corrected_result.hpp"
 #include "track/global_result.hpp"
+#include "track/order_choice.hpp"
 #include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
+#include "track/subset_choice.hpp"
 
 namespace dic::track {
 namespace {
@@ -27,6 +29,13 @@ bool everywhere(const Image& mask) {
 
 std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options,
                               const ImageView& reference, const Points& points) {
+  if (options.automatic_order) {
+    const auto open_one = [&](TrackOptions one) {
+      one.automatic_order = false;
+      return open(device, one, reference, points);
+    };
+    return with_both_orders(open_one, options);
+  }
   const DeviceName name = parse_device(device);
   if (name.backend == "cpu") return open_cpu(options, points);
   return open_cuda(options, reference, points, name.ordinals);
@@ -37,7 +46,7 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   if (reference.empty()) throw UsageError("The reference image is empty.");
-  if (options.refine.subset > std::min(reference.width, reference.height))
+  if (!options.sigma_target && options.refine.subset > std::min(reference.width, reference.height))
     throw UsageError("The subset of " + std::to_string(options.refine.subset) +
                      " px is larger than the image (" + std::to_string(reference.width) + "x" +
                      std::to_string(reference.height) + " px); choose a smaller --subset.");
@@ -54,7 +63,8 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
 
 std::optional<PowerSpectrum> spectrum_of(const TrackOptions& options, ImageView reference,
                                          const Points& points) {
-  const bool needed = !options.prefilter || *options.prefilter > 0 || options.anti_bias;
+  const bool needed =
+      !options.prefilter || *options.prefilter > 0 || options.anti_bias || options.sigma_target;
   return needed ? PowerSpectrum::of(reference, points) : std::nullopt;
 }
 
@@ -63,12 +73,27 @@ double noise_variance(const TrackOptions& options, const PowerSpectrum& spectrum
   return options.noise ? *options.noise * *options.noise : spectrum.noise_variance();
 }
 
-/// The options with every choice made that follows from the reference.
-TrackOptions chosen(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
-  if (!options.prefilter)
+Prefilter prefilter_of(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
+  if (!options.prefilter && spectrum)
     options.prefilter =
-        spectrum ? best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation)
-                 : 0;
+        best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
+  return Prefilter(options, spectrum);
+}
+
+/// The options with every choice made that follows from the reference.
+TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
+                    const std::optional<PowerSpectrum>& spectrum, ImageView reference, ImageView roi,
+                    const Points& points) {
+  options.prefilter = prefilter.sigma();
+  if (!options.sigma_target) return options;
+  if (!spectrum)
+    throw UsageError("The image is too small to choose a subset for a demanded sigma: choose --subset.");
+  const double noise = noise_variance(options, *spectrum);
+  const FilteredEnergies energies =
+      energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
+  const Image filtered = prefilter.enabled() ? prefilter(reference) : Image();
+  options.refine.subset = smallest_subset(options, prefilter.enabled() ? filtered.view() : reference, roi,
+                                          points, energies.noise_by_matrix(noise));
   return options;
 }
 
@@ -88,8 +113,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : reference_(reference),
       points_(make_grid(roi, options.step)),
       spectrum_(spectrum_of(options, reference, points_)),
-      options_(chosen(options, spectrum_)),
-      prefilter_(options_, spectrum_),
+      prefilter_(prefilter_of(options, spectrum_)),
+      options_(chosen(options, prefilter_, spectrum_, reference, roi, points_)),
       bias_(bias_of(options_, spectrum_)),
       device_(choose_device(options_.device, points_.size())) {
   const Stopwatch watch;
@@ -118,7 +143,7 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
-  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
+  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next), options_);
   if (bias_) result = without_bias(std::move(result), bias_, options_);
   if (options_.global.enabled) result = with_global_step(std::move(result), options_);
   if (nodes_) result = with_camera(std::move(result), options_, nodes_);

@@ -50,8 +50,8 @@ class Sequence {
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
   std::optional<PowerSpectrum> spectrum_;  ///< of the reference, where a choice or the bias needs it
-  TrackOptions options_;                   ///< every choice made
   Prefilter prefilter_;
+  TrackOptions options_;                           ///< every choice made
   std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
   DeviceChoice device_;
   std::unique_ptr<Backend> backend_;

@@ -32,6 +32,9 @@ std::vector<std::string> TrackOptions::validate() const {
     out.push_back("The prefilter must be auto, none, or from 0.3 to 5 px.");
   if (anti_bias && reference_strategy != ReferenceStrategy::first)
     out.push_back("The bias of the interpolation is known for the reference strategy first alone.");
+  if (automatic_order && global.enabled)
+    out.push_back(
+        "The global step needs subsets of one order: choose an order or leave out the global step.");
   if (sigma_target && !(*sigma_target > 0)) out.push_back("The demanded sigma must be above 0 px.");
   const auto global_problems = global.validate();
   out.insert(out.end(), global_problems.begin(), global_problems.end());

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <dic/fields.hpp>
+#include <dic/track.hpp>
+
+#include "track/stopwatch.hpp"
+
+namespace dic::track {
+
+/// Calls change(field) on the field of a measured frame, computes its strain again, on the CPU, and counts
+/// the time, under the name `stage`.
+template <typename Change>
+void change_field(FrameResult& result, const TrackOptions& options, const char* stage, const Change& change) {
+  Stopwatch watch;
+  const auto begin = std::chrono::steady_clock::now();
+  change(result.field);
+  const double refine = watch.lap();
+  result.field.strain = compute_strain(result.field, options.strain, options.threads);
+  const double strain = watch.lap();
+  result.seconds += {.refine = refine, .strain = strain};
+  add_spans(result.spans, begin, {{stage, refine}, {"strain", strain}});
+}
+
+}  // namespace dic::track

@@ -1,0 +1,237 @@
+#include "track/order_choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "track/changed_field.hpp"
+
+namespace dic::track {
+namespace {
+
+/// Order 2 is taken where the mean squared difference of both orders is this many times what noise makes it:
+/// twice where the error of order 1 is as large as the noise that order 2 adds, and more, because the mean
+/// itself has noise.
+constexpr double kThreshold = 2.8;
+/// From this many times on, what is beyond noise is taken for an error of order 1, and counts in its sigma.
+constexpr double kSignificant = 1.5;
+/// Share of order 2's variance that the difference has at least. It is 0.7 for white noise; a misfit of order
+/// 1 makes its sigma too large.
+constexpr double kLeastShare = 0.25;
+
+/// Half the side of the square of nodes over which the difference is averaged: nine tenths of a subset, at
+/// least two nodes. Within a subset the noise of neighbours is the same: fewer would decide by chance.
+int averaging_radius(int subset, int step) { return std::max(2, (9 * subset / 10 + step / 2) / step); }
+
+/// Sums over squares of nodes.
+class SquareSums {
+ public:
+  SquareSums(int nx, int ny) : nx_(nx), ny_(ny), sums_(static_cast<std::size_t>(nx + 1) * (ny + 1)) {}
+
+  /// value(node) for every node.
+  template <typename Value>
+  void fill(const Value& value) {
+    for (int j = 0; j < ny_; ++j) {
+      double row = 0;
+      for (int i = 0; i < nx_; ++i) {
+        row += value(std::int64_t{j} * nx_ + i);
+        at(i + 1, j + 1) = at(i + 1, j) + row;
+      }
+    }
+  }
+  double around(int i, int j, int radius) const {
+    const int left = std::max(i - radius, 0), right = std::min(i + radius + 1, nx_);
+    const int top = std::max(j - radius, 0), bottom = std::min(j + radius + 1, ny_);
+    return at(right, bottom) - at(left, bottom) - at(right, top) + at(left, top);
+  }
+
+ private:
+  double& at(int i, int j) { return sums_[static_cast<std::size_t>(j) * (nx_ + 1) + i]; }
+  double at(int i, int j) const { return sums_[static_cast<std::size_t>(j) * (nx_ + 1) + i]; }
+
+  int nx_, ny_;
+  std::vector<double> sums_;
+};
+
+double squared(double value) { return value * value; }
+
+/// Variance of the difference of both orders by noise alone. The estimate of order 1 is the best one there is
+/// while its model holds, so that what order 2 adds to it is independent of it.
+double variance_of_difference(float sigma_first, float sigma_second) {
+  return std::max(squared(sigma_second) - squared(sigma_first), kLeastShare * squared(sigma_second));
+}
+
+void take_values(Field& to, const Field& from, std::int64_t node) {
+  to.u[node] = from.u[node];
+  to.v[node] = from.v[node];
+  to.zncc[node] = from.zncc[node];
+  to.sigma_u[node] = from.sigma_u[node];
+  to.sigma_v[node] = from.sigma_v[node];
+  to.status[node] = from.status[node];
+  to.iterations[node] = from.iterations[node];
+}
+
+template <typename Part>
+using Both = std::array<std::unique_ptr<Part>, 2>;
+
+struct FrameOfBoth final : Frame {
+  std::array<std::shared_ptr<const Frame>, 2> frames;
+};
+const FrameOfBoth& both(const Frame& frame) { return static_cast<const FrameOfBoth&>(frame); }
+
+struct PositionsOfBoth final : TrackedPositions {
+  std::array<std::shared_ptr<const TrackedPositions>, 2> positions;
+};
+
+class ResultOfBoth final : public Result {
+ public:
+  ResultOfBoth(Both<Result> measured, const TrackOptions& options)
+      : measured_(std::move(measured)), options_(options) {}
+
+  std::shared_ptr<const TrackedPositions> positions() override {
+    auto out = std::make_shared<PositionsOfBoth>();
+    for (int k = 0; k < 2; ++k) out->positions[k] = measured_[k]->positions();
+    return out;
+  }
+  std::int64_t measured_points() override {
+    return std::max(measured_[0]->measured_points(), measured_[1]->measured_points());
+  }
+
+ private:
+  FrameResult read() override {
+    FrameResult result = measured_[0]->fetch();
+    const FrameResult second = measured_[1]->fetch();
+    result.noise = second.noise;  // with less misfit in it
+    result.seconds += second.seconds;
+    result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
+    change_field(result, options_, "refine",
+                 [&](Field& field) { choose_order(field, second.field, options_.refine.subset); });
+    return result;
+  }
+
+  Both<Result> measured_;
+  TrackOptions options_;
+};
+
+class ReferenceOfBoth final : public ActiveReference {
+ public:
+  ReferenceOfBoth(Both<ActiveReference> references, const TrackOptions& options)
+      : references_(std::move(references)), options_(options) {}
+
+  const ActiveReference* of(int k) const { return references_[k].get(); }
+  std::int64_t trackable() const override {
+    return std::max(references_[0]->trackable(), references_[1]->trackable());
+  }
+  std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
+                                  const NextFrame&) override {
+    Both<Result> measured;
+    for (int k = 0; k < 2; ++k) measured[k] = references_[k]->measure(both(*current).frames[k], stop, {});
+    return std::make_unique<ResultOfBoth>(std::move(measured), options_);
+  }
+
+ private:
+  Both<ActiveReference> references_;
+  const TrackOptions& options_;
+};
+
+class BackendOfBoth final : public Backend {
+ public:
+  BackendOfBoth(const OpenBackend& open, const TrackOptions& options) : options_(options) {
+    for (int k = 0; k < 2; ++k) {
+      TrackOptions one = options;
+      one.refine.order = k + 1;
+      backends_[k] = open(one);
+    }
+  }
+
+  std::shared_ptr<const Frame> take(ImageView image) override {
+    auto out = std::make_shared<FrameOfBoth>();
+    for (int k = 0; k < 2; ++k) out->frames[k] = backends_[k]->take(image);
+    return out;
+  }
+  std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
+    return reference_of([&](int k) {
+      return backends_[k]->set_reference(both(*reference).frames[k],
+                                         k == 0 && !roi.empty() ? copy_of(roi) : std::move(roi));
+    });
+  }
+  std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
+                                                     const TrackedPositions& positions,
+                                                     const ActiveReference* before) override {
+    return reference_of([&](int k) {
+      return backends_[k]->replace_reference(
+          both(*image).frames[k], *static_cast<const PositionsOfBoth&>(positions).positions[k],
+          before ? static_cast<const ReferenceOfBoth*>(before)->of(k) : nullptr);
+    });
+  }
+  std::vector<std::string> kernels() const override {
+    std::set<std::string> all;
+    for (const auto& backend : backends_)
+      for (const std::string& kernel : backend->kernels()) all.insert(kernel);
+    return {all.begin(), all.end()};
+  }
+  std::string device() const override { return backends_[0]->device(); }
+  std::string note() const override { return backends_[0]->note(); }
+
+ private:
+  template <typename Make>
+  std::unique_ptr<ActiveReference> reference_of(const Make& make) const {
+    Both<ActiveReference> references;
+    for (int k = 0; k < 2; ++k) references[k] = make(k);
+    return std::make_unique<ReferenceOfBoth>(std::move(references), options_);
+  }
+
+  TrackOptions options_;
+  Both<Backend> backends_;
+};
+
+}  // namespace
+
+void choose_order(Field& first, const Field& second, int subset) {
+  const Grid& grid = first.grid();
+  const auto comparable = [&](std::int64_t node) {
+    return first.status[node] == Status::ok && second.status[node] == Status::ok;
+  };
+  // Of u and v: what both orders differ by, and what noise makes of that.
+  std::array<SquareSums, 4> sums{SquareSums(grid.nx, grid.ny), SquareSums(grid.nx, grid.ny),
+                                 SquareSums(grid.nx, grid.ny), SquareSums(grid.nx, grid.ny)};
+  SquareSums counts(grid.nx, grid.ny);
+  const auto fill = [&](SquareSums& to, const auto& value) {
+    to.fill([&](std::int64_t node) { return comparable(node) ? value(node) : 0.0; });
+  };
+  fill(sums[0], [&](auto node) { return squared(second.u[node] - first.u[node]); });
+  fill(sums[1], [&](auto node) { return squared(second.v[node] - first.v[node]); });
+  fill(sums[2], [&](auto node) { return variance_of_difference(first.sigma_u[node], second.sigma_u[node]); });
+  fill(sums[3], [&](auto node) { return variance_of_difference(first.sigma_v[node], second.sigma_v[node]); });
+  fill(counts, [](auto) { return 1.0; });
+  const int radius = averaging_radius(subset, grid.step);
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const std::int64_t node = std::int64_t{j} * grid.nx + i;
+      if (!comparable(node)) {
+        if (second.status[node] == Status::ok) take_values(first, second, node);
+        continue;
+      }
+      const double count = counts.around(i, j, radius);
+      std::array<double, 4> mean;
+      for (int k = 0; k < 4; ++k) mean[k] = sums[k].around(i, j, radius) / count;
+      if (mean[0] + mean[1] > kThreshold * (mean[2] + mean[3])) {
+        take_values(first, second, node);
+        continue;
+      }
+      const auto with_error = [](float sigma, double difference, double noise) {
+        const double error = difference > kSignificant * noise ? difference - noise : 0;
+        return static_cast<float>(std::sqrt(squared(sigma) + error));
+      };
+      first.sigma_u[node] = with_error(first.sigma_u[node], mean[0], mean[2]);
+      first.sigma_v[node] = with_error(first.sigma_v[node], mean[1], mean[3]);
+    }
+}
+
+std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options) {
+  return std::make_unique<BackendOfBoth>(open, options);
+}
+
+}  // namespace dic::track

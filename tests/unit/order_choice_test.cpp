@@ -1,0 +1,92 @@
+#include "track/order_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "support/strain_truth.hpp"
+
+// The choice between fields of order 1 and order 2.
+namespace dic::track {
+namespace {
+
+constexpr int kSubset = 33, kNodes = 60, kStep = 5;
+constexpr float kSigma1 = 0.01f, kSigma2 = 0.018f;
+
+/// u of order 1: noise, and beyond the middle an error of this size; order 2: the same with independent noise
+/// on top and without the error. All noise is the same over a quarter of a subset.
+std::pair<Field, Field> measured(double error) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> gauss(0, 1);
+  const auto grid = std::make_shared<const Grid>(test::full_grid(kNodes, kNodes, kStep));
+  std::pair<Field, Field> fields{Field(grid), Field(grid)};
+  constexpr int patch = 2;
+  std::vector<double> draws(4 * (kNodes / patch) * (kNodes / patch));
+  for (double& draw : draws) draw = gauss(random);
+  const double added = std::sqrt(kSigma2 * kSigma2 - kSigma1 * kSigma1);
+  for (int j = 0; j < kNodes; ++j)
+    for (int i = 0; i < kNodes; ++i) {
+      const int k = j * kNodes + i, draw = 4 * (j / patch * (kNodes / patch) + i / patch);
+      auto& [first, second] = fields;
+      first.u[k] = kSigma1 * draws[draw];
+      first.v[k] = kSigma1 * draws[draw + 1];
+      second.u[k] = first.u[k] + added * draws[draw + 2];
+      second.v[k] = first.v[k] + added * draws[draw + 3];
+      if (i >= kNodes / 2) first.u[k] += error;
+      first.sigma_u[k] = first.sigma_v[k] = kSigma1;
+      second.sigma_u[k] = second.sigma_v[k] = kSigma2;
+      first.status[k] = second.status[k] = Status::ok;
+    }
+  return fields;
+}
+
+/// Share of columns [from, to) that took order 2.
+double share_of_second(const Field& chosen, const Field& second, int from, int to) {
+  int taken = 0;
+  for (int j = 0; j < kNodes; ++j)
+    for (int i = from; i < to; ++i) taken += chosen.u[j * kNodes + i] == second.u[j * kNodes + i];
+  return static_cast<double>(taken) / (kNodes * (to - from));
+}
+
+TEST(ChoiceOfTheOrder, KeepsOrder1WhereNoiseExplainsTheDifference) {
+  auto [chosen, second] = measured(0);
+  choose_order(chosen, second, kSubset);
+  EXPECT_LT(share_of_second(chosen, second, 0, kNodes), 0.001);
+  double sigma = 0;
+  for (const float s : chosen.sigma_u) sigma += s / chosen.sigma_u.size();
+  EXPECT_LT(sigma, 1.05 * kSigma1);
+}
+
+TEST(ChoiceOfTheOrder, TakesOrder2WhereOrder1IsWrong) {
+  auto [chosen, second] = measured(0.05);
+  choose_order(chosen, second, kSubset);
+  EXPECT_LT(share_of_second(chosen, second, 0, kNodes / 2 - 6), 0.001);
+  EXPECT_GT(share_of_second(chosen, second, kNodes / 2, kNodes), 0.999);
+  EXPECT_EQ(chosen.sigma_u[kNodes - 1], kSigma2);
+}
+
+TEST(ChoiceOfTheOrder, TellsAnErrorThatItKeepsBySigma) {
+  auto [chosen, second] = measured(0.015);  // as large as the noise that order 2 adds: not worth it
+  choose_order(chosen, second, kSubset);
+  EXPECT_LT(share_of_second(chosen, second, kNodes / 2 + 6, kNodes), 0.3);
+  double sigma = 0;
+  for (int j = 0; j < kNodes; ++j) sigma += chosen.sigma_u[j * kNodes + kNodes - 8] / kNodes;
+  EXPECT_GT(sigma, 1.3 * kSigma1);
+}
+
+TEST(ChoiceOfTheOrder, TakesWhatIsMeasured) {
+  auto [chosen, second] = measured(0);
+  chosen.status[100] = Status::not_converged;
+  second.status[200] = Status::not_converged;
+  const double kept = chosen.u[200];
+  choose_order(chosen, second, kSubset);
+  EXPECT_EQ(chosen.status[100], Status::ok);
+  EXPECT_EQ(chosen.u[100], second.u[100]);
+  EXPECT_EQ(chosen.status[200], Status::ok);
+  EXPECT_EQ(chosen.u[200], kept);
+}
+
+}  // namespace
+}  // namespace dic::track
