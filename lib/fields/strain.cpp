@@ -6,6 +6,8 @@
 #include <dic/shared/strain.hpp>
 #include <dic/shared/strain_sigma.hpp>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -199,39 +201,122 @@ void store(StrainField& field, std::size_t k, const Tensor& tensor) {
   field.von_mises[k] = values.von_mises;
 }
 
-/// The standard deviations of strain, from those of the displacements.
-class StrainSigma {
+void store_sigma(StrainField& strain, const Field& field, const StrainOptions& options, std::size_t k,
+                 const Gradient& gradient, const SlopeCovariance& covariance) {
+  const Grid& grid = field.grid();
+  const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
+  const strain::NodeVariances variances(options.window, [&](int di, int dj) -> strain::NodeSigmas {
+    if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
+    const std::size_t node = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
+    return {field.sigma_u[node], field.sigma_v[node]};
+  });
+  const strain::Sigmas sigmas = strain::sigmas_of(gradient, options.measure, covariance, variances);
+  strain.sigma_exx[k] = sigmas.exx;
+  strain.sigma_eyy[k] = sigmas.eyy;
+  strain.sigma_exy[k] = sigmas.exy;
+}
+
+/// Calls visit(node, gradient, partial) for every node that has a gradient, on several threads; partial: the
+/// windows that found it, or null where the window is complete.
+template <typename Visit>
+void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
+                       int window, int threads, const Visit& visit) {
+  const Grid& grid = field.grid();
+  ThreadPool pool(threads);
+  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+    CompleteWindows complete(grid, window);
+    PartialWindows partial(grid, u, v, window);
+    std::vector<double> ux, uy, vx, vy;
+    for (int j = static_cast<int>(begin); j < end; ++j) {
+      complete.slopes(u, j, ux, uy);
+      complete.slopes(v, j, vx, vy);
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        if (!grid.inside[k] || !has_values(field.status[k])) continue;
+        const bool is_complete = !std::isnan(ux[i]);
+        const Gradient gradient = is_complete ? Gradient{ux[i], uy[i], vx[i], vy[i]} : partial.gradient(i, j);
+        if (!std::isnan(gradient.ux)) visit(k, gradient, is_complete ? nullptr : &partial);
+      }
+    }
+  });
+}
+
+/// Means over the nodes of a field that have gradients.
+class BoxMeans {
  public:
-  StrainSigma(const Field& field, const StrainOptions& options, const MeasuredSubsets& subsets)
-      : field_(field),
-        options_(options),
-        errors_(subsets, field.grid().step),
-        complete_(strain::complete_window_covariance(errors_, options.window)) {}
+  BoxMeans(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
 
-  SlopeCovariance of_complete_window() const { return complete_; }
-  SlopeCovariance of(const PartialWindows& window) const { return window.covariance(errors_); }
-
-  void store(StrainField& strain, int i, int j, const Gradient& gradient,
-             const SlopeCovariance& covariance) const {
-    const Grid& grid = field_.grid();
-    const strain::NodeVariances variances(options_.window, [&](int di, int dj) -> strain::NodeSigmas {
-      if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
-      const std::size_t k = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
-      return {field_.sigma_u[k], field_.sigma_v[k]};
-    });
-    const strain::Sigmas sigmas = strain::sigmas_of(gradient, options_.measure, covariance, variances);
-    const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-    strain.sigma_exx[k] = sigmas.exx;
-    strain.sigma_eyy[k] = sigmas.eyy;
-    strain.sigma_exy[k] = sigmas.exy;
+  /// Of values that are 0 where a node has no gradient, around each node.
+  void take(std::vector<double>& values) const {
+    along(values, grid_.nx, 1, grid_.ny, grid_.nx);
+    along(values, grid_.ny, grid_.nx, grid_.nx, 1);
   }
 
  private:
-  const Field& field_;
-  StrainOptions options_;
-  ErrorCorrelation errors_;
-  SlopeCovariance complete_;
+  /// Sums of neighbours in each of `lines` lines of `count` values.
+  void along(std::vector<double>& values, int count, int stride, int lines, int next_line) const {
+    std::vector<double> sums(count + 1);
+    for (int line = 0; line < lines; ++line) {
+      double* first = values.data() + static_cast<std::ptrdiff_t>(line) * next_line;
+      for (int i = 0; i < count; ++i) sums[i + 1] = sums[i] + first[static_cast<std::ptrdiff_t>(i) * stride];
+      for (int i = 0; i < count; ++i)
+        first[static_cast<std::ptrdiff_t>(i) * stride] =
+            sums[std::min(count, i + radius_ + 1)] - sums[std::max(0, i - radius_)];
+    }
+  }
+
+  const Grid& grid_;
+  int radius_;
 };
+
+/// Covariance of the slopes at every node, from draws of errors. Few draws: their squares are summed over the
+/// neighbourhood.
+std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options, int threads,
+                                            const ErrorDraws& errors) {
+  const std::size_t nodes = field.status.size();
+  std::vector<double> square(nodes), xx(nodes), xy(nodes), yy(nodes);
+  for (std::size_t draw = 0; draw + 1 < errors.draws.size(); draw += 2) {
+    const auto component = [&](const NodeValues<float>& values) {
+      return fit_data(field, NodeValues<double>(
+                                 std::span<const double>(std::vector<double>(values.begin(), values.end()))));
+    };
+    const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
+    for_each_gradient(field, u, v, options.window, threads,
+                      [&](std::size_t k, const Gradient& g, const PartialWindows*) {
+                        if (std::isnan(u[k])) return;  // an outlier
+                        square[k] += u[k] * u[k] + v[k] * v[k];
+                        xx[k] += g.ux * g.ux + g.vx * g.vx;
+                        xy[k] += g.ux * g.uy + g.vx * g.vy;
+                        yy[k] += g.uy * g.uy + g.vy * g.vy;
+                      });
+  }
+  const BoxMeans means(field.grid(), options.window);
+  for (std::vector<double>* values : {&square, &xx, &xy, &yy}) means.take(*values);
+  std::vector<SlopeCovariance> out(nodes);
+  for (std::size_t k = 0; k < nodes; ++k)
+    out[k] = {static_cast<float>(xx[k] / square[k]), static_cast<float>(xy[k] / square[k]),
+              static_cast<float>(yy[k] / square[k])};
+  return out;
+}
+
+/// `covariance(node, partial)`: of the slopes there, see for_each_gradient.
+template <typename Covariance>
+StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
+                      const Covariance& covariance) {
+  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  StrainField result = missing_strain(u.size());
+  for_each_gradient(field, u, v, options.window, threads,
+                    [&](std::size_t k, const Gradient& gradient, const PartialWindows* partial) {
+                      store(result, k, strain::tensor_of(gradient, options.measure));
+                      if (const std::optional<SlopeCovariance> slopes = covariance(k, partial))
+                        store_sigma(result, field, options, k, gradient, *slopes);
+                    });
+  return result;
+}
+
+void check(const StrainOptions& options) {
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
+}
 
 }  // namespace
 
@@ -262,35 +347,23 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
-  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const Grid& grid = field.grid();
-  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
-  StrainField result = missing_strain(u.size());
-  std::optional<StrainSigma> sigma;
-  if (subsets) sigma.emplace(field, options, *subsets);
-
-  ThreadPool pool(threads);
-  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    CompleteWindows complete(grid, options.window);
-    PartialWindows partial(grid, u, v, options.window);
-    std::vector<double> ux, uy, vx, vy;
-    for (int j = static_cast<int>(begin); j < end; ++j) {
-      complete.slopes(u, j, ux, uy);
-      complete.slopes(v, j, vx, vy);
-      for (int i = 0; i < grid.nx; ++i) {
-        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        const bool is_complete = !std::isnan(ux[i]);
-        const Gradient gradient = is_complete ? Gradient{ux[i], uy[i], vx[i], vy[i]} : partial.gradient(i, j);
-        if (std::isnan(gradient.ux)) continue;
-        store(result, k, strain::tensor_of(gradient, options.measure));
-        if (sigma)
-          sigma->store(result, i, j, gradient,
-                       is_complete ? sigma->of_complete_window() : sigma->of(partial));
-      }
-    }
+  check(options);
+  if (!subsets)
+    return strain_of(field, options, threads,
+                     [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
+  const ErrorCorrelation errors(*subsets, field.grid().step);
+  const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
+  return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
+    return std::optional(partial ? partial->covariance(errors) : complete);
   });
-  return result;
+}
+
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const ErrorDraws& errors) {
+  check(options);
+  const std::vector<SlopeCovariance> covariances = covariances_of(field, options, threads, errors);
+  return strain_of(field, options, threads,
+                   [&](std::size_t k, const PartialWindows*) { return std::optional(covariances[k]); });
 }
 
 }  // namespace dic
