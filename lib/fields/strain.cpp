@@ -7,6 +7,7 @@
 #include <dic/shared/strain_sigma.hpp>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -185,31 +186,118 @@ class PartialWindows {
   double n_ = 0, xx_ = 0, xy_ = 0, yy_ = 0;  ///< nodes and central moments of the last plane
 };
 
-/// Least-squares gradients of two components by grid coordinates, row by row.
-class GridGradients {
- public:
-  GridGradients(const Grid& grid, const std::vector<double>& u, const std::vector<double>& v, int window)
-      : u_(u), v_(v), complete_(grid, window), partial_(grid, u, v, window) {}
+StrainField missing_strain(std::size_t nodes) {
+  const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
+  return {none, none, none, none, none, none, none, none, none};
+}
 
-  /// Must be called before the gradients of the row.
-  void begin_row(int j) {
-    complete_.slopes(u_, j, ux_, uy_);
-    complete_.slopes(v_, j, vx_, vy_);
-  }
-  Gradient at(int i, int j) {
-    return std::isnan(ux_[i]) ? partial_.gradient(i, j) : Gradient{ux_[i], uy_[i], vx_[i], vy_[i]};
-  }
-  /// Of the slopes that `at` returned last, for node i.
-  SlopeCovariance covariance(int i, const ErrorCorrelation& errors, const SlopeCovariance& complete) const {
-    return std::isnan(ux_[i]) ? partial_.covariance(errors) : complete;
+void store(StrainField& field, std::size_t k, const Tensor& tensor) {
+  const strain::Values values = strain::values_of(tensor);
+  field.exx[k] = values.exx;
+  field.eyy[k] = values.eyy;
+  field.exy[k] = values.exy;
+  field.e1[k] = values.e1;
+  field.e2[k] = values.e2;
+  field.von_mises[k] = values.von_mises;
+}
+
+void store_sigma(StrainField& strain, const Field& field, const StrainOptions& options, std::size_t k,
+                 const Gradient& gradient, const SlopeCovariance& covariance) {
+  const Grid& grid = field.grid();
+  const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
+  const strain::NodeVariances variances(options.window, [&](int di, int dj) -> strain::NodeSigmas {
+    if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
+    const std::size_t node = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
+    return {field.sigma_u[node], field.sigma_v[node]};
+  });
+  const strain::Sigmas sigmas = strain::sigmas_of(gradient, options.measure, covariance, variances);
+  strain.sigma_exx[k] = sigmas.exx;
+  strain.sigma_eyy[k] = sigmas.eyy;
+  strain.sigma_exy[k] = sigmas.exy;
+}
+
+/// Calls visit(node, gradient, partial) for every node that has a gradient, on several threads; partial: the
+/// windows that found it, or null where the window is complete.
+template <typename Visit>
+void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
+                       int window, int threads, const Visit& visit) {
+  const Grid& grid = field.grid();
+  ThreadPool pool(threads);
+  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+    CompleteWindows complete(grid, window);
+    PartialWindows partial(grid, u, v, window);
+    std::vector<double> ux, uy, vx, vy;
+    for (int j = static_cast<int>(begin); j < end; ++j) {
+      complete.slopes(u, j, ux, uy);
+      complete.slopes(v, j, vx, vy);
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        if (!grid.inside[k] || !has_values(field.status[k])) continue;
+        const bool is_complete = !std::isnan(ux[i]);
+        const Gradient gradient = is_complete ? Gradient{ux[i], uy[i], vx[i], vy[i]} : partial.gradient(i, j);
+        if (!std::isnan(gradient.ux)) visit(k, gradient, is_complete ? nullptr : &partial);
+      }
+    }
+  });
+}
+
+/// Means over the nodes of a field that have gradients.
+class BoxMeans {
+ public:
+  BoxMeans(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
+
+  /// Of values that are 0 where a node has no gradient, around each node.
+  void take(std::vector<double>& values) const {
+    along(values, grid_.nx, 1, grid_.ny, grid_.nx);
+    along(values, grid_.ny, grid_.nx, grid_.nx, 1);
   }
 
  private:
-  const std::vector<double>&u_, &v_;
-  CompleteWindows complete_;
-  PartialWindows partial_;
-  std::vector<double> ux_, uy_, vx_, vy_;
+  /// Sums of neighbours in each of `lines` lines of `count` values.
+  void along(std::vector<double>& values, int count, int stride, int lines, int next_line) const {
+    std::vector<double> sums(count + 1);
+    for (int line = 0; line < lines; ++line) {
+      double* first = values.data() + static_cast<std::ptrdiff_t>(line) * next_line;
+      for (int i = 0; i < count; ++i) sums[i + 1] = sums[i] + first[static_cast<std::ptrdiff_t>(i) * stride];
+      for (int i = 0; i < count; ++i)
+        first[static_cast<std::ptrdiff_t>(i) * stride] =
+            sums[std::min(count, i + radius_ + 1)] - sums[std::max(0, i - radius_)];
+    }
+  }
+
+  const Grid& grid_;
+  int radius_;
 };
+
+/// Covariance of the slopes at every node, from draws of errors. Few draws: their squares are summed over the
+/// neighbourhood.
+std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options, int threads,
+                                            const ErrorDraws& errors) {
+  const std::size_t nodes = field.status.size();
+  std::vector<double> square(nodes), xx(nodes), xy(nodes), yy(nodes);
+  for (std::size_t draw = 0; draw + 1 < errors.draws.size(); draw += 2) {
+    const auto component = [&](const NodeValues<float>& values) {
+      return fit_data(field, NodeValues<double>(
+                                 std::span<const double>(std::vector<double>(values.begin(), values.end()))));
+    };
+    const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
+    for_each_gradient(field, u, v, options.window, threads,
+                      [&](std::size_t k, const Gradient& g, const PartialWindows*) {
+                        if (std::isnan(u[k])) return;  // an outlier
+                        square[k] += u[k] * u[k] + v[k] * v[k];
+                        xx[k] += g.ux * g.ux + g.vx * g.vx;
+                        xy[k] += g.ux * g.uy + g.vx * g.vy;
+                        yy[k] += g.uy * g.uy + g.vy * g.vy;
+                      });
+  }
+  const BoxMeans means(field.grid(), options.window);
+  for (std::vector<double>* values : {&square, &xx, &xy, &yy}) means.take(*values);
+  std::vector<SlopeCovariance> out(nodes);
+  for (std::size_t k = 0; k < nodes; ++k)
+    out[k] = {static_cast<float>(xx[k] / square[k]), static_cast<float>(xy[k] / square[k]),
+              static_cast<float>(yy[k] / square[k])};
+  return out;
+}
 
 /// Of the displacement by corrected positions: the chain rule with gradients over the same nodes.
 Gradient by_positions(const Gradient& u, const Gradient& x) {
@@ -227,56 +315,38 @@ SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
           d * d * c.xx + 2 * d * e * c.xy + e * e * c.yy};
 }
 
-StrainField missing_strain(std::size_t nodes) {
-  const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
-  return {none, none, none, none, none, none, none, none, none};
+/// Gradients of the positions of a corrected field at its nodes; empty for others.
+std::vector<Gradient> position_gradients(const Field& field, int window, int threads) {
+  if (!field.positions) return {};
+  const std::vector<double> x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
+  std::vector<Gradient> out(x.size(), kNoGradient);
+  for_each_gradient(field, x, y, window, threads,
+                    [&](std::size_t k, const Gradient& gradient, const PartialWindows*) { out[k] = gradient; });
+  return out;
 }
 
-void store(StrainField& field, std::size_t k, const Tensor& tensor) {
-  const strain::Values values = strain::values_of(tensor);
-  field.exx[k] = values.exx;
-  field.eyy[k] = values.eyy;
-  field.exy[k] = values.exy;
-  field.e1[k] = values.e1;
-  field.e2[k] = values.e2;
-  field.von_mises[k] = values.von_mises;
+/// `covariance(node, partial)`: of the slopes there, see for_each_gradient.
+template <typename Covariance>
+StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
+                      const Covariance& covariance) {
+  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  const std::vector<Gradient> positions = position_gradients(field, options.window, threads);
+  StrainField result = missing_strain(u.size());
+  for_each_gradient(field, u, v, options.window, threads,
+                    [&](std::size_t k, Gradient gradient, const PartialWindows* partial) {
+                      if (!positions.empty()) gradient = by_positions(gradient, positions[k]);
+                      store(result, k, strain::tensor_of(gradient, options.measure));
+                      std::optional<SlopeCovariance> slopes = covariance(k, partial);
+                      if (!slopes) return;
+                      if (!positions.empty()) slopes = by_positions(*slopes, positions[k]);
+                      store_sigma(result, field, options, k, gradient, *slopes);
+                    });
+  return result;
 }
 
-/// The standard deviations of strain, from those of the displacements.
-class StrainSigma {
- public:
-  StrainSigma(const Field& field, const StrainOptions& options, const MeasuredSubsets& subsets)
-      : field_(field),
-        options_(options),
-        errors_(subsets, field.grid().step),
-        complete_(strain::complete_window_covariance(errors_, options.window)) {}
-
-  /// Of the slopes that `gradients` returned last, for node i.
-  SlopeCovariance covariance(const GridGradients& gradients, int i) const {
-    return gradients.covariance(i, errors_, complete_);
-  }
-
-  void store(StrainField& strain, int i, int j, const Gradient& gradient,
-             const SlopeCovariance& covariance) const {
-    const Grid& grid = field_.grid();
-    const strain::NodeVariances variances(options_.window, [&](int di, int dj) -> strain::NodeSigmas {
-      if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
-      const std::size_t k = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
-      return {field_.sigma_u[k], field_.sigma_v[k]};
-    });
-    const strain::Sigmas sigmas = strain::sigmas_of(gradient, options_.measure, covariance, variances);
-    const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-    strain.sigma_exx[k] = sigmas.exx;
-    strain.sigma_eyy[k] = sigmas.eyy;
-    strain.sigma_exy[k] = sigmas.exy;
-  }
-
- private:
-  const Field& field_;
-  StrainOptions options_;
-  ErrorCorrelation errors_;
-  SlopeCovariance complete_;
-};
+void check(const StrainOptions& options) {
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
+}
 
 }  // namespace
 
@@ -307,40 +377,23 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
-  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const Grid& grid = field.grid();
-  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
-  std::vector<double> x, y;  // of a corrected field
-  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
-  StrainField result = missing_strain(u.size());
-  std::optional<StrainSigma> sigma;
-  if (subsets) sigma.emplace(field, options, *subsets);
-
-  ThreadPool pool(threads);
-  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    GridGradients gradients(grid, u, v, options.window);
-    std::optional<GridGradients> positions;
-    if (field.positions) positions.emplace(grid, x, y, options.window);
-    for (int j = static_cast<int>(begin); j < end; ++j) {
-      gradients.begin_row(j);
-      if (positions) positions->begin_row(j);
-      for (int i = 0; i < grid.nx; ++i) {
-        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        Gradient gradient = gradients.at(i, j);
-        if (std::isnan(gradient.ux)) continue;
-        SlopeCovariance covariance = sigma ? sigma->covariance(gradients, i) : SlopeCovariance{};
-        if (positions) {
-          const Gradient of_positions = positions->at(i, j);
-          gradient = by_positions(gradient, of_positions);
-          covariance = by_positions(covariance, of_positions);
-        }
-        store(result, k, strain::tensor_of(gradient, options.measure));
-        if (sigma) sigma->store(result, i, j, gradient, covariance);
-      }
-    }
+  check(options);
+  if (!subsets)
+    return strain_of(field, options, threads,
+                     [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
+  const ErrorCorrelation errors(*subsets, field.grid().step);
+  const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
+  return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
+    return std::optional(partial ? partial->covariance(errors) : complete);
   });
-  return result;
+}
+
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const ErrorDraws& errors) {
+  check(options);
+  const std::vector<SlopeCovariance> covariances = covariances_of(field, options, threads, errors);
+  return strain_of(field, options, threads,
+                   [&](std::size_t k, const PartialWindows*) { return std::optional(covariances[k]); });
 }
 
 }  // namespace dic

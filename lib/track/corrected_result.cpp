@@ -21,11 +21,16 @@ class CorrectedResult final : public Result {
     FrameResult result = measured_->fetch();
     const Stopwatch watch;
     correct_field(result.field, *options_.camera, nodes_, options_.threads);
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads,
-                                         MeasuredSubsets{options_.refine.subset, options_.refine.order});
+    result.field.strain = compute_strain(result.field, options_.strain, options_.threads, subsets());
     result.seconds += {.strain = watch.seconds()};
     result.spans.push_back(watch.span("strain"));
     return result;
+  }
+
+  /// What neighbouring errors share; not known after a global step, and then strain has no sigma.
+  std::optional<MeasuredSubsets> subsets() const {
+    if (options_.global.enabled) return std::nullopt;
+    return MeasuredSubsets{options_.refine.subset, options_.refine.order};
   }
 
   std::unique_ptr<Result> measured_;

@@ -93,7 +93,7 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
 /// line that says how well they agree.
 std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool torn = false) {
   std::int64_t statuses = 0, far = 0;
-  double largest = 0, zncc = 0, sigma = 0, strain = 0;
+  double largest = 0, zncc = 0, sigma = 0, strain = 0, strain_sigma = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
     statuses += cpu.status[k] != gpu.status[k];
     if (!has_values(cpu.status[k]) || !has_values(gpu.status[k])) continue;
@@ -107,11 +107,16 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
     strain = std::max({strain, distance(cpu.strain.exx[k], gpu.strain.exx[k]),
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
+    for (const auto component : {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy})
+      if (!std::isnan(cpu.strain.exx[k]))
+        strain_sigma = std::max(strain_sigma,
+                                distance(1, double{(gpu.strain.*component)[k]} / (cpu.strain.*component)[k]));
   }
   const std::int64_t most = torn ? grid.points() / 500 : std::max<std::int64_t>(2, grid.points() / 10'000);
   EXPECT_LE(statuses + far, most) << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
+  EXPECT_LE(strain_sigma, 1e-2);
   EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "

@@ -194,6 +194,28 @@ TEST(StrainSigma, TakesTheNoiseOfTheWholeWindow) {
   EXPECT_LT(share, 2.6);
 }
 
+/// Errors that nodes do not share: the slope of a plane is that of independent values.
+TEST(StrainSigma, FollowsDrawsOfErrors) {
+  const Grid grid = full_grid(40, 40, 5);
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.03);
+  std::mt19937 random(5);
+  std::normal_distribution<float> error(0, 7);  // its size does not matter
+  ErrorDraws errors;
+  for (int k = 0; k < 16; ++k) {
+    errors.draws.emplace_back(field.status.size());
+    for (float& value : errors.draws.back()) value = error(random);
+  }
+  field.status[5 * 40 + 5] = Status::outlier;
+  const StrainField strain = compute_strain(field, {5}, 2, errors);
+  const double slope = 1 / std::sqrt(5 * (4 + 1 + 0 + 1 + 4)) / grid.step;
+  for (int j = 8; j < 32; ++j)
+    for (int i = 8; i < 32; ++i) {
+      const std::size_t k = static_cast<std::size_t>(j) * 40 + i;
+      ASSERT_NEAR(strain.sigma_exx[k] / (0.01 * slope), 1, 0.15) << i << "," << j;
+      ASSERT_NEAR(strain.sigma_exy[k] / (std::hypot(0.01, 0.03) / 2 * slope), 1, 0.15) << i << "," << j;
+    }
+}
+
 TEST(StrainSigma, IsMissingWhereStrainOrSubsetsAre) {
   const Grid grid = full_grid(9, 9, 5);
   Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);

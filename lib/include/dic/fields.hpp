@@ -101,6 +101,16 @@ std::string_view to_string(StrainMeasure measure);
 StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
                            const std::optional<MeasuredSubsets>& subsets = {});
 
+/// Errors of a displacement field as noise may have made them: draws that are independent of each other, each
+/// [ny x nx], for u and v alike. They tell how the errors of different nodes are related, not how large they
+/// are.
+struct ErrorDraws {
+  std::vector<NodeValues<float>> draws;  ///< an even number of them; 0 where a point takes no part
+};
+/// The same where errors are not those of single subsets, as after the global step.
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const ErrorDraws& errors);
+
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
 /// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference
 /// configuration as in their definitions: e = (I - F^-T F^-1)/2, ln U = ln(F^T F)/2; both are NaN where
