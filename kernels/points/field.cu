@@ -19,7 +19,7 @@ __device__ bool fill_node(const FieldArrays& field, std::int64_t node, const Tra
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise);
-  if (sigmas.too_large()) return false;
+  if (sigmas.too_large) return false;
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   field.zncc[node] = r.zncc;

@@ -61,6 +61,7 @@ class CpuReference final : public ActiveReference {
                std::vector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
     reference_.last = std::move(last);
+    reference_noise_ = noise_of(reference_.image(), shared_.points);
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
@@ -95,7 +96,8 @@ class CpuReference final : public ActiveReference {
     Trust(shared_.points, reference_, shared_.options.step, reference_.last).run();
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
-    measured.field = field_of(noise_model(shared_.options, image.type));
+    measured.field =
+        field_of(noise_model(shared_.options, image.type, reference_noise_, noise_of(image, shared_.points)));
     // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
     reference_.last = std::move(of_whole_subsets);
     measured.seconds.refine = watch.lap();
@@ -128,6 +130,10 @@ class CpuReference final : public ActiveReference {
     return *middle;
   }
 
+  static double noise_of(const ImageView& image, const Points& points) {
+    return image_noise(image, noise_places(image.size(), points.x, points.y));
+  }
+
   Field field_of(const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
@@ -138,7 +144,7 @@ class CpuReference final : public ActiveReference {
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise);
-      if (sigmas.too_large()) {
+      if (sigmas.too_large) {
         field.status[node] = Status::low_correlation;
         continue;
       }
@@ -153,6 +159,7 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
+  double reference_noise_;  ///< see image_noise
   FeatureMemory features_;
   bool surely_found_ = false;
 };

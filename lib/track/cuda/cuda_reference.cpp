@@ -71,6 +71,7 @@ CudaReference::CudaReference(TrackerContext& context, const GroupFrame& image,
     : context_(context),
       partition_(before ? before->partition_ : context.gpus().balancer().latest()),
       next_partition_(before ? before->next_partition_ : context.gpus().balancer().latest()),
+      reference_noise_(image.noise),
       measured_before_(before && before->measured_before_),
       lookahead_(context.gpus().size()) {
   for (int rank = 0; rank < context.gpus().size(); ++rank) {
@@ -92,10 +93,12 @@ std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> curr
   features_ = next_features_;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
   const std::shared_ptr<DeviceField> field = measurement.begun.field;
-  const std::shared_ptr<const DeviceFrame>& frame = static_cast<const GroupFrame&>(*current).on_gpu.front();
-  std::future<void> queued = context_.fields().submit(measured_parts(), frame, field);
+  const auto& frame = static_cast<const GroupFrame&>(*current);
+  const std::shared_ptr<const DeviceFrame>& on_first = frame.on_gpu.front();
+  std::future<void> queued =
+      context_.fields().submit(measured_parts(), on_first, {reference_noise_, frame.noise}, field);
   balance_load();
-  return std::make_unique<CudaResult>(first.device().index, field, frame, std::move(queued));
+  return std::make_unique<CudaResult>(first.device().index, field, on_first, std::move(queued));
 }
 
 /// The steps of one frame on one GPU.

@@ -47,6 +47,7 @@ class CudaReference final : public ActiveReference {
   std::vector<std::shared_ptr<DeviceReference>> references_;  ///< by rank
   Partition partition_;                                       ///< of the frame that was begun last
   Partition next_partition_;                                  ///< of the next that is not begun
+  const double reference_noise_;                              ///< see image_noise
   bool surely_found_ = false;
   FeatureMemory features_, next_features_;  ///< of the last frame; of the frame under way
   bool measured_before_;

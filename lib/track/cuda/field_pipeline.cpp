@@ -40,17 +40,17 @@ std::shared_ptr<DeviceField> FieldPipeline::new_field() {
 }
 
 std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
-                                        std::shared_ptr<const DeviceFrame> frame,
+                                        std::shared_ptr<const DeviceFrame> frame, const ImageNoises& noises,
                                         std::shared_ptr<DeviceField> field) {
   auto gathered = std::make_shared<std::promise<void>>();
   gathering_ = gathered->get_future().share();
-  return worker_.submit(
-      [this, parts = std::move(parts), frame = std::move(frame), field = std::move(field), gathered] {
-        const kernels::DeviceScope scope(device_);
-        run_and_report(*gathered, [&] { gather(parts, *field); });
-        measure_parts(*parts.front().reference, *frame, *field);
-        make(*parts.front().reference, *field);
-      });
+  return worker_.submit([this, parts = std::move(parts), frame = std::move(frame), noises,
+                         field = std::move(field), gathered] {
+    const kernels::DeviceScope scope(device_);
+    run_and_report(*gathered, [&] { gather(parts, *field); });
+    measure_parts(*parts.front().reference, *frame, *field);
+    make(*parts.front().reference, noises, *field);
+  });
 }
 
 void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
@@ -98,11 +98,12 @@ void FieldPipeline::measure_parts(const DeviceReference& reference, const Device
 }
 
 /// Queues the field of the points that were gathered, and its copy to the host.
-void FieldPipeline::make(const DeviceReference& reference, const DeviceField& field) {
+void FieldPipeline::make(const DeviceReference& reference, const ImageNoises& noises,
+                         const DeviceField& field) {
   kernels::Stopwatch& watch = field.memory().strain;
   field.memory().postprocessing_begin.record(stream_);
   watch.start(stream_);
-  fill(reference, field);
+  fill(reference, noises, field);
   field.count_nodes(stream_);
   find_outliers_and_strain(field);
   watch.stop(stream_);
@@ -110,7 +111,8 @@ void FieldPipeline::make(const DeviceReference& reference, const DeviceField& fi
   made_.record(stream_);
 }
 
-void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& field) {
+void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& noises,
+                         const DeviceField& field) {
   const auto& points = reference.points();
   auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
   const RefineOptions& refine = options_.refine;
@@ -125,7 +127,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& fi
     kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
                                    refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-  kernels::launch_fill_field(points, tracked, reference.material(), noise_model(options_, image.type),
+  kernels::launch_fill_field(points, tracked, reference.material(),
+                             noise_model(options_, image.type, noises.reference, noises.current),
                              field.arrays(), stream);
 }
 

@@ -247,23 +247,24 @@ DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int r
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
-
-  /// Is the displacement so uncertain that it could be wrong by half a pixel?
-  DIC_HOST_DEVICE bool too_large() const { return !(u <= kLargestSigma && v <= kLargestSigma); }
+  bool too_large = false;  ///< by noise alone, the displacement could be wrong by half a pixel
 };
 
 /// Of a refined point. m: its position in the active reference.
 template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
                                  const NoiseModel& model) {
-  const double noise = model.around(shape, point.residual_sd);
-  const NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
+  const LocalNoise noise = noise_around(point, shape, model);
+  NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
+  const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
+  step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
   const bool is_first = m.variance_u == 0 && m.variance_v == 0;
   const Covariance all =
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const double least = kLeastSigma * kLeastSigma;
-  return {static_cast<float>(std::sqrt(all.uu + least)), static_cast<float>(std::sqrt(all.vv + least))};
+  return {static_cast<float>(std::sqrt(all.uu + least)), static_cast<float>(std::sqrt(all.vv + least)),
+          !(by_noise <= kLargestNoiseSigma * kLargestNoiseSigma)};
 }
 
 }  // namespace dic::track
