@@ -18,6 +18,12 @@ SplitSubsets::SplitSubsets(const TrackOptions& options, const ImageMemory& memor
       step_(options.step),
       images_(make_image_access(options_, memory)) {}
 
+std::size_t SplitSubsets::most_bytes(int order) {
+  return kDirections * kMostPoints *
+         (sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
+          sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot));
+}
+
 void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& current,
                        kernels::TrackedPoint* tracked, const kernels::Stream& stream) {
   const kernels::SplitFrame frame = frame_of(reference, tracked);
