@@ -66,7 +66,7 @@ void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& 
   for (int round = 0; round < kSplitRounds; ++round) {
     kernels::launch_list_parts(frame, points, n, round, parts, stream.handle());
     const std::int64_t measurements = fetched(parts.count, stream);
-    if (measurements == 0) continue;
+    if (measurements == 0) break;
     refine(reference, current, parts, measurements, stream);
     kernels::launch_take_parts(frame, points, n, parts,
                                static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
@@ -79,7 +79,7 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   const kernels::GridPoints& points = reference.points();
   const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
   images_->prepare_parts(reference.image(), subsets, {parts.tasks, n, parts.count}, stream);
-  images_->refine(reference.image(), current, subsets, {parts.tasks, n},
+  images_->refine(reference.image(), current, subsets, {.first = parts.tasks, .most = n, .beside = true},
                   static_cast<kernels::RefineResult*>(results_.data()), stream, nullptr);
 }
 
