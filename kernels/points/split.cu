@@ -128,9 +128,12 @@ __global__ void __launch_bounds__(point_threads)
   for_each_warp_of_points(PointRange{0, n * kDirections}, [&](std::int32_t at, bool exists) {
     Candidate own;
     const std::int32_t i = exists ? list[at / kDirections] : -1;
-    if (exists && frame.states[i] == SplitState::open)
-      own = candidate(frame, i, round, track::direction(at % kDirections));
+    const bool is_open = exists && frame.states[i] == SplitState::open;
+    if (is_open) own = candidate(frame, i, round, track::direction(at % kDirections));
     const bool left_out = round == 0 && repeats(own);
+    const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
+    const bool any = (__ballot_sync(all_lanes, own.exists()) >> first & ((1u << kDirections) - 1)) != 0;
+    if (is_open && !any && threadIdx.x % kDirections == 0) frame.states[i] = SplitState::exhausted;
     PartSlot slot;
     if (own.exists() && !left_out) slot = {add(parts, frame, own), own.part.area()};
     if (exists) parts.slots[at] = slot;
@@ -165,7 +168,7 @@ __global__ void __launch_bounds__(point_threads)
   const FramePoints points{frame.points, frame.tracked};
   for_each_point(n, [&](std::int32_t at) {
     const std::int32_t i = list[at];
-    if (frame.states[i] != SplitState::open || points.status(i) != Status::ok) return;
+    if (frame.states[i] == SplitState::replaced || points.status(i) != Status::ok) return;
     const auto towards = [&](track::Direction direction) { return trusted_towards(frame, i, direction); };
     if (!track::is_confirmed(points, i, towards)) frame.tracked[i].result.status = Status::low_correlation;
   });

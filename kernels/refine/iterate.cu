@@ -182,13 +182,17 @@ void launch(const RefineArguments& args, const Stream& on, Event* most_done) {
   check(cudaGetDevice(&device), "Asking for the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
         "Asking for the number of multiprocessors");
-  const auto blocks = static_cast<unsigned>(
-      std::min<std::int64_t>(args.tasks.most, multiprocessors * blocks_per_multiprocessor));
-  refine_sliding<kDegree, kOrder><<<blocks, warps_sliding<kDegree> * warp_size, 0, stream>>>(args);
+  const auto blocks = [&](int warps) {
+    const std::int64_t at_once = args.tasks.beside ? warps * most_points / 2 : 1;
+    return static_cast<unsigned>(std::min<std::int64_t>(grid_size(args.tasks.most, at_once),
+                                                        multiprocessors * blocks_per_multiprocessor));
+  };
+  constexpr int sliding = warps_sliding<kDegree>, cooperative = Cooperative<kDegree, kOrder>::parts;
+  refine_sliding<kDegree, kOrder><<<blocks(sliding), sliding * warp_size, 0, stream>>>(args);
   if (most_done) most_done->record(on);
-  refine_gathering<kDegree, kOrder><<<blocks, warps_gathering * warp_size, 0, stream>>>(args);
-  refine_cooperatively<kDegree, kOrder>
-      <<<blocks, Cooperative<kDegree, kOrder>::parts * warp_size, 0, stream>>>(args);
+  refine_gathering<kDegree, kOrder>
+      <<<blocks(warps_gathering), warps_gathering * warp_size, 0, stream>>>(args);
+  refine_cooperatively<kDegree, kOrder><<<blocks(cooperative), cooperative * warp_size, 0, stream>>>(args);
 }
 
 template <int kDegree>

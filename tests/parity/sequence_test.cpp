@@ -88,10 +88,11 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
 }
 
 /// Checks the statuses, the displacements of points that have the same, and what follows from these. At most
-/// one point in 10,000 may differ; of few, two. torn: the image has cracks, edges of bodies or borders; which
-/// part of a subset fits best is then a close choice at times, and one point in 500 may differ. Returns a
-/// line that says how well they agree.
-std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool torn = false) {
+/// one point in 10,000 may differ; of few, two. close: parts of subsets fit so well, without noise, that
+/// rounding decides at times which of them counts; one point in 500 may then differ, and have the sigma of
+/// another part. Returns a line that says how well they agree.
+std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool close = false) {
+  constexpr double most_sigma = 1e-2;  // relative
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0, strain_sigma = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -99,10 +100,12 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
     if (!has_values(cpu.status[k]) || !has_values(gpu.status[k])) continue;
     const double displaced = apart(cpu, gpu, k);
     largest = std::max(largest, displaced);
-    far += displaced > near;
-    if (displaced > near) continue;
+    const double sigmas = distance(1, double{gpu.sigma_u[k]} / cpu.sigma_u[k]);
+    const bool differs = displaced > near || (close && sigmas > most_sigma);
+    far += differs;
+    if (differs) continue;
     zncc = std::max(zncc, distance(cpu.zncc[k], gpu.zncc[k]));
-    sigma = std::max(sigma, distance(1, double{gpu.sigma_u[k]} / cpu.sigma_u[k]));
+    sigma = std::max(sigma, sigmas);
     if (!same_window(cpu, gpu, grid, k, StrainOptions{}.window / 2)) continue;
     strain = std::max({strain, distance(cpu.strain.exx[k], gpu.strain.exx[k]),
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
@@ -112,11 +115,11 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
         strain_sigma = std::max(strain_sigma,
                                 distance(1, double{(gpu.strain.*component)[k]} / (cpu.strain.*component)[k]));
   }
-  const std::int64_t most = torn ? grid.points() / 500 : std::max<std::int64_t>(2, grid.points() / 10'000);
+  const std::int64_t most = close ? grid.points() / 500 : std::max<std::int64_t>(2, grid.points() / 10'000);
   EXPECT_LE(statuses + far, most) << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
-  EXPECT_LE(sigma, 1e-2);
-  EXPECT_LE(strain_sigma, 1e-2);
+  EXPECT_LE(sigma, most_sigma);
+  EXPECT_LE(strain_sigma, most_sigma);
   EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "
@@ -149,9 +152,7 @@ TEST_P(SyntheticSequence, AgreesWithTheCpuAndRepeatsItself) {
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     SCOPED_TRACE("frame " + std::to_string(i + 1));
     EXPECT_GT(cpu[i].counts()[0], grid.points() / 2);
-    const MotionKind kind = GetParam().synth.motion.kind;
-    const bool torn = kind == MotionKind::crack || kind == MotionKind::bodies;
-    const std::string agreement = expect_agreement(cpu[i], gpu[i], grid, torn);
+    const std::string agreement = expect_agreement(cpu[i], gpu[i], grid);
     std::printf("%s: %s\n", GetParam().name.c_str(), agreement.c_str());
     EXPECT_TRUE(identical(gpu[i], again[i]));
   }
@@ -439,7 +440,7 @@ TEST_F(TrackOnGpu, EveryGpuGivesTheSameResult) {
 
 struct PairOfFiles {
   const char *reference, *current;
-  bool torn = false;
+  bool close = false;  ///< see expect_agreement
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -457,7 +458,7 @@ TEST_P(RealPair, AgreesWithTheCpu) {
     const auto options = options_with(order == 1 ? 31 : 41, 5, order);
     const Field cpu = track_on("cpu", options, frames, {}, &grid)[0];
     const Field gpu = track_on("cuda", options, frames, {})[0];
-    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().torn);
+    const std::string agreement = expect_agreement(cpu, gpu, grid, GetParam().close);
     std::printf("%s, order %d: %s\n", GetParam().current, order, agreement.c_str());
   }
 }

@@ -26,7 +26,7 @@ void SplitSubsets::run(const std::stop_token& stop) {
     if (!trusted_[i]) open_.push_back(i);
   }
   for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), stop);
-  give_up_contradicted();
+  for (const std::int64_t i : open_) give_up_contradicted(i);
 }
 
 /// The level around every tile.
@@ -93,21 +93,23 @@ void SplitSubsets::measure(const std::vector<Attempt>& attempts, const std::stop
   std::size_t k = 0;
   std::erase_if(open_, [&](std::int64_t i) {
     const RefinedPoint* best = nullptr;
+    const std::size_t first = k;
     for (; k < attempts.size() && parts[k].point == i; ++k)
       if (is_accepted(measured[k], measured[k].shape, starts[k], level(i), parts[k].area()) &&
           (!best || measured[k].zncc > best->zncc))
         best = &measured[k];
-    if (best) results_[i] = *best;
-    return best != nullptr;
+    if (best)
+      results_[i] = *best;
+    else if (k == first)
+      give_up_contradicted(i);
+    return best || k == first;
   });
 }
 
-void SplitSubsets::give_up_contradicted() {
-  for (const std::int64_t i : open_) {
-    const auto towards = [&](Direction direction) { return trusted_towards(i, direction); };
-    if (results_[i].status == Status::ok && !is_confirmed(frame_, i, towards))
-      results_[i].status = Status::low_correlation;
-  }
+void SplitSubsets::give_up_contradicted(std::int64_t i) {
+  const auto towards = [&](Direction direction) { return trusted_towards(i, direction); };
+  if (results_[i].status == Status::ok && !is_confirmed(frame_, i, towards))
+    results_[i].status = Status::low_correlation;
 }
 
 }  // namespace dic::track

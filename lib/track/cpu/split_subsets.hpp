@@ -34,7 +34,8 @@ class SplitSubsets {
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
   void measure(const std::vector<Attempt>& attempts, const std::stop_token& stop);
-  void give_up_contradicted();
+  /// Gives up a doubtful point, unless all around it predict its value.
+  void give_up_contradicted(std::int64_t i);
 
   const Points& points_;
   const HostReference& reference_;

@@ -18,6 +18,12 @@ SplitSubsets::SplitSubsets(const TrackOptions& options, const ImageMemory& memor
       step_(options.step),
       images_(make_image_access(options_, memory)) {}
 
+std::size_t SplitSubsets::most_bytes(int order) {
+  return kDirections * kMostPoints *
+         (sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
+          sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot));
+}
+
 void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& current,
                        kernels::TrackedPoint* tracked, const kernels::Stream& stream) {
   const kernels::SplitFrame frame = frame_of(reference, tracked);
@@ -60,7 +66,7 @@ void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& 
   for (int round = 0; round < kSplitRounds; ++round) {
     kernels::launch_list_parts(frame, points, n, round, parts, stream.handle());
     const std::int64_t measurements = fetched(parts.count, stream);
-    if (measurements == 0) continue;
+    if (measurements == 0) break;
     refine(reference, current, parts, measurements, stream);
     kernels::launch_take_parts(frame, points, n, parts,
                                static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
@@ -73,7 +79,7 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   const kernels::GridPoints& points = reference.points();
   const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
   images_->prepare_parts(reference.image(), subsets, {parts.tasks, n, parts.count}, stream);
-  images_->refine(reference.image(), current, subsets, {parts.tasks, n},
+  images_->refine(reference.image(), current, subsets, {.first = parts.tasks, .most = n, .beside = true},
                   static_cast<kernels::RefineResult*>(results_.data()), stream, nullptr);
 }
 

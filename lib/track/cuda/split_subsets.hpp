@@ -15,6 +15,9 @@ class SplitSubsets {
   /// memory: for images.
   SplitSubsets(const TrackOptions& options, const ImageMemory& memory);
 
+  /// Most memory for the measurements; what grows with the points is little more.
+  static std::size_t most_bytes(int order);
+
   /// tracked: all points, on this GPU; receives the new results. Waits for the stream for the lengths of
   /// lists: once where no point is doubtful or lost.
   void run(const DeviceReference& reference, const DeviceFrame& current, kernels::TrackedPoint* tracked,
@@ -22,7 +25,7 @@ class SplitSubsets {
 
  private:
   /// Points that are measured at once, which limits the memory.
-  static constexpr std::int64_t kMostPoints = 8192;
+  static constexpr std::int64_t kMostPoints = 16384;
 
   kernels::SplitFrame frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked);
   kernels::PartList parts_of(std::int64_t points);

@@ -75,6 +75,9 @@ struct RefineTasks {
   std::int64_t most = 0;
   const std::int32_t* listed =
       nullptr;  ///< number of tasks, in device memory, read by the kernels; null: `most`
+  /// Other work fills the device, and these tasks need not be done as soon as possible: few blocks, for which
+  /// less of it must make room.
+  bool beside = false;
 
 #ifdef __CUDACC__
   __device__ std::int64_t count() const { return listed ? *listed : most; }

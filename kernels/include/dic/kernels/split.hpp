@@ -13,8 +13,9 @@ namespace dic::kernels {
 enum class SplitState : std::uint8_t {
   unusable,  ///< not trackable
   trusted,
-  open,     ///< doubtful or lost
-  replaced  ///< was open; its value is that of a part
+  open,      ///< doubtful or lost
+  replaced,  ///< was open; its value is that of a part
+  exhausted  ///< was open; there is no part that could be measured
 };
 
 /// A frame whose points are measured again, all of them on this GPU: GridPoints::own does not matter.
@@ -44,13 +45,14 @@ struct PartList {
   PartSlot* slots = nullptr;          ///< by point and direction
 };
 
-/// Queues listing what is measured of `n` points in a round: those that are still open.
+/// Queues listing what is measured of `n` points in a round: of those that are still open. Where there is
+/// nothing, the point is exhausted: later parts are smaller.
 void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
                        const PartList& parts, StreamHandle stream);
 /// Queues taking the best accepted result of each of the same points.
 void launch_take_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                        const PartList& parts, const RefineResult* results, StreamHandle stream);
-/// Queues giving up those of `n` points that are still open and doubtful, unless all around them predict
+/// Queues giving up those of `n` points that are doubtful and not replaced, unless all around them predict
 /// their value.
 void launch_give_up_contradicted(const SplitFrame& frame, const std::int32_t* points, std::int64_t n,
                                  StreamHandle stream);

@@ -4,6 +4,7 @@
 #include <dic/kernels/points.hpp>
 
 #include "track/cuda/memory/device_frame.hpp"
+#include "track/cuda/split_subsets.hpp"
 
 namespace dic::track::cuda {
 namespace {
@@ -16,10 +17,10 @@ constexpr std::size_t kPlanesOfReference = sizeof(kernels::ReferencePixel) + siz
 /// Memory of a point: its subset, its results in four frames, starts, tasks, lists, what it is while parts of
 /// subsets are measured, and its node in two fields.
 std::size_t bytes_of_point(int order) {
-  constexpr std::size_t fields = 2 * 64, lists = 64, split = 8;
+  constexpr std::size_t fields = 2 * 64, lists = 64, states = 8;
   return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
          4 * sizeof(kernels::TrackedPoint) + 2 * sizeof(kernels::PointStart) + sizeof(kernels::RefineTask) +
-         sizeof(kernels::RefineResult) + 2 * sizeof(PatchPosition) + sizeof(Peak) + fields + lists + split;
+         sizeof(kernels::RefineResult) + 2 * sizeof(PatchPosition) + sizeof(Peak) + fields + lists + states;
 }
 
 /// a - b, at least 0.
@@ -34,10 +35,12 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
   const std::size_t pyramids = 2 * height * image.width / 3;
   const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair),
                     reference = plane * kPlanesOfReference;
+  const int order = options.refine.order;
+  const std::size_t split = options.split ? SplitSubsets::most_bytes(order) : 0;
   needed = height * (kFrames * frame + reference) + pyramids;
   available = options.gpu_memory > 0
                   ? options.gpu_memory * kMegabyte
-                  : difference(free, points * bytes_of_point(options.refine.order) + 256 * kMegabyte);
+                  : difference(free, points * bytes_of_point(order) + split + 256 * kMegabyte);
   if (needed <= available) return;
   const std::size_t users = options.split ? 2 : 1;  // parts of subsets are measured beside the next frame
   const std::size_t row_bytes = users * (pitch + reference + current_rows(1) * frame);

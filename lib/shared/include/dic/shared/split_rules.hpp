@@ -129,7 +129,7 @@ DIC_HOST_DEVICE constexpr Direction direction(int k) {
   return {cell % 3 - 1, cell / 3 - 1};
 }
 
-/// Rounds of measurements with ever smaller parts.
+/// Rounds of measurements with ever smaller parts. A point for which a round has none is not tried again.
 inline constexpr int kSplitRounds = 6;
 /// px that remain beyond the centre on the far side, in a round.
 DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
