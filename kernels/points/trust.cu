@@ -7,10 +7,6 @@
 namespace dic::kernels {
 namespace {
 
-struct Totals {
-  std::int32_t trackable, suspects;
-};
-
 struct TrustState {
   std::int32_t* parent;     ///< [count]
   std::int32_t* members;    ///< [count], and so the following: by first member
@@ -19,7 +15,7 @@ struct TrustState {
   std::int32_t* as_good;
   std::int32_t* residuals;  ///< [ValueClasses::kCount], of large groups
   std::int32_t* misfits;    ///< [ValueClasses::kCount]
-  Totals* totals;
+  std::int32_t* trackable;  ///< how many points are
   track::FrameLevel* level;
 };
 
@@ -68,7 +64,7 @@ __global__ void __launch_bounds__(point_threads) begin_groups(const __grid_const
     args.state.parent[i] = i;
     if (args.measured(i) && track::is_mirrored(args.points.shape(i)))
       args.tracked[i].result.status = Status::low_correlation;
-    if (args.points.trackable(i)) count_up(&args.state.totals->trackable);
+    if (args.points.trackable(i)) count_up(args.state.trackable);
   });
 }
 
@@ -112,16 +108,12 @@ __global__ void __launch_bounds__(point_threads) find_contested(const __grid_con
     args.points.for_each_neighbour(i, [&](std::int32_t n) {
       contested = contested || (args.points.trackable(n) && state.parent[n] != group);
     });
-    if (!contested) return;
-    state.contested[group] = 1;
-    count_up(&state.totals->suspects);
+    if (contested) state.contested[group] = 1;
   });
 }
 
-/// Nothing where no group is suspicious.
 __global__ void __launch_bounds__(point_threads) count_classes(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
-  if (state.totals->suspects == 0) return;
   for_each_point(args.points.grid.count, [&](std::int32_t i) {
     if (!args.measured(i) || state.members[state.parent[i]] < args.large) return;
     count_member(state.residuals, track::ValueClasses::of(args.points.residual(i)));
@@ -129,35 +121,42 @@ __global__ void __launch_bounds__(point_threads) count_classes(const __grid_cons
   });
 }
 
-__global__ void find_level(const __grid_constant__ TrustArguments args) {
-  const TrustState& state = args.state;
-  if (state.totals->suspects == 0) return;
-  *state.level = {track::ValueClasses::median(state.residuals), track::ValueClasses::median(state.misfits)};
+/// One block: the medians of both kinds of values, a thread each.
+__global__ void __launch_bounds__(point_threads) find_level(const __grid_constant__ TrustArguments args) {
+  constexpr int classes = track::ValueClasses::kCount;
+  __shared__ std::int32_t counts[2 * classes];  // residuals and misfits follow each other
+  for (int k = threadIdx.x; k < 2 * classes; k += point_threads) counts[k] = args.state.residuals[k];
+  __syncthreads();
+  if (threadIdx.x == 0) args.state.level->residual = track::ValueClasses::median(counts);
+  if (threadIdx.x == warp_size) args.state.level->misfit = track::ValueClasses::median(counts + classes);
 }
 
 __global__ void __launch_bounds__(point_threads) give_up_chance(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
-  if (state.totals->suspects == 0) return;
+  const track::FrameLevel level = *state.level;
   for_each_point(args.points.grid.count, [&](std::int32_t i) {
+    if (!args.measured(i)) return;
     const std::int32_t group = state.parent[i], members = state.members[group];
-    if (!args.measured(i) ||
-        !track::is_suspicious_group(members, state.contested[group], args.large, state.totals->trackable))
-      return;
-    if (!track::may_differ(members, args.large) ||
-        !track::is_explained(args.points.zncc(i), args.points.residual(i), *state.level))
+    const float zncc = args.points.zncc(i), residual = args.points.residual(i);
+    const bool suspicious =
+        track::is_suspicious_group(members, state.contested[group], args.large, *state.trackable);
+    if (track::is_noise_only(zncc, residual, level))
+      args.tracked[i].result.status = Status::flat;
+    else if (suspicious &&
+             !(track::may_differ(members, args.large) && track::is_explained(zncc, residual, level)))
       args.tracked[i].result.status = Status::low_correlation;
   });
 }
 
 /// What has to be zero at first comes first.
-std::size_t zero_ints(std::int64_t count) { return 4 * count + 2 * track::ValueClasses::kCount + 2; }
+std::size_t zero_ints(std::int64_t count) { return 4 * count + 2 * track::ValueClasses::kCount + 1; }
 
 TrustState state_in(void* workspace, std::int64_t count) {
   auto* members = static_cast<std::int32_t*>(workspace);
   auto* residuals = members + 4 * count;
   auto* misfits = residuals + track::ValueClasses::kCount;
-  auto* totals = reinterpret_cast<Totals*>(misfits + track::ValueClasses::kCount);
-  auto* level = reinterpret_cast<track::FrameLevel*>(totals + 1);
+  auto* trackable = misfits + track::ValueClasses::kCount;
+  auto* level = reinterpret_cast<track::FrameLevel*>(trackable + 1);
   return {.parent = reinterpret_cast<std::int32_t*>(level + 1),
           .members = members,
           .contested = members + count,
@@ -165,7 +164,7 @@ TrustState state_in(void* workspace, std::int64_t count) {
           .as_good = members + 3 * count,
           .residuals = residuals,
           .misfits = misfits,
-          .totals = totals,
+          .trackable = trackable,
           .level = level};
 }
 
@@ -194,7 +193,7 @@ void launch_judge_points(const TrustFrame& frame, void* workspace, StreamHandle 
   if (frame.alternatives) mark_ambiguous<<<blocks, point_threads, 0, stream>>>(args);
   find_contested<<<blocks, point_threads, 0, stream>>>(args);
   count_classes<<<blocks, point_threads, 0, stream>>>(args);
-  find_level<<<1, 1, 0, stream>>>(args);
+  find_level<<<1, point_threads, 0, stream>>>(args);
   give_up_chance<<<blocks, point_threads, 0, stream>>>(args);
   check_launch(describe_points("matches by chance", n));
 }
