@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/kernels/points.hpp>
+#include <dic/shared/trust_rules.hpp>
 
 #include "common/launch.cuh"
 
@@ -19,6 +20,11 @@ struct FramePoints {
   DIC_HOST_DEVICE float zncc(Index i) const { return tracked[i].result.zncc; }
   DIC_HOST_DEVICE ShapeParameters shape(Index i) const {
     return joined(tracked[i].u, tracked[i].v, tracked[i].result.shape);
+  }
+  DIC_HOST_DEVICE float residual(Index i) const { return tracked[i].result.residual_sd; }
+  DIC_HOST_DEVICE float own_sigma(Index i) const {
+    const RefineResult& result = tracked[i].result;
+    return track::own_sigma(result.residual_sd, result.unit_sigma_u, result.unit_sigma_v);
   }
   DIC_HOST_DEVICE bool trackable(Index i) const { return grid.subsets[i].status == Status::ok; }
   DIC_HOST_DEVICE int x(Index i) const { return grid.x[i]; }

@@ -46,17 +46,17 @@ void Trust::find_ambiguous() {
 void Trust::give_up_chance() {
   std::int64_t trackable = 0;
   for (std::int64_t i = 0; i < reference_.size(); ++i) trackable += reference_.trackable(i);
-  std::vector<std::int64_t> suspects;
-  for (std::int64_t i = 0; i < reference_.size(); ++i)
-    if (results_[i].status == Status::ok &&
-        is_suspicious_group(members_[root(i)], contested_[root(i)], large_, trackable))
-      suspects.push_back(i);
-  if (suspects.empty()) return;
   const FrameLevel normal = level();
-  for (const std::int64_t i : suspects)
-    if (!may_differ(members_[parent_[i]], large_) ||
-        !is_explained(results_[i].zncc, results_[i].residual_sd, normal))
-      results_[i].status = Status::low_correlation;
+  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+    RefinedPoint& p = results_[i];
+    if (p.status != Status::ok) continue;
+    const std::int64_t members = members_[parent_[i]];
+    const bool suspicious = is_suspicious_group(members, contested_[parent_[i]], large_, trackable);
+    if (is_noise_only(p.zncc, p.residual_sd, normal))
+      p.status = Status::flat;
+    else if (suspicious && !(may_differ(members, large_) && is_explained(p.zncc, p.residual_sd, normal)))
+      p.status = Status::low_correlation;
+  }
 }
 
 /// The first member of a point's group.

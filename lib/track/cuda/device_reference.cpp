@@ -23,12 +23,14 @@ std::vector<std::int32_t> narrowed(const std::vector<std::int64_t>& indices) {
 DevicePoints::DevicePoints(const Points& points, const kernels::Stream& stream)
     : size_(points.size()),
       grid_{points.grid.nx, points.grid.ny, points.grid.step, nullptr},
-      cells_(points.cells()) {
+      cells_(points.cells()),
+      repeats_(!points.alternatives.empty()) {
   grid_.inside = uploaded(inside_, points.grid.inside, stream);
   uploaded(point_at_, narrowed(points.point_at), stream);
   uploaded(node_of_, narrowed(points.node_of), stream);
   uploaded(x_, points.x, stream);
   uploaded(y_, points.y, stream);
+  if (repeats_) uploaded(alternatives_, points.alternatives, stream);
 }
 
 void DevicePoints::set_roi(const ImageView& roi, const kernels::Stream& stream) {

@@ -26,6 +26,10 @@ class DevicePoints {
   const Cells& cells() const { return cells_; }
   /// Without subsets, which belong to a reference.
   kernels::GridPoints points() const;
+  /// See Points::alternatives; null where no texture repeats itself.
+  const float* alternatives() const {
+    return repeats_ ? static_cast<const float*>(alternatives_.data()) : nullptr;
+  }
   /// To be called once: the ROI, in host memory that outlives this object; empty = everywhere.
   void set_roi(const ImageView& roi, const kernels::Stream& stream);
   const ImageView& roi_on_host() const { return roi_on_host_; }
@@ -37,7 +41,8 @@ class DevicePoints {
   kernels::DeviceGrid grid_;
   Cells cells_;
   ImageView roi_on_host_, roi_;
-  kernels::DeviceBuffer inside_, point_at_, node_of_, x_, y_, roi_pixels_;
+  kernels::DeviceBuffer inside_, point_at_, node_of_, x_, y_, alternatives_, roi_pixels_;
+  bool repeats_;  ///< the texture does
 };
 
 /// Memory of a DeviceReference.

@@ -3,6 +3,7 @@
 #include <dic/kernels/fields.hpp>
 #include <dic/kernels/peer.hpp>
 #include <dic/kernels/points.hpp>
+#include <dic/kernels/trust.hpp>
 #include <utility>
 
 #include "track/noise.hpp"
@@ -118,6 +119,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
   const RefineOptions& refine = options_.refine;
   const ImageView& image = reference.frame().image;
   const auto stream = stream_.handle();
+  kernels::launch_judge_points({points, tracked, points_.alternatives(), refine.subset, options_.step},
+                               workspace_.reserve(kernels::trust_workspace_bytes(points.count)), stream);
   kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
                                 workspace_.reserve(kernels::classify_lost_workspace_bytes(points.count)),
                                 stream);

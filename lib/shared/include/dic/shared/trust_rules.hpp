@@ -97,8 +97,25 @@ struct FrameLevel {
 /// So many times as much as normal is explained by the same causes (noise, interpolation, texture).
 inline constexpr float kExplained = 2;
 
+/// Standard deviation of the reference in a subset, grey levels, from what its refinement left; very large
+/// where it left nothing.
+DIC_HOST_DEVICE inline float contrast_of(float zncc, float residual) {
+  const float misfit = 1 - zncc;
+  return misfit > 1e-6f ? residual / std::sqrt(2 * misfit) : 1e30f;
+}
+
+/// Does a subset show nothing but noise? Its contrast is then less than what is left of the others. Noise
+/// matches itself where it is a fixed pattern of the camera. A texture of a zncc of 0.6 by the noise of the
+/// frame has 1.2 times as much contrast, a better one more.
+inline constexpr float kNoiseContrast = 0.9f;
+DIC_HOST_DEVICE inline bool is_noise_only(float zncc, float residual, const FrameLevel& level) {
+  return contrast_of(zncc, residual) < kNoiseContrast * level.residual;
+}
+
+/// Weak texture leaves little in any case: there the zncc tells.
 DIC_HOST_DEVICE inline bool is_explained(float zncc, float residual, const FrameLevel& level) {
-  return residual <= kExplained * level.residual || 1 - zncc <= kExplained * level.misfit;
+  const float most = kExplained * level.residual;
+  return (residual <= most && contrast_of(zncc, residual) >= most) || 1 - zncc <= kExplained * level.misfit;
 }
 
 /// Can a group be right whose neighbours contradict it? Only if it has the area of a quarter of a subset: the
