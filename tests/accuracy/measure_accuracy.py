@@ -185,7 +185,7 @@ def affine(session):
 def rotations(session):
     """Rotations in one step: 512x512, no noise, points within 200 px of the centre"""
     rows = []
-    for angle in (5, 10, 20, 25, 30):
+    for angle in (5, 10, 25, 30, 45, 90, 135, 180):
         result = session.track(session.synth(f"rotation_{angle}", motion="rotation", angle=angle))
         dx, dy = result.x - 255.5, result.y - 255.5
         inside = np.hypot(dx, dy) <= 200
