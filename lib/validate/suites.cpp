@@ -225,7 +225,7 @@ Case resolution_case(const Options& options, MotionKind kind, int subset, int or
   Case one = make("subset " + std::to_string(subset) + ", order " + std::to_string(order), synth, bounds,
                   {.subset = subset, .order = order, .step = options.quick ? 4 : 2});
   one.first_judged = 2;
-  one.roi = Roi::Rect{0, 210, synth.size.width, 81};
+  one.roi = Roi::Rect{0, 170, synth.size.width, 161};
   return one;
 }
 
