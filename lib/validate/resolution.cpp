@@ -18,7 +18,7 @@ double place_of(const Motion& m, double p) {
 
 }  // namespace
 
-std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Field& field) {
+std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Field& field, int margin) {
   const bool star = motion.kind == MotionKind::star;
   const Grid& grid = field.grid();
   const double pitch = (motion.width - 1) / (motion.period_max - motion.period_min);  // px per px of period
@@ -29,7 +29,8 @@ std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Fie
     if (middle - half < kBorder || middle + half > motion.width - 1 - kBorder) continue;
     double product = 0, square = 0;
     std::int64_t count = 0;
-    for (int j = 0; j < grid.ny; ++j)
+    for (int j = 0; j < grid.ny; ++j) {
+      if (std::min(j, grid.ny - 1 - j) * grid.step < margin) continue;
       for (int i = 0; i < grid.nx; ++i) {
         const std::int64_t k = static_cast<std::int64_t>(j) * grid.nx + i;
         if (field.status[k] != Status::ok || std::abs(grid.x(i) - middle) > half) continue;
@@ -39,6 +40,7 @@ std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Fie
         square += truth * truth;
         ++count;
       }
+    }
     if (count >= kFewest) curve.push_back({period, product / square});
   }
   return curve;

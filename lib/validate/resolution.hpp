@@ -21,8 +21,9 @@ struct Resolution {
 };
 
 /// Share of the amplitude that a field of star or chirp has, by period: the slope of the measured against the
-/// true displacement, over the ok points where the period is within 5 % (chirp: within half a period).
-std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Field& field);
+/// true displacement, over the ok points where the period is within 5 % (chirp: within half a period). Rows
+/// nearer than `margin` px to the first or the last are left out: a region of interest cuts their subsets.
+std::vector<Transfer> transfer_of(const Motion& motion, double amount, const Field& field, int margin = 0);
 
 /// The longest period at which the curve falls below `share`, interpolated. Infinity where it begins below,
 /// the shortest period where it stays above.

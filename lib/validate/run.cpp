@@ -92,6 +92,10 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
   p.measurable = truth.measurable;
   const int distance = std::min(std::min(x, view.size.width - 1 - x), std::min(y, view.size.height - 1 - y));
   p.in_region = distance >= view.one.region.nearest && distance <= view.one.region.farthest;
+  if (view.one.roi) {  // it cuts subsets, as the border does
+    const int half = view.options.refine.subset / 2;
+    p.in_region = p.in_region && view.inside(x - half, y - half) && view.inside(x + half, y + half);
+  }
   if (truth.measurable != Measurable::no) {
     const Seen seen = seen_of_subset(view, x, y, truth.body);
     p.expected = seen != Seen::less_than_half;
@@ -167,7 +171,8 @@ void measure(const Case& one, const Options& options, CaseResult& result, const 
     }
     result.frames.push_back(metrics);
     if (has_periods(scene)) {
-      Resolution resolution{transfer_of(*scene.motion, scene.amounts[frame], field), 0, still_sd};
+      const int half = result.options.refine.subset / 2;
+      Resolution resolution{transfer_of(*scene.motion, scene.amounts[frame], field, half), 0, still_sd};
       resolution.spatial = period_of_loss(resolution.curve);
       result.resolution = resolution;
     }

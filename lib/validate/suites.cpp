@@ -91,7 +91,7 @@ std::vector<Case> translation(const Options& options) {
       set_steps(synth, options.quick ? 4 : 20);
       const bool quintic = (options.asked.interpolation ? options.track.refine.interpolation : spline) ==
                            Interpolation::quintic;
-      const double bias = sigma > 1.5 ? (quintic ? 1.5e-4 : 6e-4) : (quintic ? 10e-4 : 45e-4);
+      const double bias = sigma > 1.5 ? (quintic ? 1.5e-4 : 6e-4) : (quintic ? 11e-4 : 45e-4);
       Bounds bounds = continuous();
       bounds.bias = bias;
       bounds.sd = 18e-4;
@@ -225,7 +225,7 @@ Case resolution_case(const Options& options, MotionKind kind, int subset, int or
   Case one = make("subset " + std::to_string(subset) + ", order " + std::to_string(order), synth, bounds,
                   {.subset = subset, .order = order, .step = options.quick ? 4 : 2});
   one.first_judged = 2;
-  one.roi = Roi::Rect{0, 210, synth.size.width, 81};
+  one.roi = Roi::Rect{0, 170, synth.size.width, 161};
   return one;
 }
 

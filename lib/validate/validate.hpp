@@ -72,7 +72,7 @@ struct Asked {
 struct Options {
   TrackOptions track;
   Asked asked;
-  bool quick = false;               ///< fewer and smaller images
+  bool quick = false;  ///< fewer and smaller images
   std::uint64_t seed = 90210;
   int side() const { return quick ? 512 : 1024; }  ///< of the usual image, px
 };
