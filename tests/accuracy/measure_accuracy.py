@@ -217,6 +217,50 @@ def star(session):
 # ---- real images ----
 
 
+def plane_of(tilt_x, tilt_y, focal, centre, distance):
+    """Homography from mm in a tilted plane to ideal pixels."""
+    a, b = math.radians(tilt_x), math.radians(tilt_y)
+    about_x = np.array([[1, 0, 0], [0, math.cos(a), -math.sin(a)], [0, math.sin(a), math.cos(a)]])
+    about_y = np.array([[math.cos(b), 0, math.sin(b)], [0, 1, 0], [-math.sin(b), 0, math.cos(b)]])
+    turn = about_y @ about_x
+    matrix = np.array([[focal, 0, centre[0]], [0, focal, centre[1]], [0, 0, 1]])
+    return {"px_from_mm": (matrix @ np.column_stack([turn[:, 0], turn[:, 1], [0, 0, distance]])).tolist()}
+
+
+def camera(session):
+    """False strain by lens distortion and perspective, with and without --camera"""
+    lens = {"fx": 2000, "fy": 2000, "cx": 515, "cy": 507, "k1": -0.25, "k2": 0.12, "p1": 0.0008, "p2": -0.0005}
+    cameras = {"lens": {"lens": lens}, "tilt": {"plane": plane_of(0, 10, 2000, (511.5, 511.5), 200)},
+               "both": {"lens": lens, "plane": plane_of(6, 8, 2000, (515, 507), 200)}}
+    motions = {"shift": ({"u": 20, "v": -12}, (0, 0)), "rotation": ({"motion": "rotation", "angle": 5}, (0, 0)),
+               "stretch": ({"motion": "affine", "ux": 0.01, "vy": -0.003},
+                           (0.01 + 0.01**2 / 2, -0.003 + 0.003**2 / 2))}
+    rows = []
+    for name, parts in cameras.items():
+        file = session.folder / f"{name}.json"
+        file.write_text(json.dumps({"dic_camera": 1, "image_width": 1024, "image_height": 1024} | parts))
+        for motion, (options, (exx, eyy)) in motions.items():
+            frames = session.synth(f"{name}_{motion}", width=1024, height=1024, noise=2, seed=90210, camera=file.name,
+                                   **options)
+            row = [name, motion]
+            for corrected in (False, True):
+                result = session.track(frames, **({"camera": file.name} if corrected else {}))
+                inner = np.s_[0, 8:-8, 8:-8]
+                found = np.stack([result.exx[inner] - exx, result.eyy[inner] - eyy, result.exy[inner]])
+                error = found[:, result.ok[inner]]
+                row += [f"{np.abs(error.mean(1)).max():.1e}", f"{np.sqrt((error**2).mean(1)).max():.1e}"]
+            with h5py.File(session.folder / frames / "truth.h5") as file_of_truth:
+                truth = file_of_truth["U"][1]
+            scale = result.run["settings"]["scale"] or 1
+            difference = (result.u[0] / scale - truth[:result.u.shape[1], :result.u.shape[2]])[8:-8, 8:-8]
+            sigma = result.sigma_u[inner] / scale
+            good = result.ok[inner]
+            row += [f"{difference[good].mean():.1e}", f"{difference[good].std() / sigma[good].mean():.2f}"]
+            rows.append(row)
+    table(["camera", "motion", "mean error of strain without", "rms without", "mean with --camera", "rms with",
+           "mean error of u with, px", "scatter of u / sigma_u"], rows)
+
+
 def real_data():
     return Path(os.environ["DIC_REAL_DATA"])
 
@@ -335,7 +379,8 @@ def sequences(session):
           rows)
 
 
-SYNTHETIC = {"translation": translation, "border": border, "noise": noise, "affine": affine, "rotations": rotations, "star": star}
+SYNTHETIC = {"translation": translation, "border": border, "noise": noise, "affine": affine, "rotations": rotations, "star": star,
+             "camera": camera}
 REAL = {"challenge14": challenge14, "challenge5": challenge5, "patterns": patterns, "rotation": rotation,
         "utn": large_strain, "sequences": sequences}
 
