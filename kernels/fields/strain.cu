@@ -1,4 +1,5 @@
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_sigma.hpp>
 
 #include "common/shared_memory.hpp"
 #include "fields/nodes.cuh"
@@ -17,23 +18,49 @@ struct StrainJob {
   FieldsMemory memory;
   int window;
   double complete_scale;
+  strain::SlopeCovariance complete_covariance;
   StrainMeasure measure;
+  strain::ErrorCorrelation errors;
 };
 
-__device__ void store(const FieldArrays& field, int node, const strain::Gradient& gradient,
-                      StrainMeasure measure) {
-  const strain::Values values = strain::values_of(strain::tensor_of(gradient, measure));
+/// The variances of u and v around node (i, j).
+__device__ strain::NodeVariances variances_around(const StrainJob& job, int i, int j) {
+  return {job.window, [&](int di, int dj) -> strain::NodeSigmas {
+            const int x = i + di, y = j + dj;
+            if (x < 0 || x >= job.grid.nx || y < 0 || y >= job.grid.ny)
+              return {float(strain::missing), float(strain::missing)};
+            const int node = y * job.grid.nx + x;
+            return {job.field.sigma_u[node], job.field.sigma_v[node]};
+          }};
+}
+
+/// A plane through u and v, and the covariance of its slopes for errors of variance 1.
+struct Plane {
+  strain::Gradient gradient;
+  strain::SlopeCovariance covariance;
+};
+
+__device__ void store(const StrainJob& job, StrainMeasure measure, int node, const Plane& plane) {
+  const FieldArrays& field = job.field;
+  const strain::Values values = strain::values_of(strain::tensor_of(plane.gradient, measure));
   field.exx[node] = values.exx;
   field.eyy[node] = values.eyy;
   field.exy[node] = values.exy;
   field.e1[node] = values.e1;
   field.e2[node] = values.e2;
   field.von_mises[node] = values.von_mises;
+  const strain::Sigmas sigmas =
+      strain::sigmas_of(plane.gradient, measure, plane.covariance,
+                        variances_around(job, node % job.grid.nx, node / job.grid.nx));
+  field.sigma_exx[node] = sigmas.exx;
+  field.sigma_eyy[node] = sigmas.eyy;
+  field.sigma_exy[node] = sigmas.exy;
 }
 __device__ void store_missing(const FieldArrays& field, int node) {
   const auto none = static_cast<float>(strain::missing);
   field.exx[node] = field.eyy[node] = field.exy[node] = none;
   field.e1[node] = field.e2[node] = field.von_mises[node] = none;
+  field.sigma_exx[node] = field.sigma_eyy[node] = field.sigma_exy[node] = none;
 }
 
 /// Sums of a window, or of a part of it.
@@ -46,13 +73,13 @@ struct WindowSums {
   }
 };
 
-/// The same for windows of which only some nodes take part.
-__device__ void store_partial(const StrainJob& job, int node, const WindowSums& sums) {
-  if (!strain::PartialPlane::has_enough(sums.n, job.window)) return store_missing(job.field, node);
+/// Of a window of which only some nodes take part; has_enough of them.
+__device__ Plane partial_plane(const StrainJob& job, const WindowSums& sums) {
   const strain::PartialPlane plane(sums.nodes(), job.grid.step);
   const auto [ux, uy] = plane.slopes(sums.u);
   const auto [vx, vy] = plane.slopes(sums.v);
-  store(job.field, node, {ux, uy, vx, vy}, job.measure);
+  return {{ux, uy, vx, vy},
+          strain::partial_window_covariance(job.errors, sums.n, plane.xx(), plane.xy(), plane.yy())};
 }
 
 // ---- Tiles ----
@@ -185,8 +212,10 @@ struct LeftOver {
   }
 };
 
-/// A block does a tile of nodes.
-__global__ void __launch_bounds__(threads, 3) strain_of_tiles(const __grid_constant__ StrainJob job) {
+/// A block does a tile of nodes. The usual measure alone needs fewer registers.
+template <bool kGreenLagrange>
+__global__ void __launch_bounds__(threads, kGreenLagrange ? 3 : 2)
+    strain_of_tiles(const __grid_constant__ StrainJob job) {
   extern __shared__ uint4 shared[];
   __shared__ LeftOver left_over;
   const TileMemory tile(job.window, shared);
@@ -225,15 +254,21 @@ __global__ void __launch_bounds__(threads, 3) strain_of_tiles(const __grid_const
     int clustered = 0;
     WindowSums sums;
     if (!complete) sums = sum_window(tile, first, job.window, clustered);
+    Plane plane{.covariance = job.complete_covariance};
     if (complete || sums.n == job.window * job.window) {
       const auto [ux, uy] = slopes(tile.u + first, job.window, job.complete_scale);
       const auto [vx, vy] = slopes(tile.v + first, job.window, job.complete_scale);
-      store(job.field, node, {ux, uy, vx, vy}, job.measure);
-    } else if (clustered == 0 || !strain::PartialPlane::has_enough(sums.n, job.window)) {
-      store_partial(job, node, sums);
+      plane.gradient = {ux, uy, vx, vy};
+    } else if (!strain::PartialPlane::has_enough(sums.n, job.window)) {
+      store_missing(job.field, node);
+      continue;
+    } else if (clustered == 0) {
+      plane = partial_plane(job, sums);
     } else {
       left_over.add(node);
+      continue;
     }
+    store(job, kGreenLagrange ? StrainMeasure::green_lagrange : job.measure, node, plane);
   }
   __syncthreads();
   left_over.append_to(job.memory);
@@ -406,7 +441,11 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
     for (int k = 0; k < Nodes::rows; ++k)
       add_column(job, nodes, Nodes::lane() + k * kLanes, node - half * job.grid.nx - half, sums);
     sum_over_team<kLanes>(sums);
-    if (Nodes::lane() == 0 && index < count) store_partial(job, node, sums);
+    if (Nodes::lane() != 0 || index >= count) return;
+    if (strain::PartialPlane::has_enough(sums.n, job.window))
+      store(job, job.measure, node, partial_plane(job, sums));
+    else
+      store_missing(job.field, node);
   });
 }
 
@@ -421,14 +460,17 @@ auto list_kernel(int window) {
 }  // namespace
 
 void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
-                   void* workspace, StreamHandle stream) {
+                   const MeasuredSubsets& subsets, void* workspace, StreamHandle stream) {
   if (grid.nodes() == 0) return;
+  const strain::ErrorCorrelation errors(subsets, grid.step);
   const StrainJob job{grid,
                       field,
                       FieldsMemory(grid, workspace),
                       options.window,
                       strain::complete_window_scale(options.window, grid.step),
-                      options.measure};
+                      strain::complete_window_covariance(errors, options.window),
+                      options.measure,
+                      errors};
   launch_find_usable(grid, field, job.memory, stream);
   find_clustered<<<grid_size(job.memory.usable.size(), threads), threads, 0, stream>>>(job.memory.usable,
                                                                                        job.memory.clustered);
@@ -437,8 +479,10 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   const std::int64_t across = (grid.nx + tile_columns - 1) / tile_columns;
   const std::int64_t down = (grid.ny + tile_rows - 1) / tile_rows;
   const int shared = TileMemory::bytes(options.window);
-  allow_shared_memory(strain_of_tiles, shared, describe("strain", grid));
-  strain_of_tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
+  const auto tiles =
+      options.measure == StrainMeasure::green_lagrange ? strain_of_tiles<true> : strain_of_tiles<false>;
+  allow_shared_memory(tiles, shared, describe("strain", grid));
+  tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =
       2048;  // enough for any GPU; only the device knows the length of the list

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "bench/canvas.hpp"
+#include "io/canvas.hpp"
 
 namespace dic::bench {
 namespace {
+
+using io::Canvas;
 
 constexpr const char* kStages[] = {"decode", "copy",   "upload",   "prefilter", "search",
                                    "refine", "strain", "download", "write"};
@@ -123,7 +125,7 @@ class Drawing {
     for (int k = 0; k * step <= window_.length; ++k) {
       const double x = x_of(k * step);
       canvas_.line({x, kTop}, {x, bottom_}, Canvas::kGridLine, 1);
-      const std::string label = short_number(k * step);
+      const std::string label = io::short_number(k * step);
       canvas_.text(label, {x - Canvas::width_of(label, 0.42) / 2, bottom_ + 18}, 0.42);
     }
     canvas_.text("ms; numbers and colours: frames", {kLeft, bottom_ + 42}, 0.42);

@@ -4,8 +4,10 @@
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
+#include <dic/shared/strain_sigma.hpp>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/parallel.hpp"
@@ -14,13 +16,17 @@ namespace dic {
 namespace {
 
 using strain::DataMoments;
+using strain::ErrorCorrelation;
 using strain::Gradient;
 using strain::missing;
 using strain::NodeMoments;
+using strain::SlopeCovariance;
 using strain::Tensor;
 
 constexpr std::int64_t kRowsPerTask = 8;
 
+constexpr strain::NodeSigmas kNoSigmas = {std::numeric_limits<float>::quiet_NaN(),
+                                          std::numeric_limits<float>::quiet_NaN()};
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
 /// One component of the displacement, or of positions, with NaN wherever it must not enter a fit.
@@ -94,7 +100,12 @@ class PartialWindows {
     const strain::PartialPlane plane(m.nodes, grid_.step);
     const auto [ux, uy] = plane.slopes(m.u);
     const auto [vx, vy] = plane.slopes(m.v);
+    n_ = m.nodes.n, xx_ = plane.xx(), xy_ = plane.xy(), yy_ = plane.yy();
     return {ux, uy, vx, vy};
+  }
+  /// Of the slopes of the last window that had a gradient.
+  SlopeCovariance covariance(const ErrorCorrelation& errors) const {
+    return strain::partial_window_covariance(errors, n_, xx_, xy_, yy_);
   }
 
  private:
@@ -172,6 +183,7 @@ class PartialWindows {
   const std::vector<double>&u_, &v_;
   int window_, half_;
   std::vector<Row> usable_, reached_;
+  double n_ = 0, xx_ = 0, xy_ = 0, yy_ = 0;  ///< nodes and central moments of the last plane
 };
 
 /// Least-squares gradients of two components by grid coordinates, row by row.
@@ -185,9 +197,12 @@ class GridGradients {
     complete_.slopes(u_, j, ux_, uy_);
     complete_.slopes(v_, j, vx_, vy_);
   }
+  bool is_complete(int i) const { return !std::isnan(ux_[i]); }
   Gradient at(int i, int j) {
-    return std::isnan(ux_[i]) ? partial_.gradient(i, j) : Gradient{ux_[i], uy_[i], vx_[i], vy_[i]};
+    return is_complete(i) ? Gradient{ux_[i], uy_[i], vx_[i], vy_[i]} : partial_.gradient(i, j);
   }
+  /// That found the last gradient that was not complete.
+  const PartialWindows& partial() const { return partial_; }
 
  private:
   const std::vector<double>&u_, &v_;
@@ -205,7 +220,7 @@ Gradient by_positions(const Gradient& u, const Gradient& x) {
 
 StrainField missing_strain(std::size_t nodes) {
   const NodeValues<float> none(nodes, std::numeric_limits<float>::quiet_NaN());
-  return {none, none, none, none, none, none};
+  return {none, none, none, none, none, none, none, none, none};
 }
 
 void store(StrainField& field, std::size_t k, const Tensor& tensor) {
@@ -216,6 +231,126 @@ void store(StrainField& field, std::size_t k, const Tensor& tensor) {
   field.e1[k] = values.e1;
   field.e2[k] = values.e2;
   field.von_mises[k] = values.von_mises;
+}
+
+void store_sigma(StrainField& strain, const Field& field, const StrainOptions& options, std::size_t k,
+                 const Gradient& gradient, const SlopeCovariance& covariance) {
+  const Grid& grid = field.grid();
+  const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
+  const strain::NodeVariances variances(options.window, [&](int di, int dj) -> strain::NodeSigmas {
+    if (i + di < 0 || i + di >= grid.nx || j + dj < 0 || j + dj >= grid.ny) return kNoSigmas;
+    const std::size_t node = static_cast<std::size_t>(j + dj) * grid.nx + i + di;
+    return {field.sigma_u[node], field.sigma_v[node]};
+  });
+  const strain::Sigmas sigmas = strain::sigmas_of(gradient, options.measure, covariance, variances);
+  strain.sigma_exx[k] = sigmas.exx;
+  strain.sigma_eyy[k] = sigmas.eyy;
+  strain.sigma_exy[k] = sigmas.exy;
+}
+
+/// Calls visit(node, gradient, partial) for every node that has a gradient, on several threads; partial: the
+/// windows that found it, or null where the window is complete.
+template <typename Visit>
+void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
+                       int window, int threads, const Visit& visit) {
+  const Grid& grid = field.grid();
+  std::vector<double> x, y;  // of a corrected field
+  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
+  ThreadPool pool(threads);
+  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+    GridGradients gradients(grid, u, v, window);
+    std::optional<GridGradients> positions;
+    if (field.positions) positions.emplace(grid, x, y, window);
+    for (int j = static_cast<int>(begin); j < end; ++j) {
+      gradients.begin_row(j);
+      if (positions) positions->begin_row(j);
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        if (!grid.inside[k] || !has_values(field.status[k])) continue;
+        Gradient gradient = gradients.at(i, j);
+        if (positions) gradient = by_positions(gradient, positions->at(i, j));
+        if (!std::isnan(gradient.ux))
+          visit(k, gradient, gradients.is_complete(i) ? nullptr : &gradients.partial());
+      }
+    }
+  });
+}
+
+/// Means over the nodes of a field that have gradients.
+class BoxMeans {
+ public:
+  BoxMeans(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
+
+  /// Of values that are 0 where a node has no gradient, around each node.
+  void take(std::vector<double>& values) const {
+    along(values, grid_.nx, 1, grid_.ny, grid_.nx);
+    along(values, grid_.ny, grid_.nx, grid_.nx, 1);
+  }
+
+ private:
+  /// Sums of neighbours in each of `lines` lines of `count` values.
+  void along(std::vector<double>& values, int count, int stride, int lines, int next_line) const {
+    std::vector<double> sums(count + 1);
+    for (int line = 0; line < lines; ++line) {
+      double* first = values.data() + static_cast<std::ptrdiff_t>(line) * next_line;
+      for (int i = 0; i < count; ++i) sums[i + 1] = sums[i] + first[static_cast<std::ptrdiff_t>(i) * stride];
+      for (int i = 0; i < count; ++i)
+        first[static_cast<std::ptrdiff_t>(i) * stride] =
+            sums[std::min(count, i + radius_ + 1)] - sums[std::max(0, i - radius_)];
+    }
+  }
+
+  const Grid& grid_;
+  int radius_;
+};
+
+/// Covariance of the slopes at every node, from draws of errors. Few draws: their squares are summed over the
+/// neighbourhood.
+std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options, int threads,
+                                            const ErrorDraws& errors) {
+  const std::size_t nodes = field.status.size();
+  std::vector<double> square(nodes), xx(nodes), xy(nodes), yy(nodes);
+  for (std::size_t draw = 0; draw + 1 < errors.draws.size(); draw += 2) {
+    const auto component = [&](const NodeValues<float>& values) {
+      return fit_data(field, NodeValues<double>(
+                                 std::span<const double>(std::vector<double>(values.begin(), values.end()))));
+    };
+    const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
+    for_each_gradient(field, u, v, options.window, threads,
+                      [&](std::size_t k, const Gradient& g, const PartialWindows*) {
+                        if (std::isnan(u[k])) return;  // an outlier
+                        square[k] += u[k] * u[k] + v[k] * v[k];
+                        xx[k] += g.ux * g.ux + g.vx * g.vx;
+                        xy[k] += g.ux * g.uy + g.vx * g.vy;
+                        yy[k] += g.uy * g.uy + g.vy * g.vy;
+                      });
+  }
+  const BoxMeans means(field.grid(), options.window);
+  for (std::vector<double>* values : {&square, &xx, &xy, &yy}) means.take(*values);
+  std::vector<SlopeCovariance> out(nodes);
+  for (std::size_t k = 0; k < nodes; ++k)
+    out[k] = {static_cast<float>(xx[k] / square[k]), static_cast<float>(xy[k] / square[k]),
+              static_cast<float>(yy[k] / square[k])};
+  return out;
+}
+
+/// `covariance(node, partial)`: of the slopes there, see for_each_gradient.
+template <typename Covariance>
+StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
+                      const Covariance& covariance) {
+  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  StrainField result = missing_strain(u.size());
+  for_each_gradient(field, u, v, options.window, threads,
+                    [&](std::size_t k, const Gradient& gradient, const PartialWindows* partial) {
+                      store(result, k, strain::tensor_of(gradient, options.measure));
+                      if (const std::optional<SlopeCovariance> slopes = covariance(k, partial))
+                        store_sigma(result, field, options, k, gradient, *slopes);
+                    });
+  return result;
+}
+
+void check(const StrainOptions& options) {
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
 }
 
 }  // namespace
@@ -245,32 +380,25 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
-StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
-  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const Grid& grid = field.grid();
-  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
-  std::vector<double> x, y;  // of a corrected field
-  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
-  StrainField result = missing_strain(u.size());
-
-  ThreadPool pool(threads);
-  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    GridGradients gradients(grid, u, v, options.window);
-    std::optional<GridGradients> positions;
-    if (field.positions) positions.emplace(grid, x, y, options.window);
-    for (int j = static_cast<int>(begin); j < end; ++j) {
-      gradients.begin_row(j);
-      if (positions) positions->begin_row(j);
-      for (int i = 0; i < grid.nx; ++i) {
-        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        Gradient gradient = gradients.at(i, j);
-        if (positions) gradient = by_positions(gradient, positions->at(i, j));
-        if (!std::isnan(gradient.ux)) store(result, k, strain::tensor_of(gradient, options.measure));
-      }
-    }
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const std::optional<MeasuredSubsets>& subsets) {
+  check(options);
+  if (!subsets)
+    return strain_of(field, options, threads,
+                     [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
+  const ErrorCorrelation errors(*subsets, field.grid().step);
+  const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
+  return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
+    return std::optional(partial ? partial->covariance(errors) : complete);
   });
-  return result;
+}
+
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const ErrorDraws& errors) {
+  check(options);
+  const std::vector<SlopeCovariance> covariances = covariances_of(field, options, threads, errors);
+  return strain_of(field, options, threads,
+                   [&](std::size_t k, const PartialWindows*) { return std::optional(covariances[k]); });
 }
 
 }  // namespace dic

@@ -108,19 +108,27 @@ Eigen::ArrayXXd damped(const Mesh& mesh, const Solution& solution, const Eigen::
   return out;
 }
 
-void solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
-           int threads) {
+ErrorDraws draws_of(const Mesh& mesh, const Eigen::MatrixXd& errors, std::int64_t nodes) {
+  ErrorDraws out{std::vector(errors.cols(), NodeValues<float>(nodes))};
+  for (Eigen::Index k = 0; k < errors.cols(); ++k)
+    for (Eigen::Index row = 0; row < mesh.size(); ++row)
+      out.draws[k][mesh.nodes[row]] = static_cast<float>(errors(row, k));
+  return out;
+}
+
+ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
+                 int threads) {
   const Measurement measurement(field);
   const Mesh& mesh = measurement.mesh;
-  if (mesh.size() == 0) return;
+  if (mesh.size() == 0) return {};
   ThreadPool pool(threads);
   const Solution solution(measurement, subsets, resolutions, pool);
   const Eigen::Array2d shares = measurement.shares();
   const Blend blend = choose_levels(mesh, solution.levels, shares);
   const Eigen::MatrixXd values = blend.of(solution.levels, &Level::field);
+  const Eigen::MatrixXd errors = blend.of(solution.levels, &Level::errors);
   const Eigen::ArrayXXd variances =
-      variances_left(measurement, blend.of(solution.levels, &Level::errors), resolutions.front()) +
-      damped(mesh, solution, shares);
+      variances_left(measurement, errors, resolutions.front()) + damped(mesh, solution, shares);
   for (Eigen::Index row = 0; row < mesh.size(); ++row) {
     const std::int64_t node = mesh.nodes[row];
     field.u[node] = values(row, 0);
@@ -128,6 +136,7 @@ void solve(Field& field, const MeasuredSubsets& subsets, const std::vector<doubl
     field.sigma_u[node] = static_cast<float>(std::sqrt(variances(row, 0)));
     field.sigma_v[node] = static_cast<float>(std::sqrt(variances(row, 1)));
   }
+  return draws_of(mesh, errors, field.grid().nodes());
 }
 
 }  // namespace
@@ -143,7 +152,8 @@ double least_resolution(const MeasuredSubsets& subsets, int step) {
   return global::Transfer(subsets, step).least_resolution();
 }
 
-void global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options, int threads) {
+ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
+                       int threads) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   const double least = least_resolution(subsets, field.grid().step);
@@ -153,7 +163,7 @@ void global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptio
   std::vector<double> resolutions = {options.resolution.value_or(least)};
   while (!options.resolution && resolutions.size() < global::kLevels)
     resolutions.push_back(global::kBetweenLevels * resolutions.back());
-  global::solve(field, subsets, resolutions, threads);
+  return global::solve(field, subsets, resolutions, threads);
 }
 
 }  // namespace dic

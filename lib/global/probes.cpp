@@ -1,7 +1,7 @@
 #include "global/probes.hpp"
 
-#include <cmath>
 #include <cstdint>
+#include <dic/shared/strain_sigma.hpp>
 #include <vector>
 
 namespace dic::global {
@@ -24,24 +24,7 @@ void fill_noise_row(std::uint64_t key, std::vector<double>& row) {
   }
 }
 
-/// How a subset's error follows from the noise at its pixels: flat + curved * (i^2 + j^2 - 2 mean i^2), the
-/// least-squares estimate of a displacement at the centre.
-struct Kernel {
-  int radius;
-  double mean_square = 0, flat = 0, curved = 0;
-
-  explicit Kernel(const MeasuredSubsets& subsets) : radius(subsets.size / 2) {
-    const double side = subsets.size, count = side * side;
-    double spread = 0;
-    for (int i = -radius; i <= radius; ++i) mean_square += double(i) * i / side;
-    for (int i = -radius; i <= radius; ++i) spread += std::pow(double(i) * i - mean_square, 2);
-    const double parabola = subsets.order < 2 ? 0 : -mean_square / (side * spread);
-    const double length = std::sqrt(1 / count + 2 * parabola * parabola * side * spread);
-    flat = 1 / count / length;
-    curved = parabola / length;
-  }
-  double square(int i) const { return double(i) * i - mean_square; }
-};
+using Kernel = strain::ErrorKernel;
 
 /// The sums of a row of noise over the columns of every subset: plain, and times the kernel's square.
 struct RowSums {

@@ -95,6 +95,9 @@ constexpr Column kNative[] = {
     {"exx", write_strain<&StrainField::exx>},
     {"eyy", write_strain<&StrainField::eyy>},
     {"exy", write_strain<&StrainField::exy>},
+    {"sigma_exx", write_strain<&StrainField::sigma_exx>},
+    {"sigma_eyy", write_strain<&StrainField::sigma_eyy>},
+    {"sigma_exy", write_strain<&StrainField::sigma_exy>},
 };
 
 /// DICe and Vic-2D have one sigma for both directions: the larger one; -1 for a point without values.

@@ -47,6 +47,9 @@ constexpr std::array kStrains = {
     Array{"e1", Kind::strain, &StrainField::e1, "larger principal strain"},
     Array{"e2", Kind::strain, &StrainField::e2, "smaller principal strain"},
     Array{"von_mises", Kind::strain, &StrainField::von_mises, "von Mises equivalent strain"},
+    Array{"sigma_exx", Kind::strain, &StrainField::sigma_exx, "predicted standard deviation of exx"},
+    Array{"sigma_eyy", Kind::strain, &StrainField::sigma_eyy, "predicted standard deviation of eyy"},
+    Array{"sigma_exy", Kind::strain, &StrainField::sigma_exy, "predicted standard deviation of exy"},
 };
 
 std::vector<std::string> status_names() {

@@ -20,10 +20,10 @@ class GlobalResult final : public Result {
     FrameResult result = measured_->fetch();
     Stopwatch watch;
     const auto begin = std::chrono::steady_clock::now();
-    global_step(result.field, {options_.refine.subset, options_.refine.order}, options_.global,
-                options_.threads);
+    const ErrorDraws errors = global_step(result.field, {options_.refine.subset, options_.refine.order},
+                                          options_.global, options_.threads);
     const double refine = watch.lap();
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads);
+    result.field.strain = compute_strain(result.field, options_.strain, options_.threads, errors);
     const double strain = watch.lap();
     result.seconds += {.refine = refine, .strain = strain};
     add_spans(result.spans, begin, {{"global", refine}, {"strain", strain}});

@@ -10,6 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::array kStrainNames = {"exx", "eyy", "exy"};
+
 Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
   Json all = Json::array();
   for (const Roi::Polygon& polygon : polygons) {
@@ -84,6 +86,12 @@ Json frame_json(const FrameSummary& frame) {
   json["noise"] = frame.noise;
   json["sigma_u"] = frame.sigma_u;
   json["sigma_v"] = frame.sigma_v;
+  for (std::size_t k = 0; k < frame.strain.size(); ++k) {
+    const std::string name = kStrainNames[k];
+    json["mean_" + name] = frame.strain[k].mean;
+    json["sd_" + name] = frame.strain[k].sd;
+    json["sigma_" + name] = frame.strain[k].sigma;
+  }
   json["seconds"] = frame.seconds;
   return json;
 }
@@ -96,17 +104,23 @@ Json seconds_json(const StageSeconds& seconds) {
 
 // Means over the frames that were measured.
 Json noise_floor_json(const std::vector<FrameSummary>& frames) {
-  double noise = 0, sigma_u = 0, sigma_v = 0;
-  int measured = 0;
-  for (const FrameSummary& frame : frames) {
-    if (!frame.error.empty() || std::isnan(frame.sigma_u)) continue;  // NaN: no point was measured
-    noise += frame.noise;
-    sigma_u += frame.sigma_u;
-    sigma_v += frame.sigma_v;
-    ++measured;
-  }
-  if (measured == 0) return nullptr;
-  return {{"noise", noise / measured}, {"sigma_u", sigma_u / measured}, {"sigma_v", sigma_v / measured}};
+  std::vector<const FrameSummary*> measured;
+  for (const FrameSummary& frame : frames)
+    if (frame.error.empty() && !std::isnan(frame.sigma_u)) measured.push_back(&frame);  // NaN: no point was
+  if (measured.empty()) return nullptr;
+  const auto mean = [&](const auto& value) {
+    double sum = 0;
+    for (const FrameSummary* frame : measured) sum += value(*frame);
+    return sum / static_cast<double>(measured.size());
+  };
+  Json json;
+  json["noise"] = mean([](const FrameSummary& f) { return f.noise; });
+  json["sigma_u"] = mean([](const FrameSummary& f) { return f.sigma_u; });
+  json["sigma_v"] = mean([](const FrameSummary& f) { return f.sigma_v; });
+  for (std::size_t k = 0; k < kStrainNames.size(); ++k)
+    json[std::string("sigma_") + kStrainNames[k]] =
+        mean([k](const FrameSummary& f) { return f.strain[k].sigma; });
+  return json;
 }
 
 // File names need not be valid UTF-8; JSON must be.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -38,6 +39,16 @@ std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& ter
   return sums;
 }
 
+FrameSummary::Strain summarize_strain(const NodeValues<float>& strain, const NodeValues<float>& sigma) {
+  double n = 0, sum = 0, squares = 0, sigmas = 0;
+  for (std::size_t i = 0; i < strain.size(); ++i) {
+    if (std::isnan(strain[i])) continue;
+    n += 1, sum += strain[i], squares += double{strain[i]} * strain[i], sigmas += sigma[i];
+  }
+  const double mean = sum / n;  // NaN where there is none
+  return {mean, std::sqrt(std::max(squares / n - mean * mean, 0.0)), sigmas / n};
+}
+
 FrameSummary summarize(const Field& field, double length_factor) {
   auto [n, u, v, zncc, sigma_u, sigma_v] = sums_of<6>(field.status, [&](std::size_t i) {
     return std::array<double, 6>{
@@ -50,6 +61,9 @@ FrameSummary summarize(const Field& field, double length_factor) {
   });
   const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
   FrameSummary summary;
+  summary.strain = {summarize_strain(field.strain.exx, field.strain.sigma_exx),
+                    summarize_strain(field.strain.eyy, field.strain.sigma_eyy),
+                    summarize_strain(field.strain.exy, field.strain.sigma_exy)};
   summary.counts = field.counts();
   summary.mean_u = u * length_factor;
   summary.mean_v = v * length_factor;

@@ -168,7 +168,7 @@ struct FieldOnGpu {
       kernels::upload(component->reserve(8 * nodes), u.data(), 8 * nodes, stream);
     kernels::upload(status_memory.reserve(nodes), status.data(), nodes, stream);
     kernels::fill(inside_memory.reserve(nodes), 1, nodes, stream.handle());
-    auto* const strain = static_cast<float*>(strain_memory.reserve(6 * sizeof(float) * nodes));
+    auto* const strain = static_cast<float*>(strain_memory.reserve(11 * sizeof(float) * nodes));
     grid = {nodes_across, nodes_across, 5, static_cast<const std::uint8_t*>(inside_memory.data())};
     field.u = static_cast<double*>(u_memory.data());
     field.v = static_cast<double*>(v_memory.data());
@@ -179,6 +179,12 @@ struct FieldOnGpu {
     field.e1 = strain + 3 * nodes;
     field.e2 = strain + 4 * nodes;
     field.von_mises = strain + 5 * nodes;
+    field.sigma_exx = strain + 6 * nodes;
+    field.sigma_eyy = strain + 7 * nodes;
+    field.sigma_exy = strain + 8 * nodes;
+    field.sigma_u = strain + 9 * nodes;
+    field.sigma_v = strain + 10 * nodes;
+    kernels::fill(field.sigma_u, 0, 2 * sizeof(float) * nodes, stream.handle());
     workspace.reserve(kernels::fields_workspace_bytes(grid));
     stream.synchronize("upload");
   }
@@ -201,10 +207,10 @@ Measurements of_field(double lost) {
     out.push_back({"strain, window " + std::to_string(window) + of,
                    &f->stream,
                    [=] {
-                     kernels::launch_strain(f->grid, f->field, {.window = window}, f->workspace.data(),
+                     kernels::launch_strain(f->grid, f->field, {.window = window}, {}, f->workspace.data(),
                                             f->stream.handle());
                    },
-                   42 * nodes,
+                   62 * nodes,
                    {},
                    {}});
   return out;

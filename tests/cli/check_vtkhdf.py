@@ -25,7 +25,7 @@ from vtk.util.numpy_support import vtk_to_numpy
 TYPES = {
     "u": "f8", "v": "f8", "displacement": "f8", "zncc": "f4", "sigma_u": "f4", "sigma_v": "f4",
     "status": "u1", "iterations": "i2", "exx": "f4", "eyy": "f4", "exy": "f4", "e1": "f4", "e2": "f4",
-    "von_mises": "f4",
+    "von_mises": "f4", "sigma_exx": "f4", "sigma_eyy": "f4", "sigma_exy": "f4",
 }
 STATUS = ["ok", "flat", "out_of_image", "low_correlation", "not_converged", "diverged", "masked", "outlier"]
 WITH_VALUES = [STATUS.index("ok"), STATUS.index("outlier")]

@@ -51,12 +51,15 @@ class TrackTest(ProgramTest):
             self.assertGreater(frame["mean_zncc"], 0.99)
             self.assertLess(frame["sd_u"], 0.02)
         self.assertGreater(run["noise_floor"]["sigma_u"], 0)
+        self.assertGreater(run["noise_floor"]["sigma_exx"], 0)
+        self.assertGreater(run["frames"][0]["sigma_exy"], 0)
 
     def test_csv(self):
         self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--csv")
         with open(self.folder / "dic_out/csv/frame_1.csv", newline="") as file:
             rows = list(csv.reader(file))
-        self.assertEqual(",".join(rows[0]), "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy")
+        self.assertEqual(",".join(rows[0]), "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,"
+                                            "sigma_exx,sigma_eyy,sigma_exy")
         fields = self.fields()
         self.assertEqual(len(rows) - 1, fields["u"][0].size)
         for row in rows[1:]:

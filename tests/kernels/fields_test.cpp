@@ -23,11 +23,13 @@ class DeviceField {
         inside_(nodes_, 1, grid.inside, stream_),
         u_(nodes_, 1, {field.u.begin(), field.u.end()}, stream_),
         v_(nodes_, 1, {field.v.begin(), field.v.end()}, stream_),
+        sigma_u_(nodes_, 1, {field.sigma_u.begin(), field.sigma_u.end()}, stream_),
+        sigma_v_(nodes_, 1, {field.sigma_v.begin(), field.sigma_v.end()}, stream_),
         status_(nodes_, 1, bytes_of(field.status), stream_),
         workspace_(static_cast<int>(kernels::fields_workspace_bytes(grid_) / sizeof(std::uint32_t)), 1,
                    stream_) {
     grid_.inside = inside_.data();
-    for (int k = 0; k < 6; ++k) strain_.emplace_back(nodes_, 1, stream_);
+    for (int k = 0; k < 9; ++k) strain_.emplace_back(nodes_, 1, stream_);
   }
 
   NodeValues<Status> mark_outliers(const OutlierOptions& options) {
@@ -38,11 +40,12 @@ class DeviceField {
     workspace_.values(stream_);
     return all;
   }
-  StrainField strain(const StrainOptions& options) {
-    kernels::launch_strain(grid_, arrays(), options, workspace_.data(), stream_.handle());
+  StrainField strain(const StrainOptions& options, const MeasuredSubsets& subsets = {}) {
+    kernels::launch_strain(grid_, arrays(), options, subsets, workspace_.data(), stream_.handle());
     workspace_.values(stream_);
     const auto values = [&](int k) { return NodeValues<float>(strain_[k].values(stream_)); };
-    return {values(0), values(1), values(2), values(3), values(4), values(5)};
+    return {values(0), values(1), values(2), values(3), values(4),
+            values(5), values(6), values(7), values(8)};
   }
 
  private:
@@ -54,13 +57,18 @@ class DeviceField {
   kernels::FieldArrays arrays() const {
     return {.u = u_.data(),
             .v = v_.data(),
+            .sigma_u = sigma_u_.data(),
+            .sigma_v = sigma_v_.data(),
             .status = reinterpret_cast<Status*>(status_.data()),
             .exx = strain_[0].data(),
             .eyy = strain_[1].data(),
             .exy = strain_[2].data(),
             .e1 = strain_[3].data(),
             .e2 = strain_[4].data(),
-            .von_mises = strain_[5].data()};
+            .von_mises = strain_[5].data(),
+            .sigma_exx = strain_[6].data(),
+            .sigma_eyy = strain_[7].data(),
+            .sigma_exy = strain_[8].data()};
   }
 
   Stream stream_;
@@ -68,6 +76,7 @@ class DeviceField {
   kernels::DeviceGrid grid_;
   DeviceRows<std::uint8_t> inside_;
   DeviceRows<double> u_, v_;
+  DeviceRows<float> sigma_u_, sigma_v_;
   DeviceRows<std::uint8_t> status_;
   std::vector<DeviceRows<float>> strain_;
   DeviceRows<std::uint32_t> workspace_;
@@ -96,6 +105,8 @@ Field damaged_field(Grid& grid, const Damage& damage, unsigned seed) {
       field.u[k] = 300 + 0.03 * x + 2 * std::sin(y / 60) + 0.02 * u_noise;
       field.v[k] = -120 + 0.0001 * x * y - 0.02 * x + 0.02 * v_noise;
       field.status[k] = Status::ok;
+      field.sigma_u[k] = static_cast<float>(0.01 + 0.002 * u_noise);
+      field.sigma_v[k] = static_cast<float>(0.02 + 0.004 * v_noise);
       if (any(random) < damage.wrong) field.u[k] += 4 * (any(random) - 0.5);
     }
   return field;
@@ -116,6 +127,14 @@ void expect_strain(const StrainField& got, std::size_t k, const Eigen::Matrix2d&
   ASSERT_NEAR(got.von_mises[k], std::sqrt(von_mises), tolerance) << "node " << k;
 }
 
+/// The CPU's standard deviations are tested against sums over all pairs of nodes.
+void expect_sigmas(const StrainField& got, const StrainField& want, std::size_t k) {
+  for (const auto component : {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy}) {
+    const float value = (want.*component)[k];
+    ASSERT_NEAR((got.*component)[k], value, 1e-4 * value) << "node " << k;
+  }
+}
+
 /// Checks every `stride`-th node.
 void check_strain(Grid grid, const Damage& damage, StrainOptions options, int stride) {
   SCOPED_TRACE("grid " + std::to_string(grid.nx) + "x" + std::to_string(grid.ny) + " window " +
@@ -123,14 +142,18 @@ void check_strain(Grid grid, const Damage& damage, StrainOptions options, int st
   Field field = damaged_field(grid, damage, 7);
   for (std::size_t k = 5; k < field.status.size(); k += 41)  // outliers keep values, and get a strain
     if (field.status[k] == Status::ok) field.status[k] = Status::outlier, field.u[k] += 9;
-  const StrainField got = DeviceField(grid, field).strain(options);
+  const MeasuredSubsets subsets{.size = 21, .order = options.window % 4 == 1 ? 1 : 2};
+  const StrainField got = DeviceField(grid, field).strain(options, subsets);
+  const StrainField on_cpu = compute_strain(field, options, 1, subsets);
   for (std::int64_t k = 0; k < grid.nodes(); k += stride) {
     Eigen::Matrix2d gradient;
     const int i = static_cast<int>(k % grid.nx), j = static_cast<int>(k / grid.nx);
-    if (naive_gradient(grid, field, options.window, i, j, gradient))
+    if (naive_gradient(grid, field, options.window, i, j, gradient)) {
       expect_strain(got, k, strain_tensor(gradient, options.measure));
-    else
-      for (const auto* values : {&got.exx, &got.eyy, &got.exy, &got.e1, &got.e2, &got.von_mises})
+      expect_sigmas(got, on_cpu, k);
+    } else
+      for (const auto* values : {&got.exx, &got.eyy, &got.exy, &got.e1, &got.e2, &got.von_mises,
+                                 &got.sigma_exx, &got.sigma_eyy, &got.sigma_exy})
         ASSERT_TRUE(std::isnan((*values)[k])) << "node " << k;
     if (testing::Test::HasFatalFailure()) return;
   }

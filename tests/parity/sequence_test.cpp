@@ -91,7 +91,7 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
 /// one point in 10,000 may differ; of few, two. Returns a line that says how well they agree.
 std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid) {
   std::int64_t statuses = 0, far = 0;
-  double largest = 0, zncc = 0, sigma = 0, strain = 0;
+  double largest = 0, zncc = 0, sigma = 0, strain = 0, strain_sigma = 0;
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
     statuses += cpu.status[k] != gpu.status[k];
     if (!has_values(cpu.status[k]) || !has_values(gpu.status[k])) continue;
@@ -105,10 +105,15 @@ std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& gri
     strain = std::max({strain, distance(cpu.strain.exx[k], gpu.strain.exx[k]),
                        distance(cpu.strain.exy[k], gpu.strain.exy[k]),
                        distance(cpu.strain.eyy[k], gpu.strain.eyy[k])});
+    for (const auto component : {&StrainField::sigma_exx, &StrainField::sigma_eyy, &StrainField::sigma_exy})
+      if (!std::isnan(cpu.strain.exx[k]))
+        strain_sigma = std::max(strain_sigma,
+                                distance(1, double{(gpu.strain.*component)[k]} / (cpu.strain.*component)[k]));
   }
   EXPECT_LE(statuses + far, std::max<std::int64_t>(2, grid.points() / 10'000)) << differing(cpu, gpu, grid);
   EXPECT_LE(zncc, 1e-4);
   EXPECT_LE(sigma, 1e-2);
+  EXPECT_LE(strain_sigma, 1e-2);
   EXPECT_LE(strain, 2 * near / grid.step);  // half-empty windows pass on more of it
   std::ostringstream line;
   line << grid.points() << " points, " << statuses << " of another status, " << far << " far, largest "
@@ -123,7 +128,8 @@ bool same_bits(const auto& x, const auto& y) {
 bool identical_values(const Field& a, const Field& b) {
   return same_bits(a.u, b.u) && same_bits(a.v, b.v) && same_bits(a.zncc, b.zncc) &&
          same_bits(a.sigma_u, b.sigma_u) && same_bits(a.strain.exx, b.strain.exx) &&
-         same_bits(a.strain.von_mises, b.strain.von_mises);
+         same_bits(a.strain.von_mises, b.strain.von_mises) &&
+         same_bits(a.strain.sigma_exy, b.strain.sigma_exy);
 }
 bool identical(const Field& a, const Field& b) {
   return identical_values(a, b) && same_bits(a.status, b.status) && same_bits(a.iterations, b.iterations);

@@ -61,8 +61,10 @@ inline ResultInfo sample_info() {
 
 inline Field sample_field(double shift, const Grid& grid = sample_grid()) {
   Field field(grid);
-  dic::NodeValues<float>* strains[] = {&field.strain.exx, &field.strain.eyy, &field.strain.exy,
-                                       &field.strain.e1,  &field.strain.e2,  &field.strain.von_mises};
+  dic::NodeValues<float>* strains[] = {
+      &field.strain.exx,       &field.strain.eyy,       &field.strain.exy,
+      &field.strain.e1,        &field.strain.e2,        &field.strain.von_mises,
+      &field.strain.sigma_exx, &field.strain.sigma_eyy, &field.strain.sigma_exy};
   for (auto* strain : strains) *strain = dic::NodeValues<float>(grid.nodes(), kNan);
   constexpr Status kMix[] = {Status::ok,       Status::ok,   Status::low_correlation, Status::ok,
                              Status::outlier,  Status::flat, Status::not_converged,   Status::ok,
@@ -76,7 +78,7 @@ inline Field sample_field(double shift, const Grid& grid = sample_grid()) {
     field.zncc[k] = static_cast<float>(0.99 + 1e-4 * t);
     field.sigma_u[k] = static_cast<float>(0.01 + 1e-4 * t), field.sigma_v[k] = 0.02f;
     field.iterations[k] = static_cast<std::int16_t>(3 + k % 4);
-    for (std::size_t s = 0; s < 6; ++s)
+    for (std::size_t s = 0; s < std::size(strains); ++s)
       (*strains[s])[k] = static_cast<float>(1e-3 * t + 0.1 * static_cast<double>(s));
   }
   return field;

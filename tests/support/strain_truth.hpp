@@ -35,10 +35,11 @@ inline Eigen::Matrix2d strain_tensor(const Eigen::Matrix2d& gradient, StrainMeas
          eigen.eigenvectors().transpose();
 }
 
-/// One node's displacement gradient by QR over the usable nodes that are connected with it; nothing when
-/// fewer than half of the window, or without values of its own.
-inline bool naive_gradient(const Grid& grid, const Field& field, int window, int ci, int cj,
-                           Eigen::Matrix2d& gradient) {
+using Nodes = std::set<std::pair<int, int>>;  ///< (i, j)
+
+/// The usable nodes of a window that are connected with its centre; none when fewer than half of the window,
+/// or where the centre has no values of its own.
+inline Nodes connected_nodes(const Grid& grid, const Field& field, int window, int ci, int cj) {
   const int half = window / 2;
   const auto usable = [&](int i, int j) {
     if (i < 0 || j < 0 || i >= grid.nx || j >= grid.ny) return false;
@@ -46,8 +47,8 @@ inline bool naive_gradient(const Grid& grid, const Field& field, int window, int
     return grid.inside[k] == 1 && field.status[k] == Status::ok;
   };
   const auto centre = static_cast<std::size_t>(cj) * grid.nx + ci;
-  if (!grid.inside[centre] || !has_values(field.status[centre])) return false;
-  std::set<std::pair<int, int>> connected;
+  if (!grid.inside[centre] || !has_values(field.status[centre])) return {};
+  Nodes connected;
   std::queue<std::pair<int, int>> queue;
   queue.push({ci, cj});
   while (!queue.empty()) {
@@ -59,7 +60,14 @@ inline bool naive_gradient(const Grid& grid, const Field& field, int window, int
     for (const auto& [di, dj] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) queue.push({i + di, j + dj});
   }
   if (!usable(ci, cj)) connected.erase({ci, cj});  // an outlier: a step on the way only
-  if (2 * static_cast<int>(connected.size()) < window * window) return false;
+  return 2 * static_cast<int>(connected.size()) < window * window ? Nodes{} : connected;
+}
+
+/// One node's displacement gradient by QR over its connected nodes; nothing where there are none.
+inline bool naive_gradient(const Grid& grid, const Field& field, int window, int ci, int cj,
+                           Eigen::Matrix2d& gradient) {
+  const Nodes connected = connected_nodes(grid, field, window, ci, cj);
+  if (connected.empty()) return false;
   Eigen::MatrixXd a(connected.size(), 3), b(connected.size(), 2);
   Eigen::Index row = 0;
   for (const auto& [i, j] : connected) {

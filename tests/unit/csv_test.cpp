@@ -34,8 +34,8 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
   const ResultInfo info = sample_info();
   const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field);
-  EXPECT_EQ(read_text(file("a.csv")).substr(0, 60),
-            "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy\n1");
+  EXPECT_EQ(read_text(file("a.csv")).substr(0, 90),
+            "x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,sigma_exx,sigma_eyy,sigma_exy\n1");
   const auto table = read_table(file("a.csv"));
   ASSERT_EQ(table.size(), 34u);
   std::size_t row = 1;
@@ -44,13 +44,13 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
       const std::size_t k = static_cast<std::size_t>(j) * 7 + i;
       if (!sample_grid().inside[k]) continue;
       const auto& cells = table[row++];
-      ASSERT_EQ(cells.size(), 12u);
+      ASSERT_EQ(cells.size(), 15u);
       EXPECT_EQ(cells[0], std::to_string(12 + 4 * i));
       EXPECT_EQ(cells[1], std::to_string(20 + 4 * j));
       EXPECT_EQ(cells[7], to_string(field.status[k]));
       EXPECT_EQ(cells[8], std::to_string(field.iterations[k]));
       if (!has_values(field.status[k])) {
-        for (const std::size_t c : {2, 3, 4, 5, 6, 9, 10, 11}) EXPECT_EQ(cells[c], "nan");
+        for (const std::size_t c : {2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14}) EXPECT_EQ(cells[c], "nan");
         continue;
       }
       EXPECT_NEAR(std::stod(cells[2]), field.u[k], 1e-8);
@@ -61,6 +61,9 @@ TEST_F(Io, NativeCsvHoldsARowPerPoint) {
       EXPECT_EQ(std::stof(cells[9]), field.strain.exx[k]);
       EXPECT_EQ(std::stof(cells[10]), field.strain.eyy[k]);
       EXPECT_EQ(std::stof(cells[11]), field.strain.exy[k]);
+      EXPECT_EQ(std::stof(cells[12]), field.strain.sigma_exx[k]);
+      EXPECT_EQ(std::stof(cells[13]), field.strain.sigma_eyy[k]);
+      EXPECT_EQ(std::stof(cells[14]), field.strain.sigma_exy[k]);
     }
   EXPECT_EQ(row, table.size());
 }
@@ -71,9 +74,9 @@ TEST_F(Io, NativeCsvNamesMillimetres) {
   const Field field = sample_field(3);
   write_csv(file("a.csv"), info, field);
   const auto table = read_table(file("a.csv"));
-  EXPECT_EQ(table[0],
-            (std::vector<std::string>{"x [mm]", "y [mm]", "u [mm]", "v [mm]", "zncc", "sigma_u [mm]",
-                                      "sigma_v [mm]", "status", "iterations", "exx", "eyy", "exy"}));
+  EXPECT_EQ(table[0], (std::vector<std::string>{"x [mm]", "y [mm]", "u [mm]", "v [mm]", "zncc",
+                                                "sigma_u [mm]", "sigma_v [mm]", "status", "iterations", "exx",
+                                                "eyy", "exy", "sigma_exx", "sigma_eyy", "sigma_exy"}));
   EXPECT_EQ(table[2][0], "2");
   EXPECT_EQ(table[2][1], "2.5");
   EXPECT_NEAR(std::stod(table[2][2]), field.u[1] * 0.125, 1e-9);

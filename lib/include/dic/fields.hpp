@@ -3,9 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <dic/node_values.hpp>
-#include <dic/shared/field_options.hpp>  // StrainOptions, OutlierOptions
+#include <dic/shared/field_options.hpp>  // StrainOptions, MeasuredSubsets, OutlierOptions
 #include <dic/shared/status.hpp>         // Status
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +38,10 @@ struct NodePositions {
 
 /// Strain of every node, [ny x nx]; NaN where it could not be computed.
 struct StrainField {
-  NodeValues<float> exx, eyy, exy;  ///< exy: tensor shear (half of gamma)
-  NodeValues<float> e1, e2;         ///< principal strains, e1 >= e2
-  NodeValues<float> von_mises;      ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
+  NodeValues<float> exx, eyy, exy;                    ///< exy: tensor shear (half of gamma)
+  NodeValues<float> e1, e2;                           ///< principal strains, e1 >= e2
+  NodeValues<float> von_mises;                        ///< sqrt(exx^2 + eyy^2 - exx*eyy + 3*exy^2)
+  NodeValues<float> sigma_exx, sigma_eyy, sigma_exy;  ///< predicted standard deviations from the noise
 };
 
 /// What was measured in one current frame, arrays [ny x nx] row-major; NaN plus a status where it failed.
@@ -93,7 +95,21 @@ std::string_view to_string(StrainMeasure measure);
 /// strain; the others are NaN. In a corrected field the gradient is that of u and v over that of the
 /// positions, both fitted to the same nodes: exact for every affine motion. threads: 0 = one per core. Throws
 /// UsageError for options with problems.
-StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0);
+///
+/// Its standard deviations follow from sigma_u and sigma_v and from the pixels that the subsets of different
+/// nodes share: without `subsets` they are NaN.
+StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
+                           const std::optional<MeasuredSubsets>& subsets = {});
+
+/// Errors of a displacement field as noise may have made them: draws that are independent of each other, each
+/// [ny x nx], for u and v alike. They tell how the errors of different nodes are related, not how large they
+/// are.
+struct ErrorDraws {
+  std::vector<NodeValues<float>> draws;  ///< an even number of them; 0 where a point takes no part
+};
+/// The same where errors are not those of single subsets, as after the global step.
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
+                           const ErrorDraws& errors);
 
 /// Strain components from the displacement gradient (row-major du/dx, du/dy, dv/dx, dv/dy):
 /// returns {exx, eyy, exy} of the measure. Almansi and Hencky refer to the current and the reference

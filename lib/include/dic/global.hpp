@@ -17,12 +17,6 @@ struct GlobalOptions {
   std::vector<std::string> validate() const;
 };
 
-/// The subsets that a field was measured with.
-struct MeasuredSubsets {
-  int size = 33;  ///< px, odd
-  int order = 1;  ///< of the shape function
-};
-
 /// The shortest resolution, px, that the global step offers for these subsets on a grid of this step.
 double least_resolution(const MeasuredSubsets& subsets, int step);
 
@@ -30,7 +24,7 @@ double least_resolution(const MeasuredSubsets& subsets, int step);
 /// subsets together (augmented Lagrangian DIC after Yang & Bhattacharya, Experimental Mechanics 2019, see
 /// docs/theory.md). Elements need all of their nodes `ok`: nothing is fitted across a gap, and a point
 /// without elements stays as it is. Strain is not touched. threads: 0 = one per core. Throws UsageError for
-/// options with problems and resolutions below the least.
-void global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options, int threads = 0);
+/// options with problems and resolutions below the least. Returns errors as they may be left, for strain.
+ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options, int threads = 0);
 
 }  // namespace dic

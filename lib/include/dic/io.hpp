@@ -30,9 +30,9 @@ struct ResultInfo {
 ///
 /// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
 /// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
-/// von_mises. Lengths in px, in mm with a scale (attribute "unit"). Rows run downwards as in the image;
-/// VTK's y points up, so the spacing in y is negative, and `displacement` is (u, -v, 0). docs/file-formats.md
-/// has the rest. The file is written as `path`.part and renamed by `finish`.
+/// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths in px, in mm with a scale (attribute "unit"). Rows run
+/// downwards as in the image; VTK's y points up, so the spacing in y is negative, and `displacement` is (u,
+/// -v, 0). docs/file-formats.md has the rest. The file is written as `path`.part and renamed by `finish`.
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError where it cannot be created.
@@ -58,9 +58,9 @@ enum class CsvStyle : std::uint8_t { native, dice, vic, opencorr };
 std::string_view to_string(CsvStyle style);
 
 /// One frame as CSV, a row per node inside the ROI, in grid order. native: first line
-/// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy; px, or with a scale in mm and headers like
-/// "x [mm]". Status by name, missing values as "nan". The other styles keep px; vic adds columns in mm with a
-/// scale. Temporary name, then rename. Throws FileError.
+/// x,y,u,v,zncc,sigma_u,sigma_v,status,iterations,exx,eyy,exy,sigma_exx,sigma_eyy,sigma_exy; px, or with a
+/// scale in mm and headers like "x [mm]". Status by name, missing values as "nan". The other styles keep px;
+/// vic adds columns in mm with a scale. Temporary name, then rename. Throws FileError.
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 

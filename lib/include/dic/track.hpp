@@ -149,6 +149,8 @@ struct TrackJob {
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
   bool pictures = true;
+  /// The frames show a specimen at rest: also measures the noise of its images over grey.
+  bool noise_floor = false;
   std::string command;  ///< as typed, for run.json
   /// That of the results: as given, or of the camera; 0 = px.
   double scale() const;
@@ -162,10 +164,22 @@ struct FrameSummary {
   std::array<std::int64_t, kStatusCount> counts{};
   double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;
   double sigma_u = 0, sigma_v = 0;  ///< means of the predicted standard deviations
-  double noise = 0;                 ///< grey levels
+  /// Of the points with strain: exx, eyy, exy.
+  struct Strain {
+    double mean = 0, sd = 0, sigma = 0;  ///< sigma: mean of the predicted standard deviations
+  };
+  std::array<Strain, 3> strain{};
+  double noise = 0;  ///< grey levels
   double seconds = 0;
   std::vector<StageSpan> spans;
   std::string error;  ///< why the frame could not be processed; empty = it was
+};
+
+/// Noise of pixels of about the same grey, from differences of frames at rest.
+struct NoiseAtGrey {
+  double grey = 0;   ///< mean of the pixels, grey levels
+  double noise = 0;  ///< standard deviation of one image, grey levels
+  std::int64_t pixels = 0;
 };
 
 struct TrackSummary {
@@ -175,7 +189,8 @@ struct TrackSummary {
   StageSeconds seconds;
   std::string device, device_reason;  ///< see Tracker
   std::vector<std::string> kernels;
-  bool interrupted = false;  ///< ended by the stop token; what was finished is saved
+  std::vector<NoiseAtGrey> noise_curve;  ///< by grey; with TrackJob::noise_floor, where frames stood still
+  bool interrupted = false;              ///< ended by the stop token; what was finished is saved
   std::filesystem::path output;
 };
 

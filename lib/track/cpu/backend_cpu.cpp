@@ -97,7 +97,9 @@ class CpuReference final : public ActiveReference {
     measured.field = field_of(measured.noise);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
-    measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads);
+    const RefineOptions& refine = shared_.options.refine;
+    measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads,
+                                           MeasuredSubsets{refine.subset, refine.order});
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,

@@ -26,6 +26,7 @@ struct FieldArrays {
   Status* status = nullptr;
   std::int16_t* iterations = nullptr;
   float *exx = nullptr, *eyy = nullptr, *exy = nullptr, *e1 = nullptr, *e2 = nullptr, *von_mises = nullptr;
+  float *sigma_exx = nullptr, *sigma_eyy = nullptr, *sigma_exy = nullptr;
 };
 
 /// Bytes of scratch memory of the functions below, on the device.
@@ -33,9 +34,9 @@ std::size_t fields_workspace_bytes(const DeviceGrid& grid);
 /// Queues the outlier test: reads u, v and status, changes status. Nothing where it is not enabled.
 void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,
                           void* workspace, StreamHandle stream);
-/// Queues the strain of every node: reads u, v and status, writes exx .. von_mises. The options
-/// have no problems.
+/// Queues the strain of every node: reads u, v, sigma_u, sigma_v and status, writes exx .. sigma_exy. The
+/// options have no problems.
 void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
-                   void* workspace, StreamHandle stream);
+                   const MeasuredSubsets& subsets, void* workspace, StreamHandle stream);
 
 }  // namespace dic::kernels

@@ -42,7 +42,8 @@ std::size_t place(void* block, std::int64_t nodes, FieldLayout& field) {
   for (double* FieldArrays::*array : {&FieldArrays::u, &FieldArrays::v}) layout.place(arrays.*array, nodes);
   for (float* FieldArrays::*array :
        {&FieldArrays::zncc, &FieldArrays::sigma_u, &FieldArrays::sigma_v, &FieldArrays::exx,
-        &FieldArrays::eyy, &FieldArrays::exy, &FieldArrays::e1, &FieldArrays::e2, &FieldArrays::von_mises})
+        &FieldArrays::eyy, &FieldArrays::exy, &FieldArrays::e1, &FieldArrays::e2, &FieldArrays::von_mises,
+        &FieldArrays::sigma_exx, &FieldArrays::sigma_eyy, &FieldArrays::sigma_exy})
     layout.place(arrays.*array, nodes);
   layout.place(arrays.status, nodes);
   layout.place(arrays.iterations, nodes);
@@ -65,7 +66,8 @@ Field field_in(const std::shared_ptr<std::byte>& block, const FieldArrays& a,
   f.u = values(a.u), f.v = values(a.v);
   f.zncc = values(a.zncc), f.sigma_u = values(a.sigma_u), f.sigma_v = values(a.sigma_v);
   f.status = values(a.status), f.iterations = values(a.iterations);
-  f.strain = {values(a.exx), values(a.eyy), values(a.exy), values(a.e1), values(a.e2), values(a.von_mises)};
+  f.strain = {values(a.exx),       values(a.eyy),       values(a.exy),       values(a.e1),       values(a.e2),
+              values(a.von_mises), values(a.sigma_exx), values(a.sigma_eyy), values(a.sigma_exy)};
   return f;
 }
 
@@ -82,7 +84,8 @@ Field copy_of(const Field& field) {
   take(&Field::u, &Field::v, &Field::zncc, &Field::sigma_u, &Field::sigma_v, &Field::status,
        &Field::iterations);
   take_strain(&StrainField::exx, &StrainField::eyy, &StrainField::exy, &StrainField::e1, &StrainField::e2,
-              &StrainField::von_mises);
+              &StrainField::von_mises, &StrainField::sigma_exx, &StrainField::sigma_eyy,
+              &StrainField::sigma_exy);
   constexpr std::int64_t nodes_per_thread = 50'000;  // a thread costs 20 us
   ThreadPool pool(static_cast<int>(std::clamp<std::int64_t>(field.grid().nodes() / nodes_per_thread, 1, 8)));
   pool.parallel_for(std::ssize(tasks), 1, [&](std::int64_t begin, std::int64_t, int) { tasks[begin](); });

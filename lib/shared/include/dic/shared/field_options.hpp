@@ -17,6 +17,12 @@ struct StrainOptions {
   std::vector<std::string> validate() const;
 };
 
+/// The subsets that a field was measured with.
+struct MeasuredSubsets {
+  int size = 33;  ///< px, odd
+  int order = 1;  ///< of the shape function
+};
+
 struct OutlierOptions {
   bool enabled = true;
   /// Normalized residual (of u and v together) above which a point contradicts its neighbours. 0 residual

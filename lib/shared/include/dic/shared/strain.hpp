@@ -55,6 +55,11 @@ class PartialPlane {
         yy_(nodes.yy - nodes.y * y_),
         scale_(1 / ((xx_ * yy_ - xy_ * xy_) * step)) {}
 
+  /// Sums of products of the coordinates, in nodes from their means.
+  DIC_HOST_DEVICE double xx() const { return xx_; }
+  DIC_HOST_DEVICE double xy() const { return xy_; }
+  DIC_HOST_DEVICE double yy() const { return yy_; }
+
   DIC_HOST_DEVICE Slopes slopes(const DataMoments& f) const {
     const double xf = f.x - x_ * f.sum, yf = f.y - y_ * f.sum;
     return {(yy_ * xf - xy_ * yf) * scale_, (xx_ * yf - xy_ * xf) * scale_};

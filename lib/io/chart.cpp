@@ -1,31 +1,57 @@
-#include "bench/chart.hpp"
+#include "io/chart.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "bench/canvas.hpp"
+#include "io/canvas.hpp"
 
-namespace dic::bench {
+namespace dic::io {
 namespace {
 
 constexpr int kWidth = 1040, kHeight = 620;  // px
 constexpr int kLeft = 80, kTop = 60, kRight = 330, kBottom = 70;
 
-/// A logarithmic axis from `min` to `max` along `length` px.
+/// An axis from `min` to `max` along `length` px.
 struct Axis {
   double min, max, length;
+  bool logarithmic;
 
-  double at(double value) const { return length * std::log(value / min) / std::log(max / min); }
+  double at(double value) const {
+    return length * (logarithmic ? std::log(value / min) / std::log(max / min) : (value - min) / (max - min));
+  }
+  /// 1, 2 and 5 times the powers of ten, or some eight round numbers.
+  std::vector<double> ticks() const { return logarithmic ? decades() : round_numbers(); }
+
+ private:
+  std::vector<double> decades() const {
+    std::vector<double> found;
+    for (double power = std::pow(10, std::floor(std::log10(min))); power <= max; power *= 10)
+      for (const double factor : {1.0, 2.0, 5.0})
+        if (factor * power >= min && factor * power <= max) found.push_back(factor * power);
+    return found;
+  }
+  std::vector<double> round_numbers() const {
+    const double wanted = (max - min) / 8, power = std::pow(10, std::floor(std::log10(wanted)));
+    const double spacing = power * (wanted <= 2 * power ? 2 : wanted <= 5 * power ? 5 : 10);
+    std::vector<double> found;
+    for (double k = std::ceil(min / spacing); k * spacing <= max; ++k) found.push_back(k * spacing);
+    return found;
+  }
 };
 
 /// The range of one coordinate over `shown` and all points, with a margin.
 Axis axis_of(const Chart& chart, std::vector<double> shown, double std::pair<double, double>::*coordinate,
-             double length) {
+             double length, bool logarithmic) {
   for (const Series& series : chart.series)
     for (const auto& point : series.points) shown.push_back(point.*coordinate);
   const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
-  constexpr double kAir = 1.15;
-  return {*least / kAir, *most * kAir, length};
+  constexpr double kAir = 0.05;  // of the axis, on both sides
+  if (!logarithmic) {
+    const double air = *most > *least ? kAir * (*most - *least) : 1;
+    return {*least - air, *most + air, length, false};
+  }
+  constexpr double kFactor = 1.15;
+  return {*least / kFactor, *most * kFactor, length, true};
 }
 
 std::vector<double> marks_of(const Chart& chart) {
@@ -37,8 +63,10 @@ class Drawing {
   explicit Drawing(const Chart& chart)
       : chart_(chart),
         canvas_(kWidth, kHeight),
-        x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - kRight)),
-        y_(axis_of(chart, marks_of(chart), &std::pair<double, double>::second, kHeight - kTop - kBottom)) {}
+        x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - kRight,
+                   chart.log_x)),
+        y_(axis_of(chart, marks_of(chart), &std::pair<double, double>::second, kHeight - kTop - kBottom,
+                   chart.log_y)) {}
 
   void write(const std::filesystem::path& path) {
     draw_x_axis();
@@ -68,16 +96,13 @@ class Drawing {
   }
 
   void draw_y_axis() {
-    for (double power = std::pow(10, std::floor(std::log10(y_.min))); power <= y_.max; power *= 10)
-      for (const double factor : {1.0, 2.0, 5.0}) {
-        const double value = factor * power;
-        if (value < y_.min || value > y_.max) continue;
-        const cv::Point2d start = place(x_.min, value);
-        canvas_.line(start, {start.x + x_.length, start.y},
-                     value == chart_.y_mark ? Canvas::kInk : Canvas::kGridLine, 1);
-        const std::string label = short_number(value);
-        canvas_.text(label, {start.x - 8 - Canvas::width_of(label, 0.45), start.y + 5}, 0.45);
-      }
+    for (const double value : y_.ticks()) {
+      const cv::Point2d start = place(x_.min, value);
+      canvas_.line(start, {start.x + x_.length, start.y},
+                   value == chart_.y_mark ? Canvas::kInk : Canvas::kGridLine, 1);
+      const std::string label = short_number(value);
+      canvas_.text(label, {start.x - 8 - Canvas::width_of(label, 0.45), start.y + 5}, 0.45);
+    }
     canvas_.text(chart_.y_label, {8, kTop - 8}, 0.45);
   }
 
@@ -104,4 +129,4 @@ class Drawing {
 
 void write_chart(const std::filesystem::path& path, const Chart& chart) { Drawing(chart).write(path); }
 
-}  // namespace dic::bench
+}  // namespace dic::io

@@ -4,7 +4,7 @@
 #include <opencv2/core.hpp>
 #include <string>
 
-namespace dic::bench {
+namespace dic::io {
 
 /// A white image to draw on; coordinates in px.
 class Canvas {
@@ -34,4 +34,4 @@ class Canvas {
 /// "0.5", "20", "1e+06".
 std::string short_number(double value);
 
-}  // namespace dic::bench
+}  // namespace dic::io

@@ -1,11 +1,11 @@
-#include "bench/canvas.hpp"
+#include "io/canvas.hpp"
 
 #include <cstdio>
 #include <dic/image_io.hpp>
 #include <iterator>
 #include <opencv2/imgproc.hpp>
 
-namespace dic::bench {
+namespace dic::io {
 namespace {
 
 constexpr int kOversampling = 3;  // reduced, OpenCV's stroke font gets smooth edges
@@ -58,4 +58,4 @@ std::string short_number(double value) {
   return text;
 }
 
-}  // namespace dic::bench
+}  // namespace dic::io

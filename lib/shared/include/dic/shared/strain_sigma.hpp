@@ -1,0 +1,235 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <dic/shared/field_options.hpp>
+#include <dic/shared/host_device.hpp>
+#include <dic/shared/strain.hpp>
+
+/// What noise of the displacements does to the strain (docs/theory.md, "Uncertainty of strain"); for CPU and
+/// GPU.
+namespace dic::strain {
+
+/// How a subset's error follows from the noise at its pixels (i, j from the centre):
+/// flat + curved * (square(i) + square(j)), the least-squares estimate of a displacement at the centre, for
+/// pixels of even texture. The sum of its squares is 1.
+struct ErrorKernel {
+  int radius;
+  double mean_square = 0, flat = 0, curved = 0;
+
+  explicit ErrorKernel(const MeasuredSubsets& subsets) : radius(subsets.size / 2) {
+    const double side = subsets.size, count = side * side;
+    double spread = 0;
+    for (int i = -radius; i <= radius; ++i) mean_square += double(i) * i / side;
+    for (int i = -radius; i <= radius; ++i) spread += square(i) * square(i);
+    const double parabola = subsets.order < 2 ? 0 : -mean_square / (side * spread);
+    const double length = std::sqrt(1 / count + 2 * parabola * parabola * side * spread);
+    flat = 1 / count / length;
+    curved = parabola / length;
+  }
+  /// i^2 less its mean over the subset.
+  double square(int i) const { return double(i) * i - mean_square; }
+};
+
+/// Correlation of the errors of subsets at different nodes: that of their kernels, of which the pixels that
+/// both have count. A sum of products of functions of the lag along x and along y, in nodes:
+/// ff F F + 2 fc (F C + C F) + cc (F D + D F + 2 C C).
+struct ErrorCorrelation {
+  float per_square_px = 1;  ///< 1 / step^2
+  float ff = 1, fc = 0, cc = 0;
+  bool is_box = true;  ///< fc and cc are 0
+  float f[largest_window], c[largest_window], d[largest_window];
+
+  ErrorCorrelation(const MeasuredSubsets& subsets, int step_px) {
+    const ErrorKernel kernel(subsets);
+    per_square_px = static_cast<float>(1.0 / (double(step_px) * step_px));
+    is_box = kernel.curved == 0;
+    ff = static_cast<float>(kernel.flat * kernel.flat), fc = static_cast<float>(kernel.flat * kernel.curved);
+    cc = static_cast<float>(kernel.curved * kernel.curved);
+    for (int lag = 0; lag < largest_window; ++lag) fill(kernel, lag, lag * step_px);
+  }
+
+  /// Between nodes that are so many nodes apart, both below largest_window.
+  double at(int lag_x, int lag_y) const {
+    const double fx = f[lag_x], cx = c[lag_x], dx = d[lag_x], fy = f[lag_y], cy = c[lag_y], dy = d[lag_y];
+    return ff * fx * fy + 2 * fc * (fx * cy + cx * fy) + cc * (fx * dy + dx * fy + 2 * cx * cy);
+  }
+
+ private:
+  void fill(const ErrorKernel& kernel, int lag, std::int64_t pixels) {
+    double flat = 0, mixed = 0, curved = 0;
+    for (std::int64_t i = pixels - kernel.radius; i <= kernel.radius; ++i) {
+      const double here = kernel.square(static_cast<int>(i)),
+                   there = kernel.square(static_cast<int>(i - pixels));
+      flat += 1, mixed += here, curved += here * there;
+    }
+    f[lag] = static_cast<float>(flat), c[lag] = static_cast<float>(mixed),
+    d[lag] = static_cast<float>(curved);
+  }
+};
+
+/// Covariance of the slopes d/dx and d/dy of a plane through a window, for errors of variance 1; 1/px^2.
+struct SlopeCovariance {
+  float xx, xy, yy;
+};
+
+/// Variances of a slope and of a mean over a row of nodes, for each function of the correlation.
+struct RowVariances {
+  float slope_f = 0, slope_c = 0, slope_d = 0, mean_f = 0, mean_c = 0, mean_d = 0;
+
+  /// `width`: of the row in nodes, above 1; fractions interpolate.
+  DIC_HOST_DEVICE RowVariances(const ErrorCorrelation& errors, float width) {
+    for (int lag = 0; static_cast<float>(lag) < width && lag < largest_window; ++lag) {
+      const float distance = static_cast<float>(lag), pairs = (lag > 0 ? 2 : 1) * (width - distance);
+      // The sum of i (i + lag) over pairs of nodes of the row, i counted from its centre.
+      const float slope = pairs * ((width - distance) * (width - distance) - 1 - 3 * distance * distance);
+      slope_f += slope * errors.f[lag], mean_f += pairs * errors.f[lag];
+      if (errors.is_box) continue;
+      slope_c += slope * errors.c[lag], mean_c += pairs * errors.c[lag];
+      slope_d += slope * errors.d[lag], mean_d += pairs * errors.d[lag];
+    }
+    const float sum = width * (width * width - 1), of_slope = 12 / (sum * sum), of_mean = 1 / (width * width);
+    slope_f *= of_slope, slope_c *= of_slope, slope_d *= of_slope;
+    mean_f *= of_mean, mean_c *= of_mean, mean_d *= of_mean;
+  }
+};
+
+/// Variance of the product of two functionals of a rectangle's rows and columns, of errors of variance 1.
+DIC_HOST_DEVICE inline float combined(const ErrorCorrelation& errors, float f_x, float c_x, float d_x,
+                                      float f_y, float c_y, float d_y) {
+  return errors.ff * f_x * f_y + 2 * errors.fc * (c_x * f_y + f_x * c_y) +
+         errors.cc * (d_x * f_y + f_x * d_y + 2 * c_x * c_y);
+}
+/// Variance of the slope along rows, per node, of a window that is so wide along it and across it.
+DIC_HOST_DEVICE inline float rectangle_slope(const ErrorCorrelation& errors, const RowVariances& along,
+                                             const RowVariances& across) {
+  return combined(errors, along.slope_f, along.slope_c, along.slope_d, across.mean_f, across.mean_c,
+                  across.mean_d);
+}
+
+inline SlopeCovariance complete_window_covariance(const ErrorCorrelation& errors, int window) {
+  const RowVariances row(errors, static_cast<float>(window));
+  const float variance = rectangle_slope(errors, row, row) * errors.per_square_px;
+  return {variance, 0, variance};
+}
+
+/// The same for a window with missing nodes: that of a rectangle with the same moments, of which single nodes
+/// are missing. xx, xy, yy: central moments of its n nodes, summed, in nodes.
+DIC_HOST_DEVICE inline SlopeCovariance partial_window_covariance(const ErrorCorrelation& errors, double n,
+                                                                 double xx, double xy, double yy) {
+  const auto nodes = static_cast<float>(n);
+  const float spread_x = static_cast<float>(xx) / nodes, spread_y = static_cast<float>(yy) / nodes;
+  const float width = std::sqrt(12 * spread_x + 1), height = std::sqrt(12 * spread_y + 1);
+  const RowVariances row(errors, width), column(errors, height);
+  float x = rectangle_slope(errors, row, column), y = rectangle_slope(errors, column, row);
+  // Errors that lie on a plane in the whole window are the same for the nodes that are left. The others count
+  // for more the fewer there are.
+  const float mean =
+      combined(errors, row.mean_f, row.mean_c, row.mean_d, column.mean_f, column.mean_c, column.mean_d);
+  const float off_plane = fmaxf(1 - mean - x * spread_x - y * spread_y, 0.0F);
+  const float sparse = fmaxf(1 / nodes - 1 / (width * height), 0.0F) * off_plane;
+  x += sparse / spread_x, y += sparse / spread_y;
+  const float skew = static_cast<float>(xy) / std::sqrt(static_cast<float>(xx) * static_cast<float>(yy));
+  const float scale = errors.per_square_px / (1 - skew * skew);
+  return {x * scale, -skew * std::sqrt(x * y) * scale, y * scale};
+}
+
+struct NodeSigmas {
+  float u, v;
+};
+
+/// Variances of u and v around a node: means over it and four nodes of its window, of those that are
+/// measured. `sigma_at(di, dj)` returns the sigmas of a node, NaN where there is none.
+struct NodeVariances {
+  float u = 0, v = 0;
+
+  template <typename SigmaAt>
+  DIC_HOST_DEVICE NodeVariances(int window, const SigmaAt& sigma_at) {
+    float count = 0;
+    const auto add = [&](int di, int dj) {
+      const NodeSigmas sigma = sigma_at(di, dj);
+      if (std::isnan(sigma.u) || std::isnan(sigma.v)) return;
+      u += sigma.u * sigma.u, v += sigma.v * sigma.v;
+      count += 1;
+    };
+    const int distance = window / 3;  // where the nodes lie that decide about the slope
+    add(0, 0);
+    add(-distance, -distance), add(distance, -distance), add(-distance, distance), add(distance, distance);
+    u /= count, v /= count;  // NaN where nothing is measured
+  }
+};
+
+/// The change of a strain when the deformation gradient F changes by d.
+DIC_HOST_DEVICE inline Tensor green_lagrange_change(const Gradient& f, const Gradient& d) {
+  return {f.ux * d.ux + f.vx * d.vx, f.uy * d.uy + f.vy * d.vy,
+          (f.ux * d.uy + f.uy * d.ux + f.vx * d.vy + f.vy * d.vx) / 2};
+}
+
+/// Along the principal axes of C the logarithm acts on each component by a divided difference.
+DIC_HOST_DEVICE inline Tensor hencky_change(const Gradient& f, const Gradient& d) {
+  const Tensor c = right_cauchy_green(f), half = green_lagrange_change(f, d);  // of C, half of its change
+  const double mean = (c.xx + c.yy) / 2, difference = (c.xx - c.yy) / 2;
+  const double radius = std::hypot(difference, c.xy), det = f.ux * f.vy - f.uy * f.vx;
+  const double larger = mean + radius, smaller = det * det / larger;
+  const bool isotropic = radius <= 1e-7 * mean;
+  // Twice the angle of the principal axes.
+  const double cos = isotropic ? 1 : difference / radius, sin = isotropic ? 0 : c.xy / radius;
+  const double shear_factor = isotropic ? 1 / mean : (std::log(larger) - std::log(smaller)) / (2 * radius);
+  const double centre = (half.xx + half.yy) / 2, half_difference = (half.xx - half.yy) / 2;
+  const double axial = half_difference * cos + half.xy * sin;
+  const double shear = (half.xy * cos - half_difference * sin) * shear_factor;
+  const double first = (centre + axial) / larger, second = (centre - axial) / smaller;
+  const double new_centre = (first + second) / 2, new_axial = (first - second) / 2;
+  const double turned = new_axial * cos - shear * sin;
+  return {new_centre + turned, new_centre - turned, new_axial * sin + shear * cos};
+}
+
+/// e = (I - B) / 2 with B = F^-T F^-1 changes by (L^T B + B L) / 2, L = d F^-1.
+DIC_HOST_DEVICE inline Tensor almansi_change(const Gradient& f, const Gradient& d) {
+  const double det = f.ux * f.vy - f.uy * f.vx;
+  const Gradient g = {f.vy / det, -f.uy / det, -f.vx / det, f.ux / det};
+  const Tensor b = right_cauchy_green(g);
+  const Gradient l = {d.ux * g.ux + d.uy * g.vx, d.ux * g.uy + d.uy * g.vy, d.vx * g.ux + d.vy * g.vx,
+                      d.vx * g.uy + d.vy * g.vy};
+  return {b.xx * l.ux + b.xy * l.vx, b.xy * l.uy + b.yy * l.vy,
+          (b.xx * l.uy + b.xy * l.vy + b.xy * l.ux + b.yy * l.vx) / 2};
+}
+
+DIC_HOST_DEVICE inline Tensor change_of(const Gradient& f, const Gradient& d, StrainMeasure measure) {
+  switch (measure) {
+    case StrainMeasure::engineering:
+      return {d.ux, d.vy, (d.uy + d.vx) / 2};
+    case StrainMeasure::hencky:
+      return hencky_change(f, d);
+    case StrainMeasure::almansi:
+      return almansi_change(f, d);
+    case StrainMeasure::green_lagrange:
+      break;
+  }
+  return green_lagrange_change(f, d);
+}
+
+struct Sigmas {
+  float exx, eyy, exy;
+};
+
+/// Standard deviations of the strain at a displacement gradient, to first order of the noise; errors of u and
+/// v are independent.
+DIC_HOST_DEVICE inline Sigmas sigmas_of(const Gradient& gradient, StrainMeasure measure,
+                                        const SlopeCovariance& unit, const NodeVariances& variances) {
+  const Gradient f = {1 + gradient.ux, gradient.uy, gradient.vx, 1 + gradient.vy};
+  Tensor sum = {0, 0, 0};
+  const auto add = [&](const Tensor& x, const Tensor& y, double variance) {
+    const auto of = [&](double dx, double dy) {
+      return variance * (dx * dx * unit.xx + 2 * dx * dy * unit.xy + dy * dy * unit.yy);
+    };
+    sum.xx += of(x.xx, y.xx), sum.yy += of(x.yy, y.yy), sum.xy += of(x.xy, y.xy);
+  };
+  add(change_of(f, {1, 0, 0, 0}, measure), change_of(f, {0, 1, 0, 0}, measure), variances.u);
+  add(change_of(f, {0, 0, 1, 0}, measure), change_of(f, {0, 0, 0, 1}, measure), variances.v);
+  return {static_cast<float>(std::sqrt(sum.xx)), static_cast<float>(std::sqrt(sum.yy)),
+          static_cast<float>(std::sqrt(sum.xy))};
+}
+
+}  // namespace dic::strain

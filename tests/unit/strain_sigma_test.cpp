@@ -1,0 +1,245 @@
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <dic/fields.hpp>
+#include <numbers>
+#include <random>
+
+#include "support/strain_truth.hpp"
+
+// Standard deviations of strain against sums over all pairs of nodes and derivatives by differences; strain
+// of rotations.
+namespace dic::test {
+namespace {
+
+constexpr StrainMeasure kMeasures[] = {StrainMeasure::green_lagrange, StrainMeasure::engineering,
+                                       StrainMeasure::hencky, StrainMeasure::almansi};
+
+/// How the error of a subset's centre depends on the noise of its pixels, by a least-squares fit of the terms
+/// of the shape function that are not orthogonal to the constant.
+Eigen::MatrixXd influence(const MeasuredSubsets& subsets) {
+  const int side = subsets.size, half = side / 2, terms = subsets.order < 2 ? 1 : 3;
+  Eigen::MatrixXd design(side * side, terms);
+  for (int j = 0; j < side; ++j)
+    for (int i = 0; i < side; ++i) {
+      const double x = i - half, y = j - half;
+      design(j * side + i, 0) = 1;
+      if (terms == 3) design(j * side + i, 1) = x * x, design(j * side + i, 2) = y * y;
+    }
+  Eigen::VectorXd weights = (design.transpose() * design).inverse().row(0) * design.transpose();
+  weights.normalize();
+  return weights.reshaped(side, side);
+}
+
+double correlation(const Eigen::MatrixXd& weights, int dx, int dy) {
+  const auto side = static_cast<int>(weights.rows());
+  const int width = side - std::abs(dx), height = side - std::abs(dy);
+  if (width <= 0 || height <= 0) return 0;
+  const auto part = [&](int sign) {
+    return weights.block(std::max(0, sign * dx), std::max(0, sign * dy), width, height);
+  };
+  return part(1).cwiseProduct(part(-1)).sum();
+}
+
+Field noisy_field(const Grid& grid, const Eigen::Matrix2d& gradient, double sigma_u, double sigma_v) {
+  Field field(grid);
+  for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+    const Eigen::Vector2d at(grid.x(static_cast<int>(k % grid.nx)), grid.y(static_cast<int>(k / grid.nx)));
+    const Eigen::Vector2d moved = gradient * at;
+    field.u[k] = moved.x(), field.v[k] = moved.y();
+    field.sigma_u[k] = static_cast<float>(sigma_u), field.sigma_v[k] = static_cast<float>(sigma_v);
+    field.status[k] = Status::ok;
+  }
+  return field;
+}
+
+/// Of the slopes of the plane through the `ok` nodes of the window around a node, by the sum over all pairs.
+Eigen::Matrix2d slope_covariance(const Field& field, int window, int ci, int cj,
+                                 const Eigen::MatrixXd& weights) {
+  const Grid& grid = field.grid();
+  const Nodes connected = connected_nodes(grid, field, window, ci, cj);
+  const std::vector<std::pair<int, int>> nodes(connected.begin(), connected.end());
+  const auto n = static_cast<Eigen::Index>(nodes.size());
+  Eigen::MatrixXd design(n, 3), covariance(n, n);
+  for (Eigen::Index a = 0; a < n; ++a) {
+    design.row(a) << 1, grid.x(nodes[a].first), grid.y(nodes[a].second);
+    for (Eigen::Index b = 0; b < n; ++b)
+      covariance(a, b) = correlation(weights, (nodes[a].first - nodes[b].first) * grid.step,
+                                     (nodes[a].second - nodes[b].second) * grid.step);
+  }
+  const Eigen::MatrixXd fit = (design.transpose() * design).inverse() * design.transpose();
+  return (fit * covariance * fit.transpose()).bottomRightCorner<2, 2>();
+}
+
+struct Sigma {
+  double exx, eyy, exy;
+};
+
+/// By differences of the definition.
+Sigma propagated(const Eigen::Matrix2d& gradient, StrainMeasure measure, const Eigen::Matrix2d& covariance,
+                 double sigma_u, double sigma_v) {
+  Eigen::Matrix<double, 3, 4> change;
+  for (int k = 0; k < 4; ++k) {
+    constexpr double step = 1e-6;
+    Eigen::Matrix2d d = Eigen::Matrix2d::Zero();
+    d(k / 2, k % 2) = step;
+    const Eigen::Matrix2d e =
+        (strain_tensor(gradient + d, measure) - strain_tensor(gradient - d, measure)) / (2 * step);
+    change.col(k) << e(0, 0), e(1, 1), e(0, 1);
+  }
+  Eigen::Matrix4d all = Eigen::Matrix4d::Zero();
+  all.topLeftCorner<2, 2>() = sigma_u * sigma_u * covariance;
+  all.bottomRightCorner<2, 2>() = sigma_v * sigma_v * covariance;
+  const Eigen::Vector3d sigma = (change * all * change.transpose()).diagonal().cwiseSqrt();
+  return {sigma(0), sigma(1), sigma(2)};
+}
+
+void expect_near(const StrainField& got, std::size_t k, const Sigma& want, double share) {
+  EXPECT_NEAR(got.sigma_exx[k] / want.exx, 1, share);
+  EXPECT_NEAR(got.sigma_eyy[k] / want.eyy, 1, share);
+  EXPECT_NEAR(got.sigma_exy[k] / want.exy, 1, share);
+}
+
+TEST(StrainSigma, OfCompleteWindowsIsTheSumOverAllPairsOfNodes) {
+  for (const int window : {3, 7, 11})
+    for (const int step : {1, 3, 10, 40})
+      for (const MeasuredSubsets subsets : {MeasuredSubsets{15, 1}, {33, 0}, {21, 2}, {33, 2}}) {
+        SCOPED_TRACE("window " + std::to_string(window) + ", step " + std::to_string(step) + ", subset " +
+                     std::to_string(subsets.size) + ", order " + std::to_string(subsets.order));
+        const Grid grid = full_grid(window, window, step);
+        const Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.02);
+        const std::size_t centre = field.status.size() / 2;
+        const StrainField got = compute_strain(field, {window}, 1, subsets);
+        const Eigen::Matrix2d slopes =
+            slope_covariance(field, window, window / 2, window / 2, influence(subsets));
+        expect_near(got, centre,
+                    propagated(Eigen::Matrix2d::Zero(), StrainMeasure::engineering, slopes, 0.01, 0.02),
+                    1e-3);
+      }
+}
+
+TEST(StrainSigma, FollowsTheMeasure) {
+  const MeasuredSubsets subsets{21, 1};
+  const Grid grid = full_grid(5, 5, 5);
+  const Eigen::Matrix2d unit =
+      slope_covariance(noisy_field(grid, Eigen::Matrix2d::Zero(), 1, 1), 5, 2, 2, influence(subsets));
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> any(-0.4, 0.4);
+  for (int trial = 0; trial < 50; ++trial) {
+    Eigen::Matrix2d gradient;
+    gradient << any(random), any(random), any(random), any(random);
+    if (trial == 0) gradient.setZero();
+    if (trial == 1) gradient << 0.2, 0, 0, 0.2;
+    if (trial == 2) gradient << -1, -1, 1, -1;  // a quarter of a turn
+    for (const StrainMeasure measure : kMeasures) {
+      const StrainField got =
+          compute_strain(noisy_field(grid, gradient, 0.01, 0.03), {5, measure}, 1, subsets);
+      SCOPED_TRACE(std::string(to_string(measure)) + " " + std::to_string(trial));
+      expect_near(got, 12, propagated(gradient, measure, unit, 0.01, 0.03), 2e-3);
+    }
+  }
+}
+
+bool is_lost(int kind, int i, int j, int half, std::mt19937& random) {
+  switch (kind) {
+    case 0:  // an edge
+      return i > 0;
+    case 1:  // a corner
+      return i > half / 2 || j < -half / 2;
+    case 2:  // here and there
+      return random() % 100 < 25;
+    case 3:  // a slanting edge
+      return i + j > 1;
+    default:  // part of a hole
+      return std::hypot(i - half, j - half) < half;
+  }
+}
+
+TEST(StrainSigma, OfIncompleteWindowsIsNearTheSum) {
+  for (const int window : {5, 9, 15})
+    for (const int step : {2, 5, 20})
+      for (const MeasuredSubsets subsets : {MeasuredSubsets{15, 1}, {33, 1}, {21, 2}})
+        for (const int kind : {0, 1, 2, 3, 4}) {
+          SCOPED_TRACE("window " + std::to_string(window) + ", step " + std::to_string(step) + ", subset " +
+                       std::to_string(subsets.size) + ", order " + std::to_string(subsets.order) + ", loss " +
+                       std::to_string(kind));
+          const Grid grid = full_grid(window, window, step);
+          Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+          std::mt19937 random(window + kind);
+          const int half = window / 2;
+          for (int j = -half; j <= half; ++j)
+            for (int i = -half; i <= half; ++i)
+              if (is_lost(kind, i, j, half, random) && (i != 0 || j != 0))
+                field.status[static_cast<std::size_t>(j + half) * window + i + half] = Status::flat;
+          const StrainField got = compute_strain(field, {window}, 1, subsets);
+          const std::size_t centre = field.status.size() / 2;
+          ASSERT_FALSE(std::isnan(got.exx[centre]));
+          const Eigen::Matrix2d slopes = slope_covariance(field, window, half, half, influence(subsets));
+          const Sigma want =
+              propagated(Eigen::Matrix2d::Zero(), StrainMeasure::engineering, slopes, 0.01, 0.01);
+          // Rectangles and scattered losses; other outlines are told by their moments alone.
+          expect_near(got, centre, want, kind < 2 ? 1e-3 : kind == 2 ? 0.1 : 0.15);
+        }
+}
+
+TEST(StrainSigma, TakesTheNoiseOfTheWholeWindow) {
+  const Grid grid = full_grid(9, 9, 5);
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+  const float even = compute_strain(field, {9}, 1, MeasuredSubsets{}).sigma_exx[40];
+  for (int j = 0; j < 9; ++j)
+    for (int i = 0; i < 4; ++i) field.sigma_u[j * 9 + i] = 0.03f;
+  const double share = compute_strain(field, {9}, 1, MeasuredSubsets{}).sigma_exx[40] / even;
+  EXPECT_GT(share, 1.8) << "half of the nodes have three times the noise: 2.2 times that of the window";
+  EXPECT_LT(share, 2.6);
+}
+
+/// Errors that nodes do not share: the slope of a plane is that of independent values.
+TEST(StrainSigma, FollowsDrawsOfErrors) {
+  const Grid grid = full_grid(40, 40, 5);
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.03);
+  std::mt19937 random(5);
+  std::normal_distribution<float> error(0, 7);  // its size does not matter
+  ErrorDraws errors;
+  for (int k = 0; k < 16; ++k) {
+    errors.draws.emplace_back(field.status.size());
+    for (float& value : errors.draws.back()) value = error(random);
+  }
+  field.status[5 * 40 + 5] = Status::outlier;
+  const StrainField strain = compute_strain(field, {5}, 2, errors);
+  const double slope = 1 / std::sqrt(5 * (4 + 1 + 0 + 1 + 4)) / grid.step;
+  for (int j = 8; j < 32; ++j)
+    for (int i = 8; i < 32; ++i) {
+      const std::size_t k = static_cast<std::size_t>(j) * 40 + i;
+      ASSERT_NEAR(strain.sigma_exx[k] / (0.01 * slope), 1, 0.15) << i << "," << j;
+      ASSERT_NEAR(strain.sigma_exy[k] / (std::hypot(0.01, 0.03) / 2 * slope), 1, 0.15) << i << "," << j;
+    }
+}
+
+TEST(StrainSigma, IsMissingWhereStrainOrSubsetsAre) {
+  const Grid grid = full_grid(9, 9, 5);
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+  EXPECT_TRUE(std::isnan(compute_strain(field).sigma_exx[40])) << "nobody says what subsets share";
+  field.status[40] = Status::flat;
+  const StrainField strain = compute_strain(field, {}, 1, MeasuredSubsets{});
+  for (std::size_t k = 0; k < strain.exx.size(); ++k)
+    EXPECT_EQ(std::isnan(strain.exx[k]), std::isnan(strain.sigma_exy[k])) << k;
+}
+
+/// Displacements that are exact: what remains is rounding.
+TEST(Strain, RigidRotationsHaveNoGreenLagrangeStrain) {
+  for (const double degrees : {30.0, 90.0, 170.0, 180.0}) {
+    const Eigen::Matrix2d gradient =
+        Eigen::Rotation2Dd(degrees * std::numbers::pi / 180).toRotationMatrix() - Eigen::Matrix2d::Identity();
+    const Field field = noisy_field(full_grid(200, 200, 5), gradient, 0, 0);
+    const StrainField strain = compute_strain(field, {}, 2);
+    double largest = 0;
+    for (const auto* component : {&strain.exx, &strain.eyy, &strain.exy})
+      for (const float e : *component)
+        if (!std::isnan(e)) largest = std::max(largest, std::abs(double{e}));
+    EXPECT_LT(largest, 1e-12) << degrees;
+  }
+}
+
+}  // namespace
+}  // namespace dic::test
