@@ -222,20 +222,23 @@ template <typename Visit>
 void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
                        int window, int threads, const Visit& visit) {
   const Grid& grid = field.grid();
+  std::vector<double> x, y;  // of a corrected field
+  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    CompleteWindows complete(grid, window);
-    PartialWindows partial(grid, u, v, window);
-    std::vector<double> ux, uy, vx, vy;
+    GridGradients gradients(grid, u, v, window);
+    std::optional<GridGradients> positions;
+    if (field.positions) positions.emplace(grid, x, y, window);
     for (int j = static_cast<int>(begin); j < end; ++j) {
-      complete.slopes(u, j, ux, uy);
-      complete.slopes(v, j, vx, vy);
+      gradients.begin_row(j);
+      if (positions) positions->begin_row(j);
       for (int i = 0; i < grid.nx; ++i) {
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
         if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        const bool is_complete = !std::isnan(ux[i]);
-        const Gradient gradient = is_complete ? Gradient{ux[i], uy[i], vx[i], vy[i]} : partial.gradient(i, j);
-        if (!std::isnan(gradient.ux)) visit(k, gradient, is_complete ? nullptr : &partial);
+        Gradient gradient = gradients.at(i, j);
+        if (positions) gradient = by_positions(gradient, positions->at(i, j));
+        if (!std::isnan(gradient.ux))
+          visit(k, gradient, gradients.is_complete(i) ? nullptr : &gradients.partial());
       }
     }
   });

@@ -20,17 +20,17 @@ class CorrectedResult final : public Result {
   FrameResult read() override {
     FrameResult result = measured_->fetch();
     const Stopwatch watch;
+    const StrainField in_image = std::move(result.field.strain);
     correct_field(result.field, *options_.camera, nodes_, options_.threads);
-    result.field.strain = compute_strain(result.field, options_.strain, options_.threads, subsets());
+    StrainField strain = compute_strain(result.field, options_.strain, options_.threads);
+    // The camera's derivative scales displacement and positions alike: it leaves the noise of their quotient.
+    strain.sigma_exx = in_image.sigma_exx;
+    strain.sigma_eyy = in_image.sigma_eyy;
+    strain.sigma_exy = in_image.sigma_exy;
+    result.field.strain = std::move(strain);
     result.seconds += {.strain = watch.seconds()};
     result.spans.push_back(watch.span("strain"));
     return result;
-  }
-
-  /// What neighbouring errors share; not known after a global step, and then strain has no sigma.
-  std::optional<MeasuredSubsets> subsets() const {
-    if (options_.global.enabled) return std::nullopt;
-    return MeasuredSubsets{options_.refine.subset, options_.refine.order};
   }
 
   std::unique_ptr<Result> measured_;

@@ -84,5 +84,38 @@ TEST_F(ParityTrack, ARegionOfInterestIsMeasuredAlike) {
   EXPECT_LE(different, 1);
 }
 
+TEST_F(ParityTrack, ACameraCorrectsAlike) {
+  const Pair pair;
+  Field fields[2];
+  for (const int on_gpu : {0, 1}) {
+    TrackOptions options;
+    options.refine.subset = 31;
+    options.camera = Camera({{width, height},
+                             Lens{600, 600, 170, 120, -0.2, 0.05},
+                             SpecimenPlane{{12, 0, 165, 0, 12, 130, 0, 0.005, 1}}});
+    options.device = on_gpu ? "cuda" : "cpu";
+    Tracker tracker(options, pair.reference.view());
+    fields[on_gpu] = tracker.track(pair.current.view()).field;
+  }
+  std::int64_t measured = 0, different = 0;
+  for (std::size_t k = 0; k < fields[0].status.size(); ++k) {
+    if (fields[0].status[k] != fields[1].status[k]) ++different;
+    if (fields[0].status[k] != Status::ok || fields[1].status[k] != Status::ok) continue;
+    ++measured;
+    EXPECT_EQ(fields[0].positions->x[k], fields[1].positions->x[k]);
+    EXPECT_NEAR(fields[0].u[k], fields[1].u[k], 1e-4);
+    EXPECT_NEAR(fields[0].v[k], fields[1].v[k], 1e-4);
+    EXPECT_NEAR(fields[0].image_u[k], fields[1].image_u[k], 1e-4);
+    EXPECT_NEAR(fields[0].sigma_u[k] / fields[1].sigma_u[k], 1, 0.02);
+    const float exx[] = {fields[0].strain.exx[k], fields[1].strain.exx[k]};
+    EXPECT_EQ(std::isnan(exx[0]), std::isnan(exx[1]));
+    if (!std::isnan(exx[0])) {
+      EXPECT_NEAR(exx[0], exx[1], 1e-4);
+    }
+  }
+  EXPECT_GT(measured, 2000);
+  EXPECT_LE(different, 40);  // the CPU alone measures what the border cuts
+}
+
 }  // namespace
 }  // namespace dic
