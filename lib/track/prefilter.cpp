@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "track/changed_field.hpp"
+#include "track/host_pixels.hpp"
 
 namespace dic::track {
 namespace {
@@ -162,8 +163,8 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
   return best;
 }
 
-Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum)
-    : sigma_(chosen.prefilter.value_or(0)), taps_(gaussian_taps(sigma_)) {
+Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu)
+    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu), taps_(gaussian_taps(sigma_)) {
   if (!enabled()) return;
   threads_ = std::make_unique<ThreadPool>(chosen.threads);
   double along_axis = taps_[0] * taps_[0];
@@ -179,7 +180,8 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
 
 Image Prefilter::operator()(ImageView image) const {
   const std::vector<float> taps(taps_.begin(), taps_.end());
-  return filter_columns(filter_rows(image, taps, *threads_), taps, *threads_);
+  const HostPixels pixels(image, on_gpu_);
+  return filter_columns(filter_rows(pixels.view(), taps, *threads_), taps, *threads_);
 }
 
 ImageView Prefilter::view_of(ImageView image) const {
