@@ -118,6 +118,8 @@ NoiseModel noise_model(const TrackOptions& options, ScalarType type, double refe
   model.current = current;
   model.gains = noise_gains(options.refine.interpolation);
   model.radius = options.refine.subset / 2;
+  model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
+  model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
