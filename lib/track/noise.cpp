@@ -1,5 +1,6 @@
 #include "track/noise.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -59,6 +60,44 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   return table;
 }
 
+/// Standard deviation of noise after a low-pass over what noise_variance, which looks at the highest
+/// frequencies, makes of it: there, the low-pass takes more.
+double loss_by_smoothing(double smoothing) {
+  if (smoothing == 0) return 1;
+  constexpr int frequencies = 256;
+  const std::vector<double> low_pass = gaussian_taps(smoothing);
+  double all = 0, high = 0;
+  for (int k = 0; k < frequencies; ++k) {
+    const double omega = 2 * std::numbers::pi * k / frequencies;
+    const double power = std::pow(response_of(low_pass, omega), 2);
+    all += power;
+    high += power * std::pow(2 - 2 * std::cos(omega), 4);
+  }
+  constexpr double gain = 70;  // of white noise: mean of the last factor
+  return gain * all / high;
+}
+
+template <typename T>
+double noise_variance(const ImageView& image, const NoisePlace& place) {
+  constexpr int reach = NoisePlace::kReach;
+  constexpr int size = 2 * reach, out = size - 4;
+  double rows[size][out], sum = 0;
+  for (int j = 0; j < size; ++j) {
+    const T* row = image.row<T>(place.y - reach + j) + place.x - reach;
+    for (int i = 0; i < out; ++i)
+      rows[j][i] = double(row[i]) - 4 * double(row[i + 1]) + 6 * double(row[i + 2]) - 4 * double(row[i + 3]) +
+                   double(row[i + 4]);
+  }
+  for (int j = 0; j < out; ++j)
+    for (int i = 0; i < out; ++i) {
+      const double d =
+          rows[j][i] - 4 * rows[j + 1][i] + 6 * rows[j + 2][i] - 4 * rows[j + 3][i] + rows[j + 4][i];
+      sum += d * d;
+    }
+  constexpr double gain = 70 * 70;  // sums of the squared weights
+  return sum / (out * out * gain);
+}
+
 }  // namespace
 
 NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
@@ -71,10 +110,40 @@ NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
   return quintic;
 }
 
-NoiseModel noise_model(const TrackOptions& options, ScalarType type) {
+std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y) {
+  constexpr std::size_t most = 128;
+  constexpr int reach = NoisePlace::kReach;
+  const std::size_t spacing = (x.size() + most - 1) / most;
+  std::vector<NoisePlace> places;
+  for (std::size_t i = spacing / 2; i < x.size(); i += spacing)
+    if (x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach)
+      places.push_back({x[i], y[i]});
+  return places;
+}
+
+double image_noise(ImageView image, std::span<const NoisePlace> places) {
+  std::vector<double> variances;
+  visit_scalar(image.type, [&](auto element) {
+    for (const NoisePlace& place : places) {
+      const double variance = noise_variance<decltype(element)>(image, place);
+      if (variance > 0) variances.push_back(variance);  // a saturated or black place tells nothing
+    }
+  });
+  if (variances.empty()) return 0;
+  const auto middle = variances.begin() + std::ssize(variances) / 2;
+  std::nth_element(variances.begin(), middle, variances.end());
+  return std::sqrt(*middle);
+}
+
+NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current) {
   NoiseModel model;
+  const double filtered = loss_by_smoothing(options.refine.smoothing);
+  model.reference = reference * filtered;
+  model.current = current * filtered;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.radius = options.refine.subset / 2;
+  model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
+  model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
@@ -82,6 +151,7 @@ NoiseModel noise_model(const TrackOptions& options, ScalarType type) {
   // leaves, this must be known to a fifth.
   const double most = options.refine.subset / 8.0;
   model.most_share = most / (1 + most);
+  model.inflation = options.refine.order == 2 ? 3.5 : 1;  // of the squares, which are not orthogonal to 1
   return model;
 }
 

@@ -3,6 +3,8 @@
 #include <dic/image.hpp>
 #include <dic/shared/uncertainty.hpp>
 #include <dic/track.hpp>
+#include <span>
+#include <vector>
 
 namespace dic::track {
 
@@ -10,7 +12,19 @@ namespace dic::track {
 /// smoothing: see RefineOptions; the gains are those of noise after it.
 NoiseGains noise_gains(Interpolation interpolation, double smoothing);
 
-/// What is known of the noise of images of this type.
-NoiseModel noise_model(const TrackOptions& options, ScalarType type);
+/// A square of an image where its noise is estimated; x, y: its pixel after the middle.
+struct NoisePlace {
+  static constexpr int kReach = 8;  ///< it has 2 * kReach px along each axis
+  int x = 0, y = 0;
+};
+/// Some places, spread over the points.
+std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y);
+/// Standard deviation of the noise of an image, grey levels: from fourth differences along rows and columns,
+/// to which a pattern of speckles adds little. Sharp edges add more: it is an upper bound. 0 where there is
+/// none.
+double image_noise(ImageView image, std::span<const NoisePlace> places);
+
+/// What is known of the noise of two images of this type, of which image_noise is given.
+NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current);
 
 }  // namespace dic::track

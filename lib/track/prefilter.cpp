@@ -6,7 +6,7 @@
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/reflect.hpp>
-#include <dic/shared/track_rules.hpp>
+#include <dic/shared/uncertainty.hpp>
 #include <limits>
 #include <utility>
 
@@ -29,7 +29,7 @@ void scale_sigmas(Field& field, float factor) {
     if (!has_values(field.status[node])) continue;
     field.sigma_u[node] *= factor;
     field.sigma_v[node] *= factor;
-    if (!Sigmas{field.sigma_u[node], field.sigma_v[node]}.too_large()) continue;
+    if (std::max(field.sigma_u[node], field.sigma_v[node]) <= kLargestNoiseSigma) continue;
     field.status[node] = Status::low_correlation;
     field.u[node] = field.v[node] = NAN;
     field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = NAN;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "track/backend.hpp"
+#include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/split_subsets.hpp"
@@ -59,6 +60,7 @@ class CpuReference final : public ActiveReference {
                std::vector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
     reference_.last = std::move(last);
+    reference_noise_ = noise_of(reference_.image(), shared_.points);
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
@@ -94,7 +96,8 @@ class CpuReference final : public ActiveReference {
       SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
-    measured.field = field_of(noise_model(shared_.options, image.type));
+    measured.field =
+        field_of(noise_model(shared_.options, image.type, reference_noise_, noise_of(image, shared_.points)));
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads);
@@ -123,8 +126,17 @@ class CpuReference final : public ActiveReference {
     return *middle;
   }
 
+  static double noise_of(const ImageView& image, const Points& points) {
+    return image_noise(image, noise_places(image.size(), points.x, points.y));
+  }
+
   Field field_of(const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
+    const Grid& grid = shared_.points.grid;
+    const FramePoints points{shared_.points, reference_, reference_.last};
+    const auto cross = [&](std::int64_t node) {
+      return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
+    };
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
       const MaterialPoint m = reference_.subsets.material(i);
@@ -132,8 +144,9 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise);
-      if (sigmas.too_large()) {
+      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.radius) : Bend{};
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
+      if (sigmas.too_large) {
         field.status[node] = Status::low_correlation;
         continue;
       }
@@ -148,6 +161,7 @@ class CpuReference final : public ActiveReference {
 
   Shared& shared_;
   HostReference reference_;
+  double reference_noise_;  ///< see image_noise
 };
 
 class CpuBackend final : public Backend {

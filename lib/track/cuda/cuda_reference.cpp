@@ -71,6 +71,7 @@ CudaReference::CudaReference(TrackerContext& context, const GroupFrame& image,
     : context_(context),
       partition_(before ? before->partition_ : context.gpus().balancer().latest()),
       next_partition_(before ? before->next_partition_ : context.gpus().balancer().latest()),
+      reference_noise_(image.noise),
       measured_before_(before && before->measured_before_),
       lookahead_(context.gpus().size()) {
   for (int rank = 0; rank < context.gpus().size(); ++rank) {
@@ -91,11 +92,11 @@ std::unique_ptr<Result> CudaReference::measure(std::shared_ptr<const Frame> curr
   measured_before_ = true;
   if (!context_.gpus().first().refinement().first_waves_sufficed) lookahead_.forget();
   const std::shared_ptr<DeviceField> field = measurement.begun.field;
-  std::future<void> queued = context_.fields().submit(measured_parts(), field);
+  const auto& frame = static_cast<const GroupFrame&>(*current);
+  std::future<void> queued =
+      context_.fields().submit(measured_parts(), {reference_noise_, frame.noise}, field);
   balance_load();
-  return std::make_unique<CudaResult>(first.device().index, field,
-                                      static_cast<const GroupFrame&>(*current).on_gpu.front(),
-                                      std::move(queued));
+  return std::make_unique<CudaResult>(first.device().index, field, frame.on_gpu.front(), std::move(queued));
 }
 
 /// The steps of one frame on one GPU.

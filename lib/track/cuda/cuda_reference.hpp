@@ -46,6 +46,7 @@ class CudaReference final : public ActiveReference {
   std::vector<std::shared_ptr<DeviceReference>> references_;  ///< by rank
   Partition partition_;                                       ///< of the frame that was begun last
   Partition next_partition_;                                  ///< of the next that is not begun
+  const double reference_noise_;                              ///< see image_noise
   std::int64_t trackable_ = 0;
   bool measured_before_;
   Lookahead lookahead_;

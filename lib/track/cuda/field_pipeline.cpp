@@ -39,13 +39,14 @@ std::shared_ptr<DeviceField> FieldPipeline::new_field() {
   return std::make_shared<DeviceField>(grid_, memory_.acquire(), blocks_);
 }
 
-std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field) {
+std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts, const ImageNoises& noises,
+                                        std::shared_ptr<DeviceField> field) {
   auto gathered = std::make_shared<std::promise<void>>();
   gathering_ = gathered->get_future().share();
-  return worker_.submit([this, parts = std::move(parts), field = std::move(field), gathered] {
+  return worker_.submit([this, parts = std::move(parts), noises, field = std::move(field), gathered] {
     const kernels::DeviceScope scope(device_);
     run_and_report(*gathered, [&] { gather(parts, *field); });
-    make(*parts.front().reference, *field);
+    make(*parts.front().reference, noises, *field);
   });
 }
 
@@ -80,11 +81,12 @@ void FieldPipeline::gather(const std::vector<MeasuredPart>& parts, const DeviceF
 }
 
 /// Queues the field of the points that were gathered, and its copy to the host.
-void FieldPipeline::make(const DeviceReference& reference, const DeviceField& field) {
+void FieldPipeline::make(const DeviceReference& reference, const ImageNoises& noises,
+                         const DeviceField& field) {
   kernels::Stopwatch& watch = field.memory().strain;
   field.memory().postprocessing_begin.record(stream_);
   watch.start(stream_);
-  fill(reference, field);
+  fill(reference, noises, field);
   field.count_measured(stream_);
   find_outliers_and_strain(field);
   watch.stop(stream_);
@@ -92,7 +94,8 @@ void FieldPipeline::make(const DeviceReference& reference, const DeviceField& fi
   made_.record(stream_);
 }
 
-void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& field) {
+void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& noises,
+                         const DeviceField& field) {
   const auto& points = reference.points();
   auto* tracked = static_cast<kernels::TrackedPoint*>(field.memory().tracked.data());
   const RefineOptions& refine = options_.refine;
@@ -107,7 +110,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const DeviceField& fi
     kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
                                    refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-  kernels::launch_fill_field(points, tracked, reference.material(), noise_model(options_, image.type),
+  kernels::launch_fill_field(points, tracked, reference.material(),
+                             noise_model(options_, image.type, noises.reference, noises.current),
                              field.arrays(), stream);
 }
 

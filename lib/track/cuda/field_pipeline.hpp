@@ -20,6 +20,11 @@ struct MeasuredPart {
   const kernels::Event* finished;
 };
 
+/// Noise of the two images of a measurement, see image_noise.
+struct ImageNoises {
+  double reference, current;
+};
+
 /// Makes fields on the first GPU: gathers the points of all GPUs, postprocesses them (statuses, noise,
 /// outliers, strain) and copies the field to the host, on a stream and by a thread of its own, while the next
 /// frame is searched.
@@ -32,7 +37,8 @@ class FieldPipeline {
   /// Memory of a coming field.
   std::shared_ptr<DeviceField> new_field();
   /// Queues a field. The future is ready when all is queued.
-  std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<DeviceField> field);
+  std::future<void> submit(std::vector<MeasuredPart> parts, const ImageNoises& noises,
+                           std::shared_ptr<DeviceField> field);
   /// What is queued on `stream` from now on may write over the points of the frame that was submitted last.
   void wait_until_gathered(const kernels::Stream& stream) const;
   /// What is queued on `stream` from now on waits for all fields and positions that were queued.
@@ -42,8 +48,8 @@ class FieldPipeline {
 
  private:
   void gather(const std::vector<MeasuredPart>& parts, const DeviceField& field);
-  void make(const DeviceReference& reference, const DeviceField& field);
-  void fill(const DeviceReference& reference, const DeviceField& field);
+  void make(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);
+  void fill(const DeviceReference& reference, const ImageNoises& noises, const DeviceField& field);
   void find_outliers_and_strain(const DeviceField& field);
 
   const TrackOptions options_;

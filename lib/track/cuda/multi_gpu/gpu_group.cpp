@@ -1,8 +1,11 @@
 #include "track/cuda/multi_gpu/gpu_group.hpp"
 
 #include <algorithm>
+#include <dic/kernels/memory_space.hpp>
 #include <dic/kernels/peer.hpp>
 #include <thread>
+
+#include "track/noise.hpp"
 
 namespace dic::track::cuda {
 namespace {
@@ -37,11 +40,31 @@ int stager_threads(const TrackOptions& options) {
   return std::min(most, options.threads > 0 ? options.threads : cores);
 }
 
+/// The same as image_noise for an image in the memory of a GPU: of copies of the places, one below the other.
+double noise_on_device(const ImageView& image, const std::vector<NoisePlace>& places) {
+  constexpr int reach = NoisePlace::kReach, side = 2 * reach;
+  if (places.empty()) return 0;
+  const int count = static_cast<int>(places.size());
+  Image copies({side, side * count}, image.type);
+  const std::size_t element = size_of(image.type);
+  std::vector<NoisePlace> in_copies;
+  const kernels::Stream stream;
+  for (int k = 0; k < count; ++k) {
+    const auto* from = image.row<std::byte>(places[k].y - reach) + (places[k].x - reach) * element;
+    kernels::upload(copies.row<std::byte>(k * side), copies.view().row_bytes, from, image.row_bytes,
+                    side * element, side, stream);
+    in_copies.push_back({reach, k * side + reach});
+  }
+  stream.synchronize("the noise of a frame");
+  return image_noise(copies.view(), in_copies);
+}
+
 }  // namespace
 
 GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
                    const std::vector<kernels::Device>& devices)
-    : gpus_(open_gpus(options, memory, points, devices)),
+    : points_(points),
+      gpus_(open_gpus(options, memory, points, devices)),
       peer_access_(connect(gpus_)),
       shares_rows_(peer_access_ && !memory.in_bands()),
       team_(size()),
@@ -60,6 +83,11 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
   return {height * rank / size(), height * (rank + 1) / size()};
 }
 
+double GpuGroup::noise_of(const ImageView& image) const {
+  const std::vector<NoisePlace> places = noise_places(image.size(), points_.x, points_.y);
+  return kernels::is_device_memory(image.data) ? noise_on_device(image, places) : image_noise(image, places);
+}
+
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {
   const std::lock_guard lock(uploading_);
   const StagedRows staged = stager_.stage(image);
@@ -70,6 +98,7 @@ std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {
   if (shares_rows_) exchanged = frames;
   for (int rank = 0; rank < size(); ++rank) gpus_[rank]->upload().send(frames[rank], exchanged);
   auto out = std::make_shared<GroupFrame>();
+  out->noise = noise_of(image);
   for (int rank = 0; rank < size(); ++rank)
     out->on_gpu.push_back(gpus_[rank]->upload().finish(frames[rank], exchanged));
   return out;

@@ -15,6 +15,7 @@ namespace dic::track::cuda {
 
 /// An image on all GPUs.
 struct GroupFrame final : Frame {
+  double noise = 0;                                        ///< see image_noise
   std::vector<std::shared_ptr<const DeviceFrame>> on_gpu;  ///< by rank
 };
 
@@ -40,6 +41,9 @@ class GpuGroup {
  private:
   kernels::RowRange rows_from_host(int rank, int height) const;
 
+  double noise_of(const ImageView& image) const;
+
+  const Points& points_;
   std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< by rank, at least one
   const bool peer_access_;
   const bool shares_rows_;  ///< each GPU has some rows of a frame from the host, and sends them to the others

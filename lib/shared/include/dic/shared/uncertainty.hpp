@@ -22,45 +22,97 @@ struct NoiseGains {
   }
 };
 
-/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
-/// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
-DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
-                                                  float residual_sd, int radius) {
+/// What interpolation leaves of the variance of the current image's noise, mean over a subset.
+DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
   double gain = 0;
   for (int j = -1; j <= 1; ++j)
     for (int i = -1; i <= 1; ++i) {
       const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
       gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy));
     }
-  return residual_sd / std::sqrt(1 + gain / 9);
+  return gain / 9;
+}
+
+/// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
+/// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
+DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
+                                                  float residual_sd, int radius) {
+  return residual_sd / std::sqrt(1 + mean_gain(gains, shape, radius));
 }
 
 /// What is known of the noise of the images before a point is looked at.
 struct NoiseModel {
   NoiseGains gains;
-  int radius = 0;  ///< of the subsets
+  int reach = 1;       ///< nodes to the points that tell how the field bends
+  bool bends = false;  ///< it displaces: the shape function has slopes but no curvature
+  int radius = 0;      ///< of the subsets
   double given =
       -1;            ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
   double least = 0;  ///< that the rounding to whole grey levels alone makes
-  double most_share = 0;  ///< of noise in the Gauss-Newton matrix
-
-  /// Standard deviation of the noise of one image around a refined point, grey levels.
-  DIC_HOST_DEVICE double around(const ShapeParameters& shape, float residual_sd) const {
-    if (given >= 0) return given;
-    const double found = noise_from_residual(gains, shape, residual_sd, radius);
-    return found > least ? found : least;
-  }
+  double reference = 0, current = 0;  ///< of each image, from that image alone, grey levels
+  double most_share = 0;              ///< of noise in the Gauss-Newton matrix
+  double inflation = 1;               ///< of the variance of a displacement by the other shape parameters
 };
+
+/// What there is around a refined point that makes its displacement uncertain.
+struct LocalNoise {
+  double images;     ///< noise of each image, grey levels
+  double reference;  ///< of the reference alone
+  double misfit;     ///< factor by which misfits make the standard deviation larger
+};
+
+/// Residuals vary; so much more of their variance than expected is no misfit.
+inline constexpr double kNormalVariance = 1.1;
+
+/// The slope of the current image that a misfit tells: 1 - zncc of images without noise. A blur lowers the
+/// zncc and the slope; for a speckle with the spectrum of a Gaussian, and a Gaussian blur, by related
+/// amounts.
+DIC_HOST_DEVICE inline double slope_after(double misfit) {
+  const double zncc = 1 - misfit;
+  return zncc * (1 - std::sqrt(1 - zncc * zncc));
+}
+
+/// How much more a misfit displaces than noise of the same variance: it varies over the size of a blob, not
+/// from pixel to pixel. Inside of the subset it cancels, what remains grows with the ratio of blob and
+/// subset. variance: of the pattern. The factor is measured, with blurs.
+template <typename Refined>
+DIC_HOST_DEVICE double misfit_weight(const Refined& point, double variance, const NoiseModel& model) {
+  const double subset = 2 * model.radius + 1, su = point.unit_sigma_u, sv = point.unit_sigma_v;
+  const double blob = std::sqrt(subset * subset * variance * (su * su + sv * sv) /
+                                (8 * model.inflation));  // standard deviation, px
+  const double weight = 6.7 * blob * blob * blob / subset;
+  return std::fmin(std::fmax(weight, 1.0), 16.0);
+}
+
+template <typename Refined>
+DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParameters& shape,
+                                        const NoiseModel& model) {
+  if (model.given >= 0) return {model.given, model.given, 1};
+  const double gain = mean_gain(model.gains, shape, model.radius);
+  const double found = double{point.residual_sd} * point.residual_sd / (1 + gain);
+  const double least = model.least * model.least, variance = found > least ? found : least;
+  const double by_images = model.reference * model.reference + gain * model.current * model.current;
+  const double expected = std::fmax(kNormalVariance * by_images / (1 + gain), least);
+  const double reference = std::fmin(std::sqrt(variance), model.reference);
+  if (!(variance > expected)) return {std::sqrt(variance), reference, 1};
+  const double share = 1 - expected / variance, rest = 1 - point.zncc;
+  const double weight = misfit_weight(point, 0.5 * (1 + gain) * found / rest, model);
+  const double slope = slope_after(share * rest);
+  return {std::sqrt(expected), reference,
+          std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope};
+}
 
 /// A displacement is never known better than this, px: where iterations stop.
 inline constexpr double kLeastSigma = 1e-4;
-/// A displacement that is less certain, px, is not ok: four times as much is half a pixel.
-inline constexpr float kLargestSigma = 0.125f;
+/// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. Misfits
+/// do not count here, because how far they displace is a rough estimate.
+inline constexpr double kLargestNoiseSigma = 0.125;
 
 /// Covariance matrix of a displacement, px^2.
 struct Covariance {
   double uu = 0, uv = 0, vv = 0;
 
+  DIC_HOST_DEVICE double larger() const { return uu > vv ? uu : vv; }
   DIC_HOST_DEVICE double determinant() const { return uu * vv - uv * uv; }
   DIC_HOST_DEVICE Covariance inverse() const {
     const double scale = 1 / determinant();
@@ -100,25 +152,24 @@ struct NoiseCovariance {
   Covariance of_gradients;  ///< the noise of the current image on that of the gradients
 };
 
-/// noise: of each image, grey levels. shape: of the point.
-///
 /// The matrix H of a noisy reference has the noise of its gradients, t, on top of the true matrix H - t; the
-/// product with the current image has not. The estimate (H - t)^-1 sum D (n_f - n_g) has both noises on the
-/// true gradient, and that of the current image on the noise of the gradient, too. A subset that is stretched
-/// to an area of 1 / density has more pixels of the current image, and less of their noise. What was found is
-/// a position in the reference: the deformation maps its error into the current image. Infinite where more
-/// than a share of most_share of H is noise.
+/// product with the current image has not. The estimate
+/// (H - t)^-1 sum D (n_f - n_g) has both noises on the true gradient, and that of the current image on the
+/// noise of the gradient, too. A subset that is stretched to an area of 1 / density has more pixels of the
+/// current image, and less of their noise. What was found is a position in the reference: the deformation
+/// maps its error into the current image. Infinite where more than a share of most_share of H is noise.
 template <typename Refined>
 DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const ShapeParameters& shape,
-                                                 double noise, double most_share) {
-  const double su = point.unit_sigma_u, sv = point.unit_sigma_v, variance = noise * noise;
+                                                 const LocalNoise& noise, double most_share) {
+  const double su = point.unit_sigma_u, sv = point.unit_sigma_v;
   const Covariance unit{0.5 * su * su, 0.5 * point.unit_covariance, 0.5 * sv * sv};
   const Covariance matrix = unit.inverse();
   const GradientNoise& g = point.gradient_noise;
-  const Covariance in_matrix = variance * matrix.around({g.uu, g.uv, g.vv});
+  const Covariance in_matrix = noise.reference * noise.reference * matrix.around({g.uu, g.uv, g.vv});
   if (!(largest_share(in_matrix, unit) <= most_share)) return {{HUGE_VAL, 0, HUGE_VAL}, {}};
   const Covariance left = (matrix + -1.0 * in_matrix).inverse();
   const double density = 1 / std::abs((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx);
+  const double variance = noise.images * noise.images;
   return {(variance * (1 + density) * left).mapped_by(shape),
           (variance * left.around(in_matrix)).mapped_by(shape)};
 }
