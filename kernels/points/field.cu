@@ -14,11 +14,17 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
 }
 
 /// False, and nothing is written, where the point is too uncertain.
-__device__ bool fill_node(const FieldArrays& field, std::int64_t node, const TrackedPoint& point,
-                          const track::MaterialPoint& m, const track::NoiseModel& noise) {
+__device__ bool fill_node(const FieldArrays& field, const FramePoints& points, std::int32_t node,
+                          std::int32_t i, const track::MaterialPoint& m, const track::NoiseModel& noise) {
+  const TrackedPoint& point = points.tracked[i];
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
-  const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise);
+  const GridPoints& grid = points.grid;
+  track::Bend bend;
+  if (noise.bends)
+    bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
+                          noise.radius);
+  const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise, bend);
   if (sigmas.too_large) return false;
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
@@ -35,7 +41,7 @@ __global__ void __launch_bounds__(point_threads)
     const std::int32_t i = points.grid.point_at[node];
     Status status = i < 0 ? Status::masked : points.status(i);
     const auto m = [&] { return material ? material[i] : track::MaterialPoint{}; };
-    if (status == Status::ok && !fill_node(field, node, points.tracked[i], m(), noise))
+    if (status == Status::ok && !fill_node(field, points, node, i, m(), noise))
       status = Status::low_correlation;
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <dic/kernels/ceilings.hpp>
 #include <dic/kernels/device.hpp>
+#include <dic/kernels/memory_space.hpp>
 
 namespace dic {
 
@@ -24,6 +25,17 @@ void start_cuda(const std::vector<int>& ordinals) {
   for (const kernels::Device& device : kernels::devices())
     if (ordinals.empty() || std::ranges::find(ordinals, device.index) != ordinals.end())
       const kernels::DeviceScope started(device.index);
+}
+
+Image copy_from_gpu(ImageView image) {
+  if (!kernels::is_device_memory(image.data)) return {};
+  Image copy(image.size(), image.type, image.bit_depth);
+  const std::size_t row_bytes = image.width * size_of(image.type);
+  const kernels::Stream stream;
+  kernels::upload(copy.row<std::byte>(0), row_bytes, image.data, image.row_bytes, row_bytes, image.height,
+                  stream);
+  stream.synchronize("the copy of an image");
+  return copy;
 }
 
 std::vector<CudaCeiling> measure_cuda_ceilings(int ordinal, int repeats) {

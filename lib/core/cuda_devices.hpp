@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dic/image.hpp>
 #include <dic/info.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ std::vector<DeviceInfo> cuda_devices(std::string& note);
 /// Initializes GPUs (all where none is named), so that later calls need not wait some tenths of a second for
 /// it. Throws DeviceError.
 void start_cuda(const std::vector<int>& ordinals);
+
+/// A copy on the host of an image in the memory of a GPU; empty for an image that the host can read.
+Image copy_from_gpu(ImageView image);
 
 /// What a GPU does at most per second.
 struct CudaCeiling {

@@ -12,6 +12,8 @@ std::vector<DeviceInfo> cuda_devices(std::string& note) {
 
 void start_cuda(const std::vector<int>&) {}
 
+Image copy_from_gpu(ImageView) { return {}; }
+
 std::vector<CudaCeiling> measure_cuda_ceilings(int, int) {
   throw DeviceError(
       "This dic was built without CUDA: use --device cpu, or build it where nvcc is installed.");

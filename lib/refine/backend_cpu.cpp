@@ -4,6 +4,7 @@
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/shape.hpp>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -30,7 +31,8 @@ struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
-  bool weighted = false;  // some pixels of the rectangle are outside the ROI
+  bool weighted = false;           // some pixels of the rectangle are outside the ROI
+  const float* weights = nullptr;  // of the centre, its own instead of those of the ROI; rows as in the image
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
   double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
@@ -177,6 +179,31 @@ void binarize(PaddedImage& image) {
     for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
 }
 
+/// The pixels of squares of 3x3 px that have the largest value of their type, 255; empty where there are
+/// none.
+Image saturated_pixels(ImageView image) {
+  Image out;
+  visit_scalar(image.type, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
+      constexpr T most = std::numeric_limits<T>::max();
+      const auto square = [&](int x, int y) {
+        for (int j = y - 1; j <= y + 1; ++j)
+          for (int i = x - 1; i <= x + 1; ++i)
+            if (image.row<T>(j)[i] != most) return false;
+        return true;
+      };
+      for (int y = 1; y + 1 < image.height; ++y)
+        for (int x = 1; x + 1 < image.width; ++x) {
+          if (image.row<T>(y)[x] != most || !square(x, y)) continue;
+          if (out.empty()) out = Image(image.size(), ScalarType::u8);
+          for (int j = y - 1; j <= y + 1; ++j) std::fill_n(out.row<std::uint8_t>(j) + x - 1, 3, 255);
+        }
+    }
+  });
+  return out;
+}
+
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const RefineOptions& o, int threads)
@@ -187,6 +214,7 @@ class CpuBackend final : public Backend {
     reference = to_float(image, pool);
     reference.reflect_margin();
     spline_gradient(reference, options.interpolation, dx, dy, pool);
+    saturated_reference = saturated_pixels(image);
     clear_outermost(dx);
     clear_outermost(dy);
     weight = roi.empty() ? PaddedImage() : to_float(roi, pool);
@@ -209,6 +237,7 @@ class CpuBackend final : public Backend {
 
   void set_current(ImageView image) override {
     spline_coefficients(image, options.interpolation, current, pool);
+    saturated_current = saturated_pixels(image);
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
@@ -262,7 +291,7 @@ class CpuBackend final : public Backend {
     out.grey = reference.at(p.x, p.y);
     out.dx = dx.at(p.x, p.y);
     out.dy = dy.at(p.x, p.y);
-    out.weight = p.weighted ? weight.at(p.x, p.y) : nullptr;
+    out.weight = p.weights ? p.weights : p.weighted ? weight.at(p.x, p.y) : nullptr;
     out.stride = reference.stride();
     out.rect = p.rect;
     return out;
@@ -302,6 +331,11 @@ class CpuBackend final : public Backend {
       p.status = Status::masked;
       return;
     }
+    prepare_sums(p, matrix);
+  }
+
+  /// The same for a rectangle and weights that are known to be enough.
+  void prepare_sums(PreparedPoint& p, float* matrix) const {
     ReferenceSubsetSums sums;
     reference_sums(patch(p), options.order, sums);
     p.count = sums.count;
@@ -415,6 +449,50 @@ class CpuBackend final : public Backend {
 
   RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
                             int max_iterations) const {
+    const RefinedPoint out = iterate(p, matrix, start, max_iterations);
+    if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
+    return without_saturated(p, out, max_iterations);
+  }
+
+  bool is_saturated(const Image& saturated, long x, long y) const {
+    if (saturated.empty() || x < 0 || y < 0 || x >= saturated.width() || y >= saturated.height())
+      return false;
+    return saturated.row<std::uint8_t>(static_cast<int>(y))[x] != 0;
+  }
+
+  /// A pixel that is saturated in one of the images alone has a wrong difference, of one sign: where there
+  /// are some, the subset is measured again without them. low_correlation where less than half of it remains.
+  RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found,
+                                 int max_iterations) const {
+    constexpr double few = 0.02;  // of the subset
+    const SubsetRect& r = p.rect;
+    const std::ptrdiff_t stride = reference.stride();
+    std::vector<float> weights(stride * (r.bottom - r.top + 1) + r.right - r.left + PaddedImage::kTail);
+    float* centre = weights.data() - r.top * stride - r.left;
+    int left = 0, hidden = 0;
+    for (int j = r.top; j <= r.bottom; ++j)
+      for (int i = r.left; i <= r.right; ++i) {
+        if (p.weighted && *weight.at(p.x + i, p.y + j) == 0) continue;
+        const long x = std::lround(p.x + i + found.shape.u_at(i, j));
+        const long y = std::lround(p.y + j + found.shape.v_at(i, j));
+        const bool differs =
+            is_saturated(saturated_reference, p.x + i, p.y + j) != is_saturated(saturated_current, x, y);
+        centre[j * stride + i] = differs ? 0.0f : 1.0f;
+        ++(differs ? hidden : left);
+      }
+    if (hidden <= few * p.count) return found;
+    if (left < 0.5 * p.count) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    PreparedPoint rest = p;
+    rest.weighted = true;
+    rest.weights = centre;
+    std::vector<float> own(values_per_point(parameters()));
+    prepare_sums(rest, own.data());
+    if (rest.status != Status::ok) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    return iterate(rest, own.data(), found.shape, max_iterations);
+  }
+
+  RefinedPoint iterate(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
+                       int max_iterations) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
@@ -461,7 +539,8 @@ class CpuBackend final : public Backend {
   double gradient_gain;  // of noise
   ThreadPool pool;
   PaddedImage reference, dx, dy, weight, current;
-  double grey_scale = 1;  // largest grey value of the reference over 255
+  Image saturated_reference, saturated_current;  // see saturated_pixels
+  double grey_scale = 1;                         // largest grey value of the reference over 255
   std::optional<MaskCounts> roi_counts;
   std::vector<PreparedPoint> points;
   std::vector<float> values;

@@ -60,6 +60,23 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   return table;
 }
 
+/// Standard deviation of noise after a low-pass over what noise_variance, which looks at the highest
+/// frequencies, makes of it: there, the low-pass takes more.
+double loss_by_smoothing(double smoothing) {
+  if (smoothing == 0) return 1;
+  constexpr int frequencies = 256;
+  const std::vector<double> low_pass = gaussian_taps(smoothing);
+  double all = 0, high = 0;
+  for (int k = 0; k < frequencies; ++k) {
+    const double omega = 2 * std::numbers::pi * k / frequencies;
+    const double power = std::pow(response_of(low_pass, omega), 2);
+    all += power;
+    high += power * std::pow(2 - 2 * std::cos(omega), 4);
+  }
+  constexpr double gain = 70;  // of white noise: mean of the last factor
+  return gain * all / high;
+}
+
 template <typename T>
 double noise_variance(const ImageView& image, const NoisePlace& place) {
   constexpr int reach = NoisePlace::kReach;
@@ -120,10 +137,13 @@ double image_noise(ImageView image, std::span<const NoisePlace> places) {
 
 NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current) {
   NoiseModel model;
-  model.reference = reference;
-  model.current = current;
+  const double filtered = loss_by_smoothing(options.refine.smoothing);
+  model.reference = reference * filtered;
+  model.current = current * filtered;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.radius = options.refine.subset / 2;
+  model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
+  model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;

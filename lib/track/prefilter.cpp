@@ -6,11 +6,12 @@
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/reflect.hpp>
-#include <dic/shared/track_rules.hpp>
+#include <dic/shared/uncertainty.hpp>
 #include <limits>
 #include <utility>
 
 #include "track/changed_field.hpp"
+#include "track/host_pixels.hpp"
 
 namespace dic::track {
 namespace {
@@ -28,7 +29,7 @@ void scale_sigmas(Field& field, float factor) {
     if (!has_values(field.status[node])) continue;
     field.sigma_u[node] *= factor;
     field.sigma_v[node] *= factor;
-    if (!Sigmas{field.sigma_u[node], field.sigma_v[node]}.too_large()) continue;
+    if (std::max(field.sigma_u[node], field.sigma_v[node]) <= kLargestNoiseSigma) continue;
     field.status[node] = Status::low_correlation;
     field.u[node] = field.v[node] = NAN;
     field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = NAN;
@@ -162,8 +163,8 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
   return best;
 }
 
-Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum)
-    : sigma_(chosen.prefilter.value_or(0)), taps_(gaussian_taps(sigma_)) {
+Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu)
+    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu), taps_(gaussian_taps(sigma_)) {
   if (!enabled()) return;
   threads_ = std::make_unique<ThreadPool>(chosen.threads);
   double along_axis = taps_[0] * taps_[0];
@@ -179,7 +180,8 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
 
 Image Prefilter::operator()(ImageView image) const {
   const std::vector<float> taps(taps_.begin(), taps_.end());
-  return filter_columns(filter_rows(image, taps, *threads_), taps, *threads_);
+  const HostPixels pixels(image, on_gpu_);
+  return filter_columns(filter_rows(pixels.view(), taps, *threads_), taps, *threads_);
 }
 
 ImageView Prefilter::view_of(ImageView image) const {

@@ -17,8 +17,9 @@ namespace dic::track {
 /// of noise that was white before the filter.
 class Prefilter {
  public:
-  /// spectrum: of the reference before the filter, if it is known.
-  Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum);
+  /// spectrum: of the reference before the filter, if it is known. on_gpu: images may be in the memory of a
+  /// GPU.
+  Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu);
 
   bool enabled() const { return sigma_ > 0; }
   double sigma() const { return sigma_; }
@@ -33,6 +34,7 @@ class Prefilter {
 
  private:
   double sigma_;
+  bool on_gpu_;
   std::vector<double> taps_;
   double noise_gain_ = 1;    ///< standard deviation of white noise after the filter over that before
   double sigma_factor_ = 1;  ///< of a displacement: what the correlation of the noise makes of it

@@ -8,6 +8,7 @@
 #include "core/device_name.hpp"
 #include "track/corrected_result.hpp"
 #include "track/global_result.hpp"
+#include "track/host_pixels.hpp"
 #include "track/order_choice.hpp"
 #include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
@@ -62,10 +63,10 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
 }
 
 std::optional<PowerSpectrum> spectrum_of(const TrackOptions& options, ImageView reference,
-                                         const Points& points) {
+                                         const Points& points, bool on_gpu) {
   const bool needed =
       !options.prefilter || *options.prefilter > 0 || options.anti_bias || options.sigma_target;
-  return needed ? PowerSpectrum::of(reference, points) : std::nullopt;
+  return needed ? PowerSpectrum::of(HostPixels(reference, on_gpu).view(), points) : std::nullopt;
 }
 
 /// Variance of the noise of an image, grey levels^2, before any frame is measured.
@@ -73,17 +74,17 @@ double noise_variance(const TrackOptions& options, const PowerSpectrum& spectrum
   return options.noise ? *options.noise * *options.noise : spectrum.noise_variance();
 }
 
-Prefilter prefilter_of(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
+Prefilter prefilter_of(TrackOptions options, const std::optional<PowerSpectrum>& spectrum, bool on_gpu) {
   if (!options.prefilter && spectrum)
     options.prefilter =
         best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
-  return Prefilter(options, spectrum);
+  return Prefilter(options, spectrum, on_gpu);
 }
 
 /// The options with every choice made that follows from the reference.
 TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
                     const std::optional<PowerSpectrum>& spectrum, ImageView reference, ImageView roi,
-                    const Points& points) {
+                    const Points& points, bool on_gpu) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
@@ -91,8 +92,9 @@ TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
   const double noise = noise_variance(options, *spectrum);
   const FilteredEnergies energies =
       energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
-  const Image filtered = prefilter.enabled() ? prefilter(reference) : Image();
-  options.refine.subset = smallest_subset(options, prefilter.enabled() ? filtered.view() : reference, roi,
+  const HostPixels pixels(reference, on_gpu);
+  const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
+  options.refine.subset = smallest_subset(options, prefilter.enabled() ? filtered.view() : pixels.view(), roi,
                                           points, energies.noise_by_matrix(noise));
   return options;
 }
@@ -112,11 +114,11 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : reference_(reference),
       points_(make_grid(roi, options.step)),
-      spectrum_(spectrum_of(options, reference, points_)),
-      prefilter_(prefilter_of(options, spectrum_)),
-      options_(chosen(options, prefilter_, spectrum_, reference, roi, points_)),
-      bias_(bias_of(options_, spectrum_)),
-      device_(choose_device(options_.device, points_.size())) {
+      device_(choose_device(options.device, points_.size())),
+      spectrum_(spectrum_of(options, reference, points_, on_gpu())),
+      prefilter_(prefilter_of(options, spectrum_, on_gpu())),
+      options_(chosen(options, prefilter_, spectrum_, reference, roi, points_, on_gpu())),
+      bias_(bias_of(options_, spectrum_)) {
   const Stopwatch watch;
   const bool whole = everywhere(roi);
   points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);

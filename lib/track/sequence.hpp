@@ -38,6 +38,7 @@ class Sequence {
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next);
@@ -49,11 +50,11 @@ class Sequence {
 
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
+  DeviceChoice device_;
   std::optional<PowerSpectrum> spectrum_;  ///< of the reference, where a choice or the bias needs it
   Prefilter prefilter_;
   TrackOptions options_;                           ///< every choice made
   std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
-  DeviceChoice device_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
   std::shared_ptr<const NodePositions> nodes_;  ///< in the camera's coordinates; null without one

@@ -127,13 +127,13 @@ class AutomaticOrder : public testing::TestWithParam<MotionKind> {};
 
 TEST_P(AutomaticOrder, IsAsGoodAsTheBetterOfBoth) {
   SynthOptions synth = shifted(0.3, 0.2, 2);
-  synth.size = {512, 256};
+  synth.size = {400, 240};
   synth.motion.kind = GetParam();
-  synth.motion.cx = 255.5;
-  synth.motion.cy = 127.5;
-  synth.motion.width = 512;
+  synth.motion.cx = 199.5;
+  synth.motion.cy = 119.5;
+  synth.motion.width = 400;
   synth.motion.period_min = 30;
-  synth.motion.period_max = 250;
+  synth.motion.period_max = 200;
   synth.motion.amplitude = GetParam() == MotionKind::ramp ? -3.2 : 0.3;
   synth.motion.length = 100;
   const Image reference = synth_frame(synth, 0), current = synth_frame(synth, 1);

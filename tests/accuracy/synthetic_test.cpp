@@ -112,6 +112,92 @@ TEST(Uncertainty, PredictsTheScatterOfNoiseWithin10Percent) {
     }
 }
 
+/// Images on which the noise is not the same everywhere, or not the only reason of errors.
+struct HardImages {
+  const char* name;
+  SynthOptions synth;
+  double low, high;  ///< of observed / predicted
+};
+void PrintTo(const HardImages& images, std::ostream* out) { *out << images.name; }
+
+std::vector<HardImages> hard_images() {
+  SynthOptions plain = synth_1024();
+  plain.noise = 2;
+  plain.motion.u = 0.3;
+  plain.motion.v = 0.2;
+  SynthOptions weak = plain, coarse = plain, stretched = plain, shot = plain, blurred = plain, bent = plain,
+               still = plain, glare = plain;
+  weak.grey_min = 100, weak.grey_max = 145;
+  coarse.blob_sigma = 3.5;
+  stretched.motion.kind = MotionKind::affine;
+  stretched.motion.ux = 0.5, stretched.motion.vy = -0.15;
+  shot.noise = 0, shot.full_well = 5000, shot.light_min = 0.15;
+  blurred.blur = 2;
+  bent.motion.kind = MotionKind::ramp;
+  bent.motion.amplitude = -3.2, bent.motion.length = 50;
+  still.noise = 0, still.motion.u = 2, still.motion.v = 1;
+  glare.glare = 0.05, glare.motion.u = 2.3;
+  return {{"weak", weak, 0.9, 1.1}, {"coarse", coarse, 0.9, 1.1},    {"stretched", stretched, 0.9, 1.1},
+          {"shot", shot, 0.9, 1.1}, {"blurred", blurred, 0.8, 1.25}, {"bent", bent, 0.9, 1.15},
+          {"still", still, 0, 0.5}, {"glare", glare, 0.9, 1.15}};
+}
+
+class Scatter : public testing::TestWithParam<HardImages> {};
+
+TEST_P(Scatter, IsWhatSigmaTells) {
+  const SynthOptions& synth = GetParam().synth;
+  const Measured m = track_pair(track_options(33, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
+  Moments ratio;
+  std::int64_t wrong = 0, visible = 0;
+  each_node(
+      m.scene, [](int, int) { return true; },
+      [&](int i, int j, std::int64_t n) {
+        const int x = m.scene.grid.x(i), y = m.scene.grid.y(j);
+        if (measurable(synth, 1, x, y) != Measurable::yes) return;
+        ++visible;
+        if (m.field.status[n] != Status::ok) return;
+        const auto [u, v] = synth.motion.at(x, y, 1);
+        const double of_u = (m.field.u[n] - u) / m.field.sigma_u[n],
+                     of_v = (m.field.v[n] - v) / m.field.sigma_v[n];
+        ratio.add(of_u);
+        ratio.add(of_v);
+        wrong += std::max(std::abs(of_u), std::abs(of_v)) > 5;
+        EXPECT_GT(m.field.sigma_u[n], 0);
+      });
+  EXPECT_GE(ratio.rms(), GetParam().low);
+  EXPECT_LE(ratio.rms(), GetParam().high);
+  EXPECT_GT(ratio.n, 2 * 0.95 * static_cast<double>(visible));
+  EXPECT_LE(wrong, 10);
+}
+INSTANTIATE_TEST_SUITE_P(HardImages, Scatter, testing::ValuesIn(hard_images()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Uncertainty, OfManyStepsIsThatOfTheFirstImageAndTheLast) {
+  SynthOptions synth = synth_1024();
+  synth.size = {512, 512};
+  synth.noise = 2;
+  synth.motion.kind = MotionKind::affine;
+  synth.motion.ux = 0.06;
+  synth.motion.vy = -0.02;
+  synth.amounts.clear();
+  for (int k = 0; k <= 6; ++k) synth.amounts.push_back(k / 6.0);
+  const Image reference = synth_frame(synth, 0);
+  TrackOptions options = track_options(33, 1, 10);
+  options.reference_strategy = ReferenceStrategy::previous;
+  Tracker tracker(options, reference);
+  const Scene scene{tracker.grid(), 512, 512};
+  for (int k = 1; k <= 6; ++k) {
+    const Field field = tracker.track(synth_frame(synth, k)).field;
+    const Errors e = interior_errors(scene, field, [&](double x, double y) {
+      const auto [u, v] = synth.motion.at(x, y, synth.amounts[k]);
+      return Displacement{u, v};
+    });
+    EXPECT_EQ(e.ok, e.points) << k;
+    // 240 subsets that do not overlap: 5 % of chance.
+    EXPECT_NEAR(std::hypot(e.ratio_u.rms(), e.ratio_v.rms()) / std::numbers::sqrt2, 1, 0.12) << k;
+  }
+}
+
 TEST(Affine, StretchAndRotationAreMeasuredEverywhere) {
   SynthOptions synth = synth_1024();
   const double angle = std::numbers::pi / 180;

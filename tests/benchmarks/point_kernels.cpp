@@ -150,7 +150,7 @@ void add_verdicts(const Collect& collect, const std::shared_ptr<const Frame>& fr
                                    frame->workspace.data(), handle);
   });
   collect("field", [=] {
-    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, frame->noise.data(), frame->field(),
+    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, track::NoiseModel{}, frame->field(),
                                handle);
   });
 }

@@ -115,6 +115,44 @@ class TrackTest(ProgramTest):
         self.assertEqual([run["settings"]["global"] for run in runs], [False, True])
         self.refuse(2, ["at least"], "track", *frames, *QUICK, "--force", "--global", "--global-resolution", "20")
 
+    def test_prefilter(self):
+        frames = self.sequence(SHIFTS[:2])
+        for value, setting, chosen in (("auto", "auto", 0), ("none", 0, 0), ("0.7", 0.7, 0.7)):
+            self.succeed("track", *frames, *QUICK, "--force", "--prefilter", value)
+            run = self.run_json()
+            self.assertEqual((run["settings"]["prefilter"], run["chosen"]["prefilter"]), (setting, chosen))
+            self.assert_moved(self.fields(), 0, *SHIFTS[1], edge=2)
+        for bad in ("strong", "0.1", "9", "-1"):
+            self.refuse(2, ["prefilter"], "track", *frames, *QUICK, "--force", "--prefilter", bad)
+
+    def test_anti_bias(self):
+        frames = self.sequence(SHIFTS[:2])
+        self.succeed("track", *frames, *QUICK, "--anti-bias")
+        self.assertTrue(self.run_json()["settings"]["anti_bias"])
+        self.assert_moved(self.fields(), 0, *SHIFTS[1], edge=2)
+        self.refuse(2, ["first"], "track", *frames, *QUICK, "--force", "--anti-bias", "--reference-strategy", "previous")
+
+    def test_order_by_point(self):
+        frames = self.sequence(SHIFTS[:2])
+        self.succeed("track", *frames, *QUICK, "--order", "auto")
+        self.assertEqual(self.run_json()["settings"]["order"], "auto")
+        self.assert_moved(self.fields(), 0, *SHIFTS[1], edge=2)
+        self.refuse(2, ["one order"], "track", *frames, *QUICK, "--force", "--order", "auto", "--global")
+
+    def test_subset_for_a_demanded_sigma(self):
+        frames = self.sequence(SHIFTS[:2])
+        subsets = []
+        for target in ("0.05", "0.02"):
+            done = self.succeed("track", *frames, "--noise", "3", "--step", "10", "--no-pictures", "--force", "--sigma-target", target)
+            run = self.run_json()
+            subsets.append(run["chosen"]["subset"])
+            self.assertEqual(run["settings"]["sigma_target"], float(target))
+            self.assertLess(run["frames"][0]["sigma_u"], float(target))
+            self.assertIn(f"{subsets[-1]} px", done.stdout)
+        self.assertLess(subsets[0], subsets[1])
+        for bad in ("small", "0"):
+            self.refuse(2, ["igma"], "track", *frames, "--force", "--sigma-target", bad)
+
     def test_polygon_and_hole(self):
         frames = self.sequence(SHIFTS[:2])
         self.succeed("track", *frames, "--subset", "15", "--step", "5", "--no-pictures",
@@ -183,13 +221,21 @@ class ConfigTest(ProgramTest):
         typed = ("--subset", "25", "--step", "7", "--order", "2", "--interpolation", "quintic", "--search", "12",
                  "--roi-polygon", "10,10 130,10 130,110 10,110", "--roi-hole", "50,50 60,50 60,60",
                  "--roi-hole", "80,50 90,50 90,60", "--strain-measure", "hencky", "--strain-window", "7", "--csv",
-                 "--no-pictures")
+                 "--no-pictures", "--prefilter", "0.5", "--anti-bias")
         self.succeed("track", *frames, *typed, "--save-config", "run.toml", "-o", "typed")
         self.succeed("track", *frames, "--config", "run.toml", "-o", "read")
         typed, read = self.run_json("typed"), self.run_json("read")
         self.assertEqual(read["settings"], typed["settings"])
         self.assertEqual(read["frames"][0]["counts"], typed["frames"][0]["counts"])
         self.assertTrue((self.folder / "read/csv").exists())
+
+    def test_choices_are_saved(self):
+        frames = self.sequence(SHIFTS[:2])
+        for k, typed in enumerate((("--order", "auto", "--sigma-target", "0.02"), ("--prefilter", "none"))):
+            self.succeed("track", *frames, *typed, "--no-pictures", "--save-config", "run.toml", "-o", f"typed{k}")
+            self.succeed("track", *frames, "--config", "run.toml", "-o", f"read{k}")
+            typed, read = self.run_json(f"typed{k}"), self.run_json(f"read{k}")
+            self.assertEqual((read["settings"], read["chosen"]), (typed["settings"], typed["chosen"]))
 
     def test_what_is_typed_wins(self):
         (self.folder / "my.toml").write_text("subset = 41\nstep = 20\n")

@@ -166,16 +166,30 @@ void expect_near(double got, double want, double tolerance) {
     ASSERT_NEAR(got, want, tolerance);
 }
 
+/// Of a point with a noise of `noise` in both images, whose gradients have none: the inverse of its matrix,
+/// of one image; the pixels of the other lie by `density` closer; what F makes of it; in a later reference
+/// what the steps have in common counts once. Along one axis: a = dx/dX, b = dx/dY.
+double naive_sigma(double noise, double own, double other, double a, double b, double density,
+                   double variance, double mapped) {
+  const double step = noise * noise * (1 + density) / 2 * (a * a * own * own + b * b * other * other);
+  const double least = 1e-8;
+  if (variance == 0) return std::sqrt(step + least);
+  return std::sqrt(std::max(mapped, step) + 0.67 / (2 * PointsState::radius + 1) * step + least);
+}
+
 void check_field(const PointsState& s, const DevicePoints& device, const std::vector<MaterialPoint>& material,
                  const Stream& stream) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), noise = 2.5;
   const DeviceArray<TrackedPoint> tracked(s.tracked, stream);
   const DeviceArray<MaterialPoint> device_material(material, stream);
-  const DeviceArray<double> device_noise(std::vector<double>{noise}, stream);
+  track::NoiseModel model;
+  model.given = noise;
+  model.radius = PointsState::radius;
+  model.most_share = 0.5;
   const DeviceField field(s.point_at.size(), stream);
   kernels::launch_fill_field(device.points, tracked.data(),
-                             material.empty() ? nullptr : device_material.data(), device_noise.data(),
-                             field.arrays, stream.handle());
+                             material.empty() ? nullptr : device_material.data(), model, field.arrays,
+                             stream.handle());
   const auto u = field.u.values(stream), v = field.v.values(stream);
   const auto zncc = field.zncc.values(stream), sigma_u = field.sigma_u.values(stream),
              sigma_v = field.sigma_v.values(stream);
@@ -193,10 +207,17 @@ void check_field(const PointsState& s, const DevicePoints& device, const std::ve
     ASSERT_NO_FATAL_FAILURE(
         expect_near(v[node], ok ? m.v + value_at(p.v, p.result.shape.v, m.dx, m.dy) : nan, 1e-12));
     ASSERT_NO_FATAL_FAILURE(expect_near(zncc[node], ok ? p.result.zncc : nan, 0));
-    ASSERT_NO_FATAL_FAILURE(expect_near(
-        sigma_u[node], ok ? std::hypot(noise * p.result.unit_sigma_u, std::sqrt(m.variance_u)) : nan, 1e-7));
-    ASSERT_NO_FATAL_FAILURE(expect_near(
-        sigma_v[node], ok ? std::hypot(noise * p.result.unit_sigma_v, std::sqrt(m.variance_v)) : nan, 1e-7));
+    const auto& r = p.result;
+    const double ux = r.shape.u[1], uy = r.shape.u[2], vx = r.shape.v[1], vy = r.shape.v[2];
+    const double density = 1 / std::abs((1 + ux) * (1 + vy) - uy * vx);
+    const double mapped_u = (1 + ux) * (1 + ux) * m.variance_u + uy * uy * m.variance_v;
+    const double mapped_v = (1 + vy) * (1 + vy) * m.variance_v + vx * vx * m.variance_u;
+    const double want_u =
+        naive_sigma(noise, r.unit_sigma_u, r.unit_sigma_v, 1 + ux, uy, density, m.variance_u, mapped_u);
+    const double want_v =
+        naive_sigma(noise, r.unit_sigma_v, r.unit_sigma_u, 1 + vy, vx, density, m.variance_v, mapped_v);
+    ASSERT_NO_FATAL_FAILURE(expect_near(sigma_u[node], ok ? want_u : nan, 1e-6));
+    ASSERT_NO_FATAL_FAILURE(expect_near(sigma_v[node], ok ? want_v : nan, 1e-6));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "track/backend.hpp"
+#include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
 #include "track/cpu/point_refinement.hpp"
 #include "track/cpu/split_subsets.hpp"
@@ -136,6 +137,11 @@ class CpuReference final : public ActiveReference {
 
   Field field_of(const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
+    const Grid& grid = shared_.points.grid;
+    const FramePoints points{shared_.points, reference_, reference_.last};
+    const auto cross = [&](std::int64_t node) {
+      return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
+    };
     for (std::int64_t i = 0; i < reference_.size(); ++i) {
       const RefinedPoint& p = reference_.last[i];
       const MaterialPoint m = reference_.subsets.material(i);
@@ -143,7 +149,8 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise);
+      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.radius) : Bend{};
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (sigmas.too_large) {
         field.status[node] = Status::low_correlation;
         continue;

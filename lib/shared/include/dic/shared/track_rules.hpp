@@ -244,6 +244,63 @@ DIC_HOST_DEVICE bool left_image(const Points& points, Index i, Index from, int r
 
 // ---- uncertainty ----
 
+/// Nodes around a point, a quarter to half a subset away, along the grid; -1 where there is no point.
+template <typename Index>
+struct Cross {
+  Index left = -1, right = -1, above = -1, below = -1;
+};
+template <typename Index>
+DIC_HOST_DEVICE Cross<Index> cross_around(int nx, int ny, const Index* point_at, Index node, int reach) {
+  const Index row = node / nx, column = node - row * nx, down = Index{reach} * nx;
+  return {column >= reach ? point_at[node - reach] : Index{-1},
+          column + reach < nx ? point_at[node + reach] : Index{-1},
+          row >= reach ? point_at[node - down] : Index{-1},
+          row + reach < ny ? point_at[node + down] : Index{-1}};
+}
+
+/// How far the bending of the field displaces what a subset of order 0 or 1 measures, px; a rough estimate.
+struct Bend {
+  double u = 0, v = 0;
+};
+
+/// The least change of a slope per px towards both sides: a slope that changes on one side only, as at the
+/// edge of a body, does not bend the subset.
+DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
+                                        double to_after) {
+  const double a = (here - before) / to_before, b = (after - here) / to_after;
+  if (!(a * b > 0)) return 0;
+  return std::abs(a) < std::abs(b) ? a : b;
+}
+
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, int radius) {
+  // A parabola displaces the mean of a subset by (subset^2 - 1) / 24 of its curvature, a kink by more.
+  constexpr double for_kinks = 1.5;
+  const double subset = 2 * radius + 1, mean = for_kinks * (subset * subset - 1) / 24;
+  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
+  const ShapeParameters here = points.shape(i);
+  Bend bend;
+  if (measured(cross.left) && measured(cross.right)) {
+    const ShapeParameters a = points.shape(cross.left), b = points.shape(cross.right);
+    const double to_a = points.x(i) - points.x(cross.left), to_b = points.x(cross.right) - points.x(i);
+    bend.u += mean * curvature(a.ux, here.ux, b.ux, to_a, to_b);
+    bend.v += mean * curvature(a.vx, here.vx, b.vx, to_a, to_b);
+  }
+  if (measured(cross.above) && measured(cross.below)) {
+    const ShapeParameters a = points.shape(cross.above), b = points.shape(cross.below);
+    const double to_a = points.y(i) - points.y(cross.above), to_b = points.y(cross.below) - points.y(i);
+    bend.u += mean * curvature(a.uy, here.uy, b.uy, to_a, to_b);
+    bend.v += mean * curvature(a.vy, here.vy, b.vy, to_a, to_b);
+  }
+  return bend;
+}
+
+/// What of a bend counts, px^2. Noise alone makes up to three times 0.3 sigma of it.
+DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) {
+  const double rest = bend * bend - 0.8 * noise_variance;
+  return rest > 0 ? rest : 0;
+}
+
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
@@ -253,7 +310,7 @@ struct Sigmas {
 /// Of a refined point. m: its position in the active reference.
 template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
-                                 const NoiseModel& model) {
+                                 const NoiseModel& model, const Bend& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
   NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
   const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
@@ -262,8 +319,10 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
   const bool is_first = m.variance_u == 0 && m.variance_v == 0;
   const Covariance all =
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
+  const Covariance now = step.of_images + step.of_gradients;
   const double least = kLeastSigma * kLeastSigma;
-  return {static_cast<float>(std::sqrt(all.uu + least)), static_cast<float>(std::sqrt(all.vv + least)),
+  return {static_cast<float>(std::sqrt(all.uu + bend_variance(bend.u, now.uu) + least)),
+          static_cast<float>(std::sqrt(all.vv + bend_variance(bend.v, now.vv) + least)),
           !(by_noise <= kLargestNoiseSigma * kLargestNoiseSigma)};
 }
 
