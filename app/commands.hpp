@@ -17,6 +17,7 @@ enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrup
 void add_track(CLI::App& app);
 void add_match(CLI::App& app);
 void add_synth(CLI::App& app);
+void add_vsg(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 

@@ -26,7 +26,7 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track, add_match, add_synth, add_bench, add_info};
+constexpr auto kCommands = {add_track, add_match, add_vsg, add_synth, add_bench, add_info};
 
 constexpr const char* kExamples =
     "Examples:\n"
