@@ -28,8 +28,9 @@ double share_kept(const MeasuredSubsets& subsets, int window, int step, double p
     }
   const StrainField strain = compute_strain(field, {window, StrainMeasure::engineering}, 1);
   double largest = 0;
-  for (const float e : strain.exx)
-    if (!std::isnan(e)) largest = std::max(largest, std::abs(double{e}));
+  for (int i = window; i < grid.nx - window; ++i)  // complete windows
+    largest =
+        std::max(largest, std::abs(double{strain.exx[static_cast<std::size_t>(window / 2) * grid.nx + i]}));
   return largest / (amplitude * k);
 }
 
