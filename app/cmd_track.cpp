@@ -223,6 +223,9 @@ void add_output(CLI::App& command, TrackFlags& flags) {
   add_choice(command, "--csv-style", job.csv_style,
              {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
              "Columns of the CSV tables");
+  command.add_flag("--noise-floor", job.noise_floor,
+                   "The frames show a specimen at rest: report the noise that they measure, beside the "
+                   "predicted, and the noise of the images over grey");
   command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
 }
 
@@ -243,7 +246,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
     return track_files(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }();
-  print_warnings(summary);
+  print_warnings(summary, job.noise_floor);
   if (!flags.quiet) print_summary(job, summary, flags.verbose);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
   if (summary.interrupted) throw CLI::RuntimeError(interrupted);

@@ -21,6 +21,7 @@ void add_match(CLI::App& app);
 void add_synth(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
+void add_vsg(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 

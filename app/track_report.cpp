@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 namespace dic::app {
@@ -51,11 +53,44 @@ void print_speed(const TrackSummary& summary) {
               measuring > 0 ? points / measuring : 0.0);
 }
 
+/// Mean over the frames that were measured.
+template <typename Value>
+double mean_over(const TrackSummary& summary, const Value& value) {
+  double sum = 0, n = 0;
+  for (const FrameSummary& frame : summary.frames)
+    if (was_processed(frame) && measured_points(frame) > 0) sum += value(frame), n += 1;
+  return sum / n;
+}
+
+void print_noise_floor(const TrackJob& job, const TrackSummary& summary) {
+  int quantity = 0;
+  const auto print = [&](const char* name, const char* unit, const auto& sd, const auto& sigma) {
+    const auto rms = [&](const auto& value) {
+      return std::sqrt(mean_over(summary, [&](const FrameSummary& f) { return value(f) * value(f); }));
+    };
+    std::printf("%-10s %12.3e %12.3e %9.2f\n", (std::string(name) + unit).c_str(), rms(sd),
+                mean_over(summary, sigma), rms([&](const FrameSummary& f) { return f.scatter[quantity]; }));
+    ++quantity;
+  };
+  const char* unit = job.scale_mm_per_px > 0 ? " [mm]" : " [px]";
+  std::printf("\nNoise floor    measured    predicted     ratio (point by point)\n");
+  print(
+      "u", unit, [](const auto& f) { return f.sd_u; }, [](const auto& f) { return f.sigma_u; });
+  print(
+      "v", unit, [](const auto& f) { return f.sd_v; }, [](const auto& f) { return f.sigma_v; });
+  constexpr const char* kNames[] = {"exx", "eyy", "exy"};
+  for (std::size_t k = 0; k < std::size(kNames); ++k)
+    print(
+        kNames[k], "", [k](const auto& f) { return f.strain[k].sd; },
+        [k](const auto& f) { return f.strain[k].sigma; });
+}
+
 void print_files(const TrackJob& job) {
   std::printf("\nResults in %s:\n", job.output.c_str());
   std::printf("  result.vtkhdf  all fields of all frames: ParaView 5.12+, Python (h5py), MATLAB (h5read)\n");
   if (job.csv) std::printf("  csv/           one table per frame\n");
   if (job.pictures) std::printf("  pictures/      u, v, exx, eyy, exy over each frame\n");
+  if (job.noise_floor) std::printf("  noise_curve    noise of the images over grey: .csv, .png\n");
   std::printf("  run.json       settings, counts by status, noise floor, times\n");
 }
 
@@ -121,19 +156,20 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
   if (all_frames)
     for (const std::string& kernel : summary.kernels) std::printf("Kernel      %s\n", kernel.c_str());
   print_frames(job, summary, all_frames);
+  if (job.noise_floor) print_noise_floor(job, summary);
   print_files(job);
 }
 
-void print_warnings(const TrackSummary& summary) {
+namespace {
+
+/// Frames in which nothing was measured, and what is likely.
+void warn_of_unmatched(const TrackSummary& summary) {
   std::int64_t unmatched = 0;
   const FrameSummary* first = nullptr;
   for (const FrameSummary& frame : summary.frames) {
-    if (!was_processed(frame)) {
-      std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
-    } else if (measured_points(frame) == 0) {
-      ++unmatched;
-      if (!first) first = &frame;
-    }
+    if (!was_processed(frame) || measured_points(frame) > 0) continue;
+    ++unmatched;
+    if (!first) first = &frame;
   }
   if (unmatched == 0) return;
   const std::int64_t processed = processed_frames(summary);
@@ -144,6 +180,21 @@ void print_warnings(const TrackSummary& summary) {
                  static_cast<long long>(unmatched), static_cast<long long>(processed), first->file.c_str(),
                  unmatched > 1 ? ", ..." : "");
   std::fprintf(stderr, "; run.json counts the reasons. %s\n", likely_reason(*first));
+}
+
+}  // namespace
+
+void print_warnings(const TrackSummary& summary, bool is_at_rest) {
+  std::int64_t measured = 0;
+  for (const FrameSummary& frame : summary.frames) {
+    measured += measured_points(frame);
+    if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
+  }
+  warn_of_unmatched(summary);
+  if (is_at_rest && summary.noise_curve.empty() && measured > 0)
+    std::fprintf(stderr,
+                 "dic: warning: no curve of the noise: every frame moved by more than half a pixel, or the "
+                 "images are too small.\n");
 }
 
 }  // namespace dic::app

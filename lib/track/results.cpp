@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "track/noise_curve.hpp"
 #include "track/run_json.hpp"
 
 namespace dic {
@@ -49,6 +50,10 @@ void Results::add_pictures(const Field& field, ImageView current, const std::str
 
 void Results::finish(const TrackSummary& summary) {
   writer_->finish();
+  if (!summary.noise_curve.empty()) {
+    track::write_noise_table(folder_.claim("noise_curve.csv"), summary.noise_curve);
+    track::write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
+  }
   write_text_file(folder_.claim("run.json"), run_json(job_, summary));
   folder_.commit();
 }

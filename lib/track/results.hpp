@@ -10,7 +10,8 @@
 
 namespace dic {
 
-/// The files of one run: result.vtkhdf, csv/, pictures/, run.json. Nothing is written before `begin`.
+/// The files of one run: result.vtkhdf, csv/, pictures/, noise_curve.csv and .png, run.json. Nothing is
+/// written before `begin`.
 class Results {
  public:
   /// Throws FileError by the rules of OutputFolder.

@@ -56,6 +56,7 @@ Json settings(const TrackJob& job) {
   json["strain_window"] = options.strain.window;
   json["strain_measure"] = to_string(options.strain.measure);
   json["camera"] = options.camera ? Json::parse(camera_json(options.camera->parameters())) : Json();
+  json["noise_floor"] = job.noise_floor;
   json["scale"] = job.scale();
   json["roi"] = roi_json(job.roi);
   json["device"] = options.device;
@@ -106,7 +107,8 @@ Json seconds_json(const StageSeconds& seconds) {
 }
 
 // Means over the frames that were measured.
-Json noise_floor_json(const std::vector<FrameSummary>& frames) {
+// With `is_at_rest` also what was measured: root mean squares of the frames' standard deviations.
+Json noise_floor_json(const std::vector<FrameSummary>& frames, bool is_at_rest) {
   std::vector<const FrameSummary*> measured;
   for (const FrameSummary& frame : frames)
     if (frame.error.empty() && !std::isnan(frame.sigma_u)) measured.push_back(&frame);  // NaN: no point was
@@ -123,6 +125,17 @@ Json noise_floor_json(const std::vector<FrameSummary>& frames) {
   for (std::size_t k = 0; k < kStrainNames.size(); ++k)
     json[std::string("sigma_") + kStrainNames[k]] =
         mean([k](const FrameSummary& f) { return f.strain[k].sigma; });
+  if (!is_at_rest) return json;
+  Json& floor = json["measured"];
+  floor["sd_u"] = std::sqrt(mean([](const FrameSummary& f) { return f.sd_u * f.sd_u; }));
+  floor["sd_v"] = std::sqrt(mean([](const FrameSummary& f) { return f.sd_v * f.sd_v; }));
+  for (std::size_t k = 0; k < kStrainNames.size(); ++k)
+    floor[std::string("sd_") + kStrainNames[k]] =
+        std::sqrt(mean([k](const FrameSummary& f) { return f.strain[k].sd * f.strain[k].sd; }));
+  constexpr std::array kNames = {"u", "v", "exx", "eyy", "exy"};
+  Json& ratio = json["measured_to_predicted"];
+  for (std::size_t k = 0; k < kNames.size(); ++k)
+    ratio[kNames[k]] = std::sqrt(mean([k](const FrameSummary& f) { return f.scatter[k] * f.scatter[k]; }));
   return json;
 }
 
@@ -150,7 +163,12 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   json["length_unit"] = job.scale() > 0 ? "mm" : "px";
   json["interrupted"] = summary.interrupted;
   json["seconds"] = seconds_json(summary.seconds);
-  json["noise_floor"] = noise_floor_json(summary.frames);
+  json["noise_floor"] = noise_floor_json(summary.frames, job.noise_floor);
+  if (job.noise_floor) {
+    json["noise_curve"] = Json::array();
+    for (const NoiseAtGrey& at : summary.noise_curve)
+      json["noise_curve"].push_back({{"grey", at.grey}, {"noise", at.noise}, {"pixels", at.pixels}});
+  }
   json["frames"] = Json::array();
   for (const FrameSummary& frame : summary.frames) json["frames"].push_back(frame_json(frame));
   return dump(json, 2) + "\n";

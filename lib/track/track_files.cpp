@@ -15,6 +15,7 @@
 
 #include "track/device_choice.hpp"
 #include "track/frame_feeder.hpp"
+#include "track/noise_curve.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 #include "track/stopwatch.hpp"
@@ -47,6 +48,28 @@ FrameSummary::Strain summarize_strain(const NodeValues<float>& strain, const Nod
   }
   const double mean = sum / n;  // NaN where there is none
   return {mean, std::sqrt(std::max(squares / n - mean * mean, 0.0)), sigmas / n};
+}
+
+/// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.
+template <typename T>
+double scatter_of(const Field& field, const NodeValues<T>& values, const NodeValues<float>& sigma) {
+  const auto is_known = [&](std::size_t k) {
+    return field.status[k] == Status::ok && !std::isnan(values[k]) && sigma[k] > 0;
+  };
+  double n = 0, mean = 0, squares = 0;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (is_known(k)) n += 1, mean += values[k];
+  mean /= n;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (is_known(k)) squares += std::pow((values[k] - mean) / sigma[k], 2);
+  return std::sqrt(squares / n);
+}
+
+std::array<double, 5> scatter_of(const Field& field) {
+  const StrainField& strain = field.strain;
+  return {scatter_of(field, field.u, field.sigma_u), scatter_of(field, field.v, field.sigma_v),
+          scatter_of(field, strain.exx, strain.sigma_exx), scatter_of(field, strain.eyy, strain.sigma_eyy),
+          scatter_of(field, strain.exy, strain.sigma_exy)};
 }
 
 FrameSummary summarize(const Field& field, double length_factor) {
@@ -141,7 +164,8 @@ class Run {
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
     reader_->read_more(frames_ahead(*source_, on_gpu));
-    FrameFeeder feeder(*reader_, job_.pictures, reference_, *stream_);
+    if (job_.noise_floor) noise_curve_.emplace(reference_);
+    FrameFeeder feeder(*reader_, job_.pictures || job_.noise_floor, reference_, *stream_);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
     while (std::optional<SourceFrame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;
@@ -177,7 +201,9 @@ class Run {
     auto summary =
         std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
     results_.add(result.field, frame.image, number, frame.name);
+    if (noise_curve_) noise_curve_->add(frame.image, result.field);
     FrameSummary entry = summary.get();
+    if (job_.noise_floor) entry.scatter = scatter_of(result.field);
     entry.noise = result.noise;
     entry.spans = result.spans;
     entry.spans.insert(entry.spans.end(), {frame.decode, writing.span("write")});
@@ -197,6 +223,7 @@ class Run {
     summary_.options = stream_->options();
     summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
+    if (noise_curve_) summary_.noise_curve = noise_curve_->result();
     results_.finish(summary_);
   }
 
@@ -233,6 +260,7 @@ class Run {
   std::optional<TrackStream> stream_;
   ResultInfo info_;
   TrackSummary summary_;
+  std::optional<track::NoiseCurve> noise_curve_;
   std::int64_t points_done_ = 0;
   double reference_seconds_ = 0;  ///< of load_seconds_
   double load_seconds_ = 0;

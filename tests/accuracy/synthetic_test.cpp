@@ -198,6 +198,40 @@ TEST(Uncertainty, OfManyStepsIsThatOfTheFirstImageAndTheLast) {
   }
 }
 
+/// Neighbouring subsets share pixels: their errors, and so those of strain, are correlated.
+TEST(Uncertainty, PredictsTheScatterOfStrainWithin10Percent) {
+  struct Case {
+    int subset, order, step;
+  };
+  for (const Case& c : {Case{15, 0, 2}, {21, 1, 5}, {33, 2, 5}, {33, 1, 10}}) {
+    std::map<int, Moments> observed, predicted;  // by window
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      SynthOptions synth;
+      synth.size = {c.step == 10 ? 1024 : 512, c.step == 10 ? 1024 : 512};
+      synth.noise = 1;
+      synth.seed = seed;
+      synth.motion.u = 0.3, synth.motion.v = 0.2;
+      Tracker tracker(track_options(c.subset, c.order, c.step), synth_frame(synth, 0));
+      const Field field = tracker.track(synth_frame(synth, 1)).field;
+      const Grid& grid = field.grid();
+      for (const int window : {3, 7, 11}) {
+        const StrainField strain = compute_strain(field, {window}, 0, MeasuredSubsets{c.subset, c.order});
+        const int margin = c.subset / 2 / c.step + window / 2 + 1;  // nodes
+        for (int j = margin; j < grid.ny - margin; ++j)
+          for (int i = margin; i < grid.nx - margin; ++i) {
+            const auto k = static_cast<std::size_t>(j) * grid.nx + i;
+            for (const double e : {strain.exx[k], strain.eyy[k], strain.exy[k]}) observed[window].add(e);
+            for (const double sigma : {strain.sigma_exx[k], strain.sigma_eyy[k], strain.sigma_exy[k]})
+              predicted[window].add(sigma);
+          }
+      }
+    }
+    for (const auto& [window, errors] : observed)
+      EXPECT_NEAR(predicted[window].rms() / errors.rms(), 1, 0.1)
+          << "subset " << c.subset << " order " << c.order << " step " << c.step << " window " << window;
+  }
+}
+
 TEST(Affine, StretchAndRotationAreMeasuredEverywhere) {
   SynthOptions synth = synth_1024();
   const double angle = std::numbers::pi / 180;

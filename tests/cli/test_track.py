@@ -74,6 +74,25 @@ class TrackTest(ProgramTest):
         header = (self.folder / "dic_out/csv/frame_1.csv").read_text().splitlines()[0]
         self.assertTrue(header.startswith("x [mm],y [mm],u [mm]"), header)
 
+    def test_noise_floor_of_a_specimen_at_rest(self):
+        self.succeed("synth", "-o", "rest", "--width", "256", "--height", "256", "--noise", "2", "--frames", "3",
+                     "--u", "0", "--v", "0")
+        output = self.succeed("track", "rest", "--noise-floor").stdout
+        self.assertIn("Noise floor", output)
+        run = self.run_json()
+        floor = run["noise_floor"]
+        for name in ("u", "v", "exx", "eyy", "exy"):
+            self.assertAlmostEqual(floor["measured_to_predicted"][name], 1, delta=0.35)
+            self.assertGreater(floor["measured"]["sd_" + name], 0)
+        for at in run["noise_curve"]:
+            self.assertAlmostEqual(at["noise"], (2 ** 2 + 1 / 12) ** 0.5, delta=0.15)
+            self.assertGreater(at["pixels"], 400)
+        table = (self.folder / "dic_out/noise_curve.csv").read_text().splitlines()
+        self.assertEqual(table[0], "grey,noise,pixels")
+        self.assertEqual(len(table) - 1, len(run["noise_curve"]))
+        self.assertGreater(len(table), 10)
+        self.assertTrue((self.folder / "dic_out/noise_curve.png").exists())
+
     def test_vtk_reads_the_result(self):
         self.succeed("track", *self.sequence(SHIFTS[:3]), *QUICK)
         reader = vtkHDFReader()

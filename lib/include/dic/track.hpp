@@ -183,6 +183,9 @@ struct FrameSummary {
     double mean = 0, sd = 0, sigma = 0;  ///< sigma: mean of the predicted standard deviations
   };
   std::array<Strain, 3> strain{};
+  /// With TrackJob::noise_floor, of u, v, exx, eyy, exy: root mean square of what a point differs from the
+  /// mean of all, in its own predicted standard deviations. 1 where the prediction is right.
+  std::array<double, 5> scatter{};
   double noise = 0;  ///< grey levels
   double seconds = 0;
   std::vector<StageSpan> spans;
