@@ -161,6 +161,46 @@ def noise(session):
            "interior points lost"], rows)
 
 
+HARD = {
+    "contrast of 45 grey levels": dict(u=0.3, v=0.2, grey_min=100, grey_max=145),
+    "contrast of 30 grey levels": dict(u=0.3, v=0.2, grey_min=100, grey_max=130),
+    "blobs of 3.5 px": dict(u=0.3, v=0.2, sigma=3.5),
+    "printed dots": dict(u=2.3, v=0.2, texture="dots", sigma=1.5, size_spread=1.5),
+    "stretch of 50 %": dict(motion="affine", ux=0.5, vy=-0.15),
+    "stretch of 80 %": dict(motion="affine", ux=0.8, vy=-0.2),
+    "compression by 40 %": dict(motion="affine", ux=-0.4, vy=0.12),
+    "shot noise, light 0.15 to 1": dict(u=0.3, v=0.2, noise=0, full_well=5000, light_min=0.15),
+    "noise in the current image only": dict(u=0.3, v=0.2, reference_noise=0),
+    "defocus of 1 px": dict(u=0.3, v=0.2, blur=1),
+    "defocus of 2 px": dict(u=0.3, v=0.2, blur=2),
+    "defocus of 3 px": dict(u=0.3, v=0.2, blur=3),
+    "glare that saturates 5 %": dict(u=2.3, v=0.2, glare=0.05),
+    "kinks: -3.2 px within 100 px": dict(motion="ramp", amplitude=-3.2, length=100),
+    "kinks: -3.2 px within 50 px": dict(motion="ramp", amplitude=-3.2, length=50),
+    "whole pixels, no noise": dict(u=2, v=1, noise=0),
+}
+
+
+def scatter(session):
+    """Predicted and observed scatter on hard images: 1024x1024, noise 2, subset 33, all measurable points"""
+    rows = []
+    for number, (what, options) in enumerate(HARD.items()):
+        frames = session.synth(f"hard_{number:02}", width=1024, height=1024, seed=90210, **(dict(noise=2) | options))
+        result = session.track(frames, shown=not rows)
+        with h5py.File(session.folder / frames / "truth.h5") as truth:
+            ny, nx = result.ok[0].shape
+            u, v, there = (truth[name][1][:ny, :nx] for name in ("u", "v", "measurable"))
+        good = result.ok[0] & (there != 0)
+        error = np.stack([result.u[0][good] - u[good], result.v[0][good] - v[good]])
+        sigma = np.stack([result.sigma_u[0][good], result.sigma_v[0][good]])
+        beyond = np.sum(np.any(np.abs(error) > 5 * sigma, axis=0))
+        rows.append([what, f"{rms(error[0]):.4f}", f"{rms(sigma[0]):.4f}", f"{rms(error[0] / sigma[0]):.2f}",
+                     f"{rms(error[1] / sigma[1]):.2f}", f"{beyond}", f"{np.sum(np.any(np.abs(error) > 0.5, axis=0))}",
+                     f"{np.sum(~result.ok[0] & (there == 1))} of {np.sum(there == 1)}"])
+    table(["images", "RMSE of u, px", "RMS sigma_u, px", "observed / predicted, u", "v", "beyond 5 sigma",
+           "beyond 0.5 px", "lost"], rows)
+
+
 def affine(session):
     """2 % stretch along x and a rotation by 1 degree, no noise"""
     angle = math.radians(1)
@@ -335,7 +375,7 @@ def sequences(session):
           rows)
 
 
-SYNTHETIC = {"translation": translation, "border": border, "noise": noise, "affine": affine, "rotations": rotations, "star": star}
+SYNTHETIC = {"translation": translation, "border": border, "noise": noise, "scatter": scatter, "affine": affine, "rotations": rotations, "star": star}
 REAL = {"challenge14": challenge14, "challenge5": challenge5, "patterns": patterns, "rotation": rotation,
         "utn": large_strain, "sequences": sequences}
 
