@@ -193,12 +193,14 @@ Image saturated_pixels(ImageView image) {
             if (image.row<T>(j)[i] != most) return false;
         return true;
       };
-      for (int y = 1; y + 1 < image.height; ++y)
+      for (int y = 1; y + 1 < image.height; ++y) {
+        const T* row = image.row<T>(y);
         for (int x = 1; x + 1 < image.width; ++x) {
-          if (image.row<T>(y)[x] != most || !square(x, y)) continue;
+          if (row[x] != most || !square(x, y)) continue;
           if (out.empty()) out = Image(image.size(), ScalarType::u8);
           for (int j = y - 1; j <= y + 1; ++j) std::fill_n(out.row<std::uint8_t>(j) + x - 1, 3, 255);
         }
+      }
     }
   });
   return out;

@@ -136,14 +136,16 @@ DIC_HOST_DEVICE GradientNoise gradient_noise(const T (&of_u)[N], const T (&of_v)
   for (int k = 0; k < terms; ++k) {
     const Monomial p = basis(k);
     DIC_UNROLL
-    for (int l = 0; l < terms; ++l) {
+    for (int l = k; l < terms; ++l) {
       const Monomial q = basis(l);
-      const T product = static_cast<T>(p.factor * q.factor) * x.mean[p.a + q.a] * y.mean[p.b + q.b];
+      const T both = l > k ? T(2) : T(1);
+      const T product = both * static_cast<T>(p.factor * q.factor) * x.mean[p.a + q.a] * y.mean[p.b + q.b];
       DIC_UNROLL
       for (int part = 0; part < N; part += terms) {
-        uu += product * of_u[part + k] * of_u[part + l];
-        uv += product * of_u[part + k] * of_v[part + l];
-        vv += product * of_v[part + k] * of_v[part + l];
+        const T u = of_u[part + k], v = of_v[part + k];
+        uu += product * u * of_u[part + l];
+        uv += product * T(0.5) * (u * of_v[part + l] + v * of_u[part + l]);
+        vv += product * v * of_v[part + l];
       }
     }
   }
