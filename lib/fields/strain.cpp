@@ -4,6 +4,7 @@
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
+#include <dic/shared/tears.hpp>
 #include <limits>
 #include <utility>
 
@@ -28,6 +29,24 @@ std::vector<double> fit_data(const Field& field, const NodeValues<double>& compo
   for (std::size_t k = 0; k < data.size(); ++k)
     data[k] = field.grid().inside[k] && field.status[k] == Status::ok ? component[k] : missing;
   return data;
+}
+
+/// Removes the nodes beside tears from the data of both components, so that no window reaches across.
+void remove_torn(const Field& field, std::vector<double>& u, std::vector<double>& v) {
+  const Grid& grid = field.grid();
+  std::vector<std::size_t> torn;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const auto at = [&, i, j](int di, int dj) -> strain::TearNode {
+        const int x = i + di, y = j + dj;
+        if (x < 0 || y < 0 || x >= grid.nx || y >= grid.ny) return {missing, missing, 0, 0};
+        const std::size_t k = static_cast<std::size_t>(y) * grid.nx + x;
+        return {u[k], v[k], field.sigma_u[k], field.sigma_v[k]};
+      };
+      const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+      if (!std::isnan(u[k]) && strain::is_beside_tear(at, grid.step)) torn.push_back(k);
+    }
+  for (const std::size_t k : torn) u[k] = v[k] = missing;
 }
 
 /// Slopes of the least-squares planes of complete windows, a row of nodes at a time. On a complete window the
@@ -218,7 +237,8 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
   const Grid& grid = field.grid();
-  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  remove_torn(field, u, v);
   StrainField result = missing_strain(u.size());
 
   ThreadPool pool(threads);

@@ -33,8 +33,8 @@ std::size_t fields_workspace_bytes(const DeviceGrid& grid);
 /// Queues the outlier test: reads u, v and status, changes status. Nothing where it is not enabled.
 void launch_mark_outliers(const DeviceGrid& grid, const FieldArrays& field, const OutlierOptions& options,
                           void* workspace, StreamHandle stream);
-/// Queues the strain of every node: reads u, v and status, writes exx .. von_mises. The options
-/// have no problems.
+/// Queues the strain of every node: reads u, v, sigma_u and sigma_v (null: no tears are looked for) and
+/// status, writes exx .. von_mises. The options have no problems.
 void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
                    void* workspace, StreamHandle stream);
 
