@@ -1,5 +1,6 @@
 #include <dic/shared/strain.hpp>
 #include <dic/shared/strain_sigma.hpp>
+#include <dic/shared/tears.hpp>
 
 #include "common/shared_memory.hpp"
 #include "fields/nodes.cuh"
@@ -274,6 +275,24 @@ __global__ void __launch_bounds__(threads, kGreenLagrange ? 3 : 2)
   left_over.append_to(job.memory);
 }
 
+/// Removes the nodes beside tears from the usable ones; a warp does a word.
+__global__ void __launch_bounds__(word_threads)
+    remove_torn(const __grid_constant__ DeviceGrid grid, const __grid_constant__ FieldArrays field,
+                const __grid_constant__ NodeSet usable) {
+  if (!field.sigma_u) return;
+  for_each_word_node(usable, [&](const WordNode& node) {
+    const auto at = [&](int di, int dj) -> strain::TearNode {
+      const int x = node.i + di, y = node.j + dj, k = y * grid.nx + x;
+      if (x < 0 || y < 0 || x >= grid.nx || y >= grid.ny || !grid.inside[k] || field.status[k] != Status::ok)
+        return {strain::missing, strain::missing, 0, 0};
+      return {field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]};
+    };
+    const bool torn = node.i < usable.nx && strain::is_beside_tear(at, grid.step);
+    const std::uint32_t word = __ballot_sync(all_lanes, torn);
+    if (threadIdx.x % warp_size == 0 && word != 0) usable.words[node.word] &= ~word;
+  });
+}
+
 /// A thread does a word.
 __global__ void __launch_bounds__(threads)
     find_clustered(const __grid_constant__ NodeSet usable, const __grid_constant__ NodeSet clustered) {
@@ -472,6 +491,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
                       options.measure,
                       errors};
   launch_find_usable(grid, field, job.memory, stream);
+  remove_torn<<<word_blocks(job.memory.usable), word_threads, 0, stream>>>(grid, field, job.memory.usable);
   find_clustered<<<grid_size(job.memory.usable.size(), threads), threads, 0, stream>>>(job.memory.usable,
                                                                                        job.memory.clustered);
   fill(job.memory.list_length, 0, sizeof(std::int32_t), stream);

@@ -4,7 +4,11 @@
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
+<<<<<<< HEAD
 #include <dic/shared/strain_sigma.hpp>
+=======
+#include <dic/shared/tears.hpp>
+>>>>>>> w-trust
 #include <limits>
 #include <optional>
 #include <span>
@@ -35,6 +39,24 @@ std::vector<double> fit_data(const Field& field, const NodeValues<double>& compo
   for (std::size_t k = 0; k < data.size(); ++k)
     data[k] = field.grid().inside[k] && field.status[k] == Status::ok ? component[k] : missing;
   return data;
+}
+
+/// Removes the nodes beside tears from the data of both components, so that no window reaches across.
+void remove_torn(const Field& field, std::vector<double>& u, std::vector<double>& v) {
+  const Grid& grid = field.grid();
+  std::vector<std::size_t> torn;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const auto at = [&, i, j](int di, int dj) -> strain::TearNode {
+        const int x = i + di, y = j + dj;
+        if (x < 0 || y < 0 || x >= grid.nx || y >= grid.ny) return {missing, missing, 0, 0};
+        const std::size_t k = static_cast<std::size_t>(y) * grid.nx + x;
+        return {u[k], v[k], field.sigma_u[k], field.sigma_v[k]};
+      };
+      const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+      if (!std::isnan(u[k]) && strain::is_beside_tear(at, grid.step)) torn.push_back(k);
+    }
+  for (const std::size_t k : torn) u[k] = v[k] = missing;
 }
 
 /// Slopes of the least-squares planes of complete windows, a row of nodes at a time. On a complete window the
@@ -378,6 +400,7 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
+<<<<<<< HEAD
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
   check(options);
@@ -388,6 +411,31 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
   const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
   return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
     return std::optional(partial ? partial->covariance(errors) : complete);
+=======
+StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
+  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
+  const Grid& grid = field.grid();
+  std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  remove_torn(field, u, v);
+  StrainField result = missing_strain(u.size());
+
+  ThreadPool pool(threads);
+  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
+    CompleteWindows complete(grid, options.window);
+    PartialWindows partial(grid, u, v, options.window);
+    std::vector<double> ux, uy, vx, vy;
+    for (int j = static_cast<int>(begin); j < end; ++j) {
+      complete.slopes(u, j, ux, uy);
+      complete.slopes(v, j, vx, vy);
+      for (int i = 0; i < grid.nx; ++i) {
+        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
+        if (!grid.inside[k] || !has_values(field.status[k])) continue;
+        const Gradient gradient =
+            std::isnan(ux[i]) ? partial.gradient(i, j) : Gradient{ux[i], uy[i], vx[i], vy[i]};
+        if (!std::isnan(gradient.ux)) store(result, k, strain::tensor_of(gradient, options.measure));
+      }
+    }
+>>>>>>> w-trust
   });
 }
 

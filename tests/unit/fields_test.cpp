@@ -254,6 +254,45 @@ TEST(Strain, CracksOfMissingPointsAreNotBridged) {
   }
 }
 
+/// Points right beside a closed crack may all be measured.
+TEST(Strain, TornNeighboursAreNotBridged) {
+  const Grid grid = full_grid(21, 21);
+  const auto slip = [](bool beyond) { return beyond ? 0.6 : 0.0; };
+  Field straight = measure(grid, [&](double x, double y) {
+    return std::array{slip(y > 30 + 10 * 5) + 0.01 * x, 0.02 * y};
+  });
+  Field diagonal = measure(grid, [&](double x, double y) {
+    return std::array{0.01 * x, slip(x - 20 > y - 30) + 0.02 * y};
+  });
+  Eigen::Matrix2d gradient;
+  gradient << 0.01, 0, 0, 0.02;
+  const Eigen::Matrix2d expected = strain_tensor(gradient, StrainMeasure::green_lagrange);
+  for (Field* field : {&straight, &diagonal}) {
+    std::ranges::fill(field->sigma_u, 0.01f);
+    std::ranges::fill(field->sigma_v, 0.01f);
+    const StrainField strain = compute_strain(*field, {}, 2);
+    int computed = 0;
+    for (std::size_t k = 0; k < strain.exx.size(); ++k) {
+      if (std::isnan(strain.exx[k])) continue;
+      ++computed;
+      expect_strain(strain, k, expected, 1e-8);
+    }
+    EXPECT_GT(computed, 250);
+  }
+}
+
+TEST(Strain, SteepStrainIsNoTear) {
+  const Grid grid = full_grid(21, 21);
+  Field field = measure(grid, [](double x, double) { return std::array{3 * std::sin(x * M_PI / 60), 0.0}; });
+  std::ranges::fill(field.sigma_u, 0.01f);
+  std::ranges::fill(field.sigma_v, 0.01f);
+  const StrainField strain = compute_strain(field, {}, 2);
+  const auto known = std::ranges::count_if(strain.exx, [](float e) { return !std::isnan(e); });
+  field.sigma_u = field.sigma_v = Field(grid).sigma_u;  // unknown: tears are not looked for
+  const StrainField all = compute_strain(field, {}, 2);
+  EXPECT_EQ(known, std::ranges::count_if(all.exx, [](float e) { return !std::isnan(e); }));
+}
+
 TEST(Strain, OutliersDoNotSpoilTheirNeighbours) {
   const Grid grid = full_grid(11, 11);
   Eigen::Matrix2d gradient;

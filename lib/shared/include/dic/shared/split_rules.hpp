@@ -104,17 +104,21 @@ DIC_HOST_DEVICE ResidualLevel level_around(const ResidualLevel* levels, const Ti
   return {lower, median_of(&ResidualLevel::median), true};
 }
 
+/// How much larger than the median residuals are anywhere: of whole subsets, so that few are measured again
+/// for nothing; of parts, where the other motion is near.
+inline constexpr double kWholeMargin = 1.15, kPartMargin = 1.05;
+
 /// The largest residual that is normal for a measurement with `pixels`. White noise alone varies by 1 /
 /// sqrt(2 pixels) from subset to subset, real surfaces by more: the quartile tells by how much.
-DIC_HOST_DEVICE inline float normal_residual(const ResidualLevel& level, double pixels) {
+DIC_HOST_DEVICE inline float normal_residual(const ResidualLevel& level, double pixels, double margin) {
   const double spread = level.median - level.lower;
-  return static_cast<float>(level.median * (1.15 + 3 / std::sqrt(2 * pixels)) + 4 * spread);
+  return static_cast<float>(level.median * (margin + 3 / std::sqrt(2 * pixels)) + 4 * spread);
 }
 
 /// Is a measured point to be measured again?
-DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const ResidualLevel& level,
-                                        double pixels) {
-  return level.known && zncc < kExact && residual > normal_residual(level, pixels);
+DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const ResidualLevel& level, double pixels,
+                                        double margin = kWholeMargin) {
+  return level.known && zncc < kExact && residual > normal_residual(level, pixels, margin);
 }
 
 // ---- parts of subsets ----
@@ -130,15 +134,14 @@ DIC_HOST_DEVICE constexpr Direction direction(int k) {
 }
 
 /// Rounds of measurements with ever smaller parts. A point for which a round has none is not tried again.
-inline constexpr int kSplitRounds = 6;
+inline constexpr int kSplitRounds = 5;
 /// px that remain beyond the centre on the far side, in a round.
 DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
   return round == 0   ? radius
          : round == 1 ? 3 * radius / 4
          : round == 2 ? radius / 2
          : round == 3 ? radius / 4
-         : round == 4 ? radius / 8
-                      : 0;
+                      : radius / 8;
 }
 /// Iterations of a measurement with a part: its start is good, or else it is the wrong one.
 inline constexpr int kSplitIterations = 10;
@@ -226,7 +229,7 @@ DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& fo
   if (result.status != Status::ok) return false;
   const double du = found.u - predicted.u, dv = found.v - predicted.v;
   return du * du + dv * dv <= kAgreement * kAgreement &&
-         !is_doubtful(result.zncc, result.residual_sd, level, pixels);
+         !is_doubtful(result.zncc, result.residual_sd, level, pixels, kPartMargin);
 }
 
 /// A doubtful point that no part explains keeps its value where all neighbours around it predict that, to

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cmath>
+#include <dic/shared/host_device.hpp>
+
+/// Nodes beside a crack or an edge that points on both sides were measured at, for CPU and GPU: no window of
+/// strain may reach across.
+namespace dic::strain {
+
+/// Change of a displacement between two neighbouring nodes that is no tear: the slope may change by so many
+/// px per px from step to step, and noise adds so many sigma (four nodes take part).
+constexpr double tear_slope = 0.05, tear_sigmas = 12;
+
+/// Is the material torn between two neighbouring nodes? before, here, there, beyond: a displacement at four
+/// nodes in a row, NaN where it is not known; the step between the inner two is in question. It is a tear if
+/// it differs from both steps beside it, or from the one that is known.
+DIC_HOST_DEVICE inline bool is_torn(double before, double here, double there, double beyond,
+                                    double tolerance) {
+  const double step = there - here, left = here - before, right = beyond - there;
+  const bool other_left = std::fabs(step - left) > tolerance,
+             other_right = std::fabs(step - right) > tolerance;
+  return (other_left && (other_right || std::isnan(right))) || (other_right && std::isnan(left));
+}
+
+/// Displacements and their sigma at a node, px; NaN where there is none.
+struct TearNode {
+  double u, v;
+  float sigma_u, sigma_v;
+};
+
+/// Is the material torn on one of the four sides of a node? at(di, dj): the node at that offset. Without
+/// known sigma nothing is.
+template <typename At>
+DIC_HOST_DEVICE bool is_beside_tear(const At& at, int step) {
+  const TearNode here = at(0, 0);
+  for (int side = 0; side < 4; ++side) {
+    const int di = side == 0 ? 1 : side == 1 ? -1 : 0, dj = side == 2 ? 1 : side == 3 ? -1 : 0;
+    const TearNode before = at(-di, -dj), there = at(di, dj), beyond = at(2 * di, 2 * dj);
+    const auto tolerance = [step](float a, float b) {
+      return tear_slope * step + tear_sigmas * (a > b ? a : b);
+    };
+    if (is_torn(before.u, here.u, there.u, beyond.u, tolerance(here.sigma_u, there.sigma_u)) ||
+        is_torn(before.v, here.v, there.v, beyond.v, tolerance(here.sigma_v, there.sigma_v)))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace dic::strain
