@@ -61,20 +61,24 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
 }
 
 /// Standard deviation of noise after a low-pass over what noise_variance, which looks at the highest
-/// frequencies, makes of it: there, the low-pass takes more.
+/// frequencies, makes of it: there, the low-pass takes more. And a little beyond: the residuals of smooth
+/// noise vary more from subset to subset than kNormalVariance allows for white noise.
 double loss_by_smoothing(double smoothing) {
   if (smoothing == 0) return 1;
   constexpr int frequencies = 256;
   const std::vector<double> low_pass = gaussian_taps(smoothing);
-  double all = 0, high = 0;
+  double all = 0, high = 0, squares = 0;
   for (int k = 0; k < frequencies; ++k) {
     const double omega = 2 * std::numbers::pi * k / frequencies;
     const double power = std::pow(response_of(low_pass, omega), 2);
     all += power;
     high += power * std::pow(2 - 2 * std::cos(omega), 4);
+    squares += power * power;
   }
   constexpr double gain = 70;  // of white noise: mean of the last factor
-  return gain * all / high;
+  const double variation = frequencies * squares / (all * all);
+  const double normal = 1 + (kNormalVariance - 1) * variation;
+  return gain * all / high * std::sqrt(normal / kNormalVariance);
 }
 
 template <typename T>
@@ -141,6 +145,7 @@ NoiseModel noise_model(const TrackOptions& options, ScalarType type, double refe
   model.reference = reference * filtered;
   model.current = current * filtered;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
+  model.correlated = options.refine.smooth_noise_factor;
   model.radius = options.refine.subset / 2;
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
   model.bends = options.refine.order == 1;

@@ -6,11 +6,9 @@
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/reflect.hpp>
-#include <dic/shared/uncertainty.hpp>
 #include <limits>
 #include <utility>
 
-#include "track/changed_field.hpp"
 #include "track/host_pixels.hpp"
 
 namespace dic::track {
@@ -23,27 +21,10 @@ constexpr double kWorthwhile = 0.9;
 /// a few percent of the noise.
 constexpr double kLeastPattern = 0.2;
 
-/// Corrects the standard deviations of a field, and gives up the points that become too uncertain.
-void scale_sigmas(Field& field, float factor) {
-  for (std::size_t node = 0; node < field.status.size(); ++node) {
-    if (!has_values(field.status[node])) continue;
-    field.sigma_u[node] *= factor;
-    field.sigma_v[node] *= factor;
-    if (std::max(field.sigma_u[node], field.sigma_v[node]) <= kLargestNoiseSigma) continue;
-    field.status[node] = Status::low_correlation;
-    field.u[node] = field.v[node] = NAN;
-    field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = NAN;
-  }
-}
-
 class FilteredResult final : public Result {
  public:
-  FilteredResult(std::unique_ptr<Result> measured, double noise_gain, double sigma_factor,
-                 const TrackOptions& options)
-      : measured_(std::move(measured)),
-        noise_gain_(noise_gain),
-        sigma_factor_(sigma_factor),
-        options_(options) {}
+  FilteredResult(std::unique_ptr<Result> measured, double noise_gain)
+      : measured_(std::move(measured)), noise_gain_(noise_gain) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
   std::int64_t measured_points() override { return measured_->measured_points(); }
@@ -52,14 +33,11 @@ class FilteredResult final : public Result {
   FrameResult read() override {
     FrameResult result = measured_->fetch();
     result.noise /= noise_gain_;
-    change_field(result, options_, "refine",
-                 [&](Field& field) { scale_sigmas(field, static_cast<float>(sigma_factor_)); });
     return result;
   }
 
   std::unique_ptr<Result> measured_;
-  double noise_gain_, sigma_factor_;
-  TrackOptions options_;
+  double noise_gain_;
 };
 
 /// out = taps * line; line has `reach` more values on both sides.
@@ -191,14 +169,14 @@ ImageView Prefilter::view_of(ImageView image) const {
 
 TrackOptions Prefilter::for_backend(TrackOptions options) const {
   options.refine.smoothing = sigma_;
+  options.refine.smooth_noise_factor = sigma_factor_;
   if (options.noise) *options.noise *= noise_gain_;
   return options;
 }
 
-std::unique_ptr<Result> Prefilter::corrected(std::unique_ptr<Result> measured,
-                                             const TrackOptions& options) const {
+std::unique_ptr<Result> Prefilter::corrected(std::unique_ptr<Result> measured) const {
   if (!enabled()) return measured;
-  return std::make_unique<FilteredResult>(std::move(measured), noise_gain_, sigma_factor_, options);
+  return std::make_unique<FilteredResult>(std::move(measured), noise_gain_);
 }
 
 }  // namespace dic::track

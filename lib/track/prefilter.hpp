@@ -13,8 +13,7 @@
 namespace dic::track {
 
 /// The Gaussian low-pass that chosen options ask for (their `prefilter` has a value), and what it does to
-/// noise. A backend gets filtered images and takes their noise for white; `corrected` makes its results those
-/// of noise that was white before the filter.
+/// noise. A backend gets filtered images, and by `for_backend` what it has to know of their noise.
 class Prefilter {
  public:
   /// spectrum: of the reference before the filter, if it is known. on_gpu: images may be in the memory of a
@@ -29,8 +28,8 @@ class Prefilter {
   ImageView view_of(ImageView image) const;
   /// What the backend gets.
   TrackOptions for_backend(TrackOptions options) const;
-  /// Results with the noise before the filter, and with its sigma.
-  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured, const TrackOptions& options) const;
+  /// Results with the noise before the filter.
+  std::unique_ptr<Result> corrected(std::unique_ptr<Result> measured) const;
 
  private:
   double sigma_;

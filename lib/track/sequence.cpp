@@ -145,7 +145,7 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
-  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next), options_);
+  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
   if (bias_) result = without_bias(std::move(result), bias_, options_);
   if (options_.global.enabled) result = with_global_step(std::move(result), options_);
   if (nodes_) result = with_camera(std::move(result), options_, nodes_);

@@ -16,8 +16,11 @@ struct RefineOptions {
   int max_iterations = 30;
   double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
   double min_zncc = 0.6;    ///< below this the point is low_correlation
-  /// Standard deviation, px, of a Gaussian low-pass that both images have gone through: their noise is smooth.
+  /// Standard deviation, px, of a Gaussian low-pass that both images have gone through: their noise is
+  /// smooth.
   double smoothing = 0;
+  /// Standard deviation of a displacement by that noise over that by white noise of the same variance.
+  double smooth_noise_factor = 1;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };

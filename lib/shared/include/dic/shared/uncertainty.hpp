@@ -51,12 +51,13 @@ struct NoiseModel {
   double least = 0;  ///< that the rounding to whole grey levels alone makes
   double reference = 0, current = 0;  ///< of each image, from that image alone, grey levels
   double most_share = 0;              ///< of noise in the Gauss-Newton matrix
+  double correlated = 1;              ///< RefineOptions::smooth_noise_factor
   double inflation = 1;               ///< of the variance of a displacement by the other shape parameters
 };
 
 /// What there is around a refined point that makes its displacement uncertain.
 struct LocalNoise {
-  double images;     ///< noise of each image, grey levels
+  double images;     ///< white noise of each image that displaces as theirs does, grey levels
   double reference;  ///< of the reference alone
   double misfit;     ///< factor by which misfits make the standard deviation larger
 };
@@ -87,18 +88,18 @@ DIC_HOST_DEVICE double misfit_weight(const Refined& point, double variance, cons
 template <typename Refined>
 DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParameters& shape,
                                         const NoiseModel& model) {
-  if (model.given >= 0) return {model.given, model.given, 1};
+  if (model.given >= 0) return {model.correlated * model.given, model.given, 1};
   const double gain = mean_gain(model.gains, shape, model.radius);
   const double found = double{point.residual_sd} * point.residual_sd / (1 + gain);
   const double least = model.least * model.least, variance = found > least ? found : least;
   const double by_images = model.reference * model.reference + gain * model.current * model.current;
   const double expected = std::fmax(kNormalVariance * by_images / (1 + gain), least);
   const double reference = std::fmin(std::sqrt(variance), model.reference);
-  if (!(variance > expected)) return {std::sqrt(variance), reference, 1};
+  if (!(variance > expected)) return {model.correlated * std::sqrt(variance), reference, 1};
   const double share = 1 - expected / variance, rest = 1 - point.zncc;
   const double weight = misfit_weight(point, 0.5 * (1 + gain) * found / rest, model);
   const double slope = slope_after(share * rest);
-  return {std::sqrt(expected), reference,
+  return {model.correlated * std::sqrt(expected), reference,
           std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope};
 }
 
