@@ -4,11 +4,8 @@
 #include <dic/error.hpp>
 #include <dic/fields.hpp>
 #include <dic/shared/strain.hpp>
-<<<<<<< HEAD
 #include <dic/shared/strain_sigma.hpp>
-=======
 #include <dic/shared/tears.hpp>
->>>>>>> w-trust
 #include <limits>
 #include <optional>
 #include <span>
@@ -244,23 +241,20 @@ template <typename Visit>
 void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
                        int window, int threads, const Visit& visit) {
   const Grid& grid = field.grid();
-  std::vector<double> x, y;  // of a corrected field
-  if (field.positions) x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   ThreadPool pool(threads);
   pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    GridGradients gradients(grid, u, v, window);
-    std::optional<GridGradients> positions;
-    if (field.positions) positions.emplace(grid, x, y, window);
+    CompleteWindows complete(grid, window);
+    PartialWindows partial(grid, u, v, window);
+    std::vector<double> ux, uy, vx, vy;
     for (int j = static_cast<int>(begin); j < end; ++j) {
-      gradients.begin_row(j);
-      if (positions) positions->begin_row(j);
+      complete.slopes(u, j, ux, uy);
+      complete.slopes(v, j, vx, vy);
       for (int i = 0; i < grid.nx; ++i) {
         const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
         if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        Gradient gradient = gradients.at(i, j);
-        if (positions) gradient = by_positions(gradient, positions->at(i, j));
-        if (!std::isnan(gradient.ux))
-          visit(k, gradient, gradients.is_complete(i) ? nullptr : &gradients.partial());
+        const bool is_complete = !std::isnan(ux[i]);
+        const Gradient gradient = is_complete ? Gradient{ux[i], uy[i], vx[i], vy[i]} : partial.gradient(i, j);
+        if (!std::isnan(gradient.ux)) visit(k, gradient, is_complete ? nullptr : &partial);
       }
     }
   });
@@ -354,7 +348,8 @@ std::vector<Gradient> position_gradients(const Field& field, int window, int thr
 template <typename Covariance>
 StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
                       const Covariance& covariance) {
-  const std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
+  remove_torn(field, u, v);
   const std::vector<Gradient> positions = position_gradients(field, options.window, threads);
   StrainField result = missing_strain(u.size());
   for_each_gradient(field, u, v, options.window, threads,
@@ -400,7 +395,6 @@ std::array<double, 3> strain_from_gradient(const std::array<double, 4>& gradient
   return {tensor.xx, tensor.yy, tensor.xy};
 }
 
-<<<<<<< HEAD
 StrainField compute_strain(const Field& field, const StrainOptions& options, int threads,
                            const std::optional<MeasuredSubsets>& subsets) {
   check(options);
@@ -411,31 +405,6 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
   const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
   return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
     return std::optional(partial ? partial->covariance(errors) : complete);
-=======
-StrainField compute_strain(const Field& field, const StrainOptions& options, int threads) {
-  if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  const Grid& grid = field.grid();
-  std::vector<double> u = fit_data(field, field.u), v = fit_data(field, field.v);
-  remove_torn(field, u, v);
-  StrainField result = missing_strain(u.size());
-
-  ThreadPool pool(threads);
-  pool.parallel_for(grid.ny, kRowsPerTask, [&](std::int64_t begin, std::int64_t end, int) {
-    CompleteWindows complete(grid, options.window);
-    PartialWindows partial(grid, u, v, options.window);
-    std::vector<double> ux, uy, vx, vy;
-    for (int j = static_cast<int>(begin); j < end; ++j) {
-      complete.slopes(u, j, ux, uy);
-      complete.slopes(v, j, vx, vy);
-      for (int i = 0; i < grid.nx; ++i) {
-        const std::size_t k = static_cast<std::size_t>(j) * grid.nx + i;
-        if (!grid.inside[k] || !has_values(field.status[k])) continue;
-        const Gradient gradient =
-            std::isnan(ux[i]) ? partial.gradient(i, j) : Gradient{ux[i], uy[i], vx[i], vy[i]};
-        if (!std::isnan(gradient.ux)) store(result, k, strain::tensor_of(gradient, options.measure));
-      }
-    }
->>>>>>> w-trust
   });
 }
 
