@@ -14,7 +14,7 @@ class CorrectedResult final : public Result {
       : measured_(std::move(measured)), options_(options), nodes_(std::move(nodes)) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
-  std::int64_t measured_points() override { return measured_->measured_points(); }
+  PointCounts counts() override { return measured_->counts(); }
 
  private:
   FrameResult read() override {

@@ -43,7 +43,7 @@ class BiasResult final : public Result {
       : measured_(std::move(measured)), bias_(std::move(bias)), options_(options) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
-  std::int64_t measured_points() override { return measured_->measured_points(); }
+  PointCounts counts() override { return measured_->counts(); }
 
  private:
   FrameResult read() override {

@@ -95,8 +95,9 @@ class ResultOfBoth final : public Result {
     for (int k = 0; k < 2; ++k) out->positions[k] = measured_[k]->positions();
     return out;
   }
-  std::int64_t measured_points() override {
-    return std::max(measured_[0]->measured_points(), measured_[1]->measured_points());
+  PointCounts counts() override {
+    const PointCounts first = measured_[0]->counts(), second = measured_[1]->counts();
+    return {std::max(first.measured, second.measured), std::min(first.lost, second.lost)};
   }
 
  private:
@@ -121,8 +122,8 @@ class ReferenceOfBoth final : public ActiveReference {
       : references_(std::move(references)), options_(options) {}
 
   const ActiveReference* of(int k) const { return references_[k].get(); }
-  std::int64_t trackable() const override {
-    return std::max(references_[0]->trackable(), references_[1]->trackable());
+  bool surely_found() const override {
+    return references_[0]->surely_found() && references_[1]->surely_found();
   }
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame&) override {

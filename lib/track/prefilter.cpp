@@ -27,7 +27,7 @@ class FilteredResult final : public Result {
       : measured_(std::move(measured)), noise_gain_(noise_gain) {}
 
   std::shared_ptr<const TrackedPositions> positions() override { return measured_->positions(); }
-  std::int64_t measured_points() override { return measured_->measured_points(); }
+  PointCounts counts() override { return measured_->counts(); }
 
  private:
   FrameResult read() override {
