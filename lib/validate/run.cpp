@@ -156,6 +156,7 @@ void measure(const Case& one, const Options& options, CaseResult& result, const 
     result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   Tracker tracker(result.options, reference, roi);
+  result.options = tracker.options();  // with what was chosen from the reference
   stop_clock();
   result.device = tracker.device();
   double still_sd = 0;
