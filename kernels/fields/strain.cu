@@ -456,7 +456,7 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
     const int i = node % job.grid.nx, j = node / job.grid.nx, half = job.window / 2;
     const Nodes nodes(job.memory.usable, i, j, job.window);
     WindowSums sums;
-#pragma unroll
+#pragma unroll(Nodes::rows > 2 ? 1 : Nodes::rows)  // four at once need more registers than there are
     for (int k = 0; k < Nodes::rows; ++k)
       add_column(job, nodes, Nodes::lane() + k * kLanes, node - half * job.grid.nx - half, sums);
     sum_over_team<kLanes>(sums);

@@ -115,13 +115,18 @@ NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
 }
 
 std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y) {
-  constexpr std::size_t most = 128;
+  constexpr int most = 128;
   constexpr int reach = NoisePlace::kReach;
-  const std::size_t spacing = (x.size() + most - 1) / most;
+  const auto inside = [&](std::size_t i) {
+    return x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach;
+  };
   std::vector<NoisePlace> places;
-  for (std::size_t i = spacing / 2; i < x.size(); i += spacing)
-    if (x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach)
-      places.push_back({x[i], y[i]});
+  // Steps by the golden ratio: equal steps could stay in one column of the grid.
+  for (int k = 0; k < most && !x.empty(); ++k) {
+    const double share = std::fmod((k + 0.5) * std::numbers::phi, 1.0);
+    const auto i = static_cast<std::size_t>(share * static_cast<double>(x.size()));
+    if (inside(i)) places.push_back({x[i], y[i]});
+  }
   return places;
 }
 

@@ -62,8 +62,13 @@ struct LocalNoise {
   double misfit;     ///< factor by which misfits make the standard deviation larger
 };
 
-/// Residuals vary; so much more of their variance than expected is no misfit.
+/// The noise of an image varies; so much more of the residuals' variance than expected is no misfit.
 inline constexpr double kNormalVariance = 1.1;
+/// The same for a single subset: the variance of white noise in n pixels varies by sqrt(2 / n), too.
+DIC_HOST_DEVICE inline double normal_variance(int radius) {
+  const double pixels = (2.0 * radius + 1) * (2.0 * radius + 1);
+  return kNormalVariance * (1 + 2 * std::sqrt(2 / pixels));
+}
 
 /// The slope of the current image that a misfit tells: 1 - zncc of images without noise. A blur lowers the
 /// zncc and the slope; for a speckle with the spectrum of a Gaussian, and a Gaussian blur, by related
@@ -93,7 +98,8 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
   const double found = double{point.residual_sd} * point.residual_sd / (1 + gain);
   const double least = model.least * model.least, variance = found > least ? found : least;
   const double by_images = model.reference * model.reference + gain * model.current * model.current;
-  const double expected = std::fmax(kNormalVariance * by_images / (1 + gain), least);
+  if (!(by_images > 0)) return {model.correlated * std::sqrt(variance), std::sqrt(variance), 1};  // not known
+  const double expected = std::fmax(normal_variance(model.radius) * by_images / (1 + gain), least);
   const double reference = std::fmin(std::sqrt(variance), model.reference);
   if (!(variance > expected)) return {model.correlated * std::sqrt(variance), reference, 1};
   const double share = 1 - expected / variance, rest = 1 - point.zncc;
