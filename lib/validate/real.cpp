@@ -124,13 +124,13 @@ Case utn(const fs::path& folder) {
   return {"utn", scene, {.false_ok = kFalse, .lost = 1e-2}};
 }
 
-/// By 170 degrees about a centre that is known to 2 px.
+/// By 170 degrees, from y towards x, about a centre that is known to 2 px.
 Case rotation(const fs::path& folder) {
   const auto scene = [=] {
     Motion motion;
     motion.kind = MotionKind::rotation;
-    motion.angle_deg = 170;
-    motion.cx = motion.cy = 255.5;
+    motion.angle_deg = -170;
+    motion.cx = motion.cy = 256;
     const auto turned = [motion](double x, double y) { return motion.at(x, y, 1); };
     return scene_of(folder / "rotation_000.tif", {{"rotation_170.tif", turned}}, 2);
   };
