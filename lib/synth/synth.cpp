@@ -216,8 +216,9 @@ std::array<double, 2> image_displacement(const SynthOptions& options, int i, dou
 Measurable measurable(const SynthOptions& options, int i, double x, double y) {
   const double amount = options.amounts[i];
   const auto [u, v] = image_displacement(options, i, x, y);
-  const bool inside =
-      x + u >= 0 && y + v >= 0 && x + u <= options.size.width - 1 && y + v <= options.size.height - 1;
+  constexpr double rounding = 1e-6;  // of a turn that maps the border onto the border
+  const bool inside = x + u >= -rounding && y + v >= -rounding && x + u <= options.size.width - 1 + rounding &&
+                      y + v <= options.size.height - 1 + rounding;
   if (!inside || options.texture == Texture::gradient || (options.unrelated && i > 0)) return Measurable::no;
   const Position p = corrected(options, x, y);
   if (!options.motion.visible(p.x, p.y, amount)) return Measurable::no;
