@@ -26,13 +26,32 @@ double ramp(const Motion& m, double amount, double x) {
   return amount * m.amplitude * std::clamp((x - m.cx) / m.length + 0.5, 0.0, 1.0);
 }
 
-/// Solves x = X + displacement(X) for X, where X + displacement grows with X and |displacement| <= bound.
+/// Solves x = X + displacement(X) for X, where X + displacement grows with X and |displacement| <= bound. The
+/// line through the ends of the bracket (regula falsi, Illinois) halves the weight of an end that stays, and
+/// so closes in from both sides.
 template <typename Displacement>
 double undo_along(const Displacement& displacement, double bound, double x) {
+  constexpr double kLast = 5e-13;  // px; rounding is a fifth of it at 1,000 px
   double low = x - bound, high = x + bound;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (middle + displacement(middle) > x ? high : low) = middle;
+  double below = low + displacement(low) - x, above = high + displacement(high) - x;
+  int side = 0;  // that the last step moved: -1 low, 1 high
+  for (int i = 0; i < 100 && high - low > kLast; ++i) {
+    if (below >= 0) return low;
+    if (above <= 0) return high;
+    const double middle = (low * above - high * below) / (above - below);
+    const double excess = middle + displacement(middle) - x;
+    if (std::abs(excess) < kLast || middle <= low || middle >= high) return middle;
+    if (excess > 0) {
+      high = middle;
+      above = excess;
+      if (side == 1) below /= 2;
+      side = 1;
+    } else {
+      low = middle;
+      below = excess;
+      if (side == -1) above /= 2;
+      side = -1;
+    }
   }
   return (low + high) / 2;
 }
