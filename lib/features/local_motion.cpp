@@ -68,9 +68,18 @@ cv::Mat reduced(const ImageView& image, int reduction) {
   return out;
 }
 
+/// The strongest where `wanted` is not zero. SIFT's own limit counts those elsewhere, too.
 Features features_of(const cv::Mat& image, const cv::Mat& wanted, int most) {
   Features out;
-  cv::SIFT::create(most, 3, kContrast)->detectAndCompute(image, wanted, out.points, out.descriptors);
+  const auto sift = cv::SIFT::create(0, 3, kContrast);
+  sift->detect(image, out.points, wanted);
+  cv::KeyPointsFilter::retainBest(out.points, most);
+  sift->compute(image, out.points, out.descriptors);
+  return out;
+}
+Features features_of(const cv::Mat& image, int most) {
+  Features out;
+  cv::SIFT::create(most, 3, kContrast)->detectAndCompute(image, {}, out.points, out.descriptors);
   return out;
 }
 
@@ -210,7 +219,7 @@ std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wante
   const cv::Mat image = reduced(reference, reduction);
   cv::Mat mask;
   cv::resize(as_mat(wanted), mask, image.size(), 0, 0, cv::INTER_NEAREST);
-  const Features features = features_of(reduced(current, reduction), {}, kCurrentFeatures);
+  const Features features = features_of(reduced(current, reduction), kCurrentFeatures);
   std::vector<LocalMotion> out;
   if (stretch == Stretch::small) {
     find_in_view(image, mask, {1, 0, 0, 0, 1, 0}, features, reduction, out);
