@@ -22,8 +22,7 @@ class VsgTest(ProgramTest):
                          [(subset, window) for subset in (21, 33) for window in (5, 9, 15)])
         for result in results:
             self.assertEqual(result["gauge"], (result["window"] - 1) * 5 + result["subset"])
-            # Few windows of this small image are independent of each other, and sigma may be too large.
-            self.assertAlmostEqual(result["exx"]["at_rest"] / result["exx"]["sigma"], 0.9, delta=0.3)
+            self.assertAlmostEqual(result["exx"]["at_rest"] / result["exx"]["sigma"], 1, delta=0.3)
         for shorter, longer in ((0, 1), (1, 2), (3, 4), (4, 5)):
             self.assertGreater(results[longer]["resolution"], results[shorter]["resolution"])
             self.assertLess(results[longer]["exx"]["sigma"], results[shorter]["exx"]["sigma"])
