@@ -13,9 +13,18 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = missing_float;
 }
 
+/// Positions of the points in the active reference; null in the original one.
+struct Material {
+  const track::MaterialPoint* first;
+
+  __device__ track::MaterialPoint operator[](std::int32_t i) const {
+    return first ? first[i] : track::MaterialPoint{};
+  }
+};
+
 /// point: that of the node, which is number i. False, and nothing is written, where it is too uncertain.
 __device__ bool fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
-                          std::int32_t node, std::int32_t i, const track::MaterialPoint& m,
+                          std::int32_t node, std::int32_t i, const Material& material,
                           const track::NoiseModel& noise) {
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
@@ -24,13 +33,15 @@ __device__ bool fill_node(const FieldArrays& field, const FramePoints& points, c
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
                           noise.radius);
-  const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise, bend);
+  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
   if (sigmas.too_large) return false;
-  field.u[node] = m.u + shape.u_at(m.dx, m.dy);
-  field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   field.zncc[node] = r.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
+  // Read again: registers that kept it would be missing above.
+  const track::MaterialPoint m = material[i];
+  field.u[node] = m.u + shape.u_at(m.dx, m.dy);
+  field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   return true;
 }
 
@@ -42,7 +53,7 @@ __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsig
   return *reinterpret_cast<const track::NoiseModel*>(to);
 }
 
-__global__ void __launch_bounds__(point_threads)
+__global__ void __launch_bounds__(point_threads, 3)
     fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field) {
   // Lanes read different places of its table at once.
@@ -54,8 +65,7 @@ __global__ void __launch_bounds__(point_threads)
     const TrackedPoint& point = load_together(points.tracked, i);
     if (!exists) return;
     Status status = i < 0 ? Status::masked : point.result.status;
-    const auto m = [&] { return material ? material[i] : track::MaterialPoint{}; };
-    if (status == Status::ok && !fill_node(field, points, point, node, i, m(), noise))
+    if (status == Status::ok && !fill_node(field, points, point, node, i, Material{material}, noise))
       status = Status::low_correlation;
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;

@@ -17,16 +17,18 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / warp_size;
 
-/// Calls body(i, j, grey, gradient) for the pixels of this lane that count.
+/// Calls body(i, j, grey, gradient) for the pixels of this lane that count. number: of the subset's mask, if
+/// there are masks.
 template <typename Body>
-__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, Body&& body) {
+__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, std::int32_t number,
+                           Body&& body) {
   const int lane = threadIdx.x % warp_size, width = s.right - s.left + 1;
   const int stride = reference.layout.stride, down = warp_size / width, along = warp_size % width;
   int i = s.left + lane % width;
   for (int j = s.top + lane / width; j <= s.bottom; j += down) {
     const int index = (s.y + j) * stride + s.x + i;
     const ReferencePixel pixel = reference.pixels[index];
-    if (counts(pixel))
+    if (counts(pixel) && !reference.masks.hide(number, i, j))
       body(static_cast<float>(i), static_cast<float>(j), pixel.grey,
            exact_gradient(pixel, reference.rest[index]));
     i += along;
@@ -162,10 +164,11 @@ struct Bounds {
 };
 
 template <int kOrder>
-__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float least, float* matrix) {
+__device__ void prepare(const PrepareArguments& args, std::int32_t number, PreparedSubset& s, float least,
+                        float* matrix) {
   float count = 0, total = 0;
   Bounds bounds;
-  each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
+  each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2) {
     ++count;
     total += grey;
     bounds.add(static_cast<int>(i), static_cast<int>(j));
@@ -175,12 +178,12 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float l
     s.status = Status::masked;
     return;
   }
-  bounds.apply(s);
+  if (!args.reference.masks.words) bounds.apply(s);
   s.weighted = s.count < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*args.reference.range);
   Sums<kOrder> sums;
-  each_pixel(args.reference, s, [&](float i, float j, float grey, float2 gradient) {
+  each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2 gradient) {
     sums.add(grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
   });
   const float energy = warp_sum(sums.grey[2 * Sums<kOrder>::terms]);
@@ -206,25 +209,28 @@ __global__ void __launch_bounds__(threads, 2)
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
       if (s.status == Status::ok)
-        prepare<kOrder>(args, s, args.half(), matrices + task * matrix_floats(kOrder));
+        prepare<kOrder>(args, 0, s, args.half(), matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
   });
 }
 
-/// The same for parts of subsets, listed in `count`.
+/// The same for parts of subsets, listed in `count`. Of order 2, masks need more registers than two blocks
+/// leave.
 template <int kOrder>
-__global__ void __launch_bounds__(threads, 2)
+__global__ void __launch_bounds__(threads, kOrder == 2 ? 1 : 2)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
                   PreparedSubset* subsets, float* matrices) {
-  const float least = static_cast<float>(kLeastPart) * 2 * args.half();
+  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * 2 * args.half();
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
     if (s.status != unprepared) return;
     s.status = Status::ok;
     clip_to_image(args, s, least);
     if (!has_pixels(args, s)) return;
-    if (s.status == Status::ok) prepare<kOrder>(args, s, least, matrices + task * matrix_floats(kOrder));
+    if (s.status == Status::ok)
+      prepare<kOrder>(args, static_cast<std::int32_t>(task), s, least,
+                      matrices + task * matrix_floats(kOrder));
     __syncwarp();
     if (threadIdx.x % warp_size == 0) subsets[task] = s;
   });

@@ -45,13 +45,13 @@ std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
                                         std::shared_ptr<DeviceField> field) {
   auto gathered = std::make_shared<std::promise<void>>();
   gathering_ = gathered->get_future().share();
-  return worker_.submit([this, parts = std::move(parts), frame = std::move(frame), noises,
-                         field = std::move(field), gathered] {
-    const kernels::DeviceScope scope(device_);
-    run_and_report(*gathered, [&] { gather(parts, *field); });
-    measure_parts(*parts.front().reference, *frame, *field);
-    make(*parts.front().reference, noises, *field);
-  });
+  return worker_.submit(
+      [this, parts = std::move(parts), frame = std::move(frame), noises, field = std::move(field), gathered] {
+        const kernels::DeviceScope scope(device_);
+        run_and_report(*gathered, [&] { gather(parts, *field); });
+        measure_parts(*parts.front().reference, *frame, *field);
+        make(*parts.front().reference, noises, *field);
+      });
 }
 
 void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {

@@ -267,9 +267,10 @@ struct Bend {
 /// edge of a body, does not bend the subset.
 DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
                                         double to_after) {
-  const double a = (here - before) / to_before, b = (after - here) / to_after;
+  const double a = here - before, b = after - here;
   if (!(a * b > 0)) return 0;
-  return std::abs(a) < std::abs(b) ? a : b;
+  const bool first = std::abs(a) * to_after < std::abs(b) * to_before;
+  return (first ? a : b) / (first ? to_before : to_after);
 }
 
 template <typename Points, typename Index>
