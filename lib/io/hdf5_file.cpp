@@ -1,5 +1,7 @@
 #include "io/hdf5_file.hpp"
 
+#include <hdf5_hl.h>
+
 #include <algorithm>
 #include <dic/error.hpp>
 #include <functional>
@@ -190,6 +192,25 @@ void OutputFile::append(const std::string& name, const std::vector<std::string>&
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   append_scalars(name, utf8_type(check), texts.size(), pointers.data());
+}
+
+void OutputFile::link(const std::string& dataset, const std::string& name) {
+  const Calls check(path_, *error_);
+  check(H5Lcreate_hard(file_, dataset.c_str(), file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+}
+
+void OutputFile::make_scale(const std::string& dataset) {
+  const Calls check(path_, *error_);
+  check(H5DSset_scale(check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose), nullptr));
+}
+
+void OutputFile::attach_scales(const std::string& dataset, const std::vector<std::string>& scales) {
+  const Calls check(path_, *error_);
+  const Handle target = check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  unsigned dimension = 0;
+  for (const std::string& scale : scales)
+    check(
+        H5DSattach_scale(target, check(H5Dopen2(file_, scale.c_str(), H5P_DEFAULT), H5Dclose), dimension++));
 }
 
 void OutputFile::check_written() {

@@ -68,6 +68,13 @@ class OutputFile {
   }
   void append(const std::string& name, const std::vector<std::string>& texts);
 
+  /// Another name of a dataset that is there.
+  void link(const std::string& dataset, const std::string& name);
+  /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
+  void make_scale(const std::string& dataset);
+  /// The scales of the first dimensions of a dataset.
+  void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
+
   /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
   /// then; HDF5 may write its own small records later, up to `close`.
   void check_written();
