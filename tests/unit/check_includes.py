@@ -35,6 +35,7 @@ ROOMS = {
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
+    "query": {"core", "io", "track"},
     "bench": {"core", "io"},
     "validate": {"core", "io", "synth"},
 }
