@@ -19,22 +19,6 @@ constexpr hsize_t kScalarsPerChunk = 256;
 // Fields begin on pages of the file: copied whole, these take half the time.
 constexpr hsize_t kPage = 4096, kLargeObject = 16 * kPage;
 
-/// Keeps HDF5 from printing its error stack while a call may fail.
-class SilentErrors {
- public:
-  SilentErrors() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~SilentErrors() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  SilentErrors(const SilentErrors&) = delete;
-  SilentErrors& operator=(const SilentErrors&) = delete;
-
- private:
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
-
 /// Checks the results of HDF5 calls; negative ones mean failure.
 class Calls {
  public:
@@ -94,23 +78,6 @@ Handle link_creation(const Calls& check) {
 }
 
 }  // namespace
-
-Handle::~Handle() {
-  if (!valid()) return;
-  const SilentErrors silent;
-  close();
-}
-
-Handle::Handle(Handle&& other) noexcept
-    : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
-
-Handle& Handle::operator=(Handle&& other) noexcept {
-  std::swap(id_, other.id_);
-  std::swap(close_, other.close_);
-  return *this;
-}
-
-bool Handle::close() { return close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
 
 OutputFile::OutputFile(std::filesystem::path path)
     : path_(std::move(path)), error_(std::make_unique<int>(0)) {
@@ -235,36 +202,6 @@ void OutputFile::close() {
   series_.clear();
   const bool closed = file_.close();
   check(closed && *error_ == 0 ? 0 : -1);
-}
-
-namespace {
-
-Handle checked(hid_t id, Handle::Close closer, const std::filesystem::path& path, const std::string& what) {
-  if (id < 0) throw FileError("'" + path.string() + "' cannot be read: " + what + ".");
-  return {id, closer};
-}
-
-}  // namespace
-
-InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  const SilentErrors silent;
-  file_ = checked(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, path_, "it is no HDF5 file");
-}
-
-Handle InputFile::open(const std::string& name) {
-  const SilentErrors silent;
-  return checked(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, path_, "it has no dataset " + name);
-}
-
-std::size_t InputFile::size_of(const Handle& dataset) {
-  const Handle space(H5Dget_space(dataset), H5Sclose);
-  return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
-}
-
-void InputFile::read_dataset(const std::string& name, const Handle& dataset, hid_t type, void* values) {
-  const SilentErrors silent;
-  if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-    throw FileError("'" + path_.string() + "' cannot be read: its dataset " + name + " is damaged.");
 }
 
 }  // namespace dic::hdf5

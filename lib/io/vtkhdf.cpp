@@ -9,57 +9,14 @@
 #include <numeric>
 #include <tuple>
 
+#include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
+#include "io/vtkhdf_layout.hpp"
 
 namespace dic {
-namespace {
 
-const std::string kRoot = "/VTKHDF";
-const std::string kPointData = kRoot + "/PointData/";
-const std::string kSteps = kRoot + "/Steps";
-const std::string kOffsets = kSteps + "/PointDataOffsets/";
-const std::string kAbout = "/dic";  // ours: readers of VTKHDF leave other groups alone
-
-enum class Kind : std::uint8_t { length, strain, plain };
-
-template <typename Member>
-struct Array {
-  const char* name;
-  Kind kind;
-  Member member;
-  const char* description;
-};
-
-constexpr std::array kDisplacements = {
-    Array{"u", Kind::length, &Field::u, "displacement along x (right)"},
-    Array{"v", Kind::length, &Field::v, "displacement along y (down, as in the image)"},
-};
-constexpr std::array kQualities = {
-    Array{"zncc", Kind::plain, &Field::zncc, "zero-normalized cross-correlation of the matched subset"},
-    Array{"sigma_u", Kind::length, &Field::sigma_u, "predicted standard deviation of u"},
-    Array{"sigma_v", Kind::length, &Field::sigma_v, "predicted standard deviation of v"},
-};
-constexpr std::array kStrains = {
-    Array{"exx", Kind::strain, &StrainField::exx, "normal strain along x"},
-    Array{"eyy", Kind::strain, &StrainField::eyy, "normal strain along y"},
-    Array{"exy", Kind::strain, &StrainField::exy, "tensor shear strain (half of gamma), x right, y down"},
-    Array{"e1", Kind::strain, &StrainField::e1, "larger principal strain"},
-    Array{"e2", Kind::strain, &StrainField::e2, "smaller principal strain"},
-    Array{"von_mises", Kind::strain, &StrainField::von_mises, "von Mises equivalent strain"},
-    Array{"sigma_exx", Kind::strain, &StrainField::sigma_exx, "predicted standard deviation of exx"},
-    Array{"sigma_eyy", Kind::strain, &StrainField::sigma_eyy, "predicted standard deviation of eyy"},
-    Array{"sigma_exy", Kind::strain, &StrainField::sigma_exy, "predicted standard deviation of exy"},
-};
-
-std::vector<std::string> status_names() {
-  std::vector<std::string> names;
-  for (int status = 0; status < kStatusCount; ++status)
-    names.emplace_back(to_string(static_cast<Status>(status)));
-  return names;
-}
-
-}  // namespace
+using namespace io;
 
 struct VtkHdfWriter::Impl {
   PendingFile target;
@@ -103,7 +60,7 @@ struct VtkHdfWriter::Impl {
 
   /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
   void create_arrays() {
-    file.create_series<double>(kSteps + "/Values", {});
+    file.create_series<double>(kTimes, {});
     for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
     create<double>("displacement", Kind::length,
                    "(u, -v, 0): in VTK's axes, y up, for Warp By Vector and Glyph", {3});
@@ -215,7 +172,7 @@ struct VtkHdfWriter::Impl {
     std::vector<std::int64_t> offsets(times.size());
     std::iota(offsets.begin(), offsets.end(), 0);
     for (const std::string& array : arrays) file.append(kOffsets + array, offsets);
-    file.append(kSteps + "/Values", times);
+    file.append(kTimes, times);
     file.append(kAbout + "/frames", names);
     file.set_attribute(kSteps, "NSteps", std::ssize(times));
   }
