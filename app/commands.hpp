@@ -22,6 +22,7 @@ void add_synth(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
+void add_strain(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 

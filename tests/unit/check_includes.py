@@ -36,6 +36,7 @@ ROOMS = {
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
+    "query": {"core", "io", "track"},
     "bench": {"core", "io", "draw"},
     "validate": {"core", "io", "draw", "synth"},
 }

@@ -19,7 +19,8 @@ struct ResultInfo {
   double scale_mm_per_px = 0;  ///< 0 = no scale: lengths in px
   StrainOptions strain;
   std::string version, command, reference;
-  std::string settings_json;  ///< all settings as a JSON object
+  std::string settings_json;    ///< all settings as a JSON object
+  std::string time_unit = "1";  ///< of the time axis: "s", or "1" where times are the frames' numbers
 
   bool has_scale() const { return scale_mm_per_px > 0; }
   std::string length_unit() const { return has_scale() ? "mm" : "px"; }
@@ -32,7 +33,9 @@ struct ResultInfo {
 /// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
 /// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths in px, in mm with a scale (attribute "unit"). Rows run
 /// downwards as in the image; VTK's y points up, so the spacing in y is negative, and `displacement` is (u,
-/// -v, 0). docs/file-formats.md has the rest. The file is written as `path`.part and renamed by `finish`.
+/// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
+/// netCDF-4 as xarray opens it. docs/file-formats.md has the rest. The file is written as `path`.part and
+/// renamed by `finish`.
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError where it cannot be created.
@@ -41,7 +44,7 @@ class VtkHdfWriter {
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
   VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
-  /// Adds one frame and hands it to the system. `time`: its value on the time axis (frame number). Throws
+  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. Throws
   /// FileError (disk full) and UsageError (another grid). After a FileError only the destructor may follow.
   void append(const Field& field, double time, std::string_view name);
   /// Closes and renames into place; nothing may follow. With no frame appended the file is still valid.
