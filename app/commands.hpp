@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <dic/track.hpp>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,6 +36,10 @@ const std::string& command_line();
 /// Where a page of docs/ lies on this machine: in the installation that the program belongs to, else in the
 /// source tree ("docs/user-guide.md").
 std::string guide(const std::string& page);
+
+/// Throws UsageError where `output`, which `option` names, is one of the files that are read.
+void refuse_input(const std::string& option, const std::filesystem::path& output,
+                  const std::vector<std::filesystem::path>& inputs);
 
 /// The bytes of a file. Throws FileError.
 std::string read_text(const std::string& file);
