@@ -222,15 +222,23 @@ void add_output(CLI::App& command, TrackFlags& flags) {
   command.add_flag("--csv", job.csv, "Write a CSV table per frame");
   add_choice(command, "--csv-style", job.csv_style,
              {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
-             "Columns of the CSV tables");
+             "Columns of the CSV tables; implies --csv");
   command.add_flag("--noise-floor", job.noise_floor,
                    "The frames show a specimen at rest: report the noise that they measure, beside the "
                    "predicted, and the noise of the images over grey");
   command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
 }
 
-void run_track(CLI::App& command, TrackFlags& flags) {
+/// Who names a style wants tables. A saved configuration holds both keys, and then `csv` decides.
+void apply_csv_style(CLI::App& command, TrackFlags& flags) {
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const bool typed = given("--csv-style");
   if (!flags.config.empty()) read_config(command, flags.config);
+  if (typed || (given("--csv-style") && !given("--csv"))) flags.job.csv = true;
+}
+
+void run_track(CLI::App& command, TrackFlags& flags) {
+  apply_csv_style(command, flags);
   if (!flags.save_config.empty()) save_config(command, flags.save_config);
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;

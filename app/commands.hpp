@@ -25,6 +25,7 @@ void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
+void add_help(CLI::App& app);
 
 /// Adds the options of a measurement and of the device as `dic track` has them. Once the command line was
 /// parsed, what is returned gives their values.
