@@ -357,7 +357,8 @@ std::vector<TrackOption> output_options() {
           "csv", [](auto& job) -> auto& { return job.csv; }, "Write a CSV table per frame"),
       choice<CsvStyle>(
           "csv-style", [](auto& job) -> auto& { return job.csv_style; },
-          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr}, "Columns of the CSV tables"),
+          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
+          "Columns of the CSV tables; implies --csv"),
       flag(
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
           "The frames show a specimen at rest: report the noise that they measure, beside the predicted, and "
