@@ -153,6 +153,8 @@ void add_measurement(CLI::App& command, TrackFlags& flags) {
   add_number_or_auto(command, "--search", "PX", options.search, "Search range in px around the prediction");
   add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
              "B-spline of the current image");
+  add_choice(command, "--weights", refine.weights, {SubsetWeights::uniform, SubsetWeights::gaussian},
+             "How much a pixel of the subset counts: all the same, or less towards the edge");
   add_prefilter(command, options.prefilter);
   command.add_flag("--anti-bias", options.anti_bias,
                    "Subtract the bias of the interpolation, as the reference's spectrum predicts it");
