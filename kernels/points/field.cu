@@ -23,7 +23,7 @@ __device__ bool fill_node(const FieldArrays& field, const FramePoints& points, s
   track::Bend bend;
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                          noise.radius);
+                          noise.mean_square);
   const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise, bend);
   if (sigmas.too_large) return false;
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <dic/shared/gaussian.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 #include <vector>
 
@@ -152,6 +153,7 @@ NoiseModel noise_model(const TrackOptions& options, ScalarType type, double refe
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.correlated = options.refine.smooth_noise_factor;
   model.radius = options.refine.subset / 2;
+  model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
   model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;

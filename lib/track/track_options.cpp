@@ -300,6 +300,10 @@ std::vector<TrackOption> measurement_options() {
       choice<Interpolation>(
           "interpolation", [](auto& job) -> auto& { return job.options.refine.interpolation; },
           {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image"),
+      choice<SubsetWeights>(
+          "weights", [](auto& job) -> auto& { return job.options.refine.weights; },
+          {SubsetWeights::uniform, SubsetWeights::gaussian},
+          "How much a pixel of the subset counts: all the same, or less towards the edge"),
       prefilter(),
       flag(
           "anti-bias", [](auto& job) -> auto& { return job.options.anti_bias; },

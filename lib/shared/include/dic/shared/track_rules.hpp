@@ -273,10 +273,10 @@ DIC_HOST_DEVICE inline double curvature(double before, double here, double after
 }
 
 template <typename Points, typename Index>
-DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, int radius) {
-  // A parabola displaces the mean of a subset by (subset^2 - 1) / 24 of its curvature, a kink by more.
+DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, double mean_square) {
+  // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
   constexpr double for_kinks = 1.5;
-  const double subset = 2 * radius + 1, mean = for_kinks * (subset * subset - 1) / 24;
+  const double mean = for_kinks * mean_square / 2;
   const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
   const ShapeParameters here = points.shape(i);
   Bend bend;

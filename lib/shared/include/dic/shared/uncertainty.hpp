@@ -43,9 +43,10 @@ DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const
 /// What is known of the noise of the images before a point is looked at.
 struct NoiseModel {
   NoiseGains gains;
-  int reach = 1;       ///< nodes to the points that tell how the field bends
-  bool bends = false;  ///< it displaces: the shape function has slopes but no curvature
-  int radius = 0;      ///< of the subsets
+  int reach = 1;           ///< nodes to the points that tell how the field bends
+  bool bends = false;      ///< it displaces: the shape function has slopes but no curvature
+  int radius = 0;          ///< of the subsets
+  double mean_square = 0;  ///< see mean_square_distance
   double given =
       -1;            ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
   double least = 0;  ///< that the rounding to whole grey levels alone makes
