@@ -57,7 +57,7 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   const std::vector<double> low_pass = gaussian_taps(smoothing);
   NoiseGains table;
   for (int i = 0; i <= steps; ++i)
-    table.gain[i] = gain_by_frequency(interpolation, low_pass, 0.5 * i / steps);
+    table.gain[i] = static_cast<float>(gain_by_frequency(interpolation, low_pass, 0.5 * i / steps));
   return table;
 }
 
