@@ -26,12 +26,13 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track, add_match, add_vsg,   add_synth, add_calibrate,
-                            add_validate, add_bench, add_info};
+constexpr auto kCommands = {add_track, add_view,      add_report,   add_match, add_vsg,
+                            add_synth, add_calibrate, add_validate, add_bench, add_info};
 
 constexpr const char* kExamples =
     "Examples:\n"
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
+    "  dic view frames/*.png                    the same by mouse, in the browser\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
     "dic COMMAND --help lists the options of a command. The guide is ";

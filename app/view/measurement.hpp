@@ -31,8 +31,8 @@ class Measurement {
   void start(TrackJob job);
   void cancel();
   bool running() const;
-  /// state ("idle", "running", "done", "cancelled", "failed"), stage, frame, frames, counts by status over all
-  /// frames, points_per_second, live (number of the frame that `live` has), error, output.
+  /// state ("idle", "running", "done", "cancelled", "failed"), stage, frame, frames, counts by status over
+  /// all frames, points_per_second, live (number of the frame that `live` has), error, output.
   Json progress() const;
   /// Null before the first field, and when nothing runs.
   std::shared_ptr<const LiveField> live() const;

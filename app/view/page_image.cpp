@@ -9,21 +9,6 @@
 namespace dic::app {
 namespace {
 
-/// Calls f with a value of the image's element type.
-template <typename Function>
-void with_type(ScalarType type, const Function& f) {
-  switch (type) {
-    case ScalarType::u8:
-      return f(std::uint8_t{});
-    case ScalarType::u16:
-      return f(std::uint16_t{});
-    case ScalarType::f32:
-      return f(float{});
-    default:
-      throw UsageError("Images of type " + std::string(to_string(type)) + " cannot be shown.");
-  }
-}
-
 template <typename T>
 std::vector<T> reduced_values(ImageView image, const PageImage& page) {
   std::vector<T> values(static_cast<std::size_t>(page.width) * page.height);
@@ -73,7 +58,7 @@ std::string stretched(const std::vector<T>& values) {
 
 PageImage page_image(ImageView image, int longest) {
   PageImage page = described(image, longest);
-  with_type(image.type, [&](auto element) {
+  visit_scalar(image.type, [&](auto element) {
     const auto values = reduced_values<decltype(element)>(image, page);
     page.bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof element);
   });
@@ -82,8 +67,8 @@ PageImage page_image(ImageView image, int longest) {
 
 PageImage page_image_8bit(ImageView image, int longest) {
   PageImage page = described(image, longest);
-  with_type(image.type,
-            [&](auto element) { page.bytes = stretched(reduced_values<decltype(element)>(image, page)); });
+  visit_scalar(image.type,
+               [&](auto element) { page.bytes = stretched(reduced_values<decltype(element)>(image, page)); });
   page.type = ScalarType::u8;
   return page;
 }

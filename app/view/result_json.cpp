@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the page reads little-endian numbers");
 
-constexpr std::array kArrays = {"u",       "v",       "exx",       "eyy",       "exy",      "zncc",
+constexpr std::array kArrays = {"u",       "v",       "exx",       "eyy",       "exy",       "zncc",
                                 "sigma_u", "sigma_v", "sigma_exx", "sigma_eyy", "sigma_exy", "status"};
 constexpr std::uintmax_t kLargestRunJson = 256 << 20;  ///< bytes; a file may be a stranger's
 
@@ -24,7 +24,8 @@ Json grid_json(const Grid& grid) {
 
 Json status_names() {
   Json names = Json::array();
-  for (int status = 0; status < kStatusCount; ++status) names.push_back(to_string(static_cast<Status>(status)));
+  for (int status = 0; status < kStatusCount; ++status)
+    names.push_back(to_string(static_cast<Status>(status)));
   return names;
 }
 
@@ -32,7 +33,8 @@ Json status_names() {
 Json run_json_beside(const Result& result) {
   const std::filesystem::path path = result.path().parent_path() / "run.json";
   std::error_code unknown;
-  if (const auto size = std::filesystem::file_size(path, unknown); unknown || size > kLargestRunJson) return nullptr;
+  if (const auto size = std::filesystem::file_size(path, unknown); unknown || size > kLargestRunJson)
+    return nullptr;
   std::ifstream file(path);
   const Json run = Json::parse(file, nullptr, false);
   return run.is_object() ? run : Json(nullptr);
@@ -83,7 +85,8 @@ Json all_frames(const Result& result, const Json& run) {
     if (!member(frame, "counts").is_object()) continue;
     std::int64_t lost = 0;
     for (const auto& [status, count] : frame["counts"].items())
-      if (status != "ok" && status != "outlier" && count.is_number_integer()) lost += count.get<std::int64_t>();
+      if (status != "ok" && status != "outlier" && count.is_number_integer())
+        lost += count.get<std::int64_t>();
     frame["points_lost"] = lost;
   }
   return frames;
@@ -164,13 +167,16 @@ Json practice(const Result& result, const TestDescription& description, const Js
   const Json prefilter = member(member(run, "chosen"), "prefilter");
   add("image filter", prefilter.is_number() && prefilter.get<double>() > 0
                           ? "Gaussian, " + number(prefilter.get<double>(), "px")
-                          : prefilter.is_number() ? "none" : text(member(settings, "prefilter")));
+                      : prefilter.is_number() ? "none"
+                                              : text(member(settings, "prefilter")));
   add("outliers marked", text(member(settings, "outliers")));
-  add("filter of the displacement", member(settings, "global") == true ? "global step (augmented Lagrangian)" : "none");
+  add("filter of the displacement",
+      member(settings, "global") == true ? "global step (augmented Lagrangian)" : "none");
   add("lens correction", member(settings, "camera").is_object() ? "yes, by a camera file" : "none");
   add("strain measure", std::string(to_string(info.strain.measure)));
   add("strain window", std::to_string(info.strain.window) + " points, least-squares plane");
-  add("virtual strain gauge", number(gauge, "px") + (info.has_scale() ? ", " + number(gauge * info.scale_mm_per_px, "mm") : ""));
+  add("virtual strain gauge",
+      number(gauge, "px") + (info.has_scale() ? ", " + number(gauge * info.scale_mm_per_px, "mm") : ""));
   return rows;
 }
 
@@ -208,7 +214,8 @@ Json result_json(const Result& result, const TestDescription& description, const
   const ResultInfo& info = result.info();
   const Json run = run_json_beside(result);
   Json json;
-  json["title"] = description.title.empty() ? result.path().parent_path().filename().string() : description.title;
+  json["title"] =
+      description.title.empty() ? result.path().parent_path().filename().string() : description.title;
   json["note"] = description.note;
   json["grid"] = grid_json(result.grid());
   json["image"] = {{"width", info.image.width}, {"height", info.image.height}};
@@ -230,15 +237,17 @@ Json live_json(const LiveField& live, Size image) {
   const bool has_scale = live.scale > 0;
   Json counts = Json::object();
   const auto by_status = live.field.counts();
-  for (int k = 0; k < kStatusCount; ++k) counts[std::string(to_string(static_cast<Status>(k)))] = by_status[k];
-  return {{"grid", grid_json(live.field.grid())},
-          {"image", {{"width", image.width}, {"height", image.height}}},
-          {"frames", {{{"name", live.name}, {"number", live.number}, {"time", live.number}, {"counts", counts}}}},
-          {"arrays", kArrays},
-          {"status_names", status_names()},
-          {"length_unit", has_scale ? "mm" : "px"},
-          {"scale_mm_per_px", live.scale},
-          {"time_unit", "1"}};
+  for (int k = 0; k < kStatusCount; ++k)
+    counts[std::string(to_string(static_cast<Status>(k)))] = by_status[k];
+  return {
+      {"grid", grid_json(live.field.grid())},
+      {"image", {{"width", image.width}, {"height", image.height}}},
+      {"frames", {{{"name", live.name}, {"number", live.number}, {"time", live.number}, {"counts", counts}}}},
+      {"arrays", kArrays},
+      {"status_names", status_names()},
+      {"length_unit", has_scale ? "mm" : "px"},
+      {"scale_mm_per_px", live.scale},
+      {"time_unit", "1"}};
 }
 
 std::string live_bytes(const LiveField& live, const std::string& array) {
@@ -252,8 +261,7 @@ std::string live_bytes(const LiveField& live, const std::string& array) {
   const auto floats = [](const NodeValues<float>& values) {
     return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   };
-  if (array == "status")
-    return {reinterpret_cast<const char*>(field.status.data()), field.status.size()};
+  if (array == "status") return {reinterpret_cast<const char*>(field.status.data()), field.status.size()};
   if (array == "u") return lengths(field.u);
   if (array == "v") return lengths(field.v);
   if (array == "sigma_u") return lengths(field.sigma_u);

@@ -42,14 +42,15 @@ Json option_list() {
   Json list = Json::array();
   const TrackJob defaults;
   for (const TrackOption& option : track_options())
-    list.push_back({{"name", option.name},
-                    {"group", option.group},
-                    {"flag", option.kind == OptionKind::flag},
-                    {"type", option.placeholder},
-                    {"choices", option.kind == OptionKind::choice ? option.choices : std::vector<std::string>()},
-                    {"words", option.choices},
-                    {"description", option.help},
-                    {"default", option.get(defaults)}});
+    list.push_back(
+        {{"name", option.name},
+         {"group", option.group},
+         {"flag", option.kind == OptionKind::flag},
+         {"type", option.placeholder},
+         {"choices", option.kind == OptionKind::choice ? option.choices : std::vector<std::string>()},
+         {"words", option.choices},
+         {"description", option.help},
+         {"default", option.get(defaults)}});
   return list;
 }
 
@@ -79,8 +80,11 @@ void AllowedFolders::check(const std::filesystem::path& path, const std::string&
     const auto [end, unused] = std::ranges::mismatch(folder, real);
     if (end == folder.end()) return;
   }
-  throw UsageError(what + " has to lie in the folder where dic view was started, in that of the frames or in that of "
-                          "-o: " + path.string() + " does not.");
+  throw UsageError(
+      what +
+      " has to lie in the folder where dic view was started, in that of the frames or in that of "
+      "-o: " +
+      path.string() + " does not.");
 }
 
 TrackJob job_from(const std::string& toml, const AllowedFolders& folders) {

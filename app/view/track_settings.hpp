@@ -27,8 +27,8 @@ class AllowedFolders {
   std::vector<std::filesystem::path> folders_;
 };
 
-/// The job that a page asks for, without its frames. Throws UsageError (see above; files outside the folders),
-/// FileError.
+/// The job that a page asks for, without its frames. Throws UsageError (see above; files outside the
+/// folders), FileError.
 TrackJob job_from(const std::string& toml, const AllowedFolders& folders);
 
 }  // namespace dic::app

@@ -268,8 +268,9 @@ class ConfigTest(ProgramTest):
         self.assertFalse((self.folder / "dic_out").exists())
 
     def test_bad_value(self):
-        (self.folder / "my.toml").write_text('strain-measure = "cauchy"\n')
-        self.refuse(2, ["strain-measure", "my.toml", "cauchy"], "track", "a.png", "b.png", "--config", "my.toml")
+        for name, value in (("strain-measure", "cauchy"), ("no-pictures", "maybe"), ("subset", "")):
+            (self.folder / "my.toml").write_text(f'reference = ""\nroi = ""\n{name} = "{value}"\n')
+            self.refuse(2, [name, "my.toml", value], "track", "a.png", "b.png", "--config", "my.toml")
 
     def test_missing_file(self):
         self.refuse(1, ["none.toml"], "track", "a.png", "b.png", "--config", "none.toml")

@@ -160,6 +160,7 @@ struct TrackJob {
   bool force = false;  ///< replace an earlier result of dic
   Roi roi;
   TrackOptions options;
+  std::string roi_file, camera_file;  ///< where roi.mask and options.camera were read; empty = nowhere
   double scale_mm_per_px = 0;  ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
