@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
