@@ -112,23 +112,21 @@ std::vector<std::string> images_of(const Result& result) {
   } catch (const std::exception&) {
     return {};
   }
+  const std::string reference = fs::path(result.info().reference).filename().string();
+  std::vector<std::string> files;  // that the command names one by one
   for (const std::string& word : words) {
     try {
-      const auto files = expand_frames({word});
-      const std::string reference = fs::path(result.info().reference).filename().string();
-      if (std::ranges::any_of(files, [&](const fs::path& file) { return file.filename() == reference; })) {
-        std::vector<std::string> all;  // of a command that names every file, too
-        for (const std::string& other : words)
-          if (fs::exists(other) && (fs::is_directory(other) || !fs::path(other).extension().empty()) &&
-              fs::path(other).extension() == fs::path(word).extension())
-            all.push_back(other);
-        return all.empty() ? std::vector{word} : all;
-      }
+      const auto found = expand_frames({word});
+      const bool is_one = found.size() == 1 && found.front() == word;
+      if (is_one && fs::path(word).extension() == fs::path(reference).extension()) files.push_back(word);
+      const auto is_reference = [&](const fs::path& file) { return file.filename() == reference; };
+      if (!is_one && std::ranges::any_of(found, is_reference)) return {word};
     } catch (const Error&) {
       continue;  // an option, or files that are not there
     }
   }
-  return {};
+  const auto is_reference = [&](const std::string& file) { return fs::path(file).filename() == reference; };
+  return std::ranges::any_of(files, is_reference) ? files : std::vector<std::string>();
 }
 
 Session::Session(ViewInput input) : input_(std::move(input)) {
