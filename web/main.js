@@ -70,6 +70,7 @@ async function start() {
     show("setup");
   }
   if (state.result) await openResult();
+  if (state.running) setup.watch().catch((error) => say(error.message, "error"));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -41,7 +41,7 @@ export class ServerSource {
   async preview(toml) { return (await post("api/preview", {toml})).json(); }
   /** The ROI of these settings, a byte per pixel of the reference. */
   async mask(toml) { return new Uint8Array(await (await post("api/mask", {toml})).arrayBuffer()); }
-  async run(toml) { return (await post("api/run", {toml})).json(); }
+  async run(toml, force) { return (await post("api/run", {toml, force})).json(); }
   async cancel() { return (await post("api/cancel", {})).json(); }
   async progress() { return (await ask("api/run")).json(); }
   async live() { return (await ask("api/live")).json(); }

@@ -92,7 +92,9 @@ export class SetupPage {
         h("div", {class: "row"}, button("preview", "Preview", "Takes less than a second", () => this.#preview())),
         this.previewBox),
       section("Measure", true,
-        h("div", {class: "row"}, this.runButton, this.cancelButton), this.runBox,
+        h("div", {class: "row"}, this.runButton, this.cancelButton,
+          h("label", {class: "check"}, this.force = h("input", {type: "checkbox", id: "force"}),
+            h("span", {}, "replace an earlier result"))), this.runBox,
         h("p", {class: "hint"}, "The same on the command line:"), this.command,
         h("div", {class: "row"}, button("copy", "Copy", "Copy the command line",
           () => navigator.clipboard.writeText(this.command.value).then(() => say("Copied."))))));
@@ -228,13 +230,20 @@ export class SetupPage {
 
   async #run() {
     try {
-      await this.source.run(this.settings.toml());
-      this.runButton.disabled = true;
-      this.cancelButton.disabled = false;
+      await this.source.run(this.settings.toml(), this.force.checked);
       say("");
-      await this.#follow();
+      await this.watch();
     } catch (error) {
       say(error.message, "error");
+    }
+  }
+
+  /** Shows a run that is under way, until its end. */
+  async watch() {
+    this.runButton.disabled = true;
+    this.cancelButton.disabled = false;
+    try {
+      await this.#follow();
     } finally {
       this.runButton.disabled = false;
       this.cancelButton.disabled = true;
