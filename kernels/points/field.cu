@@ -32,7 +32,7 @@ __device__ bool fill_node(const FieldArrays& field, const FramePoints& points, c
   track::Bend bend;
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                          noise.radius);
+                          noise.mean_square);
   const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
   if (sigmas.too_large) return false;
   field.zncc[node] = r.zncc;
@@ -53,7 +53,7 @@ __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsig
   return *reinterpret_cast<const track::NoiseModel*>(to);
 }
 
-__global__ void __launch_bounds__(point_threads, 3)
+__global__ void __launch_bounds__(point_threads)
     fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field) {
   // Lanes read different places of its table at once.
