@@ -6,6 +6,7 @@
 #include <complex>
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 #include <utility>
 
@@ -104,7 +105,7 @@ class BiasResult final : public Result {
   FrameResult read() override {
     FrameResult result = measured_->fetch();
     change_field(result, options_, "refine", [&](Field& field) {
-      bias_->subtract_from(field, options_.refine.subset, options_.threads);
+      bias_->subtract_from(field, options_.refine.subset, options_.refine.weights, options_.threads);
     });
     return result;
   }
@@ -151,8 +152,8 @@ std::array<double, 2> InterpolationBias::at(double u, double v) const {
 }
 
 std::array<double, 2> InterpolationBias::over_subset(double u, double v,
-                                                     const std::array<double, 4>& gradient,
-                                                     int subset) const {
+                                                     const std::array<double, 4>& gradient, int subset,
+                                                     SubsetWeights weights) const {
   const double radius = 0.5 * subset;
   const double change_u = (std::abs(gradient[0]) + std::abs(gradient[1])) * radius;
   const double change_v = (std::abs(gradient[2]) + std::abs(gradient[3])) * radius;
@@ -160,17 +161,20 @@ std::array<double, 2> InterpolationBias::over_subset(double u, double v,
   if (change_u > 1 || change_v > 1) return {};
   constexpr int samples = 5;
   std::array<double, 2> mean{};
+  double total = 0;
   for (int j = 0; j < samples; ++j)
     for (int i = 0; i < samples; ++i) {
       const double dx = radius * (2.0 * i + 1 - samples) / samples,
                    dy = radius * (2.0 * j + 1 - samples) / samples;
       const auto here = at(u + gradient[0] * dx + gradient[1] * dy, v + gradient[2] * dx + gradient[3] * dy);
-      for (int c = 0; c < 2; ++c) mean[c] += here[c] / (samples * samples);
+      const double weight = window_weight(weights, dx, subset) * window_weight(weights, dy, subset);
+      for (int c = 0; c < 2; ++c) mean[c] += weight * here[c];
+      total += weight;
     }
-  return mean;
+  return {mean[0] / total, mean[1] / total};
 }
 
-void InterpolationBias::subtract_from(Field& field, int subset, int threads) const {
+void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights weights, int threads) const {
   const Grid& grid = field.grid();
   const auto known = [&](std::int64_t node) { return has_values(field.status[node]); };
   std::vector<std::array<double, 2>> biases(grid.nodes());
@@ -186,7 +190,7 @@ void InterpolationBias::subtract_from(Field& field, int subset, int threads) con
           gradient[2 * c] = slope_at(values, at, 1, i > 0, i + 1 < grid.nx, known) / grid.step;
           gradient[2 * c + 1] = slope_at(values, at, grid.nx, j > 0, j + 1 < grid.ny, known) / grid.step;
         }
-        biases[at] = over_subset(field.u[at], field.v[at], gradient, subset);
+        biases[at] = over_subset(field.u[at], field.v[at], gradient, subset, weights);
       }
   });
   for (std::int64_t at = 0; at < grid.nodes(); ++at) {

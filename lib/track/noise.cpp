@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <dic/shared/gaussian.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 #include <vector>
 
@@ -56,7 +57,7 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   const std::vector<double> low_pass = gaussian_taps(smoothing);
   NoiseGains table;
   for (int i = 0; i <= steps; ++i)
-    table.gain[i] = gain_by_frequency(interpolation, low_pass, 0.5 * i / steps);
+    table.gain[i] = static_cast<float>(gain_by_frequency(interpolation, low_pass, 0.5 * i / steps));
   return table;
 }
 
@@ -176,6 +177,7 @@ NoiseModel noise_model(const TrackOptions& options, const ImageView& image, doub
   model.bias_u = options.refine.interpolation_bias_u;
   model.bias_v = options.refine.interpolation_bias_v;
   model.radius = options.refine.subset / 2;
+  model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
   model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;

@@ -137,10 +137,10 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   Row row{std::vector<ShapeParameters>(3)};
   for (int i = 0; i < 3; ++i) row.shapes[i].ux = 0.01 * i;  // 0.001 per px
   const track::Cross<int> cross{0, 2, -1, -1};
-  EXPECT_NEAR(track::bend_at(row, 1, cross, 16).u, 1.5 * (33 * 33 - 1) / 24 * 0.001, 1e-12);
-  EXPECT_EQ(track::bend_at(row, 1, cross, 16).v, 0);
+  EXPECT_NEAR(track::bend_at(row, 1, cross, 90).u, 1.5 * 90 / 2 * 0.001, 1e-12);
+  EXPECT_EQ(track::bend_at(row, 1, cross, 90).v, 0);
   row.shapes[2].ux = row.shapes[1].ux;
-  EXPECT_EQ(track::bend_at(row, 1, cross, 16).u, 0);
+  EXPECT_EQ(track::bend_at(row, 1, cross, 90).u, 0);
 }
 
 Image noisy(double noise, int saturated_columns) {

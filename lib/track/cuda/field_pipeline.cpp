@@ -141,7 +141,8 @@ void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {
   void* workspace = workspace_.reserve(kernels::fields_workspace_bytes(grid));
   kernels::launch_mark_outliers(grid, field.arrays(), options_.outliers, workspace, stream);
   kernels::launch_strain(grid, field.arrays(), options_.strain,
-                         {options_.refine.subset, options_.refine.order}, workspace, stream);
+                         {options_.refine.subset, options_.refine.order, options_.refine.weights}, workspace,
+                         stream);
 }
 
 }  // namespace dic::track::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct RefineOptions {
   int subset = 33;  ///< px, odd, 7..255: larger is less noisy, smaller resolves finer fields
   int order = 1;    ///< of the shape function: 0 translation, 1 affine, 2 quadratic
   Interpolation interpolation = Interpolation::cubic;
+  SubsetWeights weights = SubsetWeights::uniform;  ///< of the subset's pixels
   int max_iterations = 30;
   double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
   double min_zncc = 0.6;    ///< below this the point is low_correlation
