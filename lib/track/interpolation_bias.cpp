@@ -37,6 +37,46 @@ Responses moved_waves(Interpolation interpolation, double shift) {
   return out;
 }
 
+/// Waves of a pattern, by which a spline displaces it.
+class PatternOnSpline {
+ public:
+  PatternOnSpline(const PowerSpectrum& spectrum, double noise, Interpolation interpolation, double sigma)
+      : power_(static_cast<std::size_t>(kSize) * kSize) {
+    const std::vector<double> taps = gaussian_taps(sigma);
+    std::array<double, kSize> kept;
+    for (int k = 0; k < kSize; ++k) {
+      kept[k] = std::pow(response_of(taps, PowerSpectrum::frequency(k)), 2);
+      slope_[k] = icgn::gradient_response(interpolation, PowerSpectrum::frequency(k));
+    }
+    for (int j = 0; j < kSize; ++j)
+      for (int i = 0; i < kSize; ++i) power_[j * kSize + i] = (spectrum(i, j) - noise) * kept[i] * kept[j];
+  }
+
+  /// The refinement ends where the gradient of the reference is orthogonal to the difference of both images:
+  /// in the mean over the spectrum, what the spline adds to the imaginary part is balanced by a displacement.
+  /// 0 where there is no pattern, or one of stripes.
+  std::array<double, 2> bias(const Responses& moved_x, const Responses& moved_y) const {
+    Eigen::Vector2d added = Eigen::Vector2d::Zero();
+    Eigen::Matrix2d balance = Eigen::Matrix2d::Zero();
+    for (int j = 0; j < kSize; ++j)
+      for (int i = 0; i < kSize; ++i) {
+        const double power = power_[j * kSize + i];
+        const std::complex<double> wave = moved_x[i] * moved_y[j];
+        const Eigen::Vector2d gradient(slope_[i], slope_[j]),
+            frequency(PowerSpectrum::frequency(i), PowerSpectrum::frequency(j));
+        added += power * wave.imag() * gradient;
+        balance += power * wave.real() * gradient * frequency.transpose();
+      }
+    if (!(balance.determinant() > 1e-6 * balance.squaredNorm())) return {};
+    const Eigen::Vector2d bias = -balance.inverse() * added;
+    return {bias.x(), bias.y()};
+  }
+
+ private:
+  std::vector<double> power_;
+  std::array<double, kSize> slope_;
+};
+
 class BiasResult final : public Result {
  public:
   BiasResult(std::unique_ptr<Result> measured, std::shared_ptr<const InterpolationBias> bias,
@@ -75,34 +115,12 @@ double slope_at(const NodeValues<double>& values, std::int64_t at, std::int64_t 
 InterpolationBias::InterpolationBias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                      double sigma)
     : table_(static_cast<std::size_t>(kSteps + 1) * (kSteps + 1)) {
-  const std::vector<double> taps = gaussian_taps(sigma);
-  std::array<double, kSize> kept, slope;
-  for (int k = 0; k < kSize; ++k) {
-    kept[k] = std::pow(response_of(taps, PowerSpectrum::frequency(k)), 2);
-    slope[k] = icgn::gradient_response(interpolation, PowerSpectrum::frequency(k));
-  }
+  const PatternOnSpline pattern(spectrum, noise, interpolation, sigma);
   std::vector<Responses> moved;
   for (int step = 0; step <= kSteps; ++step)
     moved.push_back(moved_waves(interpolation, static_cast<double>(step) / kSteps));
-  // The refinement ends where the gradient of the reference is orthogonal to the difference of both images:
-  // in the mean over the spectrum, what the spline adds to the imaginary part is balanced by a displacement.
   for (int v = 0; v <= kSteps; ++v)
-    for (int u = 0; u <= kSteps; ++u) {
-      Eigen::Vector2d added = Eigen::Vector2d::Zero();
-      Eigen::Matrix2d balance = Eigen::Matrix2d::Zero();
-      for (int j = 0; j < kSize; ++j)
-        for (int i = 0; i < kSize; ++i) {
-          const double power = (spectrum(i, j) - noise) * kept[i] * kept[j];
-          const std::complex<double> wave = moved[u][i] * moved[v][j];
-          const Eigen::Vector2d gradient(slope[i], slope[j]),
-              frequency(PowerSpectrum::frequency(i), PowerSpectrum::frequency(j));
-          added += power * wave.imag() * gradient;
-          balance += power * wave.real() * gradient * frequency.transpose();
-        }
-      if (!(balance.determinant() > 1e-6 * balance.squaredNorm())) continue;  // no pattern, or stripes
-      const Eigen::Vector2d bias = -balance.inverse() * added;
-      table_[v * (kSteps + 1) + u] = {bias.x(), bias.y()};
-    }
+    for (int u = 0; u <= kSteps; ++u) table_[v * (kSteps + 1) + u] = pattern.bias(moved[u], moved[v]);
 }
 
 std::array<double, 2> InterpolationBias::at(double u, double v) const {
@@ -164,6 +182,13 @@ void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights we
     field.u[at] -= biases[at][0];
     field.v[at] -= biases[at][1];
   }
+}
+
+std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
+                                   double sigma) {
+  const PatternOnSpline pattern(spectrum, noise, interpolation, sigma);
+  const Responses quarter = moved_waves(interpolation, 0.25), still = moved_waves(interpolation, 0);
+  return {std::abs(pattern.bias(quarter, still)[0]), std::abs(pattern.bias(still, quarter)[1])};
 }
 
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,

@@ -33,6 +33,10 @@ class InterpolationBias {
   std::vector<std::array<double, 2>> table_;  ///< [v][u], both from 0 to 1 px
 };
 
+/// Of u and v, px: about the largest that it is between two pixels. Cheaper than all of it.
+std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
+                                   double sigma);
+
 /// The measurement of a backend without this bias, and the strain that follows, on the CPU when the result is
 /// fetched.
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,

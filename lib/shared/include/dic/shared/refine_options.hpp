@@ -23,6 +23,14 @@ struct RefineOptions {
   double smoothing = 0;
   /// Standard deviation of a displacement by that noise over that by white noise of the same variance.
   double smooth_noise_factor = 1;
+  /// Standard deviation, px, of a Gaussian low-pass of one of both images alone, which makes it as blurred as
+  /// the other; above 0: of the reference, below: of the current image.
+  double matching = 0;
+  /// Variance of a displacement by that image's noise over that by white noise of its variance before the
+  /// low-pass.
+  double matching_effect = 1;
+  /// Largest bias of u and v by the interpolation, px, where it is known: it counts in sigma.
+  double interpolation_bias_u = 0, interpolation_bias_v = 0;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
