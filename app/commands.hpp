@@ -23,6 +23,7 @@ void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
 void add_strain(CLI::App& app);
+void add_probe(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 
