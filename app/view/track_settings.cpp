@@ -93,7 +93,11 @@ TrackJob job_from(const std::string& toml, const AllowedFolders& folders) {
     const std::string value = value_of(item, option);
     if (value.empty()) return;
     if (option.kind == OptionKind::file) folders.check(value, "The file of \"" + option.name + "\"");
-    option.set(job, value);
+    try {
+      option.set(job, value);
+    } catch (const UsageError& e) {
+      throw UsageError(std::string("Option ") + e.what() + ".");
+    }
   });
   folders.check(job.output, "The output");
   return job;

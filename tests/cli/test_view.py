@@ -134,7 +134,7 @@ class ViewTest(ProgramTest):
         self.assertEqual(status, 200)
         run = self.wait(server)
         self.assertEqual(run["state"], "failed")
-        self.assertIn("There is", run["error"])
+        self.assertIn("already holds a result", run["error"])
         server.post("api/run", {"toml": toml, "force": True})
         self.assertEqual(self.wait(server)["state"], "done")
 

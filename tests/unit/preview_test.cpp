@@ -58,7 +58,8 @@ class Blobs {
 };
 
 TEST(Preview, SizeContrastAndNoiseOfBlobs) {
-  // The autocorrelation of a Gaussian is one that is sqrt(2) times as wide: 2.355 sqrt(2) standard deviations.
+  // The autocorrelation of a Gaussian is one that is sqrt(2) times as wide: 2.355 sqrt(2) standard
+  // deviations.
   for (const double size : {1.2, 2.0}) {
     const Image image = Blobs(size).image(kNoise);
     const Preview found = preview({}, image);
