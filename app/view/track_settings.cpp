@@ -31,8 +31,13 @@ void for_each_item(const std::string& toml, const Use& use) {
   }
   for (const CLI::ConfigItem& item : items) {
     if (!item.parents.empty()) throw UsageError("Unknown key \"" + item.fullname() + "\" in the settings.");
-    if (std::ranges::find(kOfCommandLine, item.name) == std::end(kOfCommandLine))
+    if (std::ranges::find(kOfCommandLine, item.name) != std::end(kOfCommandLine)) continue;
+    try {
       use(item, track_option(item.name));
+    } catch (const UsageError& e) {  // the library's sentence goes on on a command line
+      const std::string sentence = e.what();
+      throw UsageError(sentence.ends_with('.') ? sentence : sentence + ".");
+    }
   }
 }
 
@@ -93,11 +98,7 @@ TrackJob job_from(const std::string& toml, const AllowedFolders& folders) {
     const std::string value = value_of(item, option);
     if (value.empty()) return;
     if (option.kind == OptionKind::file) folders.check(value, "The file of \"" + option.name + "\"");
-    try {
-      option.set(job, value);
-    } catch (const UsageError& e) {
-      throw UsageError(std::string("Option ") + e.what() + ".");
-    }
+    option.set(job, value);
   });
   folders.check(job.output, "The output");
   return job;

@@ -215,7 +215,7 @@ class ViewTest(ProgramTest):
         self.assertNotIn('id="field-u-1"', html)
         self.assertNotIn('id="image-reference"', html)
         self.refuse(2, ["3", "1 to 2"], "report", "dic_out", "-o", "x.html", "--frames", "3")
-        self.refuse(1, ["result.vtkhdf"], "report", "nothing")
+        self.refuse(1, ["nothing", "no such file"], "report", "nothing")
 
 
 if __name__ == "__main__":
