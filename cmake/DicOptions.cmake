@@ -48,14 +48,15 @@ set(DIC_SHARED_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/lib/shared/include)
 # Those that public headers include: installed with them.
 set(DIC_PUBLIC_SHARED_HEADERS
   correlation.hpp error.hpp field_options.hpp gradient_noise.hpp image_view.hpp refine_options.hpp
-  shape_parameters.hpp status.hpp subset_part.hpp)
+  shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 
-# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [LINK ...]): one object library per room of lib/; libdic is made of
-# them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
+# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [USES ...] [LINK ...]): one object library per room of lib/; libdic is
+# made of them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA. USES: the rooms
+# whose functions it calls, so that who links this room gets them too (dic_rooms_with_uses).
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
 function(dic_add_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;CUDA;STUB" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK;CUDA;STUB" ${ARGN})
   if(DIC_WITH_CUDA AND ROOM_CUDA)
     list(APPEND ROOM_SOURCES ${ROOM_CUDA})
     list(APPEND ROOM_LINK dic_kernels)
@@ -67,4 +68,21 @@ function(dic_add_room name)
     ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/include ${DIC_SHARED_INCLUDE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dic_${name} PRIVATE dic_flags PUBLIC Threads::Threads ${ROOM_LINK})
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
+  set_property(GLOBAL PROPERTY DIC_USES_OF_${name} ${ROOM_USES})
+endfunction()
+
+# dic_rooms_with_uses(RESULT ROOM...): the targets of these rooms and of all rooms that they use, directly or not. CMake does not
+# pass on the objects of an object library to who links a user of it.
+function(dic_rooms_with_uses result)
+  set(found "")
+  set(rooms ${ARGN})
+  while(rooms)
+    list(POP_FRONT rooms room)
+    if(NOT dic_${room} IN_LIST found)
+      list(APPEND found dic_${room})
+      get_property(uses GLOBAL PROPERTY DIC_USES_OF_${room})
+      list(APPEND rooms ${uses})
+    endif()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()

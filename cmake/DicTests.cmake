@@ -4,14 +4,14 @@ find_package(GTest REQUIRED)
 include(GoogleTest)
 
 # dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN] [SERIAL]): one executable, linked with the rooms
-# that it tests. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
+# that it tests and those that they use. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
 # --gtest_filter). The binary must be able to list its cases where there is no GPU. SERIAL: no other case runs beside
 # them, since some need all memory of the GPU.
 function(dic_add_test name)
   cmake_parse_arguments(TEST "GPU;SERIAL" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
-  list(TRANSFORM TEST_ROOMS PREPEND dic_)
-  target_link_libraries(${name} PRIVATE dic_flags ${TEST_ROOMS} ${TEST_LINK} GTest::gtest_main)
+  dic_rooms_with_uses(rooms ${TEST_ROOMS})
+  target_link_libraries(${name} PRIVATE dic_flags ${rooms} ${TEST_LINK} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tests)
 
   set(options TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)

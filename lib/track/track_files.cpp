@@ -19,6 +19,7 @@
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 #include "track/stopwatch.hpp"
+#include "track/strain_summary.hpp"
 
 namespace dic {
 
@@ -38,16 +39,6 @@ std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& ter
     for (std::size_t k = 0; k < n; ++k) sums[k] += add[k];
   }
   return sums;
-}
-
-FrameSummary::Strain summarize_strain(const NodeValues<float>& strain, const NodeValues<float>& sigma) {
-  double n = 0, sum = 0, squares = 0, sigmas = 0;
-  for (std::size_t i = 0; i < strain.size(); ++i) {
-    if (std::isnan(strain[i])) continue;
-    n += 1, sum += strain[i], squares += double{strain[i]} * strain[i], sigmas += sigma[i];
-  }
-  const double mean = sum / n;  // NaN where there is none
-  return {mean, std::sqrt(std::max(squares / n - mean * mean, 0.0)), sigmas / n};
 }
 
 /// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.
@@ -101,8 +92,9 @@ FrameSummary summarize(const Field& field, double length_factor) {
 
 class Run {
  public:
-  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop)
-      : job_(job), progress_(progress), stop_(std::move(stop)), results_(job) {}
+  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
+      const FieldCallback& on_field)
+      : job_(job), progress_(progress), stop_(std::move(stop)), on_field_(on_field), results_(job) {}
 
   TrackSummary execute() {
     open();
@@ -196,6 +188,7 @@ class Run {
 
   FrameSummary take(const FrameResult& result, const SourceFrame& frame, int number) {
     report("write", number);
+    if (on_field_) on_field_(result.field, number, frame.name);
     const Stopwatch writing;
     if (!results_.begun()) results_.begin(stream_->grid(), info_);
     auto summary =
@@ -250,6 +243,7 @@ class Run {
   const TrackJob& job_;
   const ProgressCallback& progress_;
   std::stop_token stop_;
+  const FieldCallback& on_field_;
   Stopwatch total_;
   Results results_;
   std::unique_ptr<FrameSource> source_;
@@ -285,9 +279,10 @@ std::vector<std::string> TrackJob::validate() const {
   return found;
 }
 
-TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop) {
+TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
+                         const FieldCallback& on_field) {
   for (const std::string& problem : job.validate()) throw UsageError(problem);
-  return Run(job, progress, std::move(stop)).execute();
+  return Run(job, progress, std::move(stop), on_field).execute();
 }
 
 }  // namespace dic
