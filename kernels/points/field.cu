@@ -22,14 +22,13 @@ struct Material {
   }
 };
 
-/// point: that of the node, which is number i. The point's status; values are written only if it is ok.
+/// The status that follows for a point, that of the node, which is number i, and its values.
 __device__ Status fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
                             std::int32_t node, std::int32_t i, const Material& material,
                             const track::NoiseModel& noise) {
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
-  if (track::is_outside(points.x(i), points.y(i), material[i], shape, noise)) return Status::out_of_image;
   track::Bend bend;
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
@@ -43,7 +42,8 @@ __device__ Status fill_node(const FieldArrays& field, const FramePoints& points,
   const track::MaterialPoint m = material[i];
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
-  return Status::ok;
+  const bool outside = track::is_outside(points.x(i), points.y(i), m, shape, noise);
+  return outside ? Status::out_of_image : Status::ok;
 }
 
 /// Called by all threads of the block.
