@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 
 NB_MODULE(_dic, module) {
+  nanobind::set_leak_warnings(false);  // what an interpreter leaves behind at its end
   module.doc() = "The C++ library under the package dic: see there.";
   module.attr("__version__") = dic::version();
   dic::python::add_errors(module);

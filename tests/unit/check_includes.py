@@ -37,6 +37,7 @@ ROOMS = {
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
     "query": {"core", "io", "track"},
+    "c_interface": {"core", "track", "match"},
     "bench": {"core", "io", "draw"},
     "validate": {"core", "io", "draw", "synth"},
 }
