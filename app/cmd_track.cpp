@@ -132,7 +132,10 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
 
 void run_track(CLI::App& command, TrackFlags& flags) {
   apply_csv_style(command, flags);
-  if (!flags.save_config.empty()) save_config(command, flags.save_config);
+  if (!flags.save_config.empty()) {
+    refuse_input("--save-config", flags.save_config, {flags.job.frames.begin(), flags.job.frames.end()});
+    save_config(command, flags.save_config);
+  }
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   job.command = command_line();

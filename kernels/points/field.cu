@@ -13,25 +13,26 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = missing_float;
 }
 
-/// point: that of the node, which is number i. False, and nothing is written, where it is too uncertain.
-__device__ bool fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
-                          std::int32_t node, std::int32_t i, const track::MaterialPoint& m,
-                          const track::NoiseModel& noise) {
+/// point: that of the node, which is number i. The point's status; values are written only if it is ok.
+__device__ Status fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
+                            std::int32_t node, std::int32_t i, const track::MaterialPoint& m,
+                            const track::NoiseModel& noise) {
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
+  if (track::is_outside(points.x(i), points.y(i), m, shape, noise)) return Status::out_of_image;
   track::Bend bend;
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
                           noise.mean_square);
   const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise, bend);
-  if (sigmas.too_large) return false;
+  if (sigmas.too_large) return Status::low_correlation;
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   field.zncc[node] = r.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
-  return true;
+  return Status::ok;
 }
 
 /// Called by all threads of the block.
@@ -55,8 +56,7 @@ __global__ void __launch_bounds__(point_threads)
     if (!exists) return;
     Status status = i < 0 ? Status::masked : point.result.status;
     const auto m = [&] { return material ? material[i] : track::MaterialPoint{}; };
-    if (status == Status::ok && !fill_node(field, points, point, node, i, m(), noise))
-      status = Status::low_correlation;
+    if (status == Status::ok) status = fill_node(field, points, point, node, i, m(), noise);
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;
     field.iterations[node] = i < 0 ? std::int16_t{0} : point.result.iterations;

@@ -5,7 +5,9 @@
 
 namespace dic {
 
-/// Mean, standard deviation and mean sigma of one component over the nodes that have it.
-FrameSummary::Strain summarize_strain(const NodeValues<float>& strain, const NodeValues<float>& sigma);
+/// Mean, standard deviation, mean sigma and extremes of one component, exx for example, over the nodes that
+/// have it. length_factor: of the extremes' positions, per px.
+FrameSummary::Strain summarize_strain(const Field& field, NodeValues<float> StrainField::*component,
+                                      NodeValues<float> StrainField::*sigma, double length_factor);
 
 }  // namespace dic

@@ -164,7 +164,9 @@ struct TrackStream::Impl {
   }
 
   std::optional<std::int64_t> try_push(ImageView image) {
-    const std::lock_guard one_at_a_time(pushing);
+    // Another thread that pushes now has the place, or waits for one: neither is waited for.
+    const Lock one_at_a_time(pushing, std::try_to_lock);
+    if (!one_at_a_time) return std::nullopt;
     Lock lock(mutex);
     if (!has_room()) return std::nullopt;
     return take(lock, image);

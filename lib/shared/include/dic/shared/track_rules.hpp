@@ -301,6 +301,14 @@ DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) 
   return rest > 0 ? rest : 0;
 }
 
+/// Is a measured point itself no longer in the image? Where references change from frame to frame, what
+/// remains of its subset moves out by parts of a pixel. at_x, at_y: its subset's centre.
+DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& m,
+                                       const ShapeParameters& shape, const NoiseModel& model) {
+  const double x = at_x + m.dx + shape.u_at(m.dx, m.dy), y = at_y + m.dy + shape.v_at(m.dx, m.dy);
+  return !(x > -0.5 && y > -0.5 && x < model.width - 0.5 && y < model.height - 0.5);
+}
+
 /// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
 /// pixel, mean over the subset. Where it is small beside the noise it is left out.
 DIC_HOST_DEVICE inline Bend bias_variance(const ShapeParameters& shape, const NoiseModel& model,
