@@ -1,9 +1,8 @@
-#include <dic/camera.hpp>
+#include <algorithm>
 #include <dic/error.hpp>
-#include <dic/image_io.hpp>
 #include <dic/track.hpp>
+#include <dic/track_options.hpp>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 
 #include "commands.hpp"
@@ -24,183 +23,93 @@ constexpr const char* kExamples =
 
 struct TrackFlags {
   TrackJob job;
-  std::string roi_mask, camera, config, save_config;
-  bool no_pictures = false, no_outliers = false, no_split = false, quiet = false, verbose = false;
+  std::string config, save_config;
+  bool quiet = false, verbose = false;
 };
 
-[[noreturn]] void refuse(const std::string& option, const std::string& what, const std::string& text) {
-  throw CLI::ValidationError(option, "needs " + what + ", got \"" + text + "\"");
-}
-
-// Numbers separated by commas; empty where the text is anything else.
-std::vector<double> numbers(const std::string& text) {
-  std::vector<double> values;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
-    double value = 0;
-    if (!CLI::detail::lexical_cast(part, value)) return {};
-    values.push_back(value);
+/// Gives a value of the command line or a configuration file to the job.
+void set(TrackJob& job, const TrackOption& option, const std::string& value) {
+  if (value.empty()) throw CLI::ValidationError("--" + option.name, "needs a value");
+  try {
+    option.set(job, value);
+  } catch (const UsageError& e) {
+    throw CLI::ValidationError(std::string("--") + e.what());
   }
-  return values;
 }
 
-Roi::Rect parse_rect(const std::string& text) {
-  Roi::Rect rect;
-  char more = 0;
-  if (std::sscanf(text.c_str(), "%d,%d,%d,%d%c", &rect.x, &rect.y, &rect.width, &rect.height, &more) != 4)
-    refuse("--roi-rect", "four whole numbers x,y,width,height", text);
-  return rect;
-}
-
-Roi::Polygon parse_polygon(const std::string& option, const std::string& text) {
-  Roi::Polygon polygon;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const std::vector<double> xy = numbers(word);
-    if (xy.size() != 2) refuse(option, "corners as \"x,y x,y ...\"", text);
-    polygon.push_back({xy[0], xy[1]});
+/// What is wrong with the value of a flag, as in --csv=false; empty where nothing is.
+std::string flag_problem(const std::string& value) {
+  try {
+    CLI::detail::to_flag_value(value);
+    return {};
+  } catch (const std::invalid_argument&) {
+    return "needs true or false, got \"" + value + "\"";
   }
-  return polygon;
 }
 
-void add_polygons(CLI::App& command, const std::string& name, std::vector<Roi::Polygon>& polygons,
-                  const std::string& description) {
-  const auto set = [name, &polygons](const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) polygons.push_back(parse_polygon(name, text));
+void add_flag(CLI::App& command, TrackJob& job, const TrackOption& option) {
+  const auto set_flag = [&job, &option](std::int64_t count) {
+    set(job, option, count > 0 ? "true" : "false");
   };
-  command.add_option_function<std::vector<std::string>>(name, set, description)
-      ->type_name("\"x,y x,y ...\"")
+  command.add_flag_function("--" + option.name, set_flag, option.help)
+      ->check(CLI::Validator([](const std::string& value) { return flag_problem(value); }, ""));
+}
+
+/// May be repeated.
+void add_polygons(CLI::App& command, TrackJob& job, const TrackOption& option) {
+  const auto set_all = [&job, &option](const std::vector<std::string>& values) {
+    std::string all;
+    for (const std::string& value : values) all += (all.empty() ? "" : ";") + value;
+    set(job, option, all);
+  };
+  command.add_option_function<std::vector<std::string>>("--" + option.name, set_all, option.help)
+      ->type_name(option.placeholder)
       ->allow_extra_args(false);
 }
 
-void add_input(CLI::App& command, TrackFlags& flags) {
-  TrackJob& job = flags.job;
+void add_value(CLI::App& command, TrackJob& job, const TrackOption& option) {
+  const auto set_value = [&job, &option](const std::string& value) { set(job, option, value); };
+  const std::string letter = option.name == "output" ? "-o," : "";
+  CLI::Option* added =
+      command.add_option_function<std::string>(letter + "--" + option.name, set_value, option.help)
+          ->default_str(option.get(job))
+          ->run_callback_for_default();  // only so that --save-config writes options without a value, too
+  if (option.kind == OptionKind::choice) {
+    added->check(CLI::IsMember(option.choices));
+  } else {
+    std::string type = option.placeholder;
+    for (const std::string& word : option.choices) type += "|" + word;
+    added->type_name(type);
+  }
+}
+
+void add_option(CLI::App& command, TrackJob& job, const TrackOption& option) {
+  command.option_defaults()->group(option.group);
+  if (option.kind == OptionKind::flag)
+    add_flag(command, job, option);
+  else if (option.kind == OptionKind::polygons)
+    add_polygons(command, job, option);
+  else
+    add_value(command, job, option);
+}
+
+void add_group(CLI::App& command, TrackJob& job, const std::string& group) {
+  for (const TrackOption& option : track_options())
+    if (option.group == group) add_option(command, job, option);
+}
+
+void add_frames(CLI::App& command, TrackFlags& flags) {
   command.option_defaults()->group("Input");
   command
-      .add_option("FRAMES", job.frames,
+      .add_option("FRAMES", flags.job.frames,
                   "Images, quoted globs, folders, or one video; the first is the reference")
       ->type_name("")
       ->default_str("")
       ->configurable(false);
-  command.add_option("--reference", job.reference, "Reference image, instead of the first frame")
-      ->type_name("FILE");
-  command
-      .add_option("--camera", flags.camera,
-                  "Camera file of dic calibrate: results without lens distortion and perspective")
-      ->type_name("FILE");
-  command
-      .add_option("--roi", flags.roi_mask,
-                  "Region of interest: image of the reference's size, inside where not 0")
-      ->type_name("FILE");
-  command
-      .add_option_function<std::string>(
-          "--roi-rect", [&job](const std::string& text) { job.roi.rect = parse_rect(text); },
-          "Region of interest: rectangle in px")
-      ->type_name("x,y,width,height");
-  add_polygons(command, "--roi-polygon", job.roi.polygons,
-               "Region of interest: corners in px; may be repeated");
-  add_polygons(command, "--roi-hole", job.roi.holes, "Polygon that is left out; may be repeated");
 }
 
-/// A number, or "none".
-void add_number_or_none(CLI::App& command, const std::string& name, const std::string& unit,
-                        std::optional<double>& target, const std::string& description) {
-  const auto set = [name, unit, &target](const std::string& text) {
-    target.reset();
-    if (text == "none") return;
-    target = 0;
-    if (!CLI::detail::lexical_cast(text, *target)) refuse(name, "none or a number of " + unit, text);
-  };
-  command.add_option_function<std::string>(name, set, description)
-      ->type_name(unit + "|none")
-      ->default_str("none");
-}
-
-void add_prefilter(CLI::App& command, std::optional<double>& prefilter) {
-  const auto set = [&prefilter](const std::string& text) {
-    prefilter.reset();
-    if (text == "auto") return;
-    prefilter = 0;
-    if (text != "none" && !CLI::detail::lexical_cast(text, *prefilter))
-      refuse("--prefilter", "auto, none or a number of px", text);
-  };
-  command
-      .add_option_function<std::string>(
-          "--prefilter", set,
-          "Gaussian low-pass of all images, px; auto: where it lowers the predicted sigma")
-      ->type_name("SIGMA|auto|none")
-      ->default_str("auto");
-}
-
-void add_measurement(CLI::App& command, TrackFlags& flags) {
-  TrackOptions& options = flags.job.options;
-  RefineOptions& refine = options.refine;
-  command.option_defaults()->group("Measurement");
-  command.add_option("--subset", refine.subset, "Side of the square around a point, px, odd, 7 to 255");
-  add_number_or_none(
-      command, "--sigma-target", "PX", options.sigma_target,
-      "The smallest subset, 11 to 101 px, whose predicted sigma is below this; then --subset is not used");
-  command.add_option("--step", options.step, "Distance between points, px");
-  const auto set_order = [&options](const std::string& text) {
-    options.automatic_order = text == "auto";
-    if (!options.automatic_order) options.refine.order = text.front() - '0';
-  };
-  command
-      .add_option_function<std::string>(
-          "--order", set_order,
-          "Shape function: 0 translation, 1 affine, 2 quadratic; auto: 1 or 2, point by point")
-      ->check(CLI::IsMember({"0", "1", "2", "auto"}))
-      ->default_str("1");
-  add_number_or_auto(command, "--search", "PX", options.search, "Search range in px around the prediction");
-  add_choice(command, "--interpolation", refine.interpolation, {Interpolation::cubic, Interpolation::quintic},
-             "B-spline of the current image");
-  add_prefilter(command, options.prefilter);
-  command.add_flag("--anti-bias", options.anti_bias,
-                   "Subtract the bias of the interpolation, as the reference's spectrum predicts it");
-  add_choice(command, "--reference-strategy", options.reference_strategy,
-             {ReferenceStrategy::first, ReferenceStrategy::previous, ReferenceStrategy::automatic},
-             "Compare with the first frame, with the previous one, or change over when points get lost");
-  command.add_option("--max-iterations", refine.max_iterations,
-                     "Gauss-Newton iterations before a point is given up");
-  command.add_option("--tolerance", refine.tolerance, "Largest change in px at which the refinement stops");
-  command.add_option("--min-zncc", refine.min_zncc, "Correlation below which a point is low_correlation");
-  add_number_or_auto(command, "--noise", "GREY", options.noise,
-                     "Noise of the images in grey levels, for sigma_u and sigma_v");
-  command.add_flag("--no-split", flags.no_split,
-                   "Do not measure points at cracks, edges and borders with a part of their subset");
-  command.add_flag("--no-outliers", flags.no_outliers, "Do not mark points that contradict their neighbours");
-  command.add_flag("--global", options.global.enabled,
-                   "Fit one field to all subsets together (augmented Lagrangian DIC): less noise");
-  add_number_or_auto(
-      command, "--global-resolution", "PX", options.global.resolution,
-      "Period of which --global keeps nine tenths; auto: what the noise allows, point by point");
-  command.add_option("--strain-window", options.strain.window, "Side of the strain window, points, odd");
-  add_choice(command, "--strain-measure", options.strain.measure,
-             {StrainMeasure::green_lagrange, StrainMeasure::engineering, StrainMeasure::hencky,
-              StrainMeasure::almansi},
-             "Measure of strain");
-}
-
-/// The values of flags that say "no".
-void apply_negations(TrackFlags& flags) {
-  flags.job.options.outliers.enabled = !flags.no_outliers;
-  flags.job.options.split = !flags.no_split;
-}
-
-void add_device(CLI::App& command, TrackOptions& options) {
+void add_program(CLI::App& command, TrackFlags& flags) {
   command.option_defaults()->group("Running");
-  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, cuda:0,2 (a list) or cuda:all")
-      ->type_name("DEVICE");
-  command.add_option("--threads", options.threads, "CPU threads; 0 = one per core")
-      ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--gpu-memory", options.gpu_memory,
-                  "MB that the images may take on a GPU: larger ones are measured in bands; 0 = all")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("MB");
-}
-
-void add_running(CLI::App& command, TrackFlags& flags) {
-  add_device(command, flags.job.options);
   command.add_flag("--quiet", flags.quiet, "Print errors and warnings only");
   command.add_flag("--verbose", flags.verbose, "Print every frame and the kernels that ran");
   command.add_option("--config", flags.config, "TOML file with values for options that are not typed")
@@ -213,31 +122,19 @@ void add_running(CLI::App& command, TrackFlags& flags) {
       ->configurable(false);
 }
 
-void add_output(CLI::App& command, TrackFlags& flags) {
-  TrackJob& job = flags.job;
-  command.option_defaults()->group("Output");
-  command.add_option("-o,--output", job.output, "Folder of the results")->type_name("DIR");
-  command.add_flag("--force", job.force, "Replace an earlier result in that folder")->configurable(false);
-  command.add_option("--scale", job.scale_mm_per_px, "mm per px: results in mm; 0 = px");
-  command.add_flag("--csv", job.csv, "Write a CSV table per frame");
-  add_choice(command, "--csv-style", job.csv_style,
-             {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
-             "Columns of the CSV tables");
-  command.add_flag("--noise-floor", job.noise_floor,
-                   "The frames show a specimen at rest: report the noise that they measure, beside the "
-                   "predicted, and the noise of the images over grey");
-  command.add_flag("--no-pictures", flags.no_pictures, "Write no pictures of the fields");
+/// Who names a style wants tables. A saved configuration holds both keys, and then `csv` decides.
+void apply_csv_style(CLI::App& command, TrackFlags& flags) {
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const bool typed = given("--csv-style");
+  if (!flags.config.empty()) read_config(command, flags.config);
+  if (typed || (given("--csv-style") && !given("--csv"))) flags.job.csv = true;
 }
 
 void run_track(CLI::App& command, TrackFlags& flags) {
-  if (!flags.config.empty()) read_config(command, flags.config);
+  apply_csv_style(command, flags);
   if (!flags.save_config.empty()) save_config(command, flags.save_config);
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
-  if (!flags.roi_mask.empty()) job.roi.mask = read_image(flags.roi_mask);
-  if (!flags.camera.empty()) job.options.camera = read_camera(flags.camera);
-  job.pictures = !flags.no_pictures;
-  apply_negations(flags);
   job.command = command_line();
 
   const Interruption interruption;
@@ -257,23 +154,21 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 }  // namespace
 
 std::function<TrackOptions()> add_track_options(CLI::App& command) {
-  auto flags = std::make_shared<TrackFlags>();
-  add_measurement(command, *flags);
-  add_device(command, flags->job.options);
-  return [flags] {
-    apply_negations(*flags);
-    return flags->job.options;
-  };
+  auto job = std::make_shared<TrackJob>();
+  add_group(command, *job, "Measurement");
+  add_group(command, *job, "Running");
+  return [job] { return job->options; };
 }
 
 void add_track(CLI::App& app) {
   auto flags = std::make_shared<TrackFlags>();
   CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of images");
   command->option_defaults()->always_capture_default();
-  add_input(*command, *flags);
-  add_measurement(*command, *flags);
-  add_output(*command, *flags);
-  add_running(*command, *flags);
+  add_frames(*command, *flags);
+  for (const char* group : {"Input", "Measurement", "Output", "Running"})
+    add_group(*command, flags->job, group);
+  command->get_option("--force")->configurable(false);
+  add_program(*command, *flags);
   command->footer(kExamples + guide("user-guide.md") + " says how to choose subset, step and strain window.");
   command->callback([command, flags] { run_track(*command, *flags); });
 }

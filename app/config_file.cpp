@@ -40,7 +40,8 @@ void read_config(CLI::App& command, const std::string& file) {
       throw UsageError(
           "Unknown key \"" + item.fullname() + "\" in " + file +
           ": keys are the long names of the options; --save-config writes a file with all of them.");
-    if (option->count() == 0) set(*option, item, file);
+    const bool is_none = option->get_default_str().empty() && item.inputs == std::vector<std::string>{""};
+    if (option->count() == 0 && !is_none) set(*option, item, file);
   }
 }
 

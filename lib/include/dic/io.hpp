@@ -67,22 +67,6 @@ std::string_view to_string(CsvStyle style);
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
 
-struct FieldPictureOptions {
-  std::string title;  ///< "u", "exx"
-  std::string unit;   ///< "px", "mm", "" for strain
-  struct Range {
-    double min = 0, max = 0;
-  };
-  /// Of the colours, min < max; none = 2nd to 98th percentile of the values.
-  std::optional<Range> range = {};
-};
-/// Values of a field's nodes [ny x nx] over the current image as PNG, with a colour bar, its unit and its
-/// range. Points are drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to
-/// their neighbours; missing ones are left out. A range around zero gets blue - grey - red with grey at zero,
-/// any other viridis. Throws FileError, UsageError (sizes that do not fit).
-void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
-                         std::span<const float> values, const FieldPictureOptions& options);
-
 /// Writes text to a temporary name beside `path`, then renames: the file is whole or not there. Throws
 /// FileError.
 void write_text_file(const std::filesystem::path& path, std::string_view text);

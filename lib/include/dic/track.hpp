@@ -11,6 +11,7 @@
 #include <dic/progress.hpp>
 #include <dic/refine.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -159,6 +160,7 @@ struct TrackJob {
   bool force = false;  ///< replace an earlier result of dic
   Roi roi;
   TrackOptions options;
+  std::string roi_file, camera_file;  ///< where roi.mask and options.camera were read; empty = nowhere
   double scale_mm_per_px = 0;  ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
@@ -212,11 +214,16 @@ struct TrackSummary {
   std::filesystem::path output;
 };
 
+/// Gets every frame that was measured, before it is written: its field, its number on the time axis, its
+/// name.
+using FieldCallback = std::function<void(const Field&, int number, const std::string& name)>;
+
 /// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
 /// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier
 /// result as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and
-/// returns; where no frame has been measured yet, throws Cancelled.
+/// returns; where no frame has been measured yet, throws Cancelled. The callbacks are called by the calling
+/// thread.
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
-                         std::stop_token stop = {});
+                         std::stop_token stop = {}, const FieldCallback& on_field = {});
 
 }  // namespace dic
