@@ -2,15 +2,22 @@
 #include <malloc.h>
 #endif
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "commands.hpp"
+#include "help/help_format.hpp"
 
 namespace {
 
@@ -26,8 +33,9 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track, add_view,      add_report,   add_match, add_vsg,
-                            add_synth, add_calibrate, add_validate, add_bench, add_info};
+// In the order of the help.
+constexpr auto kCommands = {add_track, add_view,      add_report,   add_strain, add_match, add_vsg,
+                            add_synth, add_calibrate, add_validate, add_bench,  add_info,  add_help};
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -35,7 +43,7 @@ constexpr const char* kExamples =
     "  dic view frames/*.png                    the same by mouse, in the browser\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
-    "dic COMMAND --help lists the options of a command. The guide is ";
+    "dic help COMMAND lists the options of a command. The guide is ";
 
 int fail(const std::string& message, ExitCode code) {
   std::cerr << "dic: " << message << '\n';
@@ -60,10 +68,28 @@ int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector
   return fail(std::string(error.what()) + "; see dic " + (known ? first + " " : "") + "--help.", wrong_usage);
 }
 
+/// Files that are opened later must not get the numbers of closed standard streams: what a library prints
+/// would land in them. A closed stdout stays unwritable, so that lost text is noticed.
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+      std::_Exit(failed);
+}
+
+/// The exit code, `failed` where what was printed did not arrive: on a full disk, for example.
+int after_printing(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
+  return fail(
+      "What was to be printed could not be written: free some space where it goes, or print elsewhere.",
+      code == done ? failed : static_cast<ExitCode>(code));
+}
+
 int run(int argc, char** argv) {
   typed = "dic";
   for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
   CLI::App app("Measures how things move and deform, from images.", "dic");
+  app.formatter(std::make_shared<HelpFormat>());  // first: commands inherit it
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);
@@ -85,6 +111,7 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
+  open_closed_streams();
 #ifdef M_MMAP_THRESHOLD
   // Large buffers go back to the system when they are freed; by itself, glibc would raise the limit and keep
   // them.
@@ -93,7 +120,7 @@ int main(int argc, char** argv) {
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return run(argc, argv);
+    return after_printing(run(argc, argv));
   } catch (const dic::UsageError& e) {
     return fail(e.what(), wrong_usage);
   } catch (const dic::Cancelled& e) {

@@ -217,7 +217,8 @@ void launch_refine(const RefineReference& reference, const RefineOptions& option
                              ColumnSchedule(options.subset),
                              static_cast<float>(options.tolerance),
                              static_cast<float>(options.min_zncc),
-                             std::min<int>(options.max_iterations, most_iterations)};
+                             std::min<int>(options.max_iterations, most_iterations),
+                             Window(options.weights, options.subset)};
   if (options.interpolation == Interpolation::cubic)
     launch_order<3>(args, options.order, stream, most_done);
   else

@@ -157,9 +157,9 @@ class Point {
     p_.state.whole = s.right - s.left == args_.schedule.subset - 1 &&
                      s.bottom - s.top == args_.schedule.subset - 1 && !s.weighted;
     p_.room = room_of(args_, s, t);
-    p_.status = s.status != Status::ok              ? s.status
-                : Variant::takes(s, p_.state.whole) ? under_way
-                                                    : unfinished;
+    p_.status = s.status != Status::ok                     ? s.status
+                : Variant::takes(args_, s, p_.state.whole) ? under_way
+                                                           : unfinished;
   }
 
   /// Prepares an iteration. False: there is none; the result is stored.
@@ -231,7 +231,7 @@ class Point {
   __device__ const PreparedSubset& subset() const { return args_.subsets[p_.state.point]; }
   __device__ Real radius() const { return static_cast<Real>(args_.schedule.subset / 2); }
   __device__ float residual_sd() const {
-    return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, parameters);
+    return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, subset().fitted);
   }
   /// Of the displacement, px.
   __device__ float sigma() const {

@@ -1,5 +1,7 @@
 #include "io/hdf5_file.hpp"
 
+#include <hdf5_hl.h>
+
 #include <algorithm>
 #include <dic/error.hpp>
 #include <functional>
@@ -90,6 +92,16 @@ OutputFile::OutputFile(std::filesystem::path path)
   file_ = check(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
 }
 
+OutputFile::OutputFile(std::filesystem::path path, Handle file)
+    : path_(std::move(path)), error_(std::make_unique<int>(0)), file_(std::move(file)) {}
+
+OutputFile OutputFile::open(std::filesystem::path path) {
+  const int none = 0;
+  const Calls check(path, none);
+  Handle file = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  return {std::move(path), std::move(file)};
+}
+
 void OutputFile::create_group(const std::string& name) {
   const Calls check(path_, *error_);
   check(H5Gcreate2(file_, name.c_str(), link_creation(check), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
@@ -134,10 +146,21 @@ void OutputFile::write_dataset(const std::string& name, const Shape& shape, hid_
   check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
 }
 
+void OutputFile::write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values) {
+  const Calls check(path_, *error_);
+  const Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  std::vector<hsize_t> count = shape_of(check, dataset), start(count.size(), 0);
+  start[0] = index, count[0] = 1;
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
+  check(H5Dwrite(dataset, type, data_space(check, {count.begin(), count.end()}), space, H5P_DEFAULT, values));
+}
+
 void OutputFile::write_text(const std::string& name, std::string_view text) {
   const Calls check(path_, *error_);
   const std::string terminated(text);
   const char* pointer = terminated.c_str();
+  if (H5Lexists(file_, name.c_str(), H5P_DEFAULT) > 0) check(H5Ldelete(file_, name.c_str(), H5P_DEFAULT));
   write_dataset(name, {}, utf8_type(check), &pointer);
 }
 
@@ -190,6 +213,25 @@ void OutputFile::append(const std::string& name, const std::vector<std::string>&
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   append_scalars(name, utf8_type(check), texts.size(), pointers.data());
+}
+
+void OutputFile::link(const std::string& dataset, const std::string& name) {
+  const Calls check(path_, *error_);
+  check(H5Lcreate_hard(file_, dataset.c_str(), file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+}
+
+void OutputFile::make_scale(const std::string& dataset) {
+  const Calls check(path_, *error_);
+  check(H5DSset_scale(check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose), nullptr));
+}
+
+void OutputFile::attach_scales(const std::string& dataset, const std::vector<std::string>& scales) {
+  const Calls check(path_, *error_);
+  const Handle target = check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  unsigned dimension = 0;
+  for (const std::string& scale : scales)
+    check(
+        H5DSattach_scale(target, check(H5Dopen2(file_, scale.c_str(), H5P_DEFAULT), H5Dclose), dimension++));
 }
 
 void OutputFile::check_written() {

@@ -23,6 +23,9 @@ class OutputFile {
   /// Creates the file; one of that name is replaced.
   explicit OutputFile(std::filesystem::path path);
 
+  /// Opens one that is there, to change it.
+  static OutputFile open(std::filesystem::path path);
+
   void create_group(const std::string& name);
 
   /// Attributes of the group or dataset `object`; one of that name is replaced. Text is UTF-8 of variable
@@ -47,7 +50,13 @@ class OutputFile {
     write_dataset(name, shape, native_type<T>(), values);
   }
 
-  /// A scalar dataset of text; attributes end at 64 KiB, this does not.
+  /// An item of a dataset [n, item...] that is there, of the size that it has; values row-major.
+  template <typename T>
+  void write_item(const std::string& name, std::uint64_t index, const T* values) {
+    write_block(name, index, native_type<T>(), values);
+  }
+
+  /// A scalar dataset of text, in place of one of that name; attributes end at 64 KiB, this does not.
   void write_text(const std::string& name, std::string_view text);
 
   /// A dataset [unlimited, item...] with no items yet.
@@ -68,6 +77,13 @@ class OutputFile {
   }
   void append(const std::string& name, const std::vector<std::string>& texts);
 
+  /// Another name of a dataset that is there.
+  void link(const std::string& dataset, const std::string& name);
+  /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
+  void make_scale(const std::string& dataset);
+  /// The scales of the first dimensions of a dataset.
+  void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
+
   /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
   /// then; HDF5 may write its own small records later, up to `close`.
   void check_written();
@@ -78,9 +94,12 @@ class OutputFile {
   void write_attribute(const std::string& object, const std::string& name, const Shape& shape, hid_t type,
                        const void* values);
   void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
+  void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
   void create_series(const std::string& name, const Shape& item, hid_t type);
   void append_item(const std::string& name, hid_t type, const void* item);
   void append_scalars(const std::string& name, hid_t type, std::uint64_t number, const void* items);
+
+  OutputFile(std::filesystem::path path, Handle file);
 
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's

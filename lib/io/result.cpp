@@ -57,6 +57,7 @@ class Description {
     info.command = text("command");
     info.settings_json = text("settings");
     info.reference = text("reference");
+    if (file_.has(kTimes)) info.time_unit = file_.text_attribute(kTimes, "unit").value_or(info.time_unit);
     return info;
   }
 
@@ -94,9 +95,6 @@ class Description {
     if (file_.has(kTimes)) file_.read(kTimes, times);
     if (times.size() != frames) file_.fail("it has not one time for each frame");
     return times;
-  }
-  std::string time_unit() const {
-    return file_.has(kTimes) ? file_.text_attribute(kTimes, "unit").value_or("1") : "1";
   }
 
   std::vector<ResultArray> arrays(const Grid& grid, std::size_t frames) const {
@@ -174,7 +172,6 @@ struct Result::Impl {
   std::shared_ptr<const NodePositions> positions;
   std::vector<std::string> frame_names;
   std::vector<double> times;
-  std::string time_unit;
   std::vector<ResultArray> arrays;
   mutable std::mutex reading;
 
@@ -185,7 +182,6 @@ struct Result::Impl {
     positions = description.positions(*grid, info.length_factor());
     frame_names = description.frame_names();
     times = description.times(frame_names.size());
-    time_unit = description.time_unit();
     arrays = description.arrays(*grid, frame_names.size());
   }
 
@@ -284,7 +280,6 @@ const ResultInfo& Result::info() const { return impl_->info; }
 int Result::frame_count() const { return static_cast<int>(impl_->frame_names.size()); }
 const std::vector<std::string>& Result::frame_names() const { return impl_->frame_names; }
 const std::vector<double>& Result::times() const { return impl_->times; }
-const std::string& Result::time_unit() const { return impl_->time_unit; }
 const std::vector<ResultArray>& Result::arrays() const { return impl_->arrays; }
 bool Result::has(std::string_view array) const { return impl_->find(array) != nullptr; }
 const ResultArray& Result::array(std::string_view name) const { return impl_->array(name); }

@@ -17,6 +17,9 @@ namespace {
 /// The most that a peak between four pixels may lie above each of them: that of a speckle of 1.4 px (sigma
 /// 0.7).
 constexpr double kSamplingLoss = 0.25;
+/// A score is a float in the surface and a sum of rounded products behind it: an exact copy may lack this
+/// much.
+constexpr double kScoreRounding = 1e-6;
 /// How much the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
 
@@ -138,10 +141,21 @@ Matcher::~Matcher() = default;
 Matcher::Matcher(Matcher&&) noexcept = default;
 Matcher& Matcher::operator=(Matcher&&) noexcept = default;
 
+int Matcher::templates() const { return static_cast<int>(impl_->templates.size()); }
+
+const MatchOptions& Matcher::options() const { return impl_->options; }
+
 MatchResult Matcher::find(ImageView image, std::stop_token stop) {
   MatchResult result;
-  for (std::size_t k = 0; k < impl_->templates.size(); ++k) result.add(impl_->find_template(k, image, stop));
+  for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop));
   return result;
+}
+
+MatchResult Matcher::find_template(int template_index, ImageView image, std::stop_token stop) {
+  if (template_index < 0 || template_index >= templates())
+    throw UsageError("There is no template " + std::to_string(template_index) + ": there are " +
+                     std::to_string(templates()) + ", counted from 0.");
+  return impl_->find_template(template_index, image, stop);
 }
 
 /// The matches of one template at all rotations and scales.
@@ -199,7 +213,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
     first = false;
     const SubpixelFit fit = fit_subpixel(pattern, image, candidate, options.method, pool);
     result.best_score = std::max(result.best_score, fit.score);
-    if (fit.score < options.threshold) continue;
+    if (fit.score < options.threshold - kScoreRounding) continue;
     accepted.push_back(place(fit.x, fit.y));
     accepted.back().score = fit.score;
     if (static_cast<int>(accepted.size()) == options.max_matches) break;

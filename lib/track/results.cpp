@@ -1,6 +1,7 @@
 #include "track/results.hpp"
 
 #include <array>
+#include <dic/draw.hpp>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -44,7 +45,7 @@ void Results::add_pictures(const Field& field, ImageView current, const std::str
   for (Picture& p : pictures) p.path = folder_.claim(fs::path("pictures") / (stem + "_" + p.title + ".png"));
   threads_.parallel_for(std::ssize(pictures), 1, [&](std::int64_t i, std::int64_t, int) {
     const Picture& p = pictures[i];
-    write_field_picture(p.path, current, field, p.values, {.title = p.title, .unit = p.unit});
+    write_field_picture(p.path, current, field, p.values, {.symbol = p.title, .unit = p.unit});
   });
 }
 

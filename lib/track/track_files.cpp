@@ -19,6 +19,7 @@
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 #include "track/stopwatch.hpp"
+#include "track/strain_summary.hpp"
 
 namespace dic {
 
@@ -38,16 +39,6 @@ std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& ter
     for (std::size_t k = 0; k < n; ++k) sums[k] += add[k];
   }
   return sums;
-}
-
-FrameSummary::Strain summarize_strain(const NodeValues<float>& strain, const NodeValues<float>& sigma) {
-  double n = 0, sum = 0, squares = 0, sigmas = 0;
-  for (std::size_t i = 0; i < strain.size(); ++i) {
-    if (std::isnan(strain[i])) continue;
-    n += 1, sum += strain[i], squares += double{strain[i]} * strain[i], sigmas += sigma[i];
-  }
-  const double mean = sum / n;  // NaN where there is none
-  return {mean, std::sqrt(std::max(squares / n - mean * mean, 0.0)), sigmas / n};
 }
 
 /// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.

@@ -42,16 +42,14 @@ class Result {
   /// In px of the reference image, whatever the unit of the result.
   const Grid& grid() const;
   const std::shared_ptr<const Grid>& shared_grid() const;
-  /// Subset, image size, scale, strain options, version, command, reference, settings.
+  /// Subset, image size, scale, strain options, version, command, reference, settings, unit of the times.
   const ResultInfo& info() const;
 
   int frame_count() const;
   /// Names of the current frames, one for each.
   const std::vector<std::string>& frame_names() const;
-  /// Of each frame on the time axis, in `time_unit`.
+  /// Of each frame on the time axis, in info().time_unit.
   const std::vector<double>& times() const;
-  /// "s", or "1" where the times are the frames' numbers (1 is the first frame after the reference).
-  const std::string& time_unit() const;
 
   /// In the order of the names. Empty in a result without frames.
   const std::vector<ResultArray>& arrays() const;

@@ -105,7 +105,7 @@ class CpuReference final : public ActiveReference {
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     const RefineOptions& refine = shared_.options.refine;
     measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads,
-                                           MeasuredSubsets{refine.subset, refine.order});
+                                           MeasuredSubsets{refine.subset, refine.order, refine.weights});
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -149,7 +149,7 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.radius) : Bend{};
+      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Bend{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (sigmas.too_large) {
         field.status[node] = Status::low_correlation;

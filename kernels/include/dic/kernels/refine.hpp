@@ -30,7 +30,8 @@ struct PreparedSubset {
   int x = 0, y = 0;  ///< centre, reference pixels
   /// The rectangle around its pixels in image and ROI, relative to the centre, inclusive.
   std::int16_t left = 0, right = 0, top = 0, bottom = 0;
-  float count = 0, mean = 0, energy = 0;  ///< pixels that count; sum (f - mean)^2
+  float count = 0, mean = 0, energy = 0;  ///< sum of the weights; sum weight (f - mean)^2
+  float fitted = 0;                       ///< see icgn::residual_sd
   float noise_share = 0;                  ///< see icgn::relaxation
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;

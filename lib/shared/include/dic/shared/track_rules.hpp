@@ -273,10 +273,10 @@ DIC_HOST_DEVICE inline double curvature(double before, double here, double after
 }
 
 template <typename Points, typename Index>
-DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, int radius) {
-  // A parabola displaces the mean of a subset by (subset^2 - 1) / 24 of its curvature, a kink by more.
+DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, double mean_square) {
+  // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
   constexpr double for_kinks = 1.5;
-  const double subset = 2 * radius + 1, mean = for_kinks * (subset * subset - 1) / 24;
+  const double mean = for_kinks * mean_square / 2;
   const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
   const ShapeParameters here = points.shape(i);
   Bend bend;
@@ -301,6 +301,26 @@ DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) 
   return rest > 0 ? rest : 0;
 }
 
+/// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
+/// pixel, mean over the subset. Where it is small beside the noise it is left out.
+DIC_HOST_DEVICE inline Bend bias_variance(const ShapeParameters& shape, const NoiseModel& model,
+                                          double noise_variance) {
+  const double square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
+  if (!(square_u + square_v > 0.05 * noise_variance)) return {};
+  const auto sine = [](double x) {
+    const double t = x - std::nearbyint(x);
+    return 8 * t * (1 - 2 * std::abs(t));
+  };
+  double u = 0, v = 0;
+  for (int j = -1; j <= 1; ++j)
+    for (int i = -1; i <= 1; ++i) {
+      const double dx = 0.67 * model.radius * i, dy = 0.67 * model.radius * j;
+      u += sine(shape.u_at(dx, dy)) / 9;
+      v += sine(shape.v_at(dx, dy)) / 9;
+    }
+  return {square_u * u * u, square_v * v * v};
+}
+
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
@@ -312,7 +332,7 @@ template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
                                  const NoiseModel& model, const Bend& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
-  NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
+  NoiseCovariance step = noise_covariance(point, shape, noise, model);
   const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
   step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
@@ -321,8 +341,9 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
   const double least = kLeastSigma * kLeastSigma;
-  return {static_cast<float>(std::sqrt(all.uu + bend_variance(bend.u, now.uu) + least)),
-          static_cast<float>(std::sqrt(all.vv + bend_variance(bend.v, now.vv) + least)),
+  const Bend bias = bias_variance(shape, model, now.uu + now.vv);
+  return {static_cast<float>(std::sqrt(all.uu + bend_variance(bend.u, now.uu) + bias.u + least)),
+          static_cast<float>(std::sqrt(all.vv + bend_variance(bend.v, now.vv) + bias.v + least)),
           !(by_noise <= kLargestNoiseSigma * kLargestNoiseSigma)};
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <dic/draw.hpp>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace dic::io {
+namespace dic::draw {
 
 /// Points (x, y), those of a line in order of x. Coordinates on logarithmic axes are > 0.
 struct Series {
@@ -23,7 +24,8 @@ struct Chart {
   bool log_x = true, log_y = true;  ///< logarithmic axes; else linear
 };
 
-/// Draws a chart as PNG. Throws FileError.
-void write_chart(const std::filesystem::path& path, const Chart& chart);
+/// Draws a chart. Throws FileError.
+void write_chart(const std::filesystem::path& path, const Chart& chart,
+                 const CanvasFactory& canvases = png_canvases());
 
-}  // namespace dic::io
+}  // namespace dic::draw

@@ -1,14 +1,16 @@
-#include "io/chart.hpp"
+#include "draw/chart.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "io/canvas.hpp"
+#include "draw/palette.hpp"
+#include "draw/ticks.hpp"
 
-namespace dic::io {
+namespace dic::draw {
 namespace {
 
-constexpr int kWidth = 1040, kHeight = 620;  // px
+constexpr int kWidth = 1040, kHeight = 620;  // units of the canvas
+constexpr double kFont = 13, kLargeFont = 15;
 constexpr int kLeft = 80, kTop = 60, kRight = 330, kBottom = 70;
 
 /// An axis from `min` to `max` along `length` px.
@@ -60,9 +62,9 @@ std::vector<double> marks_of(const Chart& chart) {
 
 class Drawing {
  public:
-  explicit Drawing(const Chart& chart)
+  Drawing(const Chart& chart, const CanvasFactory& canvases)
       : chart_(chart),
-        canvas_(kWidth, kHeight),
+        canvas_(canvases(kWidth, kHeight)),
         x_(axis_of(chart, chart.x_ticks, &std::pair<double, double>::first, kWidth - kLeft - kRight,
                    chart.log_x)),
         y_(axis_of(chart, marks_of(chart), &std::pair<double, double>::second, kHeight - kTop - kBottom,
@@ -72,61 +74,69 @@ class Drawing {
     draw_x_axis();
     draw_y_axis();
     for (std::size_t k = 0; k < chart_.series.size(); ++k) draw_series(k);
-    canvas_.text(chart_.title, {kLeft, 34}, 0.55);
-    canvas_.write(path);
+    text(chart_.title, {kLeft, 34}, kLargeFont);
+    canvas_->write(path);
   }
 
  private:
-  cv::Point2d place(double x, double y) const { return {kLeft + x_.at(x), kHeight - kBottom - y_.at(y)}; }
+  Canvas::Point place(double x, double y) const { return {kLeft + x_.at(x), kHeight - kBottom - y_.at(y)}; }
+
+  void text(const std::string& words, Canvas::Point at, double size = kFont,
+            Canvas::Align align = Canvas::Align::left) {
+    canvas_->text(words, at, size, kInk, align);
+  }
+  void line(Canvas::Point a, Canvas::Point b, Colour colour, double width) {
+    const Canvas::Point ends[] = {a, b};
+    canvas_->polyline(ends, colour, width);
+  }
 
   /// Labels that would overlap the previous one are left out.
   void draw_x_axis() {
     double free_from = 0;
     for (const double tick : chart_.x_ticks) {
-      const cv::Point2d foot = place(tick, y_.min);
-      canvas_.line(foot, {foot.x, kTop}, Canvas::kGridLine, 1);
+      const Canvas::Point foot = place(tick, y_.min);
+      line(foot, {foot.x, kTop}, kGridLine, 1);
       const std::string label = short_number(tick);
-      const double width = Canvas::width_of(label, 0.45);
+      const double width = canvas_->width_of(label, kFont);
       if (foot.x - width / 2 < free_from) continue;
-      canvas_.text(label, {foot.x - width / 2, foot.y + 20}, 0.45);
+      text(label, {foot.x, foot.y + 20}, kFont, Canvas::Align::centre);
       free_from = foot.x + width / 2 + 6;
     }
-    canvas_.text(chart_.x_label,
-                 {kLeft + (x_.length - Canvas::width_of(chart_.x_label, 0.5)) / 2, kHeight - 20}, 0.5);
+    text(chart_.x_label, {kLeft + x_.length / 2, kHeight - 20}, kLargeFont, Canvas::Align::centre);
   }
 
   void draw_y_axis() {
     for (const double value : y_.ticks()) {
-      const cv::Point2d start = place(x_.min, value);
-      canvas_.line(start, {start.x + x_.length, start.y},
-                   value == chart_.y_mark ? Canvas::kInk : Canvas::kGridLine, 1);
-      const std::string label = short_number(value);
-      canvas_.text(label, {start.x - 8 - Canvas::width_of(label, 0.45), start.y + 5}, 0.45);
+      const Canvas::Point start = place(x_.min, value);
+      line(start, {start.x + x_.length, start.y}, value == chart_.y_mark ? kInk : kGridLine, 1);
+      text(short_number(value), {start.x - 8, start.y + 5}, kFont, Canvas::Align::right);
     }
-    canvas_.text(chart_.y_label, {8, kTop - 8}, 0.45);
+    text(chart_.y_label, {8, kTop - 12});
   }
 
   void draw_series(std::size_t k) {
-    const cv::Scalar colour = Canvas::colour(k);
+    const Colour colour = series_colour(k);
     const Series& series = chart_.series[k];
     for (std::size_t i = 0; i < series.points.size(); ++i) {
-      const cv::Point2d here = place(series.points[i].first, series.points[i].second);
+      const Canvas::Point here = place(series.points[i].first, series.points[i].second);
       if (series.line && i > 0)
-        canvas_.line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
-      canvas_.disc(here, 4, colour);
+        line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
+      canvas_->disc(here, 4, colour);
     }
     const double y = kTop + 12 + 22.0 * static_cast<double>(k), x = kWidth - kRight + 16;
-    canvas_.line({x, y}, {x + 24, y}, colour, 3);
-    canvas_.text(series.name, {x + 32, y + 5}, 0.45);
+    line({x, y}, {x + 24, y}, colour, 3);
+    text(series.name, {x + 32, y + 5});
   }
 
   const Chart& chart_;
-  Canvas canvas_;
+  std::unique_ptr<Canvas> canvas_;
   Axis x_, y_;
 };
 
 }  // namespace
 
-void write_chart(const std::filesystem::path& path, const Chart& chart) { Drawing(chart).write(path); }
+void write_chart(const std::filesystem::path& path, const Chart& chart, const CanvasFactory& canvases) {
+  Drawing(chart, canvases).write(path);
+}
 
-}  // namespace dic::io
+}  // namespace dic::draw
