@@ -527,12 +527,6 @@ class CpuBackend final : public Backend {
     return without_saturated(p, out, max_iterations);
   }
 
-  /// Of the window.
-  double weight_at(int i, int j) const {
-    return window_weight<double>(options.weights, i, options.subset) *
-           window_weight<double>(options.weights, j, options.subset);
-  }
-
   bool is_saturated(const Image& saturated, long x, long y) const {
     if (saturated.empty() || x < 0 || y < 0 || x >= saturated.width() || y >= saturated.height())
       return false;
@@ -546,7 +540,7 @@ class CpuBackend final : public Backend {
     constexpr double few = 0.02;  // of the subset
     const SubsetRect& r = p.rect;
     WeightTable mask(options.subset);
-    double left = 0, hidden = 0;
+    int left = 0, hidden = 0;
     for (int j = r.top; j <= r.bottom; ++j)
       for (int i = r.left; i <= r.right; ++i) {
         if (p.masked && *inside_roi.at(p.x + i, p.y + j) == 0) continue;
@@ -555,10 +549,10 @@ class CpuBackend final : public Backend {
         const bool differs =
             is_saturated(saturated_reference, p.x + i, p.y + j) != is_saturated(saturated_current, x, y);
         mask.at(i, j) = differs ? 0.0f : 1.0f;
-        (differs ? hidden : left) += weight_at(i, j);
+        ++(differs ? hidden : left);
       }
-    if (hidden <= few * p.count) return found;
-    if (left < 0.5 * p.count) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    if (hidden <= few * (left + hidden)) return found;
+    if (left < hidden) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     PreparedPoint rest = p;
     rest.mask = mask.view();
     std::vector<float> own(values_per_point(parameters()));
