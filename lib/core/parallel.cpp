@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -54,8 +55,11 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   if (threads <= 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  for (int worker = 1; worker < threads; ++worker)
-    impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker)
+      impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
+  } catch (const std::system_error&) {  // the system gives no more threads: those that there are do the work
+  }
 }
 
 ThreadPool::~ThreadPool() {

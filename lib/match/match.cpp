@@ -157,7 +157,9 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
   if (template_index < 0 || template_index >= templates())
     throw UsageError("There is no template " + std::to_string(template_index) + ": there are " +
                      std::to_string(templates()) + ", counted from 0.");
-  return impl_->find_template(template_index, image, stop);
+  const ImageView checked =
+      ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+  return impl_->find_template(template_index, checked, stop);
 }
 
 /// The matches of one template at all rotations and scales.

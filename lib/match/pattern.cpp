@@ -106,6 +106,8 @@ std::array<double, 2> gain_and_offset(const Pattern& pattern, Criterion method) 
 }  // namespace
 
 Template make_template(ImageView values, ImageView mask) {
+  for (const ImageView* view : {&values, &mask})
+    ImageView::of(view->data, view->type, view->size(), view->row_bytes, view->bit_depth);
   if (values.empty()) throw UsageError("A template has no pixels; give an image of at least 1 by 1 px.");
   if (!mask.empty() && (mask.width != values.width || mask.height != values.height))
     throw UsageError("The mask has " + std::to_string(mask.width) + " x " + std::to_string(mask.height) +

@@ -73,19 +73,27 @@ struct TrackStream::Impl {
       : options(o),
         callback(std::move(c)),
         capacity(checked(room)),
-        sequence(std::make_unique<track::Sequence>(o, reference, roi)),
-        measurer([this] { measure_frames(); }),
-        deliverer([this] { deliver_results(); }) {}
+        sequence(std::make_unique<track::Sequence>(o, reference, roi)) {
+    try {
+      measurer = std::thread([this] { measure_frames(); });
+      deliverer = std::thread([this] { deliver_results(); });
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
 
-  ~Impl() {
+  ~Impl() { end(); }
+
+  void end() {
     cancel();
     {
       const std::lock_guard lock(mutex);
       closing = true;
     }
     changed.notify_all();
-    measurer.join();
-    deliverer.join();
+    for (std::thread* thread : {&measurer, &deliverer})
+      if (thread->joinable()) thread->join();
   }
 
   const track::Sequence& known_sequence() const {
@@ -141,6 +149,7 @@ struct TrackStream::Impl {
   std::int64_t take(Lock& lock, ImageView image) {
     rethrow_failure();
     const track::Sequence& target = known_sequence();
+    ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);  // or throws
     ++inside;
     FrameInFlight frame;
     frame.result.index = next_index++;

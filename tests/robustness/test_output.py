@@ -127,7 +127,7 @@ class OutputTest(ProgramTest):
                                     ("x" * 300, 1, ["-o"]), ("y/" + "x" * 256, 1, ["-o"])):
             self.refuse(code, words, "track", *self.frames, *QUICK, "-o", output)
         self.refuse(1, ["loop"], "track", "loop", *self.frames, *QUICK)
-        self.refuse(1, ["xxx"], "track", self.frames[0], "x" * 300, *QUICK)
+        self.refuse(1, ["xxx"], "track", "x" * 300, self.frames[0], *QUICK)
         self.refuse(1, ["loop"], "track", "--save-config", "loop")
         long = "z" * 250 + ".png"
         write_image(self.folder / long, speckle(120, 140, 0.3))
@@ -145,8 +145,8 @@ class OutputTest(ProgramTest):
         self.refuse(1, ["regular file"], "track", "pipe.png", *self.frames)
         self.track(frames=[self.frames[0], "pipe.png", self.frames[1]], code=3)
         for option in ("--config", "--roi", "--camera", "--reference"):
-            self.refuse(1, ["pipe.png"], "track", *self.frames, option, "pipe.png")
-        self.refuse(1, ["folder"], "track", *self.frames, "--config", ".")
+            self.refuse(1, ["pipe.png"], "track", *self.frames, option, "pipe.png", "-o", "new")
+        self.refuse(1, ["folder"], "track", *self.frames, "--config", ".", "-o", "new")
 
 
 if __name__ == "__main__":

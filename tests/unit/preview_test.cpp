@@ -90,7 +90,7 @@ TEST(Preview, SigmaIsThatOfTheGradients) {
   TrackOptions options;
   options.noise = kNoise;
   options.prefilter = 0;
-  const Preview found = preview(options, blobs.image(0.1));
+  const Preview found = preview(options, blobs.image(kNoise));
   int compared = 0;
   for (int j = 4; j < found.grid.ny - 4; j += 5)
     for (int i = 4; i < found.grid.nx - 4; i += 5) {

@@ -41,6 +41,7 @@ DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapePara
                      square * f(shape.vxy),
                      square * f(shape.vyy)};
   float gain = 0;
+  DIC_UNROLL
   for (int k = 0; k < 9; ++k) {
     const auto x = static_cast<float>(k % 3 - 1), y = static_cast<float>(k / 3 - 1);
     const auto at = [&](const float(&d)[6]) {
