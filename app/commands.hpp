@@ -23,6 +23,10 @@ void add_synth(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
+void add_strain(CLI::App& app);
+void add_probe(CLI::App& app);
+void add_view(CLI::App& app);
+void add_report(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
 void add_help(CLI::App& app);
@@ -41,6 +45,9 @@ std::string guide(const std::string& page);
 /// Throws UsageError where `output`, which `option` names, is one of the files that are read.
 void refuse_input(const std::string& option, const std::filesystem::path& output,
                   const std::vector<std::filesystem::path>& inputs);
+
+/// True for result.vtkhdf and for a folder that holds one.
+bool is_result(const std::filesystem::path& path);
 
 /// The bytes of a file. Throws FileError.
 std::string read_text(const std::string& file);

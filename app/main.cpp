@@ -37,12 +37,14 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track,    add_match, add_vsg,  add_synth, add_calibrate,
-                            add_validate, add_bench, add_info, add_help};
+// In the order of the help.
+constexpr auto kCommands = {add_track, add_view,      add_report,   add_strain, add_probe, add_match, add_vsg,
+                            add_synth, add_calibrate, add_validate, add_bench,  add_info,  add_help};
 
 constexpr const char* kExamples =
     "Examples:\n"
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
+    "  dic view frames/*.png                    the same by mouse, in the browser\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
     "dic help COMMAND lists the options of a command. The guide is ";

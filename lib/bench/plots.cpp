@@ -2,13 +2,13 @@
 #include <cctype>
 
 #include "bench/bench.hpp"
-#include "io/chart.hpp"
+#include "draw/chart.hpp"
 
 namespace dic::bench {
 namespace {
 
-using io::Chart;
-using io::Series;
+using draw::Chart;
+using draw::Series;
 
 constexpr const char* kBaselines[] = {"cpu-naive", "cpu-fft", "cuda-basic", "cuda-fft"};
 
@@ -154,11 +154,11 @@ std::vector<std::filesystem::path> write_plots(const std::filesystem::path& fold
       const auto is_line = [](const Series& series) { return series.points.size() > 1; };
       if (std::none_of(chart.series.begin(), chart.series.end(), is_line)) continue;
       files.push_back(folder / (file_name(family.title) + "-over-" + baseline + ".png"));
-      io::write_chart(files.back(), chart);
+      draw::write_chart(files.back(), chart);
     }
   if (!report.ceilings.empty()) {
     files.push_back(folder / "roofline.png");
-    io::write_chart(files.back(), roofline(report));
+    draw::write_chart(files.back(), roofline(report));
   }
   return files;
 }

@@ -1,23 +1,25 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <dic/draw.hpp>
 #include <dic/error.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "io/canvas.hpp"
+#include "draw/palette.hpp"
+#include "draw/ticks.hpp"
 
 namespace dic::bench {
 namespace {
-
-using io::Canvas;
 
 constexpr const char* kStages[] = {"decode", "copy",   "upload",   "prefilter", "search",
                                    "refine", "strain", "download", "write"};
 constexpr int kFramesShown = 8;
 constexpr int kWidth = 1200, kLeft = 90, kRight = 110, kTop = 60, kBottom = 60;  // px
-constexpr double kLane = 22, kThinLane = 9, kGap = 8;                            // px, heights
+constexpr double kFont = 12.5, kLargeFont = 15, kSmallFont = 8;
+constexpr double kLane = 22, kThinLane = 9, kGap = 8;  // px, heights
 
 using Time = StageSpan::Time;
 
@@ -106,17 +108,22 @@ class Drawing {
       : window_(window),
         rows_(rows_of(frames, window)),
         bottom_(rows_.back().bottom()),
-        canvas_(kWidth, static_cast<int>(bottom_) + kBottom) {}
+        canvas_(png_canvases()(kWidth, bottom_ + kBottom)) {}
 
   void write(const std::filesystem::path& path, const std::string& title) {
-    canvas_.text(title, {kLeft, 28}, 0.5);
-    canvas_.text("busy", {kWidth - kRight + 12, kTop - 8}, 0.42);
+    text(title, {kLeft, 28}, kLargeFont);
+    text("busy", {kWidth - kRight + 12, kTop - 8});
     draw_axis();
     for (const Row& row : rows_) draw(row);
-    canvas_.write(path);
+    canvas_->write(path);
   }
 
  private:
+  void text(const std::string& words, Canvas::Point at, double size = kFont,
+            Canvas::Align align = Canvas::Align::left) {
+    canvas_->text(words, at, size, draw::kInk, align);
+  }
+
   double x_of(double ms) const { return kLeft + (kWidth - kLeft - kRight) * ms / window_.length; }
 
   void draw_axis() {
@@ -124,38 +131,39 @@ class Drawing {
     const double step = power / (window_.length / power < 2.5 ? 5 : window_.length / power < 5 ? 2 : 1);
     for (int k = 0; k * step <= window_.length; ++k) {
       const double x = x_of(k * step);
-      canvas_.line({x, kTop}, {x, bottom_}, Canvas::kGridLine, 1);
-      const std::string label = io::short_number(k * step);
-      canvas_.text(label, {x - Canvas::width_of(label, 0.42) / 2, bottom_ + 18}, 0.42);
+      const Canvas::Point ends[] = {{x, kTop}, {x, bottom_}};
+      canvas_->polyline(ends, draw::kGridLine, 1);
+      text(draw::short_number(k * step), {x, bottom_ + 18}, kFont, Canvas::Align::centre);
     }
-    canvas_.text("ms; numbers and colours: frames", {kLeft, bottom_ + 42}, 0.42);
+    text("ms; numbers and colours: frames", {kLeft, bottom_ + 42});
   }
 
   void draw(const Row& row) {
     const double middle = (row.top + row.bottom()) / 2 + 4;
-    canvas_.text(row.stage, {kLeft - 10 - Canvas::width_of(row.stage, 0.45), middle}, 0.45);
+    text(row.stage, {kLeft - 10, middle}, kFont, Canvas::Align::right);
     for (std::size_t k = 0; k < row.lanes.size(); ++k)
       for (const Bar& bar : row.lanes[k]) draw(bar, row.top + static_cast<double>(k) * row.lane_height, row);
     const double lanes = static_cast<double>(row.lanes.size());
     std::string share = std::to_string(std::lround(100 * row.busy() / (lanes * window_.length))) + " %";
     if (row.lanes.size() > 1) share += " of " + std::to_string(row.lanes.size());
-    canvas_.text(share, {kWidth - kRight + 12, middle}, 0.42);
+    text(share, {kWidth - kRight + 12, middle});
   }
 
   void draw(const Bar& bar, double top, const Row& row) {
     const double left = x_of(bar.begin), right = x_of(bar.end), bottom = top + row.lane_height - 2;
-    canvas_.box({left, top}, {right, bottom}, Canvas::colour(bar.frame));
+    const Canvas::Point corners[] = {{left, top}, {right, top}, {right, bottom}, {left, bottom}};
+    canvas_->polygon(corners, draw::series_colour(bar.frame));
     const std::string number = std::to_string(bar.frame + 1);
-    const double size = row.lanes.size() > 1 ? 0.28 : 0.4, width = Canvas::width_of(number, size);
-    if (width + 4 < right - left)
-      canvas_.text(number, {(left + right - width) / 2, (top + bottom) / 2 + 12 * size}, size,
-                   cv::Scalar::all(255));
+    const double size = row.lanes.size() > 1 ? kSmallFont : kFont;
+    if (canvas_->width_of(number, size) + 4 < right - left)
+      canvas_->text(number, {(left + right) / 2, (top + bottom) / 2 + 0.4 * size}, size, draw::kPaper,
+                    Canvas::Align::centre);
   }
 
   const Window window_;
   const std::vector<Row> rows_;
   const double bottom_;
-  Canvas canvas_;
+  std::unique_ptr<Canvas> canvas_;
 };
 
 }  // namespace

@@ -28,6 +28,11 @@ class VideoSource : public FrameSource {
 
   std::optional<std::int64_t> count() const override { return count_; }
 
+  std::optional<double> frames_per_second() const override {
+    const double fps = video_.get(cv::CAP_PROP_FPS);
+    return std::isfinite(fps) && fps > 0 ? std::optional(fps) : std::nullopt;
+  }
+
   std::string name(std::int64_t i) const override {
     char number[32];
     std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(i));

@@ -1,5 +1,7 @@
 #include "io/hdf5_file.hpp"
 
+#include <hdf5_hl.h>
+
 #include <algorithm>
 #include <dic/error.hpp>
 #include <functional>
@@ -18,22 +20,6 @@ constexpr hsize_t kScalarsPerChunk = 256;
 
 // Fields begin on pages of the file: copied whole, these take half the time.
 constexpr hsize_t kPage = 4096, kLargeObject = 16 * kPage;
-
-/// Keeps HDF5 from printing its error stack while a call may fail.
-class SilentErrors {
- public:
-  SilentErrors() {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~SilentErrors() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  SilentErrors(const SilentErrors&) = delete;
-  SilentErrors& operator=(const SilentErrors&) = delete;
-
- private:
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
 
 /// Checks the results of HDF5 calls; negative ones mean failure.
 class Calls {
@@ -95,23 +81,6 @@ Handle link_creation(const Calls& check) {
 
 }  // namespace
 
-Handle::~Handle() {
-  if (!valid()) return;
-  const SilentErrors silent;
-  close();
-}
-
-Handle::Handle(Handle&& other) noexcept
-    : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
-
-Handle& Handle::operator=(Handle&& other) noexcept {
-  std::swap(id_, other.id_);
-  std::swap(close_, other.close_);
-  return *this;
-}
-
-bool Handle::close() { return close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
-
 OutputFile::OutputFile(std::filesystem::path path)
     : path_(std::move(path)), error_(std::make_unique<int>(0)) {
   const Calls check(path_, *error_);
@@ -121,6 +90,16 @@ OutputFile::OutputFile(std::filesystem::path path)
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   check(H5Pset_alignment(access, kLargeObject, kPage));
   file_ = check(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+}
+
+OutputFile::OutputFile(std::filesystem::path path, Handle file)
+    : path_(std::move(path)), error_(std::make_unique<int>(0)), file_(std::move(file)) {}
+
+OutputFile OutputFile::open(std::filesystem::path path) {
+  const int none = 0;
+  const Calls check(path, none);
+  Handle file = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  return {std::move(path), std::move(file)};
 }
 
 void OutputFile::create_group(const std::string& name) {
@@ -167,10 +146,21 @@ void OutputFile::write_dataset(const std::string& name, const Shape& shape, hid_
   check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
 }
 
+void OutputFile::write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values) {
+  const Calls check(path_, *error_);
+  const Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  std::vector<hsize_t> count = shape_of(check, dataset), start(count.size(), 0);
+  start[0] = index, count[0] = 1;
+  const Handle space = check(H5Dget_space(dataset), H5Sclose);
+  check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
+  check(H5Dwrite(dataset, type, data_space(check, {count.begin(), count.end()}), space, H5P_DEFAULT, values));
+}
+
 void OutputFile::write_text(const std::string& name, std::string_view text) {
   const Calls check(path_, *error_);
   const std::string terminated(text);
   const char* pointer = terminated.c_str();
+  if (H5Lexists(file_, name.c_str(), H5P_DEFAULT) > 0) check(H5Ldelete(file_, name.c_str(), H5P_DEFAULT));
   write_dataset(name, {}, utf8_type(check), &pointer);
 }
 
@@ -225,6 +215,25 @@ void OutputFile::append(const std::string& name, const std::vector<std::string>&
   append_scalars(name, utf8_type(check), texts.size(), pointers.data());
 }
 
+void OutputFile::link(const std::string& dataset, const std::string& name) {
+  const Calls check(path_, *error_);
+  check(H5Lcreate_hard(file_, dataset.c_str(), file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT));
+}
+
+void OutputFile::make_scale(const std::string& dataset) {
+  const Calls check(path_, *error_);
+  check(H5DSset_scale(check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose), nullptr));
+}
+
+void OutputFile::attach_scales(const std::string& dataset, const std::vector<std::string>& scales) {
+  const Calls check(path_, *error_);
+  const Handle target = check(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  unsigned dimension = 0;
+  for (const std::string& scale : scales)
+    check(
+        H5DSattach_scale(target, check(H5Dopen2(file_, scale.c_str(), H5P_DEFAULT), H5Dclose), dimension++));
+}
+
 void OutputFile::check_written() {
   const Calls check(path_, *error_);
   check(*error_ == 0 ? 0 : -1);
@@ -235,36 +244,6 @@ void OutputFile::close() {
   series_.clear();
   const bool closed = file_.close();
   check(closed && *error_ == 0 ? 0 : -1);
-}
-
-namespace {
-
-Handle checked(hid_t id, Handle::Close closer, const std::filesystem::path& path, const std::string& what) {
-  if (id < 0) throw FileError("'" + path.string() + "' cannot be read: " + what + ".");
-  return {id, closer};
-}
-
-}  // namespace
-
-InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  const SilentErrors silent;
-  file_ = checked(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, path_, "it is no HDF5 file");
-}
-
-Handle InputFile::open(const std::string& name) {
-  const SilentErrors silent;
-  return checked(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, path_, "it has no dataset " + name);
-}
-
-std::size_t InputFile::size_of(const Handle& dataset) {
-  const Handle space(H5Dget_space(dataset), H5Sclose);
-  return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
-}
-
-void InputFile::read_dataset(const std::string& name, const Handle& dataset, hid_t type, void* values) {
-  const SilentErrors silent;
-  if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-    throw FileError("'" + path_.string() + "' cannot be read: its dataset " + name + " is damaged.");
 }
 
 }  // namespace dic::hdf5

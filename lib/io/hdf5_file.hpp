@@ -1,7 +1,5 @@
 #pragma once
 
-#include <hdf5.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -12,44 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-/// The part of HDF5 that the product needs, with owned handles and exceptions: files are written front to
-/// back, and whole datasets are read.
+#include "io/hdf5_handle.hpp"
+
+/// The part of HDF5 that writing needs, with owned handles and exceptions: files are written front to back.
 namespace dic::hdf5 {
-
-/// Owns one HDF5 identifier.
-class Handle {
- public:
-  using Close = herr_t (*)(hid_t);
-
-  Handle() = default;
-  Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
-  ~Handle();
-  Handle(Handle&& other) noexcept;
-  Handle& operator=(Handle&& other) noexcept;
-
-  operator hid_t() const { return id_; }  // NOLINT: it stands in for the identifier in every HDF5 call
-  bool valid() const { return id_ >= 0; }
-  /// Closes now; false where HDF5 could not (what was still to be written is lost).
-  bool close();
-
- private:
-  hid_t id_ = H5I_INVALID_HID;
-  Close close_ = nullptr;
-};
-
-/// The HDF5 type of a C++ element type.
-template <typename T>
-hid_t native_type() {
-  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
-  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
-  if constexpr (std::is_same_v<T, std::int16_t>) return H5T_NATIVE_INT16;
-  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
-  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
-  if constexpr (std::is_same_v<T, std::uint64_t>) return H5T_NATIVE_UINT64;
-}
-
-using Shape = std::vector<std::uint64_t>;
 
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
 /// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
@@ -58,6 +22,9 @@ class OutputFile {
  public:
   /// Creates the file; one of that name is replaced.
   explicit OutputFile(std::filesystem::path path);
+
+  /// Opens one that is there, to change it.
+  static OutputFile open(std::filesystem::path path);
 
   void create_group(const std::string& name);
 
@@ -83,7 +50,13 @@ class OutputFile {
     write_dataset(name, shape, native_type<T>(), values);
   }
 
-  /// A scalar dataset of text; attributes end at 64 KiB, this does not.
+  /// An item of a dataset [n, item...] that is there, of the size that it has; values row-major.
+  template <typename T>
+  void write_item(const std::string& name, std::uint64_t index, const T* values) {
+    write_block(name, index, native_type<T>(), values);
+  }
+
+  /// A scalar dataset of text, in place of one of that name; attributes end at 64 KiB, this does not.
   void write_text(const std::string& name, std::string_view text);
 
   /// A dataset [unlimited, item...] with no items yet.
@@ -104,6 +77,13 @@ class OutputFile {
   }
   void append(const std::string& name, const std::vector<std::string>& texts);
 
+  /// Another name of a dataset that is there.
+  void link(const std::string& dataset, const std::string& name);
+  /// A dataset [n] becomes a dimension scale: what the positions along a dimension of other datasets are.
+  void make_scale(const std::string& dataset);
+  /// The scales of the first dimensions of a dataset.
+  void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
+
   /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
   /// then; HDF5 may write its own small records later, up to `close`.
   void check_written();
@@ -114,36 +94,17 @@ class OutputFile {
   void write_attribute(const std::string& object, const std::string& name, const Shape& shape, hid_t type,
                        const void* values);
   void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
+  void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
   void create_series(const std::string& name, const Shape& item, hid_t type);
   void append_item(const std::string& name, hid_t type, const void* item);
   void append_scalars(const std::string& name, hid_t type, std::uint64_t number, const void* items);
+
+  OutputFile(std::filesystem::path path, Handle file);
 
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
   std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
-};
-
-/// An HDF5 file that is read. Every failure is a FileError.
-class InputFile {
- public:
-  explicit InputFile(std::filesystem::path path);
-
-  /// All elements of a dataset, row-major, converted to T.
-  template <typename T>
-  void read(const std::string& name, std::vector<T>& values) {
-    const Handle dataset = open(name);
-    values.resize(size_of(dataset));
-    read_dataset(name, dataset, native_type<T>(), values.data());
-  }
-
- private:
-  Handle open(const std::string& name);
-  static std::size_t size_of(const Handle& dataset);
-  void read_dataset(const std::string& name, const Handle& dataset, hid_t type, void* values);
-
-  std::filesystem::path path_;
-  Handle file_;
 };
 
 }  // namespace dic::hdf5

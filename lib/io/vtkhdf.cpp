@@ -9,64 +9,21 @@
 #include <numeric>
 #include <tuple>
 
+#include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
+#include "io/vtkhdf_layout.hpp"
 
 namespace dic {
-namespace {
 
-const std::string kRoot = "/VTKHDF";
-const std::string kPointData = kRoot + "/PointData/";
-const std::string kSteps = kRoot + "/Steps";
-const std::string kOffsets = kSteps + "/PointDataOffsets/";
-const std::string kAbout = "/dic";  // ours: readers of VTKHDF leave other groups alone
-
-enum class Kind : std::uint8_t { length, strain, plain };
-
-template <typename Member>
-struct Array {
-  const char* name;
-  Kind kind;
-  Member member;
-  const char* description;
-};
-
-constexpr std::array kDisplacements = {
-    Array{"u", Kind::length, &Field::u, "displacement along x (right)"},
-    Array{"v", Kind::length, &Field::v, "displacement along y (down, as in the image)"},
-};
-constexpr std::array kQualities = {
-    Array{"zncc", Kind::plain, &Field::zncc, "zero-normalized cross-correlation of the matched subset"},
-    Array{"sigma_u", Kind::length, &Field::sigma_u, "predicted standard deviation of u"},
-    Array{"sigma_v", Kind::length, &Field::sigma_v, "predicted standard deviation of v"},
-};
-constexpr std::array kStrains = {
-    Array{"exx", Kind::strain, &StrainField::exx, "normal strain along x"},
-    Array{"eyy", Kind::strain, &StrainField::eyy, "normal strain along y"},
-    Array{"exy", Kind::strain, &StrainField::exy, "tensor shear strain (half of gamma), x right, y down"},
-    Array{"e1", Kind::strain, &StrainField::e1, "larger principal strain"},
-    Array{"e2", Kind::strain, &StrainField::e2, "smaller principal strain"},
-    Array{"von_mises", Kind::strain, &StrainField::von_mises, "von Mises equivalent strain"},
-    Array{"sigma_exx", Kind::strain, &StrainField::sigma_exx, "predicted standard deviation of exx"},
-    Array{"sigma_eyy", Kind::strain, &StrainField::sigma_eyy, "predicted standard deviation of eyy"},
-    Array{"sigma_exy", Kind::strain, &StrainField::sigma_exy, "predicted standard deviation of exy"},
-};
-
-std::vector<std::string> status_names() {
-  std::vector<std::string> names;
-  for (int status = 0; status < kStatusCount; ++status)
-    names.emplace_back(to_string(static_cast<Status>(status)));
-  return names;
-}
-
-}  // namespace
+using namespace io;
 
 struct VtkHdfWriter::Impl {
   PendingFile target;
   hdf5::OutputFile file;
   Grid grid;
   double length_factor;
-  std::string length_unit, strain_measure;
+  std::string length_unit, strain_measure, time_unit;
   std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
   std::vector<double> times;        // of the frames so far
   std::vector<std::string> names;
@@ -80,9 +37,11 @@ struct VtkHdfWriter::Impl {
         grid(nodes),
         length_factor(info.length_factor()),
         length_unit(info.length_unit()),
-        strain_measure(to_string(info.strain.measure)) {
+        strain_measure(to_string(info.strain.measure)),
+        time_unit(info.time_unit) {
     write_geometry(info);
     write_about(info);
+    write_scales(info);
   }
 
   /// VTK's y points up, the image's down. The rows stay in image order, a negative spacing turns the
@@ -103,13 +62,15 @@ struct VtkHdfWriter::Impl {
 
   /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
   void create_arrays() {
-    file.create_series<double>(kSteps + "/Values", {});
+    file.create_series<double>(kTimes, {});
+    file.set_attribute(kTimes, "unit", time_unit);
+    if (has_seconds()) name_for_netcdf("time", kTimes, {"/frame"}, time_unit, "time");
     for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
     create<double>("displacement", Kind::length,
                    "(u, -v, 0): in VTK's axes, y up, for Warp By Vector and Glyph", {3});
     for (const auto& array : kQualities) create<float>(array.name, array.kind, array.description);
     create<std::uint8_t>("status", Kind::plain, "how the measurement of the point ended");
-    file.set_attribute(kPointData + "status", "names", std::span<const std::string>(status_names()));
+    describe_status();
     create<std::int16_t>("iterations", Kind::plain, "Gauss-Newton iterations");
     for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
   }
@@ -118,12 +79,75 @@ struct VtkHdfWriter::Impl {
   void create(const std::string& name, Kind kind, std::string_view description, hdf5::Shape components = {}) {
     hdf5::Shape item = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
     item.insert(item.end(), components.begin(), components.end());
+    const std::string unit = kind == Kind::length ? length_unit : "1";
     file.create_series<T>(kPointData + name, item);
     file.set_attribute(kPointData + name, "description", description);
-    file.set_attribute(kPointData + name, "unit", kind == Kind::length ? length_unit : "1");
+    file.set_attribute(kPointData + name, "unit", unit);
     if (kind == Kind::strain) file.set_attribute(kPointData + name, "measure", strain_measure);
     file.create_series<std::int64_t>(kOffsets + name, {});
     arrays.push_back(name);
+
+    std::vector<std::string> scales = {"/frame", "/y", "/x"};
+    if (!components.empty()) scales.emplace_back("/component");
+    name_for_netcdf(name, kPointData + name, scales, unit, description);
+  }
+
+  /// Names by number, as we and as the CF conventions of netCDF write them.
+  void describe_status() {
+    const std::vector<std::string> status = status_names();
+    std::vector<std::uint8_t> numbers(status.size());
+    std::iota(numbers.begin(), numbers.end(), std::uint8_t{0});
+    std::string meanings;
+    for (const std::string& name : status) meanings += (meanings.empty() ? "" : " ") + name;
+    file.set_attribute(kPointData + "status", "names", std::span<const std::string>(status));
+    file.set_attribute(kPointData + "status", "flag_values", numbers);
+    file.set_attribute(kPointData + "status", "flag_meanings", meanings);
+  }
+
+  /// Gives a dataset a name in the root group, and attributes as netCDF has them.
+  void name_for_netcdf(const std::string& name, const std::string& dataset,
+                       const std::vector<std::string>& scales, std::string_view unit,
+                       std::string_view description) {
+    file.link(dataset, "/" + name);
+    file.set_attribute(dataset, "units", unit);
+    file.set_attribute(dataset, "long_name", description);
+    file.attach_scales(dataset, scales);
+  }
+
+  bool has_seconds() const { return time_unit != "1"; }
+
+  /// The root group is what netCDF-4 and xarray open: the dimensions frame, y and x are datasets of these
+  /// names, to which the arrays refer.
+  void write_scales(const ResultInfo& info) {
+    const auto make = [&](const std::string& name, std::string_view unit, std::string_view description) {
+      file.make_scale("/" + name);
+      file.set_attribute("/" + name, "units", unit);
+      file.set_attribute("/" + name, "long_name", description);
+    };
+    file.create_series<double>("/frame", {});
+    make("frame", "1", "number of the frame after the reference");
+    for (const char* axis : {"x", "y"}) {
+      file.link(kAbout + "/" + axis, std::string("/") + axis);
+      make(axis, length_unit, std::string(axis) + " of the node in the reference image");
+    }
+    constexpr std::array<std::int64_t, 3> kComponents = {0, 1, 2};
+    file.write("/component", {kComponents.size()}, kComponents.data());
+    make("component", "1", "component of a vector in VTK's axes, y up");
+    name_for_netcdf("file", kAbout + "/frames", {"/frame"}, "1", "file of the frame");
+    name_for_netcdf("inside", kAbout + "/inside", {"/y", "/x"}, "1", "1 where the node is inside the ROI");
+    file.set_attribute("/", "coordinates", coordinates(false));
+    file.set_attribute("/", "source", "dic " + info.version);
+    file.set_attribute("/", "subset", static_cast<std::int64_t>(info.subset));
+    file.set_attribute("/", "step", static_cast<std::int64_t>(grid.step));
+    file.set_attribute("/", "strain_measure", strain_measure);
+    file.set_attribute("/", "strain_window", static_cast<std::int64_t>(info.strain.window));
+    file.set_attribute("/", "length_unit", length_unit);
+    file.set_attribute("/", "scale_mm_per_px", info.scale_mm_per_px);
+  }
+
+  /// What the root group has beside arrays and dimensions.
+  std::string coordinates(bool with_positions) const {
+    return std::string("file inside") + (has_seconds() ? " time" : "") + (with_positions ? " X Y" : "");
   }
 
   void write_about(const ResultInfo& info) {
@@ -182,6 +206,10 @@ struct VtkHdfWriter::Impl {
     const hdf5::Shape shape = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
     file.write(kAbout + "/X", shape, scaled(positions.x, length_factor));
     file.write(kAbout + "/Y", shape, scaled(positions.y, length_factor));
+    for (const char* axis : {"X", "Y"})
+      name_for_netcdf(axis, kAbout + "/" + axis, {"/y", "/x"}, length_unit,
+                      std::string(axis) + " of the node in corrected coordinates");
+    file.set_attribute("/", "coordinates", coordinates(true));
   }
 
   /// An empty array (strain that was not computed) becomes NaN.
@@ -215,9 +243,17 @@ struct VtkHdfWriter::Impl {
     std::vector<std::int64_t> offsets(times.size());
     std::iota(offsets.begin(), offsets.end(), 0);
     for (const std::string& array : arrays) file.append(kOffsets + array, offsets);
-    file.append(kSteps + "/Values", times);
+    file.append(kTimes, times);
+    file.append("/frame", frame_numbers());
     file.append(kAbout + "/frames", names);
     file.set_attribute(kSteps, "NSteps", std::ssize(times));
+  }
+
+  std::vector<double> frame_numbers() const {
+    if (!has_seconds()) return times;
+    std::vector<double> numbers(times.size());
+    std::iota(numbers.begin(), numbers.end(), 1.0);
+    return numbers;
   }
 
   void finish() {

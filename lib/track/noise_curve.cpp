@@ -7,7 +7,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "io/chart.hpp"
+#include "draw/chart.hpp"
 
 namespace dic::track {
 namespace {
@@ -129,20 +129,20 @@ void write_noise_table(const std::filesystem::path& path, const std::vector<Nois
 }
 
 void write_noise_picture(const std::filesystem::path& path, const std::vector<NoiseAtGrey>& curve) {
-  io::Chart chart{.title = "Noise of the images",
-                  .x_label = "grey",
-                  .y_label = "standard deviation [grey]",
-                  .x_ticks = {},
-                  .y_mark = 0,
-                  .series = {{"from differences of frames", {}}},
-                  .log_x = false,
-                  .log_y = false};
+  draw::Chart chart{.title = "Noise of the images",
+                    .x_label = "grey",
+                    .y_label = "standard deviation [grey]",
+                    .x_ticks = {},
+                    .y_mark = 0,
+                    .series = {{"from differences of frames", {}}},
+                    .log_x = false,
+                    .log_y = false};
   for (const NoiseAtGrey& at : curve) {
     chart.series[0].points.emplace_back(at.grey, at.noise);
     if (chart.x_ticks.empty() || chart.series[0].points.size() % 4 == 0)
       chart.x_ticks.push_back(std::round(at.grey));
   }
-  io::write_chart(path, chart);
+  draw::write_chart(path, chart);
 }
 
 }  // namespace dic::track

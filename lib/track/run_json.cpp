@@ -22,9 +22,10 @@ Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
   return all;
 }
 
-Json roi_json(const Roi& roi) {
+Json roi_json(const Roi& roi, const std::string& mask_file) {
   Json json;
   json["mask"] = !roi.mask.empty();
+  json["mask_file"] = mask_file.empty() ? Json(nullptr) : Json(mask_file);
   json["rect"] = nullptr;
   if (const auto& rect = roi.rect) json["rect"] = {rect->x, rect->y, rect->width, rect->height};
   json["polygons"] = polygons_json(roi.polygons);
@@ -41,6 +42,7 @@ Json settings(const TrackJob& job) {
   json["search"] = options.search ? Json(*options.search) : Json("auto");
   json["criterion"] = "znssd";
   json["interpolation"] = to_string(options.refine.interpolation);
+  json["weights"] = to_string(options.refine.weights);
   json["max_iterations"] = options.refine.max_iterations;
   json["tolerance"] = options.refine.tolerance;
   json["min_zncc"] = options.refine.min_zncc;
@@ -58,7 +60,10 @@ Json settings(const TrackJob& job) {
   json["camera"] = options.camera ? Json::parse(camera_json(options.camera->parameters())) : Json();
   json["noise_floor"] = job.noise_floor;
   json["scale"] = job.scale();
-  json["roi"] = roi_json(job.roi);
+  json["fps"] = job.fps;
+  json["times"] = job.times_file.empty() ? Json(nullptr) : Json(job.times_file);
+  json["pictures"] = to_string(job.pictures);
+  json["roi"] = roi_json(job.roi, job.roi_file);
   json["device"] = options.device;
   json["threads"] = options.threads;
   json["gpu_memory"] = options.gpu_memory;
@@ -72,9 +77,15 @@ Json counts_json(const std::array<std::int64_t, kStatusCount>& counts) {
   return json;
 }
 
+Json extreme_json(const FrameSummary::Strain::Extreme& extreme) {
+  if (std::isnan(extreme.value)) return nullptr;
+  return {{"value", extreme.value}, {"x", extreme.x}, {"y", extreme.y}};
+}
+
 Json frame_json(const FrameSummary& frame) {
   Json json;
   json["file"] = frame.file;
+  json["time"] = frame.time ? Json(*frame.time) : Json(nullptr);
   json["error"] = nullptr;
   if (!frame.error.empty()) {
     json["error"] = frame.error;
@@ -95,6 +106,8 @@ Json frame_json(const FrameSummary& frame) {
     json["mean_" + name] = frame.strain[k].mean;
     json["sd_" + name] = frame.strain[k].sd;
     json["sigma_" + name] = frame.strain[k].sigma;
+    json["min_" + name] = extreme_json(frame.strain[k].min);
+    json["max_" + name] = extreme_json(frame.strain[k].max);
   }
   json["seconds"] = frame.seconds;
   return json;
@@ -152,15 +165,20 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   Json json;
   json["version"] = version();
   json["command"] = job.command;
+  json["date"] = summary.date;
+  json["host"] = summary.host;
   json["settings"] = settings(job);
   json["chosen"] = {{"prefilter", summary.options.prefilter.value_or(0)},
                     {"subset", summary.options.refine.subset}};
   json["reference"] = summary.reference;
+  json["image"] = {{"width", summary.image.width}, {"height", summary.image.height}};
+  json["gauge_px"] = summary.gauge;
   json["device"] = summary.device;
   json["device_reason"] = summary.device_reason;
   json["kernels"] = summary.kernels;
   json["points"] = summary.points;
   json["length_unit"] = job.scale() > 0 ? "mm" : "px";
+  json["frames_drawn"] = summary.frames_drawn;
   json["interrupted"] = summary.interrupted;
   json["seconds"] = seconds_json(summary.seconds);
   json["noise_floor"] = noise_floor_json(summary.frames, job.noise_floor);

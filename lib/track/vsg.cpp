@@ -8,7 +8,7 @@
 #include <numbers>
 #include <sstream>
 
-#include "io/chart.hpp"
+#include "draw/chart.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic {
@@ -66,7 +66,7 @@ VsgResult result_of(const VsgOptions& options, const MeasuredSubsets& subsets, i
   return result;
 }
 
-io::Chart chart_of(const std::string& title, const std::string& x, const std::string& y, bool log_y) {
+draw::Chart chart_of(const std::string& title, const std::string& x, const std::string& y, bool log_y) {
   return {.title = title,
           .x_label = x,
           .y_label = y,
@@ -79,7 +79,7 @@ io::Chart chart_of(const std::string& title, const std::string& x, const std::st
 
 /// A line per subset and, of the frame at rest, its points.
 template <typename Point>
-void add_series(io::Chart& chart, const std::vector<VsgResult>& results, const std::string& suffix,
+void add_series(draw::Chart& chart, const std::vector<VsgResult>& results, const std::string& suffix,
                 bool is_line, const Point& point) {
   for (const VsgResult& result : results) {
     const std::string name = "subset " + std::to_string(result.subset) + suffix;
@@ -99,28 +99,28 @@ std::size_t main_component(const std::vector<VsgResult>& results) {
 }
 
 /// Without series that have no points, and ticks that none is near.
-void write_if_drawn(const std::filesystem::path& path, io::Chart chart) {
-  std::erase_if(chart.series, [](const io::Series& series) { return series.points.empty(); });
+void write_if_drawn(const std::filesystem::path& path, draw::Chart chart) {
+  std::erase_if(chart.series, [](const draw::Series& series) { return series.points.empty(); });
   double least = 1e9, most = 0;
-  for (const io::Series& series : chart.series)
+  for (const draw::Series& series : chart.series)
     for (const auto& [x, y] : series.points) least = std::min(least, x), most = std::max(most, x);
   std::erase_if(chart.x_ticks, [&](double tick) { return tick < 0.7 * least || tick > 1.4 * most; });
-  if (!chart.series.empty() && !chart.x_ticks.empty()) io::write_chart(path, chart);
+  if (!chart.series.empty() && !chart.x_ticks.empty()) draw::write_chart(path, chart);
 }
 
 void write_pictures(const std::filesystem::path& folder, const std::vector<VsgResult>& results) {
   const std::size_t k = main_component(results);
   const std::string name = kNames[k];
-  io::Chart noise = chart_of("Strain resolution over spatial resolution",
-                             "spatial resolution [px]: period that keeps 90 %", "sd of " + name, true);
+  draw::Chart noise = chart_of("Strain resolution over spatial resolution",
+                               "spatial resolution [px]: period that keeps 90 %", "sd of " + name, true);
   add_series(noise, results, ", predicted", true,
              [k](const VsgResult& r) { return std::pair(r.resolution, r.strain[k].sigma); });
   if (results.front().strain[k].at_rest)
     add_series(noise, results, ", at rest", false,
                [k](const VsgResult& r) { return std::pair(r.resolution, *r.strain[k].at_rest); });
   write_if_drawn(folder / "vsg_resolution.png", std::move(noise));
-  io::Chart signal = chart_of("Largest strain over gauge length", "virtual strain gauge [px]",
-                              "99.9th percentile of |" + name + "|", false);
+  draw::Chart signal = chart_of("Largest strain over gauge length", "virtual strain gauge [px]",
+                                "99.9th percentile of |" + name + "|", false);
   add_series(signal, results, "", true,
              [k](const VsgResult& r) { return std::pair(r.gauge, r.strain[k].peak); });
   write_if_drawn(folder / "vsg_peak.png", std::move(signal));
@@ -161,9 +161,9 @@ void write_json(const std::filesystem::path& path, const std::vector<VsgResult>&
 double transfer(const strain::ErrorKernel& kernel, int window, int step, double k) {
   double subset = 0, slope = 0, squares = 0;
   for (int i = -kernel.radius; i <= kernel.radius; ++i)
-    subset += (1 + kernel.curved / kernel.flat * kernel.square(i)) * std::cos(k * i);
+    subset += kernel.weight(i) * (1 + kernel.curved / kernel.flat * kernel.square(i)) * std::cos(k * i);
   for (int i = 1; i <= window / 2; ++i) slope += i * std::sin(k * i * step), squares += double(i) * i;
-  return subset / (2 * kernel.radius + 1) * slope / (k * step * squares);
+  return subset / kernel.total * slope / (k * step * squares);
 }
 
 }  // namespace
@@ -214,8 +214,8 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
     const Field field = tracker.track(loaded, stop).field;
     points += tracker.grid().points();
     for (const int window : options.windows)
-      results.push_back(
-          result_of(options, {size, how.refine.order}, window, field, has_rest ? &still : nullptr));
+      results.push_back(result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
+                                  has_rest ? &still : nullptr));
   }
   return results;
 }

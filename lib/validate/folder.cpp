@@ -3,7 +3,7 @@
 #include <dic/image_io.hpp>
 #include <map>
 
-#include "io/hdf5_file.hpp"
+#include "io/hdf5_input.hpp"
 #include "validate/real.hpp"
 #include "validate/validate.hpp"
 

@@ -3,14 +3,14 @@
 #include <dic/error.hpp>
 #include <map>
 
-#include "io/chart.hpp"
+#include "draw/chart.hpp"
 #include "validate/validate.hpp"
 
 namespace dic::validation {
 namespace {
 
-using io::Chart;
-using io::Series;
+using draw::Chart;
+using draw::Series;
 
 Chart labelled(std::string title, std::string x_label, std::string y_label) {
   Chart chart;
@@ -117,7 +117,7 @@ std::vector<std::filesystem::path> write_plots(const std::filesystem::path& fold
   for (const auto& [name, chart] : charts) {
     if (chart.series.empty()) continue;
     files.push_back(folder / name);
-    io::write_chart(files.back(), chart);
+    draw::write_chart(files.back(), chart);
   }
   return files;
 }

@@ -299,7 +299,7 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     return _track_in_memory(frames, reference, roi, times, fps, progress, options)
 
 
-track.__doc__ = track.__doc__.format(
+track.__doc__ = (track.__doc__ or "").format(
     options=_options.describe(("Input", "Measurement", "Running"), ("reference", "roi"))
     + "\n" + _options.describe(("Output",), _FILE_OPTIONS | {"output"}),
     file_options=_options.describe(("Output",), ("scale", "output")))

@@ -118,7 +118,9 @@ class Stream {
     }
   }
   void throw_what_was_raised() {
-    if (raised_) throw nb::python_error(*raised_);
+    if (!raised_) return;
+    const std::unique_ptr<nb::python_error> once = std::move(raised_);  // it may refer to this stream
+    throw nb::python_error(*once);
   }
 
   Roi roi_;

@@ -253,11 +253,12 @@ class ConfigTest(ProgramTest):
         typed = ("--subset", "25", "--step", "7", "--order", "2", "--interpolation", "quintic", "--search", "12",
                  "--roi-polygon", "10,10 130,10 130,110 10,110", "--roi-hole", "50,50 60,50 60,60",
                  "--roi-hole", "80,50 90,50 90,60", "--strain-measure", "hencky", "--strain-window", "7", "--csv",
-                 "--no-pictures", "--prefilter", "0.5", "--anti-bias")
+                 "--no-pictures", "--prefilter", "0.5", "--anti-bias", "--weights", "gaussian")
         self.succeed("track", *frames, *typed, "--save-config", "run.toml", "-o", "typed")
         self.succeed("track", *frames, "--config", "run.toml", "-o", "read")
         typed, read = self.run_json("typed"), self.run_json("read")
         self.assertEqual(read["settings"], typed["settings"])
+        self.assertEqual(read["settings"]["weights"], "gaussian")
         self.assertEqual(read["frames"][0]["counts"], typed["frames"][0]["counts"])
         self.assertTrue((self.folder / "read/csv").exists())
 

@@ -20,7 +20,7 @@ INCLUDE_FOLDERS = {
     "lib/shared/include": SHARED,
     "kernels/include": LAUNCH,
 }
-PROCESSING = {"image", "correlate", "features", "refine", "fields", "global", "io"}
+PROCESSING = {"image", "correlate", "features", "refine", "fields", "global", "io", "draw"}
 ROOMS = {
     "core": set(),
     "image": {"core"},
@@ -30,13 +30,16 @@ ROOMS = {
     "features": {"core"},
     "global": {"core"},
     "io": {"core"},
+    "draw": {"core"},
     "camera": {"core"},
     "calibrate": {"core"},
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
-    "bench": {"core", "io"},
-    "validate": {"core", "io", "synth"},
+    "query": {"core", "io", "track"},
+    "c_interface": {"core", "track", "match"},
+    "bench": {"core", "io", "draw"},
+    "validate": {"core", "io", "draw", "synth"},
 }
 MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.items()} | {
     SHARED: set(),

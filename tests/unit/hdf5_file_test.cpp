@@ -1,4 +1,5 @@
 #include "io/hdf5_file.hpp"
+#include "io/hdf5_input.hpp"
 
 #include <fstream>
 

@@ -19,7 +19,8 @@ struct ResultInfo {
   double scale_mm_per_px = 0;  ///< 0 = no scale: lengths in px
   StrainOptions strain;
   std::string version, command, reference;
-  std::string settings_json;  ///< all settings as a JSON object
+  std::string settings_json;    ///< all settings as a JSON object
+  std::string time_unit = "1";  ///< of the time axis: "s", or "1" where times are the frames' numbers
 
   bool has_scale() const { return scale_mm_per_px > 0; }
   std::string length_unit() const { return has_scale() ? "mm" : "px"; }
@@ -32,7 +33,9 @@ struct ResultInfo {
 /// zncc, sigma_u, sigma_v, status (u8; names in the attribute "names"), iterations, exx, eyy, exy, e1, e2,
 /// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths in px, in mm with a scale (attribute "unit"). Rows run
 /// downwards as in the image; VTK's y points up, so the spacing in y is negative, and `displacement` is (u,
-/// -v, 0). docs/file-formats.md has the rest. The file is written as `path`.part and renamed by `finish`.
+/// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
+/// netCDF-4 as xarray opens it. docs/file-formats.md has the rest. The file is written as `path`.part and
+/// renamed by `finish`.
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError where it cannot be created.
@@ -41,7 +44,7 @@ class VtkHdfWriter {
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
   VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
-  /// Adds one frame and hands it to the system. `time`: its value on the time axis (frame number). Throws
+  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. Throws
   /// FileError (disk full) and UsageError (another grid). After a FileError only the destructor may follow.
   void append(const Field& field, double time, std::string_view name);
   /// Closes and renames into place; nothing may follow. With no frame appended the file is still valid.
@@ -63,22 +66,6 @@ std::string_view to_string(CsvStyle style);
 /// vic adds columns in mm with a scale. Temporary name, then rename. Throws FileError.
 void write_csv(const std::filesystem::path& path, const ResultInfo& info, const Field& field,
                CsvStyle style = CsvStyle::native);
-
-struct FieldPictureOptions {
-  std::string title;  ///< "u", "exx"
-  std::string unit;   ///< "px", "mm", "" for strain
-  struct Range {
-    double min = 0, max = 0;
-  };
-  /// Of the colours, min < max; none = 2nd to 98th percentile of the values.
-  std::optional<Range> range = {};
-};
-/// Values of a field's nodes [ny x nx] over the current image as PNG, with a colour bar, its unit and its
-/// range. Points are drawn where they are in the current frame (x + u, y + v) as cells that reach half-way to
-/// their neighbours; missing ones are left out. A range around zero gets blue - grey - red with grey at zero,
-/// any other viridis. Throws FileError, UsageError (sizes that do not fit).
-void write_field_picture(const std::filesystem::path& path, ImageView current, const Field& field,
-                         std::span<const float> values, const FieldPictureOptions& options);
 
 /// Writes text to a temporary name beside `path`, then renames: the file is whole or not there. Throws
 /// FileError.

@@ -1,0 +1,194 @@
+#include <array>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/result_strain.hpp>
+#include <dic/track.hpp>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "io/field_arrays.hpp"
+#include "io/hdf5_file.hpp"
+#include "io/pending_file.hpp"
+#include "io/vtkhdf_layout.hpp"
+#include "track/output_folder.hpp"
+#include "track/strain_summary.hpp"
+
+namespace dic {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// An empty object where the text is none.
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void set_strain(Json& settings, const StrainOptions& strain) {
+  settings["strain_window"] = strain.window;
+  settings["strain_measure"] = to_string(strain.measure);
+}
+
+/// Of one frame, as run.json has them.
+using StrainSummaries = std::array<FrameSummary::Strain, 3>;
+constexpr std::array kSummarized = {"exx", "eyy", "exy"};
+
+StrainSummaries summarize(const StrainField& strain) {
+  return {summarize_strain(strain.exx, strain.sigma_exx), summarize_strain(strain.eyy, strain.sigma_eyy),
+          summarize_strain(strain.exy, strain.sigma_exy)};
+}
+
+/// The run.json of a result with other strain. Frames are found by their names, in order: those with errors
+/// are not in the result.
+std::string changed_run_json(const std::string& text, const ResultStrainJob& job,
+                             const std::vector<StrainSummaries>& summaries) {
+  Json json = parsed(text);
+  set_strain(json["settings"], job.strain);
+  json["strain_command"] = job.command;
+  std::size_t next = 0;
+  std::array<double, 3> sigmas{};
+  if (json.contains("frames") && json["frames"].is_array())
+    for (Json& frame : json["frames"]) {
+      if (!frame.is_object() || !frame.contains("counts") || next == summaries.size()) continue;
+      for (std::size_t k = 0; k < kSummarized.size(); ++k) {
+        const FrameSummary::Strain& strain = summaries[next][k];
+        const std::string name = kSummarized[k];
+        frame["mean_" + name] = strain.mean;
+        frame["sd_" + name] = strain.sd;
+        frame["sigma_" + name] = strain.sigma;
+        sigmas[k] += strain.sigma;
+      }
+      ++next;
+    }
+  if (json.contains("noise_floor") && json["noise_floor"].is_object() && next > 0)
+    for (std::size_t k = 0; k < kSummarized.size(); ++k)
+      json["noise_floor"][std::string("sigma_") + kSummarized[k]] = sigmas[k] / static_cast<double>(next);
+  return dump(json, 2) + "\n";
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void copy_whole(const fs::path& from, const fs::path& to) {
+  std::error_code failure;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, failure);
+  if (failure) throw_cannot_write(to, failure.message());
+}
+
+/// Replaces the strain in the copy of a result.
+class Change {
+ public:
+  Change(const Result& result, const ResultStrainJob& job, const fs::path& copy)
+      : result_(result), job_(job), file_(hdf5::OutputFile::open(copy)) {}
+
+  std::vector<StrainSummaries> execute(const ProgressCallback& progress, const std::stop_token& stop) {
+    describe();
+    std::vector<StrainSummaries> summaries;
+    for (int frame = 0; frame < result_.frame_count(); ++frame) {
+      if (stop.stop_requested()) throw Cancelled("Interrupted: the result is as it was.");
+      if (progress) progress({"strain", frame + 1, result_.frame_count(), 0, 0});
+      const StrainField strain = result_strain(result_, frame, job_.strain, job_.threads);
+      for (const auto& array : io::kStrains)
+        file_.write_item(io::kPointData + array.name, static_cast<std::uint64_t>(frame),
+                         (strain.*array.member).data());
+      summaries.push_back(summarize(strain));
+    }
+    file_.close();
+    return summaries;
+  }
+
+ private:
+  void describe() {
+    const auto window = static_cast<std::int64_t>(job_.strain.window);
+    for (const std::string& group : {io::kAbout, std::string("/")}) {
+      file_.set_attribute(group, "strain_measure", to_string(job_.strain.measure));
+      file_.set_attribute(group, "strain_window", window);
+    }
+    for (const auto& array : io::kStrains)
+      if (result_.has(array.name))
+        file_.set_attribute(io::kPointData + array.name, "measure", to_string(job_.strain.measure));
+    Json settings = parsed(result_.info().settings_json);
+    set_strain(settings, job_.strain);
+    file_.write_text(io::kAbout + "/settings", dump(settings, -1));
+    file_.write_text(io::kAbout + "/strain_command", job_.command);
+  }
+
+  const Result& result_;
+  const ResultStrainJob& job_;
+  hdf5::OutputFile file_;
+};
+
+void check(const Result& result, const StrainOptions& options) {
+  for (const std::string& problem : options.validate()) throw UsageError(problem);
+  for (const auto& array : io::kStrains)
+    if (result.frame_count() > 0 && !result.has(array.name))
+      throw FileError("'" + result.path().string() + "' lacks the array " + array.name +
+                      ": measure again with this version of dic.");
+}
+
+/// Writes both files. `path_of(name)`: where a file goes.
+template <typename PathOf>
+fs::path write(const Result& result, const ResultStrainJob& job, const ProgressCallback& progress,
+               const std::stop_token& stop, const PathOf& path_of) {
+  const fs::path run_json = result.path().parent_path() / "run.json";
+  const bool is_of_run = result.path().filename() == "result.vtkhdf" && fs::exists(run_json);
+  const std::string run = is_of_run ? read_text(run_json) : std::string();
+  const fs::path path = path_of(result.path().filename());
+  PendingFile target(path);
+  copy_whole(result.path(), target.temporary());
+  const std::vector<StrainSummaries> summaries =
+      Change(result, job, target.temporary()).execute(progress, stop);
+  target.commit();
+  if (!run.empty()) write_text_file(path_of("run.json"), changed_run_json(run, job, summaries));
+  return path;
+}
+
+}  // namespace
+
+ResultStrain strain_basis(const Result& result) {
+  const Json settings = parsed(result.info().settings_json);
+  if (settings.contains("global") && settings["global"] == true)
+    return {{}, "After --global the errors of neighbours are not known any more: the strain has no sigma."};
+  if (!settings.contains("order"))
+    return {{}, "The result does not say the order of its shape function: the strain has no sigma."};
+  // With both orders, those of order 2, as `dic track` takes them.
+  const int order = settings["order"].is_number_integer() ? settings["order"].get<int>() : 2;
+  return {MeasuredSubsets{result.info().subset, order}, ""};
+}
+
+StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads) {
+  return compute_strain(result.field(frame), options, threads, strain_basis(result).subsets);
+}
+
+fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback& progress,
+                             std::stop_token stop) {
+  const Result result(job.result);
+  check(result, job.strain);
+  if (job.output.empty())
+    return write(result, job, progress, stop,
+                 [&](const fs::path& name) { return result.path().parent_path() / name; });
+  std::error_code unknown;
+  if (fs::equivalent(job.output, result.path().parent_path(), unknown))
+    throw UsageError(job.output.string() +
+                     " is the folder of the result itself: give another with -o, or --in-place.");
+  OutputFolder folder(job.output, job.force);
+  folder.begin();
+  write(result, job, progress, stop, [&](const fs::path& name) {
+    return folder.claim(name == "run.json" ? name : fs::path("result.vtkhdf"));
+  });
+  folder.commit();
+  return job.output / "result.vtkhdf";
+}
+
+}  // namespace dic

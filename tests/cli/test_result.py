@@ -1,0 +1,172 @@
+"""Questions to a stored result: strain anew, probes, tables for other programs; xarray."""
+
+import csv
+import json
+import unittest
+
+import h5py
+import numpy as np
+
+from dic_program import ProgramTest, main
+
+try:
+    import h5netcdf
+    import xarray
+except ImportError:
+    xarray = None
+
+STRAIN = ["exx", "eyy", "exy", "e1", "e2", "von_mises", "sigma_exx", "sigma_eyy", "sigma_exy"]
+
+
+class ResultTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.sequence([(0, 0), (1.2, -0.4), (2.5, 0.3)])
+
+    def track(self, output, *options):
+        self.succeed("track", ".", "--device", "cpu", "--no-pictures", "--quiet", "-o", output, *options)
+        return self.fields(output)
+
+
+class Strain(ResultTest):
+    def assert_same_bits(self, a, b, names=None):
+        self.assertEqual(set(a), set(b))
+        for name in names or a:
+            self.assertEqual(a[name].tobytes(), b[name].tobytes(), name)
+
+    def test_bits_of_track(self):
+        options = ["--strain-window", "9", "--strain-measure", "hencky"]
+        for more in ([], ["--order", "2", "--subset", "21"], ["--order", "auto"]):
+            first = self.track("first", "--force", *more)
+            self.succeed("strain", "first", *options, "-o", "other", "--force")
+            expected = self.track("expected", "--force", *options, *more)
+            self.assert_same_bits(self.fields("other"), expected)
+            self.assertFalse(np.array_equal(first["exx"], expected["exx"], equal_nan=True))
+            self.assert_same_bits(self.fields("first"), first)
+
+    def test_bits_of_track_without_sigma_after_the_global_step(self):
+        self.track("first", "--global")
+        done = self.succeed("strain", "first", "--strain-window", "7", "-o", "other")
+        self.assertIn("no sigma", done.stderr)
+        other, expected = self.fields("other"), self.track("expected", "--global", "--strain-window", "7")
+        self.assert_same_bits(other, expected, ["u", "exx", "eyy", "exy", "e1", "e2", "von_mises"])
+        self.assertTrue(np.isnan(other["sigma_exx"]).all())
+
+    def test_a_scale_leaves_the_last_digits(self):
+        self.track("first", "--scale", "0.037")
+        self.succeed("strain", "first", "--strain-window", "9", "-o", "other")
+        other, expected = self.fields("other"), self.track("expected", "--scale", "0.037", "--strain-window", "9")
+        self.assert_same_bits(other, expected, ["u", "v", "sigma_u", "displacement"])
+        for name in STRAIN:
+            np.testing.assert_allclose(other[name], expected[name], rtol=1e-5, atol=1e-12)
+
+    def test_in_place_everything_says_so(self):
+        before = self.track("dic_out")
+        run = self.run_json()
+        done = self.succeed("strain", "dic_out", "--strain-window", "7", "--strain-measure", "almansi", "--in-place")
+        self.assertIn("gauge 63 px", done.stdout)
+        after = self.fields()
+        self.assert_same_bits(after, before, [name for name in before if name not in STRAIN])
+        with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+            for group in (file, file["dic"]):
+                self.assertEqual((group.attrs["strain_window"], group.attrs["strain_measure"]), (7, "almansi"))
+            self.assertEqual(file["exx"].attrs["measure"], "almansi")
+            settings = json.loads(file["dic/settings"][()])
+            self.assertEqual((settings["strain_window"], settings["strain_measure"]), (7, "almansi"))
+            self.assertIn("--in-place", file["dic/strain_command"][()].decode())
+        new = self.run_json()
+        self.assertEqual(new["settings"], settings)
+        self.assertEqual(new["command"], run["command"])
+        self.assertIn("--in-place", new["strain_command"])
+        expected = self.track("expected", "--strain-window", "7", "--strain-measure", "almansi")
+        self.assert_same_bits(after, expected)
+        for mine, theirs in zip(new["frames"], self.run_json("expected")["frames"]):
+            for name in ("mean_exx", "sd_eyy", "sigma_exy", "mean_u"):
+                self.assertAlmostEqual(mine[name], theirs[name], places=12)
+        self.assertEqual(new["noise_floor"], self.run_json("expected")["noise_floor"])
+        self.assertEqual({path.name for path in (self.folder / "dic_out").iterdir() if path.suffix != ""},
+                         {"result.vtkhdf", "run.json"})
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.track("dic_out")
+        self.refuse(2, ["-o", "--in-place"], "strain", "dic_out")
+        self.refuse(2, ["--in-place"], "strain", "dic_out", "-o", "x", "--in-place")
+        self.refuse(2, ["window", "odd"], "strain", "dic_out", "-o", "x", "--strain-window", "4")
+        self.refuse(2, ["--in-place"], "strain", "dic_out", "-o", "dic_out", "--force")
+        self.refuse(1, ["nothing", "no such file"], "strain", "nothing", "--in-place")
+        self.refuse(1, ["frame_0.png", "no HDF5"], "strain", "frame_0.png", "--in-place")
+        self.assertFalse((self.folder / "x").exists())
+
+
+class Probe(ResultTest):
+    def read_csv(self, name):
+        with open(self.folder / name, newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+
+    def test_tables_hold_the_motion(self):
+        self.track("dic_out", "--scale", "0.5")
+        (self.folder / "machine.csv").write_text("frame;Force [kN]\n1;0,5\n2;1,5\n")
+        done = self.succeed("probe", "dic_out", "--point", "60,50", "--point", "3,3", "--extensometer", "30,60,110,60",
+                            "--line", "40,40,80,70", "--area", "40,40 90,40 90,90 40,90", "--loads", "machine.csv",
+                            "--section", "10")
+        self.assertIn("150", done.stdout)
+        self.assertIn("point 2 has no values in 2 of 2 frames: the point (0, 0) beside it is out_of_image", done.stderr)
+        rows = self.read_csv("dic_probe/history.csv")
+        self.assertEqual([row["file"] for row in rows], ["frame_1.png", "frame_2.png"])
+        self.assertEqual([float(row["stress [MPa]"]) for row in rows], [50, 150])
+        for row, (u, v) in zip(rows, [(1.2, -0.4), (2.5, 0.3)]):
+            self.assertAlmostEqual(float(row["P1 u [mm]"]), u / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["A1 mean v [mm]"]), v / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["E1 gauge length [mm]"]), 40)
+            self.assertLess(abs(float(row["E1 strain"])), 5 * float(row["E1 sigma_strain"]) + 1e-4)
+            self.assertEqual((row["P2 u [mm]"], row["P1 problem"]), ("nan", ""))
+            self.assertEqual(int(row["A1 nodes"]), int(row["A1 points"]))
+        line = self.read_csv("dic_probe/lines.csv")
+        self.assertEqual(len(line), 2 * 11)
+        self.assertEqual([float(line[10][name]) for name in ("distance [mm]", "x [px]", "y [px]")], [25, 80, 70])
+        answer = json.loads((self.folder / "dic_probe/probe.json").read_text())
+        self.assertEqual(answer["extensometers"], [[[30, 60], [110, 60]]])
+        frame = answer["frames"][1]
+        self.assertEqual((frame["load"], frame["stress"]), (1500, 150))
+        self.assertAlmostEqual(frame["points"][0]["u"], float(rows[1]["P1 u [mm]"]), places=9)
+        self.assertIsNone(frame["points"][1]["u"])
+        self.assertEqual(len(frame["lines"][0]), 11)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.track("dic_out")
+        self.refuse(2, ["Nothing was asked"], "probe", "dic_out")
+        self.refuse(2, ["--point", "x,y"], "probe", "dic_out", "--point", "1,2,3")
+        self.refuse(2, ["--area", "three corners"], "probe", "dic_out", "--area", "1,1 2,2")
+        self.refuse(2, ["outside the reference"], "probe", "dic_out", "--point", "1000,2")
+        self.refuse(2, ["1 px apart"], "probe", "dic_out", "--extensometer", "50,50,50,50")
+        self.refuse(2, ["--loads"], "probe", "dic_out", "--point", "50,50", "--section", "3")
+        self.refuse(1, ["none.csv"], "probe", "dic_out", "--point", "50,50", "--loads", "none.csv")
+        self.succeed("probe", "dic_out", "--point", "50,50", "--quiet")
+        self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
+
+
+@unittest.skipUnless(xarray, "needs xarray and h5netcdf")
+class Xarray(ResultTest):
+    def test_opens_with_dimensions_and_coordinates(self):
+        fields = self.track("dic_out", "--scale", "0.5")
+        with xarray.open_dataset(self.folder / "dic_out/result.vtkhdf", engine="h5netcdf") as result:
+            self.assertEqual(result.u.dims, ("frame", "y", "x"))
+            self.assertEqual(result.displacement.dims, ("frame", "y", "x", "component"))
+            self.assertEqual(set(result.coords), {"frame", "y", "x", "component", "file", "inside"})
+            self.assertEqual(list(result.frame.values), [1, 2])
+            self.assertEqual(list(result.file.values), ["frame_1.png", "frame_2.png"])
+            self.assertEqual((result.x.attrs["units"], result.u.attrs["units"]), ("mm", "mm"))
+            self.assertTrue(result.exx.attrs["long_name"])
+            self.assertEqual(result.status.attrs["flag_meanings"].split()[7], "outlier")
+            with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+                np.testing.assert_array_equal(result.x, file["dic/x"])
+            self.assertEqual(set(result.data_vars), set(fields))
+            for name, values in fields.items():
+                np.testing.assert_array_equal(result[name], values)
+        with xarray.open_dataset(self.folder / "dic_out/result.vtkhdf", engine="h5netcdf",
+                                 group="VTKHDF/PointData") as group:
+            self.assertEqual(group.u.dims, ("frame", "y", "x"))
+
+
+if __name__ == "__main__":
+    main()
