@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,11 +57,15 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   try {
     for (int worker = 1; worker < threads; ++worker)
       impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
-  } catch (const std::system_error&) {  // the system gives no more threads: those that there are do the work
+  } catch (...) {  // the system starts no more threads: those that wait have to end, or they are joined for ever
+    end();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end(); }
+
+void ThreadPool::end() {
   {
     std::lock_guard lock(impl_->mutex);
     impl_->quit = true;
