@@ -122,8 +122,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
   const Stopwatch watch;
   const bool whole = everywhere(roi);
   points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);
-  backend_ =
-      open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
+  backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   active_reference_ = backend_->set_reference(take_checked(reference), whole ? Image() : std::move(roi));
   reference_.data = nullptr;
