@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,14 @@ draw::Series series_of(std::string name, const std::vector<double>& x, const std
   for (std::size_t f = 0; f < x.size(); ++f)
     if (!std::isnan(x[f]) && !std::isnan(y[f])) series.points.emplace_back(x[f], y[f]);
   return series;
+}
+
+/// "E1", "A1 exx".
+std::string name_of(char kind, std::size_t index, std::string_view quantity = {}) {
+  std::string name(1, kind);
+  name += std::to_string(index + 1);
+  if (!quantity.empty()) (name += ' ') += quantity;
+  return name;
 }
 
 class Picture {
@@ -66,17 +75,16 @@ class Picture {
     chart_.x_label = "engineering strain";
     chart_.y_label = stresses.empty() ? history_.load_name + " [" + history_.load_unit + "]" : "stress [MPa]";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      chart_.series.push_back(
-          series_of("E" + std::to_string(k + 1),
-                    over_frames([k](const ProbeFrame& frame) { return frame.extensometers[k].strain; }),
-                    stresses.empty() ? history_.loads : stresses));
+      chart_.series.push_back(series_of(name_of('E', k), over_frames([k](const ProbeFrame& frame) {
+                                          return frame.extensometers[k].strain;
+                                        }),
+                                        stresses.empty() ? history_.loads : stresses));
   }
 
   void add_extensometers() {
     chart_.y_label = "engineering strain";
     for (std::size_t k = 0; k < history_.request.extensometers.size(); ++k)
-      add_over_time("E" + std::to_string(k + 1),
-                    [k](const ProbeFrame& frame) { return frame.extensometers[k].strain; });
+      add_over_time(name_of('E', k), [k](const ProbeFrame& frame) { return frame.extensometers[k].strain; });
   }
 
   void add_areas() {
@@ -84,7 +92,7 @@ class Picture {
     for (std::size_t k = 0; k < history_.request.areas.size(); ++k)
       for (const auto& [name, component] :
            {std::pair("exx", &ProbeValues::exx), std::pair("eyy", &ProbeValues::eyy)})
-        add_over_time("A" + std::to_string(k + 1) + " " + name,
+        add_over_time(name_of('A', k, name),
                       [k, component](const ProbeFrame& frame) { return frame.areas[k].mean.*component; });
   }
 
@@ -92,7 +100,7 @@ class Picture {
     chart_.y_label = "displacement [" + history_.length_unit + "]";
     for (std::size_t k = 0; k < history_.request.points.size(); ++k)
       for (const auto& [name, component] : {std::pair("u", &ProbeValues::u), std::pair("v", &ProbeValues::v)})
-        add_over_time("P" + std::to_string(k + 1) + " " + name,
+        add_over_time(name_of('P', k, name),
                       [k, component](const ProbeFrame& frame) { return frame.points[k].values.*component; });
   }
 
