@@ -27,9 +27,9 @@ struct ReportFlags {
 };
 
 void run_report(const ReportFlags& flags) {
+  const Result result(flags.result);
   if (!flags.force && std::filesystem::exists(flags.output))
     throw FileError(flags.output + " is there already: give another name with -o, or --force.");
-  const Result result(flags.result);
   const std::vector<std::string> arguments = flags.images.empty() ? images_of(result) : flags.images;
   const NamedImages images = flags.no_image || arguments.empty() ? NamedImages() : NamedImages(arguments);
   const std::string html = report_html(result, flags.description, images, flags.frames);

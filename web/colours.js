@@ -23,9 +23,19 @@ export function table(name) {
   return colours;
 }
 
-/** A range on both sides of zero is shown with zero in the middle of a diverging map. */
+const LEAST_SIDE = 0.15;
+
+/** A range well to both sides of zero is shown in a diverging map. */
 export function automaticMap(range) {
-  return range.min < 0 && range.max > 0 ? "blue-red" : "viridis";
+  const sides = [-range.min, range.max];
+  return Math.min(...sides) > LEAST_SIDE * Math.max(...sides) ? "blue-red" : "viridis";
+}
+
+/** The same range, or with zero in its middle, which is the neutral colour of a diverging map. */
+export function rangeFor(map, {min, max}) {
+  if (map !== "blue-red" || !(min < 0 && max > 0)) return {min, max};
+  const most = Math.max(-min, max);
+  return {min: -most, max: most};
 }
 
 // Okabe and Ito's colours, which differ for every kind of colour vision.

@@ -188,7 +188,7 @@ export class ContourLayer {
 export class VectorLayer {
   inImage = false;
   kind = "none";  // "displacement", "principal"
-  factor = 1;     // displacement: enlarged so many times; 0: so that the longest arrow is 40 screen px
+  factor = 0;     // displacement: enlarged so many times; 0: so that the longest arrow is 40 screen px
 
   set(grid, arrays, pxPerUnit) {
     this.grid = grid;

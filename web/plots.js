@@ -1,5 +1,7 @@
 // Plots with Chart.js, which the page loads before this module.
 
+const MARK = "shown frame";
+
 const theme = () => {
   const style = getComputedStyle(document.documentElement);
   return {text: style.getPropertyValue("--text").trim(), line: style.getPropertyValue("--line").trim()};
@@ -14,7 +16,7 @@ export class Plot {
         animation: false, responsive: true, maintainAspectRatio: false,
         interaction: {mode: "nearest", intersect: false},
         onClick: (event, points) => points[0] && onclick(points[0].index),
-        plugins: {legend: {labels: {boxWidth: 14, boxHeight: 2}}},
+        plugins: {legend: {labels: {boxWidth: 14, boxHeight: 2, filter: (item) => item.text !== MARK}}},
       },
     });
   }
@@ -48,7 +50,7 @@ export class Plot {
       .filter(Number.isFinite);
     if (ys.length === 0) return;
     this.chart.data.datasets.push({
-      label: "shown frame", data: [{x: mark, y: Math.min(...ys)}, {x: mark, y: Math.max(...ys)}], showLine: true,
+      label: MARK, data: [{x: mark, y: Math.min(...ys)}, {x: mark, y: Math.max(...ys)}], showLine: true,
       yAxisID: curves[0].axis ?? "y", borderColor: "#888", borderWidth: 1, borderDash: [3, 3], pointRadius: 0,
     });
   }

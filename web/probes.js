@@ -13,6 +13,7 @@ export class Probes {
   all = [];
   kind = null;  // of the probe that is being placed
   cursor = "grab";
+  onplaced = () => {};
   #draft = null;
   #held = null;
   #hover = null;
@@ -37,6 +38,7 @@ export class Probes {
     this.#draft = null;
     this.place(null);
     this.onchange();
+    this.onplaced();
   }
 
   remove(probe) {

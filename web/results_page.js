@@ -1,6 +1,6 @@
 // After measuring: fields over the image, time, probes.
 
-import {MAPS, automaticMap} from "dic/colours.js";
+import {MAPS, automaticMap, rangeFor} from "dic/colours.js";
 import {$, csv, download, h, labelled, number, openText, say, section, select} from "dic/dom.js";
 import {forcesOfFrames, parseTable} from "dic/forces.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
@@ -30,6 +30,7 @@ export class ResultsPage {
     this.source = source;
     this.stage = stage;
     this.probes = new Probes(stage, () => this.#probesChanged());
+    this.probes.onplaced = () => say("");
     this.panel = h("div", {});
     this.plotBox = $("plots");
     this.historyPlot = new Plot($("plot-history"), (index) => this.go(index));
@@ -214,6 +215,7 @@ export class ResultsPage {
   #showField(q, values, range, arrays) {
     const {look, result, stage} = this, {grid, meta} = result;
     const unit = this.unit(q.kind), map = look.map === "auto" ? automaticMap(range) : look.map;
+    if (look.range !== "fixed") range = rangeFor(map, range);
     const names = q.kind === "status" ? meta.status_names : null;
     const inPixels = (name) => (result.scale === 1 ? arrays[name] : arrays[name].map((value) => value / result.scale));
     const moved = look.where === CURRENT ? {u: inPixels("u"), v: inPixels("v")} : null;

@@ -159,6 +159,8 @@ export class SetupPage {
       this.editor.scaleLine = null;
       this.#choose("select");
     };
+    dialog.returnValue = "";
+    $("length-cancel").onclick = () => dialog.close();
     dialog.showModal();
     $("length-mm").focus();
   }

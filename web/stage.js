@@ -4,6 +4,7 @@
 import {$} from "dic/dom.js";
 
 const MOST_SCREEN_PX_PER_PX = 64;
+const LEGEND_WIDTH = 120;  // screen px
 
 export class Stage {
   layers = [];
@@ -39,11 +40,11 @@ export class Stage {
   }
 
   fit() {
-    const margin = 16;
-    const scale = Math.min((this.width - 2 * margin) / this.image.width,
+    const margin = 16, beside = this.width > 600 ? LEGEND_WIDTH : 0;
+    const scale = Math.min((this.width - beside - 2 * margin) / this.image.width,
       (this.height - 2 * margin) / this.image.height);
     this.view.scale = Math.max(scale, 1e-3);
-    this.view.x = (this.width - this.view.scale * (this.image.width - 1)) / 2;
+    this.view.x = (this.width - beside - this.view.scale * (this.image.width - 1)) / 2;
     this.view.y = (this.height - this.view.scale * (this.image.height - 1)) / 2;
     this.#fitted = true;
     this.redraw();

@@ -108,7 +108,7 @@ std::string date_of(const Result& result, const Json& run) {
   const auto written = std::filesystem::last_write_time(result.path(), unknown);
   if (unknown) return {};
   const auto time = std::chrono::system_clock::to_time_t(std::chrono::file_clock::to_sys(written));
-  std::array<char, 32> buffer{};
+  std::array<char, 64> buffer{};
   std::tm calendar{};
   gmtime_r(&time, &calendar);
   std::strftime(buffer.data(), buffer.size(), "%Y-%m-%d %H:%M UTC (of the file)", &calendar);

@@ -1,6 +1,5 @@
 #include "view/session.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <dic/preview.hpp>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "view/web_files.hpp"
 
@@ -97,6 +97,30 @@ std::string text_in(const Json& json, const char* name) {
   return json[name].get<std::string>();
 }
 
+/// The arguments of a command as `command_line` writes it: a backslash takes the next character as it is,
+/// outside of the quotes.
+std::vector<std::string> words_of(const std::string& command) {
+  std::vector<std::string> words;
+  std::string word;
+  bool is_quoted = false, begun = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == '\'') {
+      is_quoted = !is_quoted;
+      begun = true;
+    } else if (c == ' ' && !is_quoted) {
+      if (begun) words.push_back(std::exchange(word, {}));
+      begun = false;
+    } else {
+      if (c == '\\' && !is_quoted && i + 1 < command.size()) ++i;
+      word += command[i];
+      begun = true;
+    }
+  }
+  if (begun) words.push_back(word);
+  return words;
+}
+
 /// A word for one answer of the page's own, which no other site can know.
 std::string nonce() {
   std::random_device system;
@@ -106,12 +130,7 @@ std::string nonce() {
 }  // namespace
 
 std::vector<std::string> images_of(const Result& result) {
-  std::vector<std::string> words;
-  try {
-    words = CLI::detail::split_up(result.info().command);
-  } catch (const std::exception&) {
-    return {};
-  }
+  const std::vector<std::string> words = words_of(result.info().command);
   const std::string reference = fs::path(result.info().reference).filename().string();
   std::vector<std::string> files;  // that the command names one by one
   for (const std::string& word : words) {

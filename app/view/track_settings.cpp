@@ -31,8 +31,13 @@ void for_each_item(const std::string& toml, const Use& use) {
   }
   for (const CLI::ConfigItem& item : items) {
     if (!item.parents.empty()) throw UsageError("Unknown key \"" + item.fullname() + "\" in the settings.");
-    if (std::ranges::find(kOfCommandLine, item.name) == std::end(kOfCommandLine))
+    if (std::ranges::find(kOfCommandLine, item.name) != std::end(kOfCommandLine)) continue;
+    try {
       use(item, track_option(item.name));
+    } catch (const UsageError& e) {  // the library's sentence goes on on a command line
+      const std::string sentence = e.what();
+      throw UsageError(sentence.ends_with('.') ? sentence : sentence + ".");
+    }
   }
 }
 

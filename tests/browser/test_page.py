@@ -118,6 +118,10 @@ class PageTest(ProgramTest):
         time.sleep(0.1)
         return path
 
+    def table(self, name):
+        with self.file(name).open(newline="") as file:
+            return list(csv.reader(file))
+
     def upload(self, button, path):
         self.click(button)
         self.browser.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(path))
@@ -218,13 +222,13 @@ class PageTest(ProgramTest):
         self.until(lambda: not self.by_id("profile-box").get_attribute("hidden"))
         time.sleep(0.3)
         self.click("save-history")
-        rows = list(csv.reader(self.file("history.csv").open(newline="")))
+        rows = self.table("history.csv")
         self.assertEqual(rows[0][:3], ["frame", "name", "extensometer 1 strain"])
         self.assertEqual([row[1] for row in rows[1:]], self.names[1:])
         np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
         np.testing.assert_allclose([float(row[4]) for row in rows[1:]], STRAINS[1:], atol=5e-4)
         self.click("save-profile")
-        profile = list(csv.reader(self.file("profile.csv").open(newline="")))
+        profile = self.table("profile.csv")
         self.assertEqual(profile[0], ["line", "distance [mm]", "exx"])
         self.assertAlmostEqual(float(profile[-1][1]), 100, delta=1)
 
@@ -236,7 +240,7 @@ class PageTest(ProgramTest):
         self.choose("force-match", "0")
         self.type("force-area", "20")
         self.click("save-stress")
-        rows = list(csv.reader(self.file("stress_strain.csv").open(newline="")))
+        rows = self.table("stress_strain.csv")
         self.assertEqual(rows[0][:3], ["frame", "stress [MPa]", "extensometer 1 strain"])
         np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [100, 200, 300])
 
@@ -293,7 +297,7 @@ class PageTest(ProgramTest):
         self.pointer((60, 80), (260, 80), drag=True)
         time.sleep(0.4)
         self.click("save-history")
-        rows = list(csv.reader(self.file("history.csv").open(newline="")))
+        rows = self.table("history.csv")
         np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
         self.click("tab-report")
         for words in ("<b>steel</b>", "first\nsecond", "virtual strain gauge", "61 px", "not stated", NAME.format(1)):

@@ -134,7 +134,7 @@ class ViewTest(ProgramTest):
         self.assertEqual(status, 200)
         run = self.wait(server)
         self.assertEqual(run["state"], "failed")
-        self.assertIn("There is", run["error"])
+        self.assertIn("already holds a result", run["error"])
         server.post("api/run", {"toml": toml, "force": True})
         self.assertEqual(self.wait(server)["state"], "done")
 
@@ -215,7 +215,7 @@ class ViewTest(ProgramTest):
         self.assertNotIn('id="field-u-1"', html)
         self.assertNotIn('id="image-reference"', html)
         self.refuse(2, ["3", "1 to 2"], "report", "dic_out", "-o", "x.html", "--frames", "3")
-        self.refuse(1, ["result.vtkhdf"], "report", "nothing")
+        self.refuse(1, ["nothing", "no such file"], "report", "nothing")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/preview.hpp>
@@ -43,9 +44,16 @@ class Blobs {
     Image image({kSide, kSide}, ScalarType::f32);
     std::mt19937 random(3);
     std::normal_distribution<double> normal(0, 1);
+    std::vector<double> greys(kSide * kSide, 120.0);
+    const int reach = static_cast<int>(std::ceil(5 * size_));
+    for (const Place& p : places_)
+      for (int y = std::max(0, int(p.y) - reach); y <= std::min(kSide - 1, int(p.y) + reach); ++y)
+        for (int x = std::max(0, int(p.x) - reach); x <= std::min(kSide - 1, int(p.x) + reach); ++x)
+          greys[y * kSide + x] +=
+              p.height * std::exp(-(std::pow(x - p.x, 2) + std::pow(y - p.y, 2)) / (2 * size_ * size_));
     for (int y = 0; y < kSide; ++y)
       for (int x = 0; x < kSide; ++x)
-        image.row<float>(y)[x] = static_cast<float>(at(x, y).grey + noise * normal(random));
+        image.row<float>(y)[x] = static_cast<float>(greys[y * kSide + x] + noise * normal(random));
     return image;
   }
 
@@ -58,7 +66,8 @@ class Blobs {
 };
 
 TEST(Preview, SizeContrastAndNoiseOfBlobs) {
-  // The autocorrelation of a Gaussian is one that is sqrt(2) times as wide: 2.355 sqrt(2) standard deviations.
+  // The autocorrelation of a Gaussian is one that is sqrt(2) times as wide: 2.355 sqrt(2) standard
+  // deviations.
   for (const double size : {1.2, 2.0}) {
     const Image image = Blobs(size).image(kNoise);
     const Preview found = preview({}, image);
@@ -81,10 +90,10 @@ TEST(Preview, SigmaIsThatOfTheGradients) {
   TrackOptions options;
   options.noise = kNoise;
   options.prefilter = 0;
-  const Preview found = preview(options, blobs.image(0.1));
+  const Preview found = preview(options, blobs.image(kNoise));
   int compared = 0;
-  for (int j = 4; j < found.grid.ny - 4; j += 9)
-    for (int i = 4; i < found.grid.nx - 4; i += 9) {
+  for (int j = 4; j < found.grid.ny - 4; j += 5)
+    for (int i = 4; i < found.grid.nx - 4; i += 5) {
       double xx = 0, xy = 0, yy = 0;
       for (int y = -16; y <= 16; ++y)
         for (int x = -16; x <= 16; ++x) {
@@ -100,15 +109,16 @@ TEST(Preview, SigmaIsThatOfTheGradients) {
 }
 
 TEST(Preview, RecommendsWhatNoiseAndSpeckleAskFor) {
-  const Image image = Blobs(2).image(0.5);
+  const Image image = Blobs(2).image(0.2);
   TrackOptions options;
-  options.noise = 0.5;
+  options.prefilter = 0;
+  options.noise = 0.2;
   const Preview quiet = preview(options, image);
   EXPECT_GE(quiet.subset, 3 * quiet.speckle_size);
   EXPECT_LE(quiet.subset, 3 * quiet.speckle_size + 3);
   EXPECT_EQ(quiet.step, quiet.subset / 4);
   EXPECT_NE(quiet.reason.find("three speckles"), std::string::npos) << quiet.reason;
-  options.noise = 6;
+  options.noise = 0.8;
   const Preview noisy = preview(options, image);
   EXPECT_GT(noisy.subset, quiet.subset);
   EXPECT_NE(noisy.reason.find("predicted sigma is below 0.010"), std::string::npos) << noisy.reason;
