@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "config_file.hpp"
+#include "figures/cairo_canvas.hpp"
 #include "interruption.hpp"
 #include "track_report.hpp"
 
@@ -132,10 +133,14 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
 
 void run_track(CLI::App& command, TrackFlags& flags) {
   apply_csv_style(command, flags);
-  if (!flags.save_config.empty()) save_config(command, flags.save_config);
+  if (!flags.save_config.empty()) {
+    refuse_input("--save-config", flags.save_config, {flags.job.frames.begin(), flags.job.frames.end()});
+    save_config(command, flags.save_config);
+  }
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   job.command = command_line();
+  job.canvases = figures::canvases(figures::Format::png);
 
   const Interruption interruption;
   const TrackSummary summary = [&] {

@@ -18,12 +18,14 @@ namespace dic::app {
 enum ExitCode { done = 0, failed = 1, wrong_usage = 2, frames_lost = 3, interrupted = 130 };
 
 void add_track(CLI::App& app);
+void add_plot(CLI::App& app);
 void add_match(CLI::App& app);
 void add_synth(CLI::App& app);
 void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
 void add_strain(CLI::App& app);
+void add_probe(CLI::App& app);
 void add_view(CLI::App& app);
 void add_report(CLI::App& app);
 void add_bench(CLI::App& app);

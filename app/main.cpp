@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +17,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "commands.hpp"
@@ -34,8 +38,9 @@ std::string quoted(const std::string& argument) {
 }
 
 // In the order of the help.
-constexpr auto kCommands = {add_track, add_view,      add_report,   add_strain, add_match, add_vsg,
-                            add_synth, add_calibrate, add_validate, add_bench,  add_info,  add_help};
+constexpr auto kCommands = {add_track,    add_view,  add_report, add_plot,  add_strain,
+                            add_probe,    add_match, add_vsg,    add_synth, add_calibrate,
+                            add_validate, add_bench, add_info,   add_help};
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -85,6 +90,28 @@ int after_printing(int code) {
       code == done ? failed : static_cast<ExitCode>(code));
 }
 
+/// Numbers as people write them: decimal, also with zeros in front, and finite.
+std::string decimal(std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return "needs a number, got \"" + text + "\"";
+  const std::size_t digits = text.starts_with('-') ? 1 : 0;
+  const std::size_t first = std::min(text.find_first_not_of('0', digits), text.size());
+  const bool is_zero = first == text.size() || text.find_first_of("0123456789", first) != first;
+  text.erase(digits, first - digits - (is_zero && first > digits ? 1 : 0));
+  return {};
+}
+
+/// CLI11 itself takes an empty text as 0, 033 as octal, and inf.
+void read_numbers_strictly(CLI::App& command) {
+  for (CLI::Option* option : command.get_options())
+    for (const char* type : {"INT", "UINT", "FLOAT"})
+      if (option->get_expected_max() > 0 && option->get_type_name().starts_with(type))
+        option->transform(CLI::Validator(decimal, ""));
+  for (CLI::App* each : command.get_subcommands({})) read_numbers_strictly(*each);
+}
+
 int run(int argc, char** argv) {
   typed = "dic";
   for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
@@ -93,6 +120,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);
+  read_numbers_strictly(app);
   app.footer(kExamples + dic::app::guide("user-guide.md") + ".");  // last: commands would inherit it
   try {
     app.parse(argc, argv);
@@ -129,6 +157,11 @@ int main(int argc, char** argv) {
     return fail(e.what(), failed);
   } catch (const std::bad_alloc&) {
     return fail("Not enough memory: use a larger --step or a smaller region of interest.", failed);
+  } catch (const std::system_error& e) {
+    const bool is_thread = e.code() == std::errc::resource_unavailable_try_again;
+    return fail(is_thread ? "The system starts no more threads: use a smaller --threads, or raise its limits."
+                          : std::string("The system refuses (") + e.what() + "): check names and limits.",
+                failed);
   } catch (const std::exception& e) {
     return fail(std::string("Unexpected failure (") + e.what() + "); please report it with the command.",
                 failed);

@@ -30,18 +30,61 @@ void print_frame(const TrackSummary& summary, const FrameSummary& frame) {
     return;
   }
   const auto measured = measured_points(frame);
-  std::printf("%-28s %9lld %8lld %12.4f %12.4f %9.4f\n", frame.file.c_str(), static_cast<long long>(measured),
-              static_cast<long long>(summary.points - measured), frame.mean_u, frame.mean_v, frame.mean_zncc);
+  std::printf("%-28s %9lld %8lld", frame.file.c_str(), static_cast<long long>(measured),
+              static_cast<long long>(summary.points - measured));
+  if (measured > 0)
+    std::printf(" %12.4f %12.4f %9.4f\n", frame.mean_u, frame.mean_v, frame.mean_zncc);
+  else
+    std::printf(" %12s %12s %9s\n", "-", "-", "-");
 }
 
 void print_frames(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
   const char* unit = job.scale() > 0 ? "mm" : "px";
   std::printf("\n%-28s %9s %8s   mean u [%s]  mean v [%s] mean zncc\n", "frame", "measured", "lost", unit,
               unit);
-  const std::size_t shown = all_frames ? summary.frames.size() : std::min(kShortTable, summary.frames.size());
-  for (std::size_t i = 0; i < shown; ++i) print_frame(summary, summary.frames[i]);
-  if (shown < summary.frames.size())
-    std::printf("... and %zu more in run.json\n", summary.frames.size() - shown);
+  // The last frame is the one that matters most: it is always shown.
+  const std::size_t count = summary.frames.size();
+  const bool is_long = !all_frames && count > kShortTable + 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_long && i == kShortTable - 1) {
+      std::printf("... %zu more in run.json\n", count - kShortTable);
+      i = count - 1;
+    }
+    print_frame(summary, summary.frames[i]);
+  }
+}
+
+/// The extreme value over all frames, and where it is.
+void print_extreme(const TrackSummary& summary, std::size_t component, bool largest) {
+  const FrameSummary* found = nullptr;
+  const auto of = [&](const FrameSummary& frame) {
+    return largest ? frame.strain[component].max : frame.strain[component].min;
+  };
+  for (const FrameSummary& frame : summary.frames) {
+    if (!was_processed(frame) || std::isnan(of(frame).value)) continue;
+    if (!found || (of(frame).value > of(*found).value) == largest) found = &frame;
+  }
+  if (found)
+    std::printf("       %s %10.3e at (%.6g, %.6g) in %s\n", largest ? "largest " : "smallest",
+                of(*found).value, of(*found).x, of(*found).y, found->file.c_str());
+}
+
+void print_strain(const TrackJob& job, const TrackSummary& summary) {
+  const FrameSummary* last = nullptr;
+  for (const FrameSummary& frame : summary.frames)
+    if (was_processed(frame) && !std::isnan(frame.strain[0].mean)) last = &frame;
+  if (!last) return;
+  std::printf("\nStrain (%s, gauge length %d px) of %s, its extremes over all frames; positions in %s\n",
+              std::string(to_string(job.options.strain.measure)).c_str(), summary.gauge, last->file.c_str(),
+              job.scale() > 0 ? "mm" : "px");
+  constexpr const char* kNames[] = {"exx", "eyy", "exy"};
+  for (std::size_t k = 0; k < std::size(kNames); ++k) {
+    const FrameSummary::Strain& strain = last->strain[k];
+    std::printf("%-6s mean     %10.3e  sd %.3e  predicted sigma %.3e\n", kNames[k], strain.mean, strain.sd,
+                strain.sigma);
+    print_extreme(summary, k, false);
+    print_extreme(summary, k, true);
+  }
 }
 
 void print_speed(const TrackSummary& summary) {
@@ -49,6 +92,7 @@ void print_speed(const TrackSummary& summary) {
   const double measuring = seconds.measuring();
   const double points = static_cast<double>(summary.points * processed_frames(summary));
   std::printf("Device      %s. %s\n", summary.device.c_str(), summary.device_reason.c_str());
+  std::printf("Host, date  %s, %s\n", summary.host.c_str(), summary.date.c_str());
   std::printf("Time        %.2f s; measuring took %.2f s of it: %.0f points/s\n", seconds.total, measuring,
               measuring > 0 ? points / measuring : 0.0);
 }
@@ -72,7 +116,10 @@ void print_noise_floor(const TrackJob& job, const TrackSummary& summary) {
                 mean_over(summary, sigma), rms([&](const FrameSummary& f) { return f.scatter[quantity]; }));
     ++quantity;
   };
-  const char* unit = job.scale_mm_per_px > 0 ? " [mm]" : " [px]";
+  const bool measured =
+      std::ranges::any_of(summary.frames, [](const FrameSummary& f) { return measured_points(f) > 0; });
+  if (!measured) return;
+  const char* unit = job.scale() > 0 ? " [mm]" : " [px]";
   std::printf("\nNoise floor    measured    predicted     ratio (point by point)\n");
   print(
       "u", unit, [](const auto& f) { return f.sd_u; }, [](const auto& f) { return f.sigma_u; });
@@ -85,12 +132,23 @@ void print_noise_floor(const TrackJob& job, const TrackSummary& summary) {
         [k](const auto& f) { return f.strain[k].sigma; });
 }
 
-void print_files(const TrackJob& job) {
+void print_pictures(const TrackJob& job, const TrackSummary& summary) {
+  if (summary.frames_drawn == 0) return;
+  std::int64_t measured = processed_frames(summary);
+  std::printf("  pictures/      u, v, exx, eyy, exy over %lld of %lld frames%s\n",
+              static_cast<long long>(summary.frames_drawn), static_cast<long long>(measured),
+              summary.frames_drawn < measured && job.pictures == Pictures::some
+                  ? "; --pictures all draws the others, too"
+                  : "");
+}
+
+void print_files(const TrackJob& job, const TrackSummary& summary) {
   std::printf("\nResults in %s:\n", job.output.c_str());
   std::printf("  result.vtkhdf  all fields of all frames: ParaView 5.12+, Python (h5py), MATLAB (h5read)\n");
   if (job.csv) std::printf("  csv/           one table per frame\n");
-  if (job.pictures) std::printf("  pictures/      u, v, exx, eyy, exy over each frame\n");
-  if (job.noise_floor) std::printf("  noise_curve    noise of the images over grey: .csv, .png\n");
+  print_pictures(job, summary);
+  if (!summary.noise_curve.empty())
+    std::printf("  noise_curve    noise of the images over grey: .csv, .png\n");
   std::printf("  run.json       settings, counts by status, noise floor, times\n");
 }
 
@@ -140,7 +198,8 @@ void ProgressLine::show(const Progress& progress) {
 }
 
 void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames) {
-  std::printf("Reference   %s\n", summary.reference.c_str());
+  std::printf("Reference   %s, %d x %d px%s%s\n", summary.reference.c_str(), summary.image.width,
+              summary.image.height, job.roi_file.empty() ? "" : ", mask ", job.roi_file.c_str());
   std::printf("Measured    %lld of %zu frames%s, %lld points each (subset %d, step %d, order %d)\n",
               static_cast<long long>(processed_frames(summary)), summary.frames.size(),
               summary.interrupted ? " until the interruption" : "", static_cast<long long>(summary.points),
@@ -156,8 +215,9 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
   if (all_frames)
     for (const std::string& kernel : summary.kernels) std::printf("Kernel      %s\n", kernel.c_str());
   print_frames(job, summary, all_frames);
+  print_strain(job, summary);
   if (job.noise_floor) print_noise_floor(job, summary);
-  print_files(job);
+  print_files(job, summary);
 }
 
 namespace {

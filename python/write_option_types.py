@@ -1,5 +1,6 @@
 """Writes the types of the options of a measurement, from the table in the extension: FOLDER_OF_EXTENSION OUTPUT"""
 
+import keyword
 import sys
 
 TYPES = {
@@ -13,7 +14,7 @@ TYPES = {
     "polygons": "Sequence[Sequence[tuple[float, float]]]",
 }
 # Written out in the functions themselves.
-ARGUMENTS = {"reference", "roi", "output"}
+ARGUMENTS = {"reference", "roi", "output", "times", "fps"}
 
 
 def type_of(option):
@@ -43,6 +44,7 @@ def main(folder, output):
     for option in _dic.track_options():
         if option["name"] not in ARGUMENTS:
             name = option["name"].replace("-", "_")
+            name += "_" if keyword.iskeyword(name) else ""
             lines += [f"    {name}: {type_of(option)}", f'    """{option["help"]}"""']
     with open(output, "w") as file:
         file.write("\n".join(lines) + "\n")

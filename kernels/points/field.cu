@@ -13,10 +13,19 @@ __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = missing_float;
 }
 
-/// point: that of the node, which is number i. False, and nothing is written, where it is too uncertain.
-__device__ bool fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
-                          std::int32_t node, std::int32_t i, const track::MaterialPoint& m,
-                          const track::NoiseModel& noise) {
+/// Positions of the points in the active reference; null in the original one.
+struct Material {
+  const track::MaterialPoint* first;
+
+  __device__ track::MaterialPoint operator[](std::int32_t i) const {
+    return first ? first[i] : track::MaterialPoint{};
+  }
+};
+
+/// The status that follows for a point, that of the node, which is number i, and its values.
+__device__ Status fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
+                            std::int32_t node, std::int32_t i, const Material& material,
+                            const track::NoiseModel& noise) {
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
@@ -24,14 +33,17 @@ __device__ bool fill_node(const FieldArrays& field, const FramePoints& points, c
   if (noise.bends)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
                           noise.mean_square);
-  const track::Sigmas sigmas = track::sigmas_of(m, r, shape, noise, bend);
-  if (sigmas.too_large) return false;
-  field.u[node] = m.u + shape.u_at(m.dx, m.dy);
-  field.v[node] = m.v + shape.v_at(m.dx, m.dy);
+  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
+  if (sigmas.too_large) return Status::low_correlation;
   field.zncc[node] = r.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
-  return true;
+  // Read again: registers that kept it would be missing above.
+  const track::MaterialPoint m = material[i];
+  field.u[node] = m.u + shape.u_at(m.dx, m.dy);
+  field.v[node] = m.v + shape.v_at(m.dx, m.dy);
+  const bool outside = track::is_outside(points.x(i), points.y(i), m, shape, noise);
+  return outside ? Status::out_of_image : Status::ok;
 }
 
 /// Called by all threads of the block.
@@ -54,9 +66,7 @@ __global__ void __launch_bounds__(point_threads)
     const TrackedPoint& point = load_together(points.tracked, i);
     if (!exists) return;
     Status status = i < 0 ? Status::masked : point.result.status;
-    const auto m = [&] { return material ? material[i] : track::MaterialPoint{}; };
-    if (status == Status::ok && !fill_node(field, points, point, node, i, m(), noise))
-      status = Status::low_correlation;
+    if (status == Status::ok) status = fill_node(field, points, point, node, i, Material{material}, noise);
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;
     field.iterations[node] = i < 0 ? std::int16_t{0} : point.result.iterations;

@@ -127,10 +127,11 @@ void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked
   auto* values = counts + passes * digits;
   const auto blocks =
       static_cast<unsigned>(std::clamp<std::int64_t>(grid_size(points.count, point_threads), 1, most_blocks));
+  const unsigned few = std::min(blocks, 256u);  // each of them finds the digits before anew
   fill(counts, 0, passes * digits * sizeof(unsigned), stream);
   count_first<<<blocks, point_threads, 0, stream>>>({points, tracked}, gains, radius, values, counts);
   for (int pass = 1; pass < passes; ++pass)
-    count_next<<<blocks, point_threads, 0, stream>>>(points.count, pass, values, counts);
+    count_next<<<few, point_threads, 0, stream>>>(points.count, pass, values, counts);
   store_median<<<1, point_threads, 0, stream>>>(counts, noise);
   check_launch(describe_points("noise", points.count));
 }

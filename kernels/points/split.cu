@@ -118,6 +118,7 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
   parts.subsets[task] = subset;
   const SplitShape start = split(candidate.start);
   parts.tasks[task] = {task, start.u, start.v, start.rest};
+  parts.most_residuals[task] = track::most_part_residual(level_at(frame, part.point), part.area());
   return task;
 }
 

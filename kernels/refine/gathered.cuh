@@ -53,6 +53,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   const int down = pixels.step / width, along = pixels.step % width;
   const CoefficientPair* coefficients = args.coefficients + state.shift;
   int i = s.left + pixels.first % width, j = s.top + pixels.first / width;
+  const bool masked = reference.masks.words != nullptr;
   constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
   constexpr bool crowded = kDegree == 5 && kOrder == 2 && sizeof(T) > sizeof(float);
   while (j <= s.bottom) {
@@ -72,7 +73,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
       fj[k] = static_cast<float>(row);
       value[k] = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi[k], fj[k]),
                                          displacement.y(fi[k], fj[k]));
-      taken[k] = j <= s.bottom && counts(f[k]);
+      taken[k] = j <= s.bottom && counts(f[k]) && !(masked && reference.masks.hide(state.point, i, row));
       i += along;
       j += down;
       if (i > s.right) {

@@ -17,16 +17,18 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / warp_size;
 
-/// Calls body(i, j, grey, gradient) for the pixels of this lane that count.
+/// Calls body(i, j, grey, gradient) for the pixels of this lane that count. number: of the subset's mask, if
+/// there are masks.
 template <typename Body>
-__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, Body&& body) {
+__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, std::int32_t number,
+                           Body&& body) {
   const int lane = threadIdx.x % warp_size, width = s.right - s.left + 1;
   const int stride = reference.layout.stride, down = warp_size / width, along = warp_size % width;
   int i = s.left + lane % width;
   for (int j = s.top + lane / width; j <= s.bottom; j += down) {
     const int index = (s.y + j) * stride + s.x + i;
     const ReferencePixel pixel = reference.pixels[index];
-    if (counts(pixel))
+    if (counts(pixel) && !reference.masks.hide(number, i, j))
       body(static_cast<float>(i), static_cast<float>(j), pixel.grey,
            exact_gradient(pixel, reference.rest[index]));
     i += along;
@@ -240,13 +242,14 @@ struct Bounds {
   }
 };
 
-/// kWindow: pixels have weights.
+/// number: see each_pixel. kWindow: pixels have weights.
 template <int kOrder, bool kWindow>
-__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float least, float* matrix) {
+__device__ void prepare(const PrepareArguments& args, std::int32_t number, PreparedSubset& s, float least,
+                        float* matrix) {
   const auto weight_at = [&](float i, float j) { return kWindow ? args.window.weight(i, j) : 1.0f; };
   float pixels = 0, count = 0, total = 0;
   Bounds bounds;
-  each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
+  each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2) {
     const float weight = weight_at(i, j);
     ++pixels;
     count += weight;
@@ -259,13 +262,13 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float l
     s.status = Status::masked;
     return;
   }
-  bounds.apply(s);
+  if (!args.reference.masks.words) bounds.apply(s);
   s.weighted = pixels < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*args.reference.range);
   const auto sums_over = [&](auto&& power) {  // of the weights
     Sums<kOrder> sums;
-    each_pixel(args.reference, s, [&](float i, float j, float grey, float2 gradient) {
+    each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2 gradient) {
       sums.add(power(weight_at(i, j)), grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
     });
     return WarpSums<kOrder>(sums);
@@ -281,7 +284,7 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float l
   } else {
     const auto square = [](float weight) { return weight * weight; };
     float squares = 0, grey_sum = 0;
-    each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
+    each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2) {
       const float weight = square(weight_at(i, j));
       squares += weight;
       grey_sum += weight * (grey - s.mean);
@@ -294,8 +297,8 @@ __device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float l
 }
 
 /// Blocks of a multiprocessor; with two of them registers would spill where there is a window.
-template <bool kWindow>
-constexpr int blocks_at_once = kWindow ? 1 : 2;
+template <bool kMany>
+constexpr int blocks_at_once = kMany ? 1 : 2;
 
 template <int kOrder, bool kWindow>
 __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
@@ -309,18 +312,18 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
       if (s.status == Status::ok)
-        prepare<kOrder, kWindow>(args, s, args.half(), matrices + task * matrix_floats(kOrder));
+        prepare<kOrder, kWindow>(args, 0, s, args.half(), matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
   });
 }
 
-/// The same for parts of subsets, listed in `count`.
+/// The same for parts of subsets, listed in `count`; of order 2, masks need more registers, too.
 template <int kOrder, bool kWindow>
-__global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
+__global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2>)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
                   PreparedSubset* subsets, float* matrices) {
-  const float least = static_cast<float>(kLeastPart) * 2 * args.half();
+  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * 2 * args.half();
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
     if (s.status != unprepared) return;
@@ -328,7 +331,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
     clip_to_image(args, s, least);
     if (!has_pixels(args, s)) return;
     if (s.status == Status::ok)
-      prepare<kOrder, kWindow>(args, s, least, matrices + task * matrix_floats(kOrder));
+      prepare<kOrder, kWindow>(args, static_cast<std::int32_t>(task), s, least,
+                               matrices + task * matrix_floats(kOrder));
     __syncwarp();
     if (threadIdx.x % warp_size == 0) subsets[task] = s;
   });

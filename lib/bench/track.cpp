@@ -179,7 +179,7 @@ TrackSummary track_files(const TrackCase& shape, int frames, std::stop_token sto
   job.output = folder.path / "out";
   job.roi = inner_roi(shape);
   job.options = shape.options;
-  job.pictures = false;
+  job.pictures = Pictures::none;
   return dic::track_files(job, {}, std::move(stop));
 }
 

@@ -11,7 +11,7 @@
 namespace dic::draw {
 
 // Room for a legend, in sizes of its font.
-inline constexpr double kLegendWidth = 5.6, kLeastLegend = 14;  ///< beside the image: width, least height
+inline constexpr double kLegendWidth = 6.4, kLeastLegend = 14;  ///< beside the image: width, least height
 inline constexpr double kLegendHeight = 3.8;                    ///< below it
 
 /// The bar of the colours with its numbers, what is shown and in which unit, and the true extremes.

@@ -28,6 +28,10 @@ inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
 /// Throws Refusal for empty images and those beyond kMaxPixels.
 void check_size(std::int64_t width, std::int64_t height);
 
+/// Throws Refusal where a file is far too small for the size that its header claims: memory for gigabytes is
+/// not taken on the word of a few bytes. A large blank image of 2000 pixels per byte still passes.
+void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
+
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
 Image decode_png(std::vector<std::uint8_t> bytes);
 Image decode_with_opencv(std::vector<std::uint8_t> bytes);

@@ -50,13 +50,14 @@ struct Header {
 /// The first chunk must be the header.
 Header read_header(std::span<const std::uint8_t> bytes) {
   constexpr std::uint32_t kLength = 13;
+  if (bytes.size() < kSignature + kFrame + kLength) throw damaged("PNG", "it ends before its last chunk");
   const std::uint8_t* chunk = bytes.data() + kSignature;
   if (std::memcmp(chunk + 4, "IHDR", 4) != 0) throw damaged("PNG", "its header is not at the start");
   if (big_endian(chunk) != kLength) throw damaged("PNG", "its header has a wrong length");
-  if (bytes.size() < kSignature + kFrame + kLength) throw damaged("PNG", "it ends before its last chunk");
   const std::uint8_t* data = chunk + 8;
   const Header header{big_endian(data), big_endian(data + 4), data[8], data[9], data[10], data[11], data[12]};
   check_size(header.width, header.height);
+  check_plausible(header.width, header.height, bytes.size());
   return header;
 }
 

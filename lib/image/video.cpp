@@ -28,10 +28,17 @@ class VideoSource : public FrameSource {
 
   std::optional<std::int64_t> count() const override { return count_; }
 
+  std::optional<double> frames_per_second() const override {
+    const double fps = video_.get(cv::CAP_PROP_FPS);
+    return std::isfinite(fps) && fps > 0 ? std::optional(fps) : std::nullopt;
+  }
+
   std::string name(std::int64_t i) const override {
     char number[32];
     std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(i));
-    return path_.stem().string() + number;
+    std::string name = path_.stem().string();
+    std::ranges::replace(name, '.', '_');  // files are named after frames, without what looks like an ending
+    return name + number;
   }
 
   Image read(std::int64_t i) override {

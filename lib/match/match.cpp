@@ -99,8 +99,10 @@ std::vector<std::string> MatchOptions::validate() const {
   if (!(max_overlap >= 0 && max_overlap <= 1)) found.push_back("The overlap must be between 0 and 1.");
   if (rotations.empty())
     found.push_back("There must be at least one rotation; 0 leaves the template as it is.");
-  if (!std::all_of(rotations.begin(), rotations.end(), [](double angle) { return std::isfinite(angle); }))
-    found.push_back("A rotation must be a finite number of degrees.");
+  constexpr double kMostDegrees = 1e6;  // beyond, an angle in floating point has lost its fraction
+  if (!std::all_of(rotations.begin(), rotations.end(),
+                   [](double angle) { return std::abs(angle) <= kMostDegrees; }))
+    found.push_back("A rotation must be a number of degrees, at most a million in size.");
   if (scales.empty()) found.push_back("There must be at least one scale; 1 leaves the template as it is.");
   if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
     found.push_back("A scale must be greater than 0.");
@@ -155,7 +157,9 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
   if (template_index < 0 || template_index >= templates())
     throw UsageError("There is no template " + std::to_string(template_index) + ": there are " +
                      std::to_string(templates()) + ", counted from 0.");
-  return impl_->find_template(template_index, image, stop);
+  const ImageView checked =
+      ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+  return impl_->find_template(template_index, checked, stop);
 }
 
 /// The matches of one template at all rotations and scales.

@@ -300,7 +300,8 @@ class CpuBackend final : public Backend {
         p.y = points[part.point].y;
         p.rect = {part.left, part.right, part.top, part.bottom};
         prepare(p, own.data(), options.subset * options.subset * kLeastPart);
-        batch.results[k] = refine_point(p, own.data(), batch.starts[k], batch.max_iterations);
+        batch.results[k] =
+            refine_point(p, own.data(), batch.starts[k], batch.max_iterations, part.most_residual);
       }
     };
     share(batch.parts.size(), some);
@@ -309,6 +310,8 @@ class CpuBackend final : public Backend {
   std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
 
  private:
+  static constexpr float kAnyResidual = std::numeric_limits<float>::infinity();
+
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
   int radius() const { return options.subset / 2; }
   SubsetRect whole() const { return {-radius(), radius(), -radius(), radius()}; }
@@ -518,16 +521,10 @@ class CpuBackend final : public Backend {
   }
 
   RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                            int max_iterations) const {
-    const RefinedPoint out = iterate(p, matrix, start, max_iterations);
+                            int max_iterations, float most_residual = kAnyResidual) const {
+    const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
     return without_saturated(p, out, max_iterations);
-  }
-
-  /// Of the window.
-  double weight_at(int i, int j) const {
-    return window_weight<double>(options.weights, i, options.subset) *
-           window_weight<double>(options.weights, j, options.subset);
   }
 
   bool is_saturated(const Image& saturated, long x, long y) const {
@@ -543,7 +540,7 @@ class CpuBackend final : public Backend {
     constexpr double few = 0.02;  // of the subset
     const SubsetRect& r = p.rect;
     WeightTable mask(options.subset);
-    double left = 0, hidden = 0;
+    int left = 0, hidden = 0;
     for (int j = r.top; j <= r.bottom; ++j)
       for (int i = r.left; i <= r.right; ++i) {
         if (p.masked && *inside_roi.at(p.x + i, p.y + j) == 0) continue;
@@ -552,10 +549,10 @@ class CpuBackend final : public Backend {
         const bool differs =
             is_saturated(saturated_reference, p.x + i, p.y + j) != is_saturated(saturated_current, x, y);
         mask.at(i, j) = differs ? 0.0f : 1.0f;
-        (differs ? hidden : left) += weight_at(i, j);
+        ++(differs ? hidden : left);
       }
-    if (hidden <= few * p.count) return found;
-    if (left < 0.5 * p.count) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    if (hidden <= few * (left + hidden)) return found;
+    if (left < hidden) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     PreparedPoint rest = p;
     rest.mask = mask.view();
     std::vector<float> own(values_per_point(parameters()));
@@ -564,8 +561,12 @@ class CpuBackend final : public Backend {
     return iterate(rest, own.data(), found.shape, max_iterations);
   }
 
+  float residual_sd(const PreparedPoint& p, float zncc) const {
+    return static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, p.fitted));
+  }
+
   RefinedPoint iterate(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                       int max_iterations) const {
+                       int max_iterations, float most_residual = kAnyResidual) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
@@ -582,6 +583,8 @@ class CpuBackend final : public Backend {
       if (!(energy_g > icgn::least_energy * p.energy))
         return result_of(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
+      if (icgn::is_hopeless(iteration, residual_sd(p, zncc), most_residual))
+        return result_of(p, Status::low_correlation, iteration, zncc);
       const double gain = std::sqrt(p.energy / energy_g);
       const ShapeParameters delta =
           visit_order(options.order, [&](auto n) { return step<n>(p, matrix, s, mean, gain, double{zncc}); });
@@ -604,7 +607,7 @@ class CpuBackend final : public Backend {
         result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
     if (out.status == Status::ok && !inside_current(p, shape)) out.status = Status::out_of_image;
     out.shape = shape;
-    out.residual_sd = static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, p.fitted));
+    out.residual_sd = residual_sd(p, zncc);
     return out;
   }
 

@@ -322,7 +322,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
 
 /// The noise of the images over what their residuals seem to say, which have less than that of two images.
 double FocusMatch::noise_factor() const {
-  const NoiseModel model = noise_model(matched_, ScalarType::f32, 0, 0);
+  const NoiseModel model = noise_model(matched_, {}, 0, 0);
   double gain = 0;
   for (const double at : model.gains.gain) gain += at / std::size(model.gains.gain);
   gain *= gain;

@@ -153,8 +153,11 @@ double image_noise(ImageView image, std::span<const NoisePlace> places) {
   return std::sqrt(*middle);
 }
 
-NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current) {
+NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
+                       double current) {
   NoiseModel model;
+  model.width = image.width;
+  model.height = image.height;
   const double filtered = loss_by_smoothing(options.refine.smoothing);
   model.reference = reference * filtered;
   model.current = current * filtered;
@@ -178,7 +181,7 @@ NoiseModel noise_model(const TrackOptions& options, ScalarType type, double refe
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
   model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;
-  const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
+  const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
   // What noise adds to the matrix varies by a share that falls with the side of the subset: of what it
   // leaves, this must be known to a fifth.

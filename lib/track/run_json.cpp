@@ -2,7 +2,10 @@
 
 #include <cmath>
 #include <dic/info.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "track/strain_summary.hpp"
 
 namespace dic {
 
@@ -22,9 +25,10 @@ Json polygons_json(const std::vector<Roi::Polygon>& polygons) {
   return all;
 }
 
-Json roi_json(const Roi& roi) {
+Json roi_json(const Roi& roi, const std::string& mask_file) {
   Json json;
   json["mask"] = !roi.mask.empty();
+  json["mask_file"] = mask_file.empty() ? Json(nullptr) : Json(mask_file);
   json["rect"] = nullptr;
   if (const auto& rect = roi.rect) json["rect"] = {rect->x, rect->y, rect->width, rect->height};
   json["polygons"] = polygons_json(roi.polygons);
@@ -35,6 +39,8 @@ Json roi_json(const Roi& roi) {
 Json settings(const TrackJob& job) {
   const TrackOptions& options = job.options;
   Json json;
+  json["frames"] = job.frames;
+  json["folder"] = std::filesystem::current_path().string();  // to which names of frames are relative
   json["subset"] = options.refine.subset;
   json["step"] = options.step;
   json["order"] = options.automatic_order ? Json("auto") : Json(options.refine.order);
@@ -59,7 +65,10 @@ Json settings(const TrackJob& job) {
   json["camera"] = options.camera ? Json::parse(camera_json(options.camera->parameters())) : Json();
   json["noise_floor"] = job.noise_floor;
   json["scale"] = job.scale();
-  json["roi"] = roi_json(job.roi);
+  json["fps"] = job.fps;
+  json["times"] = job.times_file.empty() ? Json(nullptr) : Json(job.times_file);
+  json["pictures"] = to_string(job.pictures);
+  json["roi"] = roi_json(job.roi, job.roi_file);
   json["device"] = options.device;
   json["threads"] = options.threads;
   json["gpu_memory"] = options.gpu_memory;
@@ -76,6 +85,7 @@ Json counts_json(const std::array<std::int64_t, kStatusCount>& counts) {
 Json frame_json(const FrameSummary& frame) {
   Json json;
   json["file"] = frame.file;
+  json["time"] = frame.time ? Json(*frame.time) : Json(nullptr);
   json["error"] = nullptr;
   if (!frame.error.empty()) {
     json["error"] = frame.error;
@@ -91,12 +101,8 @@ Json frame_json(const FrameSummary& frame) {
   json["noise"] = frame.noise;
   json["sigma_u"] = frame.sigma_u;
   json["sigma_v"] = frame.sigma_v;
-  for (std::size_t k = 0; k < frame.strain.size(); ++k) {
-    const std::string name = kStrainNames[k];
-    json["mean_" + name] = frame.strain[k].mean;
-    json["sd_" + name] = frame.strain[k].sd;
-    json["sigma_" + name] = frame.strain[k].sigma;
-  }
+  for (std::size_t k = 0; k < frame.strain.size(); ++k)
+    describe_strain(json, kStrainNames[k], frame.strain[k]);
   json["seconds"] = frame.seconds;
   return json;
 }
@@ -153,15 +159,20 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
   Json json;
   json["version"] = version();
   json["command"] = job.command;
+  json["date"] = summary.date;
+  json["host"] = summary.host;
   json["settings"] = settings(job);
   json["chosen"] = {{"prefilter", summary.options.prefilter.value_or(0)},
                     {"subset", summary.options.refine.subset}};
   json["reference"] = summary.reference;
+  json["image"] = {{"width", summary.image.width}, {"height", summary.image.height}};
+  json["gauge_px"] = summary.gauge;
   json["device"] = summary.device;
   json["device_reason"] = summary.device_reason;
   json["kernels"] = summary.kernels;
   json["points"] = summary.points;
   json["length_unit"] = job.scale() > 0 ? "mm" : "px";
+  json["frames_drawn"] = summary.frames_drawn;
   json["interrupted"] = summary.interrupted;
   json["seconds"] = seconds_json(summary.seconds);
   json["noise_floor"] = noise_floor_json(summary.frames, job.noise_floor);

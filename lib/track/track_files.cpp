@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <ctime>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
@@ -15,6 +18,7 @@
 
 #include "track/device_choice.hpp"
 #include "track/frame_feeder.hpp"
+#include "track/frame_times.hpp"
 #include "track/noise_curve.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
@@ -75,9 +79,7 @@ FrameSummary summarize(const Field& field, double length_factor) {
   });
   const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
   FrameSummary summary;
-  summary.strain = {summarize_strain(field.strain.exx, field.strain.sigma_exx),
-                    summarize_strain(field.strain.eyy, field.strain.sigma_eyy),
-                    summarize_strain(field.strain.exy, field.strain.sigma_exy)};
+  summary.strain = summarize_strain(field.strain, field.grid(), field.positions.get(), length_factor);
   summary.counts = field.counts();
   summary.mean_u = u * length_factor;
   summary.mean_v = v * length_factor;
@@ -90,11 +92,28 @@ FrameSummary summarize(const Field& field, double length_factor) {
   return summary;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// "2026-11-24T21:05:00+0000".
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[64] = {};
+  if (localtime_r(&now, &parts)) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &parts);
+  return text;
+}
+
 class Run {
  public:
   Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
       const FieldCallback& on_field)
-      : job_(job), progress_(progress), stop_(std::move(stop)), on_field_(on_field), results_(job) {}
+      : job_(job), progress_(progress), stop_(std::move(stop)), on_field_(on_field), results_(job) {
+    summary_.host = host_name();
+    summary_.date = local_time();
+  }
 
   TrackSummary execute() {
     open();
@@ -109,7 +128,7 @@ class Run {
     }
     if (summary_.interrupted && !results_.begun())
       throw Cancelled("Interrupted before the first frame was measured: nothing was written.");
-    if (!results_.begun()) results_.begin(stream_->grid(), info_);
+    if (!results_.begun()) begin_results();
     finish();
     return std::move(summary_);
   }
@@ -122,6 +141,7 @@ class Run {
     const bool first_is_reference = job_.reference.empty();
     first_current_ = first_is_reference ? 1 : 0;
     if (const auto count = source_->count(); count && *count <= first_current_) throw_too_few();
+    times_.emplace(job_, *source_);
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
@@ -133,6 +153,7 @@ class Run {
     stream_.emplace(job_.options, reference_, job_.roi, TrackStream::Callback(),
                     FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
+    summary_.image = reference_.size();
     info_ = describe_result();
   }
 
@@ -157,7 +178,7 @@ class Run {
     const bool on_gpu = stream_->device() != "cpu";
     reader_->read_more(frames_ahead(*source_, on_gpu));
     if (job_.noise_floor) noise_curve_.emplace(reference_);
-    FrameFeeder feeder(*reader_, job_.pictures || job_.noise_floor, reference_, *stream_);
+    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
     while (std::optional<SourceFrame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;
@@ -180,21 +201,23 @@ class Run {
     }
     entry.error = frame.error;
     entry.file = frame.name;
+    entry.time = times_->at(frame.index);
     summary_.frames.push_back(std::move(entry));
     points_done_ += summary_.points;
     report("load", number);
     return true;
   }
 
-  FrameSummary take(const FrameResult& result, const SourceFrame& frame, int number) {
+  FrameSummary take(const FrameResult& result, SourceFrame& frame, int number) {
     report("write", number);
     if (on_field_) on_field_(result.field, number, frame.name);
     const Stopwatch writing;
-    if (!results_.begun()) results_.begin(stream_->grid(), info_);
+    if (!results_.begun()) begin_results();
     auto summary =
         std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
-    results_.add(result.field, frame.image, number, frame.name);
     if (noise_curve_) noise_curve_->add(frame.image, result.field);
+    const double time = times_->in_seconds() ? times_->at(frame.index).value_or(NAN) : number;
+    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image));
     FrameSummary entry = summary.get();
     if (job_.noise_floor) entry.scatter = scatter_of(result.field);
     entry.noise = result.noise;
@@ -214,14 +237,19 @@ class Run {
     summary_.seconds.total = total_.seconds();
     summary_.device = stream_->device();
     summary_.options = stream_->options();
+    summary_.gauge =
+        (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
     summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
     results_.finish(summary_);
   }
 
+  void begin_results() { results_.begin(stream_->grid(), info_, first_current_, source_->count()); }
+
   ResultInfo describe_result() const {
     ResultInfo info;
+    info.time_unit = times_->in_seconds() ? "s" : "1";
     info.subset = stream_->options().refine.subset;
     info.image = reference_.size();
     info.scale_mm_per_px = job_.scale();
@@ -247,6 +275,7 @@ class Run {
   Stopwatch total_;
   Results results_;
   std::unique_ptr<FrameSource> source_;
+  std::optional<FrameTimes> times_;
   std::int64_t first_current_ = 0;
   std::future<void> starting_;  ///< the device
   std::optional<ReadAhead> reader_;
@@ -264,6 +293,10 @@ class Run {
 
 }  // namespace
 
+std::string_view to_string(Pictures pictures) {
+  return pictures == Pictures::some ? "some" : pictures == Pictures::all ? "all" : "none";
+}
+
 double TrackJob::scale() const {
   return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()
                                                                  : scale_mm_per_px;
@@ -272,6 +305,11 @@ double TrackJob::scale() const {
 std::vector<std::string> TrackJob::validate() const {
   std::vector<std::string> found = options.validate();
   if (frames.empty()) found.push_back("No frames were given: name at least two images, a folder or a video.");
+  if (!std::isfinite(fps) || fps < 0)
+    found.push_back("The frames per second must be a positive number (0 = as a video says).");
+  if (fps > 0 && !times.empty())
+    found.push_back("Give either the frames per second or the times of the frames, not both.");
+  if (!std::ranges::is_sorted(times)) found.push_back("The times of the frames must not decrease.");
   if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
     found.push_back("The scale must be a positive number of mm per px (0 = no scale).");
   if (scale_mm_per_px > 0 && scale() != scale_mm_per_px)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/number_text.hpp"
+#include "track/frame_times.hpp"
 
 namespace dic {
 
@@ -265,6 +266,19 @@ TrackOption prefilter() {
           .get = get};
 }
 
+TrackOption times() {
+  return {.name = "times",
+          .kind = OptionKind::file,
+          .placeholder = "FILE",
+          .help = "Seconds of the frames: a text file with a number at the start of each line",
+          .set =
+              [](TrackJob& job, const std::string& file) {
+                job.times = file.empty() ? std::vector<double>() : read_times(file);
+                job.times_file = file;
+              },
+          .get = [](const TrackJob& job) { return job.times_file; }};
+}
+
 std::vector<TrackOption> input_options() {
   return {
       text(
@@ -279,6 +293,10 @@ std::vector<TrackOption> input_options() {
       polygons(
           "roi-hole", [](auto& job) -> auto& { return job.roi.holes; },
           "Polygon that is left out; may be repeated"),
+      number(
+          "fps", "FLOAT", [](auto& job) -> auto& { return job.fps; },
+          "Frames per second, for times in seconds; 0 = as a video says"),
+      times(),
   };
 }
 
@@ -347,6 +365,19 @@ std::vector<TrackOption> measurement_options() {
   };
 }
 
+/// The same as --pictures none.
+TrackOption no_pictures() {
+  const std::string name = "no-pictures";
+  return {.name = name,
+          .kind = OptionKind::flag,
+          .help = "Draw no pictures",
+          .set =
+              [=](TrackJob& job, const std::string& text) {
+                if (flag_of(name, text)) job.pictures = Pictures::none;
+              },
+          .get = [](const TrackJob& job) { return text_of(job.pictures == Pictures::none); }};
+}
+
 std::vector<TrackOption> output_options() {
   TrackOption output = text(
       "output", "DIR", [](auto& job) -> auto& { return job.output; }, "Folder of the results");
@@ -367,8 +398,11 @@ std::vector<TrackOption> output_options() {
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
           "The frames show a specimen at rest: report the noise that they measure, beside the predicted, and "
           "the noise of the images over grey"),
-      negation(
-          "no-pictures", [](auto& job) -> auto& { return job.pictures; }, "Write no pictures of the fields"),
+      choice<Pictures>(
+          "pictures", [](auto& job) -> auto& { return job.pictures; },
+          {Pictures::some, Pictures::all, Pictures::none},
+          "Draw the fields over some frames (every third, at most ten, and the last), all or none"),
+      no_pictures(),
   };
 }
 

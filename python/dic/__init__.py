@@ -7,13 +7,15 @@
 
 from ._correlate import correlate
 from ._dataset import Status
-from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError, __version__,
-                   correlate_variants, info, read_image, write_image)
+from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
+                   correlate_variants, info, read_image, version, write_image)
 from ._match import match
 from ._result import open_result as open
 from ._strain import strain
 from ._synth import synth
 from ._track import Tracker, TrackStream, track
+
+__version__ = version()
 
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Status", "TrackStream", "Tracker",

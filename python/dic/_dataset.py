@@ -130,7 +130,7 @@ class DatasetBuilder:
     def _attributes(self, unit):
         settings = {name.replace("-", "_"): value for name, value in self._options.items()}
         return {
-            "version": _dic.__version__,
+            "version": _dic.version(),
             "reference": self._reference,
             "device": self._device,
             "length_unit": unit,

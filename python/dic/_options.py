@@ -1,13 +1,21 @@
 """Options of a measurement: values of Python as the text that the library reads."""
 
 import difflib
+import keyword
 import os
 
 import numpy as np
 
 from . import _dic
 
-TABLE = {option["name"].replace("-", "_"): option for option in _dic.track_options()}
+
+def _name(option):
+    """In Python: "strain_window"; "global_", since global is a word of the language."""
+    name = option.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+TABLE = {_name(option["name"]): option for option in _dic.track_options()}
 
 
 def is_number(value):

@@ -73,7 +73,7 @@ std::vector<ImageView> views_of(const Array& array) {
   return views;
 }
 
-nb::object numpy_of(Image image) {
+NumpyArray numpy_of(Image image) {
   const auto height = static_cast<std::size_t>(image.height()),
              width = static_cast<std::size_t>(image.width());
   return visit_scalar(image.type(), [&](auto element) {

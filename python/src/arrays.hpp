@@ -18,6 +18,13 @@ namespace nb = nanobind;
 /// Any array that Python's buffer protocol or DLPack hands over, without a copy.
 using Array = nb::ndarray<nb::ro>;
 
+/// An array of numpy, by its name in type hints.
+class NumpyArray : public nb::object {
+ public:
+  static bool is_any(nb::handle) { return true; }
+  NB_OBJECT_DEFAULT(NumpyArray, nb::object, "numpy.typing.NDArray", is_any)
+};
+
 /// A view of the rows of an array [y, x]. Throws UsageError: another number of dimensions, an element type
 /// that an image does not have, elements of a row that are not neighbours, memory that the host cannot read.
 ImageView view_of(const Array& array);
@@ -26,13 +33,14 @@ std::vector<ImageView> views_of(const Array& array);
 
 /// The array that is a view of memory that `owner` keeps.
 template <typename T>
-nb::object numpy_view(T* data, std::initializer_list<std::size_t> shape, nb::handle owner) {
-  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape, owner), nb::rv_policy::reference);
+NumpyArray numpy_view(T* data, std::initializer_list<std::size_t> shape, nb::handle owner) {
+  return nb::borrow<NumpyArray>(
+      nb::cast(nb::ndarray<nb::numpy, T>(data, shape, owner), nb::rv_policy::reference));
 }
 
 /// The array that takes over an object whose memory it is a view of.
 template <typename T, typename Container>
-nb::object numpy_of(Container&& container, const T* data, std::initializer_list<std::size_t> shape) {
+NumpyArray numpy_of(Container&& container, const T* data, std::initializer_list<std::size_t> shape) {
   using Kept = std::remove_cvref_t<Container>;
   auto kept = std::make_unique<Kept>(std::forward<Container>(container));
   const nb::capsule owner(kept.release(), [](void* p) noexcept { delete static_cast<Kept*>(p); });
@@ -41,14 +49,14 @@ nb::object numpy_of(Container&& container, const T* data, std::initializer_list<
 
 /// The array of a vector's values.
 template <typename T>
-nb::object numpy_of(std::vector<T> values) {
+NumpyArray numpy_of(std::vector<T> values) {
   const T* const data = values.data();
   const std::size_t count = values.size();
   return numpy_of(std::move(values), data, {count});
 }
 
 /// The image as an array [y, x] of its type.
-nb::object numpy_of(Image image);
+NumpyArray numpy_of(Image image);
 
 /// A copy of an array of nodes [y, x] of this type.
 template <typename T>

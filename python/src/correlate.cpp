@@ -66,14 +66,14 @@ class Request {
 };
 
 template <typename T>
-nb::object array_of(Surfaces surfaces) {
+NumpyArray array_of(Surfaces surfaces) {
   const auto pairs = static_cast<std::size_t>(surfaces.pairs);
   const auto ny = static_cast<std::size_t>(surfaces.ny), nx = static_cast<std::size_t>(surfaces.nx);
   const auto* const data = reinterpret_cast<const T*>(surfaces.bytes.data());
   return numpy_of(std::move(surfaces), data, {pairs, ny, nx});
 }
 
-nb::object array_of(Surfaces surfaces) {
+NumpyArray array_of(Surfaces surfaces) {
   switch (surfaces.type) {
     case SurfaceType::u32:
       return array_of<std::uint32_t>(std::move(surfaces));
@@ -94,7 +94,7 @@ std::unique_ptr<Correlator> make_correlator(const std::string& device, int threa
   return std::make_unique<Correlator>(device, threads);
 }
 
-nb::object surfaces(Correlator& correlator, const Array& reference, const Array& search,
+NumpyArray surfaces(Correlator& correlator, const Array& reference, const Array& search,
                     const std::string& pairing, const std::string& criterion,
                     const std::array<int, 4>& shifts, const std::optional<Array>& mask,
                     const std::string& variant) {

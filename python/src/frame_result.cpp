@@ -26,16 +26,17 @@ std::pair<std::size_t, std::size_t> shape_of(const Grid& grid) {
   return {static_cast<std::size_t>(grid.ny), static_cast<std::size_t>(grid.nx)};
 }
 
-nb::object inside(nb::handle self) {
+NumpyArray inside(nb::handle self) {
   auto& grid = nb::cast<Grid&>(self);
   const auto [ny, nx] = shape_of(grid);
   return numpy_view(reinterpret_cast<bool*>(grid.inside.data()), {ny, nx}, self);
 }
 
-/// The values of a member as an array [y, x] that is a view of the result; None where there are none.
+/// The values of a member as an array [y, x] that is a view of the result; None where there are none, as in a
+/// frame with an error.
 template <typename T>
-nb::object nodes(nb::handle self, NodeValues<T>& values) {
-  if (values.empty()) return nb::none();
+NumpyArray nodes(nb::handle self, NodeValues<T>& values) {
+  if (values.empty()) return nb::borrow<NumpyArray>(nb::none());
   const auto [ny, nx] = shape_of(nb::cast<FrameResult&>(self).field.grid());
   return numpy_view(values.data(), {ny, nx}, self);
 }
@@ -49,9 +50,9 @@ auto strain_member(NodeValues<float> StrainField::*member) {
   return [member](nb::handle self) { return nodes(self, nb::cast<FrameResult&>(self).field.strain.*member); };
 }
 
-nb::object status(nb::handle self) {
+NumpyArray status(nb::handle self) {
   NodeValues<Status>& values = nb::cast<FrameResult&>(self).field.status;
-  if (values.empty()) return nb::none();
+  if (values.empty()) return nb::borrow<NumpyArray>(nb::none());
   const auto [ny, nx] = shape_of(nb::cast<FrameResult&>(self).field.grid());
   return numpy_view(reinterpret_cast<std::uint8_t*>(values.data()), {ny, nx}, self);
 }

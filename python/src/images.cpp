@@ -15,7 +15,7 @@ namespace dic::python {
 
 namespace {
 
-nb::object read_file(const std::filesystem::path& path) {
+NumpyArray read_file(const std::filesystem::path& path) {
   return numpy_of([&] {
     const nb::gil_scoped_release others_run;
     return read_image(path);
@@ -28,7 +28,7 @@ void write_file(const std::filesystem::path& path, const Array& image) {
   write_image(path, view);
 }
 
-nb::object read_frame(FrameSource& source, std::int64_t i) {
+NumpyArray read_frame(FrameSource& source, std::int64_t i) {
   return numpy_of([&] {
     const nb::gil_scoped_release others_run;
     return source.read(i);

@@ -5,8 +5,9 @@
 #include "bindings.hpp"
 
 NB_MODULE(_dic, module) {
+  nanobind::set_leak_warnings(false);  // what an interpreter leaves behind at its end
   module.doc() = "The C++ library under the package dic: see there.";
-  module.attr("__version__") = dic::version();
+  module.def("version", &dic::version, "Of the library.");
   dic::python::add_errors(module);
   dic::python::add_images(module);
   dic::python::add_track(module);

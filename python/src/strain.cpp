@@ -25,7 +25,7 @@ StrainOptions options_of(const std::string& window, const std::string& measure) 
   return job.options.strain;
 }
 
-nb::object array_of(NodeValues<float> values, const Grid& grid) {
+NumpyArray array_of(NodeValues<float> values, const Grid& grid) {
   const float* const data = values.data();
   return numpy_of(std::move(values), data,
                   {static_cast<std::size_t>(grid.ny), static_cast<std::size_t>(grid.nx)});

@@ -40,8 +40,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   std::int64_t push(const Array& frame) {
+    if (const auto index = try_push(frame)) return *index;
     const ImageView image = view_of(frame);
-    return run([&] { return stream_->push(image); });
+    return run_long([&] { return stream_->push(image); });
   }
   std::optional<std::int64_t> try_push(const Array& frame) {
     const ImageView image = view_of(frame);
@@ -118,7 +119,9 @@ class Stream {
     }
   }
   void throw_what_was_raised() {
-    if (raised_) throw nb::python_error(*raised_);
+    if (!raised_) return;
+    const std::unique_ptr<nb::python_error> once = std::move(raised_);  // it may refer to this stream
+    throw nb::python_error(*once);
   }
 
   Roi roi_;

@@ -42,7 +42,7 @@ void set_bodies(SynthOptions& options, const std::vector<std::vector<double>>& b
   }
 }
 
-nb::object frame(const SynthOptions& options, int i) {
+NumpyArray frame(const SynthOptions& options, int i) {
   return numpy_of(interruptible([&](const std::stop_token&) { return synth_frame(options, i); }));
 }
 

@@ -77,6 +77,17 @@ TEST(PrefilterOption, LeavesSigmaAndNoiseThoseOfTheImages) {
   }
 }
 
+TEST(Defocus, OfTheCurrentFrameIsMadeUpForInTheReference) {
+  for (const double blur : {2.0, 3.0}) {
+    SynthOptions synth = shifted(0.3, 0.2, 2);
+    synth.blur = blur;
+    const Errors errors = run(synth, track_options(33, 1, 8)).errors;
+    EXPECT_EQ(errors.ok, errors.points) << blur;
+    EXPECT_LT(errors.u.rms(), 0.012 * blur) << blur;  // 0.07 and 0.2 px without
+    EXPECT_NEAR(errors.ratio_u.rms(), 1, 0.12) << blur;
+  }
+}
+
 TEST(AntiBiasOption, TakesMostOfTheBiasAwayAndAddsNoNoise) {
   SynthOptions synth = shifted(0.25, 0.1, 0);
   synth.blob_sigma = 1;

@@ -1,13 +1,13 @@
 """Questions to a stored result: strain anew, probes, tables for other programs; xarray."""
 
+import csv
 import json
-import shutil
 import unittest
 
 import h5py
 import numpy as np
 
-from dic_program import ProgramTest, main, speckle, write_image
+from dic_program import ProgramTest, main
 
 try:
     import h5netcdf
@@ -96,6 +96,53 @@ class Strain(ResultTest):
         self.refuse(1, ["nothing", "no such file"], "strain", "nothing", "--in-place")
         self.refuse(1, ["frame_0.png", "no HDF5"], "strain", "frame_0.png", "--in-place")
         self.assertFalse((self.folder / "x").exists())
+
+
+class Probe(ResultTest):
+    def read_csv(self, name):
+        with open(self.folder / name, newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+
+    def test_tables_hold_the_motion(self):
+        self.track("dic_out", "--scale", "0.5")
+        (self.folder / "machine.csv").write_text("frame;Force [kN]\n1;0,5\n2;1,5\n")
+        done = self.succeed("probe", "dic_out", "--point", "60,50", "--point", "3,3", "--extensometer", "30,60,110,60",
+                            "--line", "40,40,80,70", "--area", "40,40 90,40 90,90 40,90", "--loads", "machine.csv",
+                            "--section", "10")
+        self.assertIn("150", done.stdout)
+        self.assertIn("point 2 has no values in 2 of 2 frames: the point (0, 0) beside it is out_of_image", done.stderr)
+        rows = self.read_csv("dic_probe/history.csv")
+        self.assertEqual([row["file"] for row in rows], ["frame_1.png", "frame_2.png"])
+        self.assertEqual([float(row["stress [MPa]"]) for row in rows], [50, 150])
+        for row, (u, v) in zip(rows, [(1.2, -0.4), (2.5, 0.3)]):
+            self.assertAlmostEqual(float(row["P1 u [mm]"]), u / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["A1 mean v [mm]"]), v / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["E1 gauge length [mm]"]), 40)
+            self.assertLess(abs(float(row["E1 strain"])), 5 * float(row["E1 sigma_strain"]) + 1e-4)
+            self.assertEqual((row["P2 u [mm]"], row["P1 problem"]), ("nan", ""))
+            self.assertEqual(int(row["A1 nodes"]), int(row["A1 points"]))
+        line = self.read_csv("dic_probe/lines.csv")
+        self.assertEqual(len(line), 2 * 11)
+        self.assertEqual([float(line[10][name]) for name in ("distance [mm]", "x [px]", "y [px]")], [25, 80, 70])
+        answer = json.loads((self.folder / "dic_probe/probe.json").read_text())
+        self.assertEqual(answer["extensometers"], [[[30, 60], [110, 60]]])
+        frame = answer["frames"][1]
+        self.assertEqual((frame["load"], frame["stress"]), (1500, 150))
+        self.assertAlmostEqual(frame["points"][0]["u"], float(rows[1]["P1 u [mm]"]), places=9)
+        self.assertIsNone(frame["points"][1]["u"])
+        self.assertEqual(len(frame["lines"][0]), 11)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.track("dic_out")
+        self.refuse(2, ["Nothing was asked"], "probe", "dic_out")
+        self.refuse(2, ["--point", "x,y"], "probe", "dic_out", "--point", "1,2,3")
+        self.refuse(2, ["--area", "three corners"], "probe", "dic_out", "--area", "1,1 2,2")
+        self.refuse(2, ["outside the reference"], "probe", "dic_out", "--point", "1000,2")
+        self.refuse(2, ["1 px apart"], "probe", "dic_out", "--extensometer", "50,50,50,50")
+        self.refuse(2, ["--loads"], "probe", "dic_out", "--point", "50,50", "--section", "3")
+        self.refuse(1, ["none.csv"], "probe", "dic_out", "--point", "50,50", "--loads", "none.csv")
+        self.succeed("probe", "dic_out", "--point", "50,50", "--quiet")
+        self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
 
 
 @unittest.skipUnless(xarray, "needs xarray and h5netcdf")

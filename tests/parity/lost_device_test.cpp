@@ -176,7 +176,7 @@ void run_that_loses_its_device() {
   TrackJob job;
   job.options = options();
   job.output = folder / "out";
-  job.pictures = false;
+  job.pictures = Pictures::none;
   for (std::size_t k = 0; k < images.size(); ++k) {
     job.frames.push_back(folder / ("frame_" + std::to_string(100 + k) + ".png"));
     write_image(job.frames.back(), images[k]);

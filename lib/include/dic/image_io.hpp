@@ -65,6 +65,8 @@ class FrameSource {
   /// that cannot be read (the next one still can) and std::out_of_range past the end. A video that ends well
   /// before its own count is a FileError at the first missing frame, then std::out_of_range.
   virtual Image read(std::int64_t i) = 0;
+  /// Of a video that says so.
+  virtual std::optional<double> frames_per_second() const { return {}; }
   /// True where several threads may read at once, in any order.
   virtual bool reads_in_parallel() const { return false; }
 };

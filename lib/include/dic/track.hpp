@@ -2,8 +2,10 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <dic/camera.hpp>
+#include <dic/draw.hpp>
 #include <dic/fields.hpp>
 #include <dic/global.hpp>
 #include <dic/image.hpp>
@@ -152,6 +154,10 @@ class Tracker {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Of which frames pictures of the fields are drawn. some: every third, at most ten, and the last.
+enum class Pictures : std::uint8_t { some, all, none };
+std::string_view to_string(Pictures pictures);
+
 /// A whole run from files to files: what `dic track` does.
 struct TrackJob {
   std::vector<std::string> frames;  ///< files, globs, directories or one video
@@ -161,10 +167,16 @@ struct TrackJob {
   Roi roi;
   TrackOptions options;
   std::string roi_file, camera_file;  ///< where roi.mask and options.camera were read; empty = nowhere
-  double scale_mm_per_px = 0;  ///< 0 = px, or mm where a camera knows the scale
+  double scale_mm_per_px = 0;         ///< 0 = px, or mm where a camera knows the scale
   bool csv = false;
   CsvStyle csv_style = CsvStyle::native;
-  bool pictures = true;
+  Pictures pictures = Pictures::some;
+  CanvasFactory canvases = {};  ///< for the pictures; empty = png_canvases()
+  /// Frames per second, > 0: the first of `frames` is at 0 s. 0 = as a video says, else there are no seconds.
+  double fps = 0;
+  /// Seconds, one for each of `frames`, not decreasing; empty = none.
+  std::vector<double> times;
+  std::string times_file;  ///< where they were read; empty = nowhere
   /// The frames show a specimen at rest: also measures the noise of its images over grey.
   bool noise_floor = false;
   std::string command;  ///< as typed, for run.json
@@ -177,12 +189,19 @@ struct TrackJob {
 /// points with values, NaN where there are none.
 struct FrameSummary {
   std::string file;
+  std::optional<double> time;  ///< s
   std::array<std::int64_t, kStatusCount> counts{};
   double mean_u = 0, mean_v = 0, mean_zncc = 0, sd_u = 0, sd_v = 0, sd_zncc = 0;
   double sigma_u = 0, sigma_v = 0;  ///< means of the predicted standard deviations
   /// Of the points with strain: exx, eyy, exy.
   struct Strain {
     double mean = 0, sd = 0, sigma = 0;  ///< sigma: mean of the predicted standard deviations
+    /// The smallest and the largest value, and where in the reference image, in the length unit. NaN where
+    /// there is none.
+    struct Extreme {
+      double value = NAN, x = NAN, y = NAN;
+    };
+    Extreme min = {}, max = {};
   };
   std::array<Strain, 3> strain{};
   /// With TrackJob::noise_floor, of u, v, exx, eyy, exy: root mean square of what a point differs from the
@@ -203,8 +222,12 @@ struct NoiseAtGrey {
 
 struct TrackSummary {
   std::string reference;
+  Size image;              ///< px
+  std::string host, date;  ///< name of the machine; local time of the start, ISO 8601
+  int gauge = 0;           ///< length of the virtual strain gauge, px
   std::int64_t points = 0;
   std::vector<FrameSummary> frames;
+  std::int64_t frames_drawn = 0;  ///< of which there are pictures
   StageSeconds seconds;
   std::string device, device_reason;  ///< see Tracker
   TrackOptions options;               ///< with what was chosen from the reference: see Tracker::options

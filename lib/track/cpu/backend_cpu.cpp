@@ -98,7 +98,7 @@ class CpuReference final : public ActiveReference {
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
     measured.field =
-        field_of(noise_model(shared_.options, image.type, reference_noise_, noise_of(image, shared_.points)));
+        field_of(noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
     // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
     reference_.last = std::move(of_whole_subsets);
     measured.seconds.refine = watch.lap();
@@ -149,6 +149,10 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
+      if (is_outside(reference_.subsets.x[i], reference_.subsets.y[i], m, p.shape, noise)) {
+        field.status[node] = Status::out_of_image;
+        continue;
+      }
       const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Bend{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (sigmas.too_large) {

@@ -131,8 +131,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
                                    refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
   kernels::launch_fill_field(points, tracked, reference.material(),
-                             noise_model(options_, image.type, noises.reference, noises.current),
-                             field.arrays(), stream);
+                             noise_model(options_, image, noises.reference, noises.current), field.arrays(),
+                             stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {

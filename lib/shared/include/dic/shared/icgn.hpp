@@ -96,6 +96,12 @@ DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, T fitted) {
   return znssd > 0 ? sqrt(znssd * energy / (freedom > least ? freedom : least)) : T{0};
 }
 
+/// Is a refinement whose residual must become as small as `most` given up after this iteration? A good start
+/// has come near by then. most: grey levels.
+DIC_HOST_DEVICE inline bool is_hopeless(int iteration, float residual, float most) {
+  return iteration >= 4 && residual > 2 * most;
+}
+
 /// Basis functions of the shape function in the order of ShapeParameters: factor i^a j^b.
 struct Monomial {
   int a, b;

@@ -267,9 +267,10 @@ struct Bend {
 /// edge of a body, does not bend the subset.
 DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
                                         double to_after) {
-  const double a = (here - before) / to_before, b = (after - here) / to_after;
+  const double a = here - before, b = after - here;
   if (!(a * b > 0)) return 0;
-  return std::abs(a) < std::abs(b) ? a : b;
+  const bool first = std::abs(a) * to_after < std::abs(b) * to_before;
+  return (first ? a : b) / (first ? to_before : to_after);
 }
 
 template <typename Points, typename Index>
@@ -301,6 +302,14 @@ DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) 
   return rest > 0 ? rest : 0;
 }
 
+/// Is a measured point itself no longer in the image? Where references change from frame to frame, what
+/// remains of its subset moves out by parts of a pixel. at_x, at_y: its subset's centre.
+DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& m,
+                                       const ShapeParameters& shape, const NoiseModel& model) {
+  const double x = at_x + m.dx + shape.u_at(m.dx, m.dy), y = at_y + m.dy + shape.v_at(m.dx, m.dy);
+  return !(x > -0.5 && y > -0.5 && x < model.width - 0.5 && y < model.height - 0.5);
+}
+
 /// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
 /// pixel, mean over the subset. Where it is small beside the noise it is left out.
 DIC_HOST_DEVICE inline Bend bias_variance(const ShapeParameters& shape, const NoiseModel& model,
@@ -312,12 +321,12 @@ DIC_HOST_DEVICE inline Bend bias_variance(const ShapeParameters& shape, const No
     return 8 * t * (1 - 2 * std::abs(t));
   };
   double u = 0, v = 0;
-  for (int j = -1; j <= 1; ++j)
-    for (int i = -1; i <= 1; ++i) {
-      const double dx = 0.67 * model.radius * i, dy = 0.67 * model.radius * j;
-      u += sine(shape.u_at(dx, dy)) / 9;
-      v += sine(shape.v_at(dx, dy)) / 9;
-    }
+  DIC_NO_UNROLL
+  for (int k = 0; k < 9; ++k) {
+    const double dx = 0.67 * model.radius * (k % 3 - 1), dy = 0.67 * model.radius * (k / 3 - 1);
+    u += sine(shape.u_at(dx, dy)) / 9;
+    v += sine(shape.v_at(dx, dy)) / 9;
+  }
   return {square_u * u * u, square_v * v * v};
 }
 

@@ -41,6 +41,7 @@ DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapePara
                      square * f(shape.vxy),
                      square * f(shape.vyy)};
   float gain = 0;
+  DIC_UNROLL
   for (int k = 0; k < 9; ++k) {
     const auto x = static_cast<float>(k % 3 - 1), y = static_cast<float>(k / 3 - 1);
     const auto at = [&](const float(&d)[6]) {
@@ -74,12 +75,13 @@ struct NoiseModel {
   double given =
       -1;            ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
   double least = 0;  ///< that the rounding to whole grey levels alone makes
-  double reference = 0, current = 0;    ///< of each image, from that image alone, grey levels
-  NoiseShare of_reference, of_current;  ///< where one of both alone was made as blurred as the other
-  double bias_u = 0, bias_v = 0;        ///< by the interpolation, at its largest, px
-  double most_share = 0;                ///< of noise in the Gauss-Newton matrix
-  double correlated = 1;                ///< RefineOptions::smooth_noise_factor
-  double inflation = 1;                 ///< of the variance of a displacement by the other shape parameters
+  double reference = 0, current = 0;      ///< of each image, from that image alone, grey levels
+  NoiseShare of_reference, of_current;    ///< where one of both alone was made as blurred as the other
+  int width = 1 << 24, height = 1 << 24;  ///< of the images, px; as large where they are not known
+  double bias_u = 0, bias_v = 0;          ///< by the interpolation, at its largest, px
+  double most_share = 0;                  ///< of noise in the Gauss-Newton matrix
+  double correlated = 1;                  ///< RefineOptions::smooth_noise_factor
+  double inflation = 1;                   ///< of the variance of a displacement by the other shape parameters
 };
 
 /// What there is around a refined point that makes its displacement uncertain.

@@ -1,0 +1,107 @@
+#include "draw/result_pictures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "draw/figure.hpp"
+#include "draw/moved_grid.hpp"
+
+namespace dic::draw {
+namespace {
+
+constexpr std::pair<const char*, const char*> kSymbols[] = {
+    {"exx", "ε_xx"},        {"eyy", "ε_yy"},       {"exy", "ε_xy"},        {"e1", "ε_1"},
+    {"e2", "ε_2"},          {"von_mises", "ε_vM"}, {"magnitude", "|d|"},   {"zncc", "ZNCC"},
+    {"sigma_u", "σ_u"},     {"sigma_v", "σ_v"},    {"sigma_exx", "σ_εxx"}, {"sigma_eyy", "σ_εyy"},
+    {"sigma_exy", "σ_εxy"},
+};
+
+/// Where the nodes are in the image of a frame. With a camera, displacements are in corrected coordinates.
+MovedGrid moved_grid(const Result& result, const Camera* camera, int frame) {
+  const Grid& grid = result.grid();
+  std::vector<double> u = result.values("u", frame), v = result.values("v", frame);
+  const double factor = 1 / result.info().length_factor();
+  for (std::vector<double>* lengths : {&u, &v})
+    for (double& length : *lengths) length *= factor;
+  if (camera && result.positions()) {
+    const NodePositions& nodes = *result.positions();
+    for (std::size_t k = 0; k < u.size(); ++k) {
+      if (std::isnan(u[k])) continue;
+      const Camera::Point seen = camera->distort(nodes.x[k] + u[k], nodes.y[k] + v[k]);
+      u[k] = seen.x - grid.x(static_cast<int>(k % grid.nx));
+      v[k] = seen.y - grid.y(static_cast<int>(k / grid.nx));
+    }
+  }
+  return {grid, u, v};
+}
+
+/// A frame that is being drawn.
+struct Sheet {
+  MovedGrid grid;
+  FrameDrawing drawing;
+
+  Sheet(MovedGrid moved, ImageView image, Size size, const CanvasFactory& canvases,
+        const FigureOptions& options)
+      : grid(std::move(moved)), drawing(image, size, grid, canvases, options) {}
+};
+
+}  // namespace
+
+FigureOptions options_for(const Result& result, const std::string& name) {
+  const auto symbol = std::ranges::find_if(kSymbols, [&](const auto& known) { return name == known.first; });
+  FigureOptions options;
+  options.symbol = symbol == std::end(kSymbols) ? name : symbol->second;
+  const std::string unit = result.array(name == "magnitude" ? "u" : name).unit;
+  options.unit = unit == "1" ? "" : unit;
+  options.mm_per_px = result.info().scale_mm_per_px;
+  return options;
+}
+
+std::vector<float> quantity_values(const Result& result, const std::string& name, int frame) {
+  if (name != "magnitude") return result.values<float>(name, frame);
+  std::vector<float> values = result.values<float>("u", frame);
+  const std::vector<float> v = result.values<float>("v", frame);
+  std::ranges::transform(values, v, values.begin(), [](float a, float b) { return std::hypot(a, b); });
+  return values;
+}
+
+ResultPictures::ResultPictures(const Result& result, std::vector<Quantity> quantities, const Camera* camera,
+                               CanvasFactory canvases)
+    : result_(result), quantities_(std::move(quantities)), camera_(camera), canvases_(std::move(canvases)) {}
+
+/// As many frames at once as there are threads: memory does not grow with the sequence.
+void ResultPictures::write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const {
+  const auto at_once = static_cast<std::size_t>(threads.size());
+  for (; !frames.empty(); frames = frames.subspan(std::min(at_once, frames.size())))
+    write_some(frames.first(std::min(at_once, frames.size())), parallel_images, threads);
+}
+
+void ResultPictures::write_some(std::span<const Frame> frames, bool parallel_images,
+                                ThreadPool& threads) const {
+  const auto count = std::ssize(frames), each = std::ssize(quantities_);
+  std::vector<Image> images(frames.size());
+  if (!parallel_images)
+    for (std::size_t k = 0; k < frames.size(); ++k) images[k] = frames[k].image();
+  std::vector<std::unique_ptr<Sheet>> sheets(frames.size());
+  const auto options_of = [&](std::int64_t frame, std::int64_t quantity) {
+    FigureOptions options = quantities_[quantity].options;
+    options.heading = frames[frame].heading;
+    return options;
+  };
+  threads.parallel_for(count, 1, [&](std::int64_t k, std::int64_t, int) {
+    if (parallel_images) images[k] = frames[k].image();
+    sheets[k] = std::make_unique<Sheet>(moved_grid(result_, camera_, frames[k].index), images[k],
+                                        result_.info().image, canvases_, options_of(k, 0));
+  });
+  threads.parallel_for(count * each, 1, [&](std::int64_t task, std::int64_t, int) {
+    const std::int64_t frame = task / each, quantity = task % each;
+    sheets[frame]->drawing.write(frames[frame].files[quantity],
+                                 quantity_values(result_, quantities_[quantity].name, frames[frame].index),
+                                 options_of(frame, quantity));
+  });
+}
+
+}  // namespace dic::draw
