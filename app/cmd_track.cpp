@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "config_file.hpp"
+#include "figures/cairo_canvas.hpp"
 #include "interruption.hpp"
 #include "track_report.hpp"
 
@@ -139,6 +140,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   job.command = command_line();
+  job.canvases = figures::canvases(figures::Format::png);
 
   const Interruption interruption;
   const TrackSummary summary = [&] {

@@ -14,7 +14,7 @@ TYPES = {
     "polygons": "Sequence[Sequence[tuple[float, float]]]",
 }
 # Written out in the functions themselves.
-ARGUMENTS = {"reference", "roi", "output"}
+ARGUMENTS = {"reference", "roi", "output", "times", "fps"}
 
 
 def type_of(option):

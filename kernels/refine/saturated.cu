@@ -171,8 +171,8 @@ __device__ void look_at(const SaturatedFrame& frame, const PixelMasks& masks, co
   int left = 0, hidden = 0;
   each_pixel(frame, s, displaced, [&](int, int, bool differs) { ++(differs ? hidden : left); });
   left = warp_sum(left), hidden = warp_sum(hidden);
-  if (static_cast<float>(hidden) <= few * s.count) return;
-  if (static_cast<float>(left) < 0.5F * s.count) {
+  if (static_cast<float>(hidden) <= few * static_cast<float>(left + hidden)) return;
+  if (left < hidden) {
     if (lane == 0) result.status = Status::low_correlation;
     return;
   }

@@ -73,7 +73,7 @@ SpecimenPlane parse_plane(const Json& object) {
   return plane;
 }
 
-CameraParameters parse_camera(const std::string& text) {
+CameraParameters parse_parameters(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("dic_camera"))
     refuse("it is not JSON with the key \"dic_camera\"; dic calibrate writes such files");
@@ -115,6 +115,8 @@ std::string camera_json(const CameraParameters& camera, const std::string& calib
   return json.dump(2) + "\n";
 }
 
+Camera parse_camera(const std::string& text) { return Camera(parse_parameters(text)); }
+
 Camera read_camera(const std::filesystem::path& path) {
   std::error_code unknown;
   const bool is_file = std::filesystem::is_regular_file(path, unknown);  // a pipe could block for ever
@@ -124,7 +126,7 @@ Camera read_camera(const std::filesystem::path& path) {
   if (!is_file || !std::getline(stream, text, '\0'))
     throw FileError("The camera " + path.string() + " cannot be read: check its name and its rights.");
   try {
-    return Camera(parse_camera(text));
+    return parse_camera(text);
   } catch (const UsageError& error) {
     const std::string problem = error.what();
     throw FileError("The camera " + path.string() + " cannot be used: " + problem +

@@ -10,6 +10,7 @@
 #include "draw/contour_lines.hpp"
 #include "draw/legend.hpp"
 #include "draw/palette.hpp"
+#include "draw/small_grey.hpp"
 #include "draw/ticks.hpp"
 
 namespace dic::draw {

@@ -10,13 +10,6 @@
 
 namespace dic::draw {
 
-/// 8-bit grey of an image, its longest side at most `longest` px. Deeper images are stretched between their
-/// 0.5th and 99.5th percentile.
-Image small_grey(ImageView image, int longest);
-
-/// The longest side, px, of the images in pictures for a screen.
-inline constexpr int kScreenSide = 800;
-
 /// One frame in the size of a figure. It is made once for all quantities.
 class FrameDrawing {
  public:

@@ -42,11 +42,6 @@ void set_strain(Json& settings, const StrainOptions& strain) {
 using StrainSummaries = std::array<FrameSummary::Strain, 3>;
 constexpr std::array kSummarized = {"exx", "eyy", "exy"};
 
-StrainSummaries summarize(const StrainField& strain) {
-  return {summarize_strain(strain.exx, strain.sigma_exx), summarize_strain(strain.eyy, strain.sigma_eyy),
-          summarize_strain(strain.exy, strain.sigma_exy)};
-}
-
 /// The run.json of a result with other strain. Frames are found by their names, in order: those with errors
 /// are not in the result.
 std::string changed_run_json(const std::string& text, const ResultStrainJob& job,
@@ -60,12 +55,8 @@ std::string changed_run_json(const std::string& text, const ResultStrainJob& job
     for (Json& frame : json["frames"]) {
       if (!frame.is_object() || !frame.contains("counts") || next == summaries.size()) continue;
       for (std::size_t k = 0; k < kSummarized.size(); ++k) {
-        const FrameSummary::Strain& strain = summaries[next][k];
-        const std::string name = kSummarized[k];
-        frame["mean_" + name] = strain.mean;
-        frame["sd_" + name] = strain.sd;
-        frame["sigma_" + name] = strain.sigma;
-        sigmas[k] += strain.sigma;
+        describe_strain(frame, kSummarized[k], summaries[next][k]);
+        sigmas[k] += summaries[next][k].sigma;
       }
       ++next;
     }
@@ -102,7 +93,8 @@ class Change {
       for (const auto& array : io::kStrains)
         file_.write_item(io::kPointData + array.name, static_cast<std::uint64_t>(frame),
                          (strain.*array.member).data());
-      summaries.push_back(summarize(strain));
+      summaries.push_back(summarize_strain(strain, result_.grid(), result_.positions().get(),
+                                           result_.info().length_factor()));
     }
     file_.close();
     return summaries;

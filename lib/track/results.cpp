@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "draw/figure.hpp"
 #include "draw/result_pictures.hpp"
+#include "draw/small_grey.hpp"
 #include "track/noise_curve.hpp"
 #include "track/run_json.hpp"
 
@@ -90,7 +90,9 @@ void Results::draw_pictures(const fs::path& result_path) {
       job_.pictures == Pictures::all ? open_frames(job_.frames) : nullptr;
   std::vector<draw::ResultPictures::Frame> frames;
   for (const Drawn& drawn : frames_) {
-    draw::ResultPictures::Frame frame{.index = drawn.index, .heading = drawn.frame.name};
+    draw::ResultPictures::Frame frame;
+    frame.index = drawn.index;
+    frame.heading = drawn.frame.name;
     if (info_.time_unit == "s") {
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, ",  %.4g s", drawn.frame.time);

@@ -2,7 +2,10 @@
 
 #include <cmath>
 #include <dic/info.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "track/strain_summary.hpp"
 
 namespace dic {
 
@@ -36,6 +39,8 @@ Json roi_json(const Roi& roi, const std::string& mask_file) {
 Json settings(const TrackJob& job) {
   const TrackOptions& options = job.options;
   Json json;
+  json["frames"] = job.frames;
+  json["folder"] = std::filesystem::current_path().string();  // to which names of frames are relative
   json["subset"] = options.refine.subset;
   json["step"] = options.step;
   json["order"] = options.automatic_order ? Json("auto") : Json(options.refine.order);
@@ -77,11 +82,6 @@ Json counts_json(const std::array<std::int64_t, kStatusCount>& counts) {
   return json;
 }
 
-Json extreme_json(const FrameSummary::Strain::Extreme& extreme) {
-  if (std::isnan(extreme.value)) return nullptr;
-  return {{"value", extreme.value}, {"x", extreme.x}, {"y", extreme.y}};
-}
-
 Json frame_json(const FrameSummary& frame) {
   Json json;
   json["file"] = frame.file;
@@ -101,14 +101,8 @@ Json frame_json(const FrameSummary& frame) {
   json["noise"] = frame.noise;
   json["sigma_u"] = frame.sigma_u;
   json["sigma_v"] = frame.sigma_v;
-  for (std::size_t k = 0; k < frame.strain.size(); ++k) {
-    const std::string name = kStrainNames[k];
-    json["mean_" + name] = frame.strain[k].mean;
-    json["sd_" + name] = frame.strain[k].sd;
-    json["sigma_" + name] = frame.strain[k].sigma;
-    json["min_" + name] = extreme_json(frame.strain[k].min);
-    json["max_" + name] = extreme_json(frame.strain[k].max);
-  }
+  for (std::size_t k = 0; k < frame.strain.size(); ++k)
+    describe_strain(json, kStrainNames[k], frame.strain[k]);
   json["seconds"] = frame.seconds;
   return json;
 }

@@ -79,10 +79,7 @@ FrameSummary summarize(const Field& field, double length_factor) {
   });
   const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
   FrameSummary summary;
-  using S = StrainField;
-  summary.strain = {summarize_strain(field, &S::exx, &S::sigma_exx, length_factor),
-                    summarize_strain(field, &S::eyy, &S::sigma_eyy, length_factor),
-                    summarize_strain(field, &S::exy, &S::sigma_exy, length_factor)};
+  summary.strain = summarize_strain(field.strain, field.grid(), field.positions.get(), length_factor);
   summary.counts = field.counts();
   summary.mean_u = u * length_factor;
   summary.mean_v = v * length_factor;

@@ -189,21 +189,29 @@ def _shown(progress):
     return None if progress is None else not progress
 
 
-def _time_axis(times, fps, numbers):
+def _seconds(times):
+    """One number for each of the frames, from a file as --times reads it or a sequence; None stays None."""
+    if _images.is_path(times):
+        return np.array(_dic.times(_options.values({"times": times})))
+    return None if times is None else np.asarray(times, float)
+
+
+def _time_axis(times, fps, indices, count):
+    """Of the measured frames; indices: their places in the `count` frames."""
     if times is not None:
-        times = np.asarray(times, float)
-        if times.ndim != 1 or len(times) < max(numbers, default=0):
-            raise _dic.UsageError(f"times has one time per measured frame: {max(numbers)} of them, got {times.size}.")
-        return times[np.asarray(numbers, int) - 1]
+        if times.ndim != 1 or len(times) != count:
+            raise _dic.UsageError(f"times has one time for each of the {count} frames, got {times.size}.")
+        return times[np.asarray(indices, int)]
     if fps is not None:
         if not fps > 0:
             raise _dic.UsageError("fps is a number of frames per second above 0.")
-        return np.asarray(numbers) / fps
+        return np.asarray(indices) / fps
     return None
 
 
 def _track_in_memory(frames, reference, roi, times, fps, progress, options):
     images, count = _images.frames(frames)
+    times, first = _seconds(times), 0
     name = os.fspath(reference) if _images.is_path(reference) else ""
     if reference is None:
         name, reference = next(images, (None, None))
@@ -211,20 +219,21 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
             raise _dic.UsageError("There are no frames to measure.")
         if isinstance(reference, Exception):
             raise reference
-        count = None if count is None else count - 1
+        first = 1  # of the frames that are measured
     stream = TrackStream(reference, roi=roi, **options)
-    builder = DatasetBuilder(stream._made, stream._scale, name, count)
-    names, numbers = {}, []
+    measured = None if count is None else count - first
+    builder = DatasetBuilder(stream._made, stream._scale, name, measured)
+    names, indices, number = {}, [], 0
 
     def take(result):
         if result.error:
             warnings.warn(f"{names[result.index][1]} was left out: {result.error}", stacklevel=4)
         else:
             builder.add(result, *names[result.index])
-            numbers.append(names[result.index][0])
+            indices.append(names[result.index][0] - 1 + first)
         bar.update()
 
-    with stream, tqdm(total=count, unit="frame", disable=_shown(progress)) as bar:
+    with stream, tqdm(total=measured, unit="frame", disable=_shown(progress)) as bar:
         for number, (frame_name, frame) in enumerate(images, 1):
             if isinstance(frame, Exception):
                 warnings.warn(f"{frame_name} was left out: {frame}", stacklevel=3)
@@ -235,33 +244,31 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
             names[index] = (number, frame_name)
         while (result := stream.wait()) is not None:
             take(result)
-    return builder.dataset(_time_axis(times, fps, numbers))
+    return builder.dataset(_time_axis(times, fps, indices, number + first))
 
 
 def _track_into_files(frames, reference, roi, times, fps, progress, options):
     given = [frames] if _images.is_path(frames) else list(frames)
     if not all(map(_images.is_path, given)) or not (reference is None or _images.is_path(reference)):
         raise _dic.UsageError("With output, frames and reference are files: arrays are measured without it.")
-    mask, options = _split_roi(roi, options | {"reference": reference})
+    mask, options = _split_roi(roi, options | {"reference": reference, "fps": fps})
+    seconds = _seconds(times)
     with tqdm(unit="frame", disable=_shown(progress)) as bar:
         def show(stage, frame, frames):
             bar.total = frames or None
             bar.update(frame - bar.n)
 
         summary = _dic.track_files([os.fspath(path) for path in given], _options.values(options), mask,
-                                   "dic.track in Python", show)
+                                   "dic.track in Python", [] if seconds is None else list(seconds), show)
     for name, error in summary["frames"]:
         if error:
             warnings.warn(f"{name} was left out: {error}", stacklevel=3)
-    dataset = open_result(summary["output"])
-    axis = _time_axis(times, fps, dataset["frame"].values if "frame" in dataset.coords else [])
-    return dataset if axis is None else dataset.assign_coords(
-        time=("frame", axis, {"units": "s", "long_name": "time"}))
+    return open_result(summary["output"])
 
 
 def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Iterable[Any], *,
           reference: Any = None, roi: Any = None, output: str | os.PathLike[str] | None = None,
-          times: Sequence[float] | None = None, fps: float | None = None, progress: bool | None = None,
+          times: Sequence[float] | str | os.PathLike[str] | None = None, fps: float | None = None, progress: bool | None = None,
           **options: Unpack[Options]) -> xr.Dataset:
     """Displacement and strain fields of a sequence of images, as `dic track` measures them.
 
@@ -274,7 +281,8 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     reference: image or file, instead of the first frame.
     roi: region of interest: mask [y, x], inside where not 0, or a file.
     output: folder that gets what `dic track` writes: result.vtkhdf, run.json, pictures. Frames are files then.
-    times, fps: seconds of each measured frame, or frames per second: a coordinate `time` in s.
+    times, fps: seconds, one for each of `frames` (or a file of them), or frames per second, the first of `frames`
+        at 0 s: a coordinate `time` in s.
     progress: shows a progress bar; None = where there is a terminal.
 
     Options, as of the command line:
@@ -300,6 +308,6 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
 
 
 track.__doc__ = (track.__doc__ or "").format(
-    options=_options.describe(("Input", "Measurement", "Running"), ("reference", "roi"))
+    options=_options.describe(("Input", "Measurement", "Running"), ("reference", "roi", "times", "fps"))
     + "\n" + _options.describe(("Output",), _FILE_OPTIONS | {"output"}),
     file_options=_options.describe(("Output",), ("scale", "output")))

@@ -40,8 +40,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   std::int64_t push(const Array& frame) {
+    if (const auto index = try_push(frame)) return *index;
     const ImageView image = view_of(frame);
-    return run([&] { return stream_->push(image); });
+    return run_long([&] { return stream_->push(image); });
   }
   std::optional<std::int64_t> try_push(const Array& frame) {
     const ImageView image = view_of(frame);

@@ -72,8 +72,9 @@ nb::dict summary_of(const TrackSummary& summary) {
 
 nb::dict track_all(const std::vector<std::string>& frames, const OptionValues& options,
                    const std::optional<Array>& roi, const std::string& command,
-                   const std::optional<OnProgress>& on_progress) {
+                   const std::vector<double>& times, const std::optional<OnProgress>& on_progress) {
   TrackJob job = job_with(options, roi);
+  job.times = times;
   job.frames = frames;
   job.command = command;
   const auto show = [&](const Progress& progress) {
@@ -95,7 +96,11 @@ void add_track(nb::module_& module) {
       "The options of a measurement: a list of dictionaries with name, group, kind, placeholder, choices, "
       "help and default.");
   module.def("track_files", &track_all, "frames"_a, "options"_a, "roi"_a = nb::none(), "command"_a = "",
-             "progress"_a = nb::none(), "Tracks files into files: what `dic track` does.");
+             "times"_a = std::vector<double>(), "progress"_a = nb::none(),
+             "Tracks files into files: what `dic track` does.");
+  module.def(
+      "times", [](const OptionValues& options) { return job_with(options, std::nullopt).times; }, "options"_a,
+      "Seconds of the frames, as the option times reads them.");
   module.def(
       "scale", [](const OptionValues& options) { return job_with(options, std::nullopt).scale(); },
       "options"_a, "mm per px of a run with these options; 0 where lengths are px.");

@@ -51,10 +51,11 @@ def test_truth():
 
 def test_into_files(tmp_path):
     files = sorted(FRAMES.glob("*.png"))[:3]
-    ds = dic.track(files, output=tmp_path / "out", csv=True, no_pictures=True, fps=10, **QUICK)
+    ds = dic.track(files, output=tmp_path / "out", csv=True, pictures="none", fps=10, **QUICK)
     assert (tmp_path / "out/csv/frame_0001.csv").exists()
     assert list(ds.time.values) == [0.1, 0.2] and ds.time.attrs["units"] == "s"
-    memory = dic.track(files, **QUICK)
+    memory = dic.track(files, times=[0, 0.1, 0.2], **QUICK)
+    assert np.array_equal(memory.time, ds.time) and memory.time.attrs == ds.time.attrs
     assert same_bits(ds.u.load(), memory.u)
     ds.close()
     with pytest.raises(dic.UsageError, match="files"):
@@ -86,8 +87,10 @@ def test_inputs(moved, tmp_path):
 
 
 def test_times(moved):
-    ds = dic.track(moved.image.values, times=[0.5, 2], **QUICK)
-    assert list(ds.time.values) == [0.5, 2]
+    ds = dic.track(moved.image.values, times=[0, 0.5, 2], **QUICK)
+    assert list(ds.time.values) == [0.5, 2] and ds.time.attrs["units"] == "s"
+    images = moved.image.values
+    assert list(dic.track(images[1:], reference=images[0], fps=4, **QUICK).time.values) == [0, 0.25]
     with pytest.raises(dic.UsageError, match="times"):
         dic.track(moved.image.values, times=[0.5], **QUICK)
 
@@ -135,7 +138,7 @@ def test_every_option_is_described():
         assert name in dic.track.__doc__
     from dic._option_types import Options
 
-    assert set(Options.__annotations__) == set(types) - {"reference", "roi", "output"}
+    assert set(Options.__annotations__) == set(types) - {"reference", "roi", "output", "times", "fps"}
 
 
 def test_open_refuses(tmp_path):

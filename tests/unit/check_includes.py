@@ -39,6 +39,7 @@ ROOMS = {
     "query": {"core", "io", "track"},
     "c_interface": {"core", "track", "match"},
     "bench": {"core", "io", "draw"},
+    "figures": {"core", "io", "draw"},
     "validate": {"core", "io", "draw", "synth"},
 }
 MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.items()} | {
@@ -46,7 +47,7 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
     PUBLIC: {SHARED},
     LAUNCH: {SHARED},
     KERNELS: {LAUNCH, SHARED},
-    APP: {PUBLIC, SHARED, "bench", "validate"},
+    APP: {PUBLIC, SHARED, "bench", "figures", "validate"},
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries

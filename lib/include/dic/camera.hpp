@@ -91,6 +91,8 @@ void correct_field(Field& field, const Camera& camera, std::shared_ptr<const Nod
 /// Reads a camera file (docs/file-formats.md). Throws FileError: unreadable, not a camera, a key that is
 /// missing, unknown or wrong, another version, maps that do not exist.
 Camera read_camera(const std::filesystem::path& path);
+/// The same from the text of such a file. Throws UsageError.
+Camera parse_camera(const std::string& text);
 /// The text of a camera file. calibration: how the camera was found, a JSON object that readers skip; or
 /// empty.
 std::string camera_json(const CameraParameters& camera, const std::string& calibration = {});

@@ -1,0 +1,164 @@
+#include "figures/cairo_canvas.hpp"
+
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
+#include <cairo.h>
+
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/io.hpp>
+#include <memory>
+#include <numbers>
+#include <opencv2/imgproc.hpp>
+#include <utility>
+
+namespace dic::figures {
+namespace {
+
+template <auto destroy>
+struct Destroy {
+  template <typename T>
+  void operator()(T* object) const {
+    destroy(object);
+  }
+};
+using Surface = std::unique_ptr<cairo_surface_t, Destroy<cairo_surface_destroy>>;
+using Context = std::unique_ptr<cairo_t, Destroy<cairo_destroy>>;
+
+cairo_status_t append(void* bytes, const unsigned char* data, unsigned int length) {
+  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+class CairoCanvas final : public Canvas {
+ public:
+  CairoCanvas(Format format, double resolution, const std::string& font, double width, double height)
+      : format_(format), resolution_(resolution), bytes_(std::make_unique<std::string>()) {
+    surface_ = make_surface(width, height);
+    context_.reset(cairo_create(surface_.get()));
+    if (format_ == Format::png) cairo_scale(context_.get(), resolution_, resolution_);
+    cairo_select_font_face(context_.get(), font.c_str(), CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_line_cap(context_.get(), CAIRO_LINE_CAP_ROUND);
+    cairo_set_line_join(context_.get(), CAIRO_LINE_JOIN_ROUND);
+    set_colour({255, 255, 255});
+    cairo_paint(context_.get());
+  }
+
+  double resolution() const override { return resolution_; }
+
+  void polyline(std::span<const Point> points, Colour colour, double width) override {
+    trace(points);
+    set_colour(colour);
+    cairo_set_line_width(context_.get(), width);
+    cairo_stroke(context_.get());
+  }
+
+  void polygon(std::span<const Point> points, Colour colour) override {
+    trace(points);
+    set_colour(colour);
+    cairo_fill(context_.get());
+  }
+
+  void disc(Point centre, double radius, Colour colour) override {
+    cairo_new_sub_path(context_.get());
+    cairo_arc(context_.get(), centre.x, centre.y, radius, 0, 2 * std::numbers::pi);
+    set_colour(colour);
+    cairo_fill(context_.get());
+  }
+
+  /// Pixels of a PNG are not resampled: the corner is rounded to them.
+  void image(RgbView pixels, Point corner) override {
+    cv::Mat rgb(pixels.height, pixels.width, CV_8UC3, const_cast<std::uint8_t*>(pixels.data)), words;
+    cv::cvtColor(rgb, words, cv::COLOR_RGB2BGRA);  // as cairo has it on little-endian machines
+    const Surface image(cairo_image_surface_create_for_data(words.data, CAIRO_FORMAT_RGB24, words.cols,
+                                                            words.rows, static_cast<int>(words.step)));
+    cairo_save(context_.get());
+    if (format_ == Format::png) {
+      cairo_identity_matrix(context_.get());
+      cairo_set_source_surface(context_.get(), image.get(), std::round(corner.x * resolution_),
+                               std::round(corner.y * resolution_));
+    } else {
+      cairo_translate(context_.get(), corner.x, corner.y);
+      cairo_scale(context_.get(), 1 / resolution_, 1 / resolution_);
+      cairo_set_source_surface(context_.get(), image.get(), 0, 0);
+    }
+    cairo_pattern_set_filter(cairo_get_source(context_.get()), CAIRO_FILTER_NEAREST);
+    cairo_paint(context_.get());
+    cairo_restore(context_.get());
+    // What still refers to these pixels, such as a page that is not written yet, takes a copy.
+    cairo_surface_finish(image.get());
+  }
+
+  void text(std::string_view words, Point at, double size, Colour colour, Align align) override {
+    const std::string text(words);
+    const double width = align == Align::left ? 0 : width_of(words, size);
+    set_colour(colour);
+    cairo_set_font_size(context_.get(), size);
+    cairo_move_to(context_.get(), at.x - (align == Align::right ? width : width / 2), at.y);
+    cairo_show_text(context_.get(), text.c_str());
+  }
+
+  double width_of(std::string_view words, double size) const override {
+    cairo_text_extents_t extents;
+    cairo_set_font_size(context_.get(), size);
+    cairo_text_extents(context_.get(), std::string(words).c_str(), &extents);
+    return extents.x_advance;
+  }
+
+  void write(const std::filesystem::path& path) override {
+    context_.reset();
+    if (format_ == Format::png) return write_png(path);
+    cairo_surface_finish(surface_.get());
+    if (const cairo_status_t status = cairo_surface_status(surface_.get()); status != CAIRO_STATUS_SUCCESS)
+      throw FileError("'" + path.string() + "' cannot be drawn (" + cairo_status_to_string(status) + ").");
+    write_text_file(path, *bytes_);
+  }
+
+ private:
+  Surface make_surface(double width, double height) const {
+    if (format_ == Format::pdf)
+      return Surface(cairo_pdf_surface_create_for_stream(append, bytes_.get(), width, height));
+    if (format_ == Format::svg)
+      return Surface(cairo_svg_surface_create_for_stream(append, bytes_.get(), width, height));
+    return Surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24,
+                                              static_cast<int>(std::ceil(width * resolution_ - 1e-6)),
+                                              static_cast<int>(std::ceil(height * resolution_ - 1e-6))));
+  }
+
+  void set_colour(Colour c) { cairo_set_source_rgb(context_.get(), c.r / 255.0, c.g / 255.0, c.b / 255.0); }
+
+  void trace(std::span<const Point> points) {
+    for (const Point& p : points) cairo_line_to(context_.get(), p.x, p.y);
+  }
+
+  void write_png(const std::filesystem::path& path) {
+    cairo_surface_flush(surface_.get());
+    const cv::Mat words(cairo_image_surface_get_height(surface_.get()),
+                        cairo_image_surface_get_width(surface_.get()), CV_8UC4,
+                        cairo_image_surface_get_data(surface_.get()),
+                        static_cast<std::size_t>(cairo_image_surface_get_stride(surface_.get())));
+    cv::Mat rgb;
+    cv::cvtColor(words, rgb, cv::COLOR_BGRA2RGB);
+    write_image(path, RgbView{rgb.data, rgb.cols, rgb.rows});
+  }
+
+  Format format_;
+  double resolution_;
+  std::unique_ptr<std::string> bytes_;
+  Surface surface_;
+  Context context_;
+};
+
+}  // namespace
+
+std::string_view to_string(Format format) {
+  return format == Format::pdf ? "pdf" : format == Format::svg ? "svg" : "png";
+}
+
+CanvasFactory canvases(Format format, double resolution, const std::string& font) {
+  return [=](double width, double height) {
+    return std::make_unique<CairoCanvas>(format, resolution, font, width, height);
+  };
+}
+
+}  // namespace dic::figures

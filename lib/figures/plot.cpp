@@ -1,0 +1,198 @@
+#include "figures/plot.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <dic/camera.hpp>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <dic/result.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "core/parallel.hpp"
+#include "draw/result_pictures.hpp"
+
+namespace dic::figures {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr double kPointsPerInch = 72, kMmPerInch = 25.4;
+
+Json settings_of(const Result& result) {
+  Json settings = Json::parse(result.info().settings_json, nullptr, false);
+  return settings.is_object() ? settings : Json::object();
+}
+
+std::optional<Camera> camera_of(const Json& settings) {
+  const auto found = settings.find("camera");
+  if (found == settings.end() || !found->is_object()) return {};
+  return parse_camera(found->dump());
+}
+
+/// The images of a result's frames, found by their names.
+class FrameImages {
+ public:
+  FrameImages(const PlotJob& job, const Json& settings) {
+    if (!job.background) return;
+    try {
+      source_ = open_frames(job.images.empty() ? recorded(settings) : job.images);
+    } catch (const Error& error) {
+      if (!job.images.empty()) throw;
+      problem_ = error.what();
+    }
+  }
+
+  bool reads_in_parallel() const { return !source_ || source_->reads_in_parallel(); }
+  const std::string& problem() const { return problem_; }
+
+  /// Where in the source the frames with these names are, in their order; -1 = nowhere.
+  std::vector<std::int64_t> find(const std::vector<std::string>& names) {
+    std::vector<std::int64_t> places(names.size(), -1);
+    if (!source_ || names.empty()) return places;
+    const std::int64_t end = source_->count().value_or(1'000'000) + 1;
+    std::size_t next = 0;
+    try {
+      for (std::int64_t i = 0; i < end && next < names.size(); ++i)
+        if (source_->name(i) == names[next]) places[next++] = i;
+    } catch (const std::out_of_range&) {  // the end of the files
+    }
+    if (next < names.size() && problem_.empty()) problem_ = "There is no image named " + names[next] + ".";
+    return places;
+  }
+
+  /// Throws FileError where it cannot be read or has another size.
+  Image read(std::int64_t place, Size size) const {
+    if (place < 0) return {};
+    Image image = source_->read(place);
+    if (image.width() != size.width || image.height() != size.height)
+      throw FileError("The image " + source_->name(place) + " has another size than those of the result.");
+    return image;
+  }
+
+ private:
+  /// As the run named them, relative to the folder in which it ran.
+  static std::vector<std::string> recorded(const Json& settings) {
+    const auto frames = settings.find("frames"), folder = settings.find("folder");
+    if (frames == settings.end() || !frames->is_array())
+      throw FileError("The result does not say where its images are: name them with --images.");
+    std::vector<std::string> names;
+    for (const Json& name : *frames)
+      if (name.is_string())
+        names.push_back(
+            (fs::path(folder != settings.end() && folder->is_string() ? folder->get<std::string>() : "") /
+             name.get<std::string>())
+                .string());
+    return names;
+  }
+
+  std::unique_ptr<FrameSource> source_;
+  std::string problem_;
+};
+
+std::vector<int> chosen_frames(const PlotJob& job, int count) {
+  if (count == 0) throw UsageError("The result has no frame: there is nothing to draw.");
+  std::set<int> chosen;
+  if (job.all_frames)
+    for (int k = 0; k < count; ++k) chosen.insert(k);
+  for (const int number : job.frames) {
+    const int index = number < 0 ? count + number : number - 1;
+    if (index < 0 || index >= count)
+      throw UsageError("There is no frame " + std::to_string(number) + ": the result has the frames 1 to " +
+                       std::to_string(count) + ".");
+    chosen.insert(index);
+  }
+  if (chosen.empty()) chosen.insert(count - 1);
+  return {chosen.begin(), chosen.end()};
+}
+
+std::string heading_of(const PlotJob& job, const Result& result, int frame) {
+  if (job.heading == "none") return "";
+  if (job.heading != "auto") return job.heading;
+  char text[64];
+  if (result.time_unit() == "s")
+    std::snprintf(text, sizeof text, ",  %.4g s", result.times()[frame]);
+  else
+    std::snprintf(text, sizeof text, ",  frame %d", frame + 1);
+  return result.frame_names()[frame] + text;
+}
+
+draw::Quantity quantity(const PlotJob& job, const Result& result, const std::string& name) {
+  const FigureOptions known = draw::options_for(result, name);
+  draw::Quantity quantity{name, job.figure};
+  quantity.options.symbol = known.symbol;
+  quantity.options.unit = known.unit;
+  quantity.options.mm_per_px = known.mm_per_px;
+  quantity.options.width = job.width_mm / kMmPerInch * kPointsPerInch;
+  quantity.options.font = job.font_pt;
+  if (job.own_range) return quantity;
+  RangeFinder finder;
+  for (int frame = 0; frame < result.frame_count(); ++frame)
+    finder.add(draw::quantity_values(result, name, frame));
+  if (!quantity.options.range) quantity.options.range = finder.range();
+  quantity.options.extremes = finder.extremes();
+  return quantity;
+}
+
+void check(const PlotJob& job) {
+  if (job.fields.empty()) throw UsageError("No field was named: give --field u, exx or another.");
+  const auto range = job.figure.range;
+  if (range && !(std::isfinite(range->min) && std::isfinite(range->max) && range->min < range->max))
+    throw UsageError("The range must be from a smaller to a larger number.");
+  const auto in = [](double value, double low, double high) { return value >= low && value <= high; };
+  if (!in(job.width_mm, 20, 1000)) throw UsageError("The width of a figure must be 20 to 1000 mm.");
+  if (!in(job.font_pt, 3, 72)) throw UsageError("The size of the font must be 3 to 72 pt.");
+  if (!in(job.dots_per_inch, 50, 1200)) throw UsageError("The resolution must be 50 to 1200 dots per inch.");
+  if (!in(job.figure.opacity, 0, 1)) throw UsageError("The opacity must be 0 to 1.");
+}
+
+}  // namespace
+
+PlotSummary plot(const PlotJob& job) {
+  check(job);
+  const Result result(job.result);
+  const Json settings = settings_of(result);
+  const std::optional<Camera> camera = camera_of(settings);
+  const std::vector<int> frames = chosen_frames(job, result.frame_count());
+  ThreadPool threads(job.threads);
+  std::vector<draw::Quantity> quantities;
+  for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, name));
+
+  FrameImages images(job, settings);
+  const std::vector<std::int64_t> places = images.find(result.frame_names());
+  PlotSummary summary;
+  std::vector<draw::ResultPictures::Frame> drawn;
+  for (const int frame : frames) {
+    draw::ResultPictures::Frame& sheet = drawn.emplace_back();
+    sheet.index = frame;
+    sheet.heading = heading_of(job, result, frame);
+    sheet.image = [&, place = places[frame]] { return images.read(place, result.info().image); };
+    if (job.background && places[frame] < 0) ++summary.without_image;
+    char number[16];
+    std::snprintf(number, sizeof number, "%04d", frame + 1);
+    for (const std::string& name : job.fields) {
+      const fs::path file = job.output / (name + "_" + number + "." + std::string(to_string(job.format)));
+      if (!job.force && fs::exists(file))
+        throw FileError(file.string() +
+                        " is there already: choose another folder with -o, or replace it with --force.");
+      sheet.files.push_back(file);
+      summary.files.push_back(file);
+    }
+  }
+  summary.image_problem = images.problem();
+  std::error_code failure;
+  fs::create_directories(job.output, failure);
+  if (failure)
+    throw FileError("The folder " + job.output.string() + " cannot be made (" + failure.message() + ").");
+  const draw::ResultPictures pictures(result, std::move(quantities), camera ? &*camera : nullptr,
+                                      canvases(job.format, job.dots_per_inch / kPointsPerInch, job.font));
+  pictures.write(drawn, images.reads_in_parallel(), threads);
+  return summary;
+}
+
+}  // namespace dic::figures
