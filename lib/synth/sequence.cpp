@@ -85,7 +85,7 @@ void write_csv(const fs::path& path, const SynthOptions& options, const Truth& t
 void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& truth,
                 const std::string& command) {
   PendingFile pending(path);
-  hdf5::OutputFile file(pending.temporary());
+  hdf5::OutputFile file(pending.temporary(), path);
   const hdf5::Shape shape = {options.amounts.size(), truth.y.size(), truth.x.size()};
   file.write("/u", shape, truth.u.data());
   file.write("/v", shape, truth.v.data());

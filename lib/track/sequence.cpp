@@ -44,8 +44,14 @@ std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& opt
   return open_cuda(options, reference, points, name.ordinals);
 }
 
+/// Throws UsageError where the members of a view that nobody checked lead outside.
+void check_pixels(ImageView image) {
+  ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+}
+
 /// The ROI of a measurement that can be made.
 Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& roi) {
+  check_pixels(reference);
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   if (reference.empty()) throw UsageError("The reference image is empty.");
@@ -161,6 +167,7 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 }
 
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
+  check_pixels(image);
   auto frame = prefilter_.enabled() ? backend_->take(prefilter_(image)) : backend_->take(image);
   if (focus_ && !is_on_gpu(image)) frame->suspicious = focus_->suspicious(image);
   return frame;
