@@ -129,10 +129,10 @@ def test_other_threads_run(moved):
 def test_interruption():
     script = """
 import dic, numpy as np
-image = np.random.default_rng(1).integers(0, 255, (600, 600)).astype(np.uint8)
+image = np.random.default_rng(1).integers(0, 255, (300, 300)).astype(np.uint8)
 print("begin", flush=True)
 try:
-    dic.track([image] + [image] * 1000, subset=61, step=2, order=2, threads=1, progress=False)
+    dic.track([image] + [image] * 1000, subset=41, step=2, threads=1, progress=False)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
