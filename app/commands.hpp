@@ -26,6 +26,7 @@ void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
 void add_strain(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_export(CLI::App& app);
 void add_view(CLI::App& app);
 void add_report(CLI::App& app);
 void add_bench(CLI::App& app);

@@ -224,7 +224,7 @@ Json result_json(const Result& result, const TestDescription& description, const
   json["status_names"] = status_names();
   json["length_unit"] = info.length_unit();
   json["scale_mm_per_px"] = info.scale_mm_per_px;
-  json["time_unit"] = result.time_unit();
+  json["time_unit"] = info.time_unit;
   json["settings"] = settings_of(info);
   json["command"] = info.command;
   json["practice"] = practice(result, description, run);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "query/probe_picture.hpp"
 #include "query/table.hpp"
 
 namespace dic {
@@ -212,6 +213,7 @@ std::vector<std::string> write_probe(const fs::path& folder, const ProbeHistory&
     write_lines(folder / "lines.csv", history);
     names.emplace_back("lines.csv");
   }
+  if (query::write_history_picture(folder / "history.png", history)) names.emplace_back("history.png");
   write_text_file(folder / "probe.json", probe_json(history));
   names.emplace_back("probe.json");
   return names;

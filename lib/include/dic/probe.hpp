@@ -128,9 +128,9 @@ LoadTable read_loads(const std::filesystem::path& path, const std::string& colum
 /// where there is none. Throws UsageError where a table by time meets a result without times.
 void add_loads(ProbeHistory& history, const LoadTable& table, double section_mm2 = 0);
 
-/// Writes history.csv (a row per frame), lines.csv (a row per point of a line and frame), probe.json (all of
-/// it) into a folder that exists or is made; docs/file-formats.md has the columns. Returns the names. Throws
-/// FileError.
+/// Writes history.csv (a row per frame), lines.csv (a row per point of a line and frame), history.png and
+/// probe.json (all of it) into a folder that exists or is made; docs/file-formats.md has the columns. Returns
+/// the names. Throws FileError.
 std::vector<std::string> write_probe(const std::filesystem::path& folder, const ProbeHistory& history);
 
 }  // namespace dic
