@@ -26,8 +26,8 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track, add_plot,     add_strain,   add_match, add_vsg, add_synth,
-                            add_calibrate, add_validate, add_bench, add_info};
+constexpr auto kCommands = {add_track, add_plot,      add_strain,   add_match, add_vsg,
+                            add_synth, add_calibrate, add_validate, add_bench, add_info};
 
 constexpr const char* kExamples =
     "Examples:\n"

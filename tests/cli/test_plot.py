@@ -38,11 +38,11 @@ class PlotTest(ProgramTest):
                 self.assertTrue(file.read_bytes().startswith(start))
 
     def test_refusals(self):
-        self.refuse(2, "nothing", "plot", "dic_out", "--field", "nothing")
-        self.refuse(2, "1 to 2", "plot", "dic_out", "--frames", "9")
-        self.refuse(2, "range", "plot", "dic_out", "--range", "2,1")
+        self.refuse(2, ("nothing",), "plot", "dic_out", "--field", "nothing")
+        self.refuse(2, ("1 to 2",), "plot", "dic_out", "--frames", "9")
+        self.refuse(2, ("range",), "plot", "dic_out", "--range", "2,1")
         self.plotted("--field", "u")
-        self.refuse(1, "--force", "plot", "dic_out", "-o", "figures", "--field", "u")
+        self.refuse(1, ("--force",), "plot", "dic_out", "-o", "figures", "--field", "u")
 
 
 main()

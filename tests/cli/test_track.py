@@ -52,7 +52,7 @@ class TrackTest(ProgramTest):
         with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
             self.assertEqual(list(file["VTKHDF/Steps/Values"]), [2.5, 7])
         (self.folder / "times.csv").write_text("0\n1\n")
-        self.refuse(2, "2 times for 3 frames", "track", *frames, *QUICK, "--times", "times.csv", "--force")
+        self.refuse(2, ("2 times for 3 frames",), "track", *frames, *QUICK, "--times", "times.csv", "--force")
 
     def test_extremes_of_strain(self):
         self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK)

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <csignal>
-#include <dic/error.hpp>
 #include <dic/draw.hpp>
+#include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <opencv2/imgcodecs.hpp>
 
@@ -44,7 +44,8 @@ TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
     field.u[k] = 200, field.v[k] = 100;
     values[k] = static_cast<float>(k);
   }
-  write_field_picture(file("u.png"), grey_image(800, 700), field, values, {.symbol = "u", .unit = "px", .smooth = false});
+  write_field_picture(file("u.png"), grey_image(800, 700), field, values,
+                      {.symbol = "u", .unit = "px", .smooth = false});
   const cv::Mat drawing = cv::imread(file("u.png").string());
   ASSERT_GT(drawing.cols, 800);
   ASSERT_GE(drawing.rows, 700);
@@ -69,7 +70,8 @@ TEST_F(Io, FieldPictureOfAnySize) {
     const std::vector<float> constant(grid.nodes(), 0.0f), missing(grid.nodes(), kNan);
     for (const auto& values : {constant, missing})
       for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) {
-        write_field_picture(file("a.png"), grey_image(width, height, type), field, values, {.symbol = "ε_xx"});
+        write_field_picture(file("a.png"), grey_image(width, height, type), field, values,
+                            {.symbol = "ε_xx"});
         const cv::Mat drawing = cv::imread(file("a.png").string());
         EXPECT_GE(std::max(drawing.rows, drawing.cols), 480);
         EXPECT_LE(drawing.cols, 1000);
