@@ -160,7 +160,7 @@ void run_report(const ReportCommand& command) {
   if (!command.document.empty()) write_text_file(command.document, document);
 }
 
-void add_report(CLI::App& bench_command) {
+void add_bench_report(CLI::App& bench_command) {
   auto command = std::make_shared<ReportCommand>();
   CLI::App& report = *bench_command.add_subcommand("report", "Prints reports as Markdown tables");
   report.add_option("FILE", command->files, "What `dic bench correlate --json FILE` wrote")
@@ -202,7 +202,7 @@ void add_bench(CLI::App& app) {
   add_bench_track(command);
   add_bench_match(command);
   add_ceilings(command);
-  add_report(command);
+  add_bench_report(command);
   command.callback([&command, is_quick, options] {
     if (*is_quick) return run_quick(*options);
     if (command.get_subcommands().empty())

@@ -5,10 +5,12 @@
 #include <dic/match.hpp>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.hpp"
 #include "interruption.hpp"
+#include "match_images.hpp"
+#include "match_report.hpp"
 
 namespace dic::app {
 namespace {
@@ -17,17 +19,25 @@ constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a typing er
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  dic match bolt.png photo.png                             the best place, as a table\n"
+    "  dic match bolt.png photo.png                              the best place, as a table\n"
+    "  dic match bolt.png frames/*.tif --csv > places.csv        in every frame, a row each\n"
+    "  dic match bolt.png clip.avi --track                       the same one, from frame to frame\n"
+    "  dic match frames/*.tif --template-rect 80,100,60,60 --track   cut out of the first frame\n"
     "  dic match bolt.png photo.png --max-matches 20 --draw found.png\n"
-    "  dic match bolt.png photo.png --rotation -180:175:5       at any angle\n"
-    "  dic match --templates a.png b.png --images *.jpg --json  every template in every image\n"
+    "  dic match bolt.png photo.png --rotation -180:175:5        at any angle\n"
+    "  dic match --templates a.png b.png --images *.jpg --json   every template in every image\n"
     "\n";
 
+constexpr const char* kHowToName =
+    "Give TEMPLATE IMAGE...: the first is the template, all others are images; several templates go to "
+    "--templates";
+
 struct MatchCommand {
-  std::vector<std::string> files;  ///< TEMPLATE... IMAGE
-  std::vector<std::string> templates, images, masks;
+  std::vector<std::string> files;  ///< TEMPLATE IMAGE...
+  std::vector<std::string> templates, images, masks, rects;
   std::string rotation, scales, draw;
-  bool json = false;
+  bool json = false, csv = false, track = false;
+  std::optional<int> search;
   MatchOptions options;
 };
 
@@ -49,15 +59,63 @@ std::vector<double> parse_range(const std::string& name, const std::string& text
   return values;
 }
 
+/// Of what was typed without an option, the first is the template and all others are images, unless an option
+/// names one of the two: then all are the other.
 void sort_files(MatchCommand& command) {
-  const bool listed = !command.templates.empty() || !command.images.empty();
-  if (listed && (!command.files.empty() || command.templates.empty() || command.images.empty()))
-    throw UsageError("Give TEMPLATE... IMAGE, or --templates and --images together, not a mixture.");
-  if (listed) return;
-  if (command.files.size() < 2)
-    throw UsageError("Give at least one template and the image: TEMPLATE... IMAGE.");
-  command.images = {command.files.back()};
-  command.templates.assign(command.files.begin(), command.files.end() - 1);
+  const bool has_templates = !command.templates.empty() || !command.rects.empty();
+  const bool has_images = !command.images.empty();
+  if (has_templates && has_images && !command.files.empty())
+    throw UsageError(std::string(kHowToName) + ", and then all others are images.");
+  if (has_templates && !has_images) {
+    command.images = command.files;
+  } else if (has_images && !has_templates) {
+    command.templates = command.files;
+  } else if (!has_templates && command.files.size() > 1) {
+    command.templates = {command.files.front()};
+    command.images.assign(command.files.begin() + 1, command.files.end());
+  }
+  if (command.images.empty() || (command.templates.empty() && command.rects.empty()))
+    throw UsageError("Give at least one template and one image: dic match TEMPLATE IMAGE...");
+}
+
+void check_options(const MatchCommand& command) {
+  if (command.json && command.csv) throw UsageError("Give --json or --csv, not both.");
+  if (command.search && !command.track) throw UsageError("--search is the range of --track: add that.");
+}
+
+/// Templates with the names that rows have.
+struct Templates {
+  std::vector<std::string> names;
+  std::vector<Image> pixels;
+};
+
+Image cut(const Image& image, const std::string& text) {
+  int x = 0, y = 0, width = 0, height = 0;
+  char more = 0;
+  if (std::sscanf(text.c_str(), "%d,%d,%d,%d%c", &x, &y, &width, &height, &more) != 4)
+    throw UsageError("--template-rect takes four whole numbers x,y,width,height; got \"" + text + "\".");
+  if (x < 0 || y < 0 || width < 1 || height < 1 || width > image.width() || height > image.height() ||
+      x > image.width() - width || y > image.height() - height)
+    throw UsageError("--template-rect " + text + " does not lie inside the first image (" +
+                     std::to_string(image.width()) + "x" + std::to_string(image.height()) + " px).");
+  ImageView view = image;
+  view.width = width, view.height = height;
+  view.data = static_cast<const std::byte*>(view.data) + y * view.row_bytes +
+              static_cast<std::ptrdiff_t>(x * size_of(view.type));
+  return copy_of(view);
+}
+
+Templates read_templates(const MatchCommand& command, MatchImages& images) {
+  Templates templates{command.templates, {}};
+  for (const std::string& file : command.templates) templates.pixels.push_back(read_image(file));
+  if (command.rects.empty()) return templates;
+  const std::optional<Image> first = images.read(0);
+  if (!first) throw FileError("'" + images.name(0) + "' has no frames: name another video.");
+  for (const std::string& rect : command.rects) {
+    templates.names.push_back(std::filesystem::path(images.name(0)).filename().string() + " at " + rect);
+    templates.pixels.push_back(cut(*first, rect));
+  }
+  return templates;
 }
 
 std::vector<Image> read_all(const std::vector<std::string>& files) {
@@ -66,66 +124,125 @@ std::vector<Image> read_all(const std::vector<std::string>& files) {
   return images;
 }
 
+std::vector<ImageView> views(const std::vector<Image>& images) { return {images.begin(), images.end()}; }
+
 /// OUT.png for the only image; OUT_1.png, OUT_2.png, ... for several.
-std::filesystem::path drawing_path(const MatchCommand& command, std::size_t image) {
+std::filesystem::path drawing_path(const MatchCommand& command, const MatchImages& images,
+                                   std::size_t image) {
   std::filesystem::path path = command.draw;
-  if (command.images.size() == 1) return path;
+  if (images.count() == 1) return path;
   return path.replace_filename(path.stem().string() + "_" + std::to_string(image + 1) +
                                path.extension().string());
 }
 
-/// One image in memory at a time, however many there are.
-MatchResult find_in_images(const MatchCommand& command, Matcher& matcher, std::stop_token stop) {
-  MatchResult all;
-  for (std::size_t k = 0; k < command.images.size(); ++k) {
-    const Image image = read_image(command.images[k]);
-    MatchResult result = matcher.find(image, stop);
-    for (Match& match : result.matches) match.image = static_cast<int>(k);
-    if (!command.draw.empty()) write_match_picture(drawing_path(command, k), image, result.matches);
-    all.add(std::move(result));
+/// The search of one image after the other: one in memory at a time, however many there are.
+class MatchRun {
+ public:
+  MatchRun(const MatchCommand& command, MatchImages& images)
+      : command_(command),
+        images_(images),
+        templates_(read_templates(command, images)),
+        matcher_(views(templates_.pixels), command.options, views(read_all(command.masks))),
+        tracker_(matcher_, command.search),
+        report_(command.json  ? MatchFormat::json
+                : command.csv ? MatchFormat::csv
+                              : MatchFormat::table,
+                command.track) {}
+
+  /// Images that cannot be read are named on stderr and left out, unless there is no other.
+  ExitCode execute(std::stop_token stop) {
+    std::int64_t skipped = 0, searched = 0;
+    for (std::int64_t k = 0;; ++k) {
+      std::optional<Image> image;
+      try {
+        image = images_.read(k);
+      } catch (const FileError& e) {
+        if (images_.count() == 1) throw;
+        ++skipped;
+        std::cerr << "dic: warning: skipped: " << e.what() << '\n';
+        continue;
+      }
+      if (!image) break;
+      search(k, *image, stop);
+      ++searched;
+    }
+    if (searched == 0) throw FileError("None of the images could be read: name other ones.");
+    report_.finish(command_.options.threshold);
+    return skipped > 0 ? frames_lost : done;
   }
-  return all;
-}
 
-void print_json(const MatchCommand& command, const MatchResult& result) {
-  auto list = nlohmann::ordered_json::array();
-  for (const Match& match : result.matches)
-    list.push_back({{"image", command.images[match.image]},
-                    {"template", command.templates[match.template_index]},
-                    {"x", match.x},
-                    {"y", match.y},
-                    {"center_x", match.center_x},
-                    {"center_y", match.center_y},
-                    {"score", match.score},
-                    {"rotation_deg", match.rotation_deg},
-                    {"scale", match.scale}});
-  constexpr auto kReplace =
-      nlohmann::ordered_json::error_handler_t::replace;  // file names that are not UTF-8
-  std::cout << list.dump(2, ' ', false, kReplace) << '\n';
-}
+ private:
+  void search(std::int64_t k, const Image& image, std::stop_token stop) {
+    std::vector<MatchRow> rows = rows_of(k, image, stop);
+    std::vector<Match> found;
+    for (MatchRow& row : rows) {
+      row.frame = k;
+      row.image = images_.name(k);
+      if (row.match) found.push_back(*row.match);
+    }
+    if (!command_.draw.empty()) {
+      const auto drawing = drawing_path(command_, images_, k);
+      refuse_input("--draw", drawing, inputs());
+      write_match_picture(drawing, image, found);
+    }
+    for (const MatchRow& row : rows) report_.add(row);
+  }
 
-void print_table(const MatchCommand& command, const MatchResult& result) {
-  std::printf("%10s %10s %10s %10s %8s %9s %7s  %s\n", "x", "y", "center_x", "center_y", "score", "rotation",
-              "scale", "template in image");
-  for (const Match& match : result.matches)
-    std::printf("%10.3f %10.3f %10.3f %10.3f %8.4f %9.3f %7.3f  %s in %s\n", match.x, match.y, match.center_x,
-                match.center_y, match.score, match.rotation_deg, match.scale,
-                command.templates[match.template_index].c_str(), command.images[match.image].c_str());
-  if (result.matches.empty())
-    std::printf("No match scores %g or more; the best score found is %.4f. A lower --threshold shows it.\n",
-                command.options.threshold, result.best_score);
-}
+  std::vector<MatchRow> rows_of(std::int64_t k, const Image& image, std::stop_token stop) {
+    try {
+      return command_.track ? follow(image, stop) : find(image, stop);
+    } catch (const UsageError& e) {
+      if (images_.count() == 1) throw;
+      throw UsageError("'" + images_.name(k) + "': " + e.what() + " (" + kHowToName + ".)");
+    }
+  }
+
+  std::vector<MatchRow> find(const Image& image, std::stop_token stop) {
+    std::vector<MatchRow> rows;
+    for (int t = 0; t < matcher_.templates(); ++t) {
+      const MatchResult result = matcher_.find_template(t, image, stop);
+      for (const Match& match : result.matches)
+        rows.push_back({.template_name = templates_.names[t], .match = match, .score = match.score});
+      if (result.matches.empty())
+        rows.push_back({.template_name = templates_.names[t], .score = result.best_score});
+    }
+    return rows;
+  }
+
+  std::vector<MatchRow> follow(const Image& image, std::stop_token stop) {
+    std::vector<MatchRow> rows;
+    for (const TrackedMatch& track : tracker_.next(image, stop))
+      rows.push_back({.template_name = templates_.names[track.template_index],
+                      .match = track.match,
+                      .score = track.match ? track.match->score : track.best_score,
+                      .track = track});
+    return rows;
+  }
+
+  std::vector<std::filesystem::path> inputs() const {
+    std::vector<std::filesystem::path> files = images_.files();
+    files.insert(files.end(), command_.templates.begin(), command_.templates.end());
+    files.insert(files.end(), command_.masks.begin(), command_.masks.end());
+    return files;
+  }
+
+  const MatchCommand& command_;
+  MatchImages& images_;
+  Templates templates_;
+  Matcher matcher_;
+  TemplateTracker tracker_;
+  MatchReport report_;
+};
 
 void run_match(MatchCommand& command) {
   sort_files(command);
+  check_options(command);
   if (!command.rotation.empty()) command.options.rotations = parse_range("--rotation", command.rotation);
   if (!command.scales.empty()) command.options.scales = parse_range("--scales", command.scales);
   const Interruption interruption;
-  const std::vector<Image> templates = read_all(command.templates), masks = read_all(command.masks);
-  Matcher matcher(std::vector<ImageView>(templates.begin(), templates.end()), command.options,
-                  std::vector<ImageView>(masks.begin(), masks.end()));
-  const MatchResult result = find_in_images(command, matcher, interruption.token());
-  command.json ? print_json(command, result) : print_table(command, result);
+  MatchImages images(command.images);
+  const ExitCode code = MatchRun(command, images).execute(interruption.token());
+  if (code != done) throw CLI::RuntimeError(code);
 }
 
 }  // namespace
@@ -135,13 +252,21 @@ void add_match(CLI::App& app) {
   MatchOptions& options = command->options;
   CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel");
   match.footer(kExamples + guide("template-matching.md") + " says what the scores mean.");
-  match.add_option("files", command->files, "One or more templates, then the image")
-      ->type_name("TEMPLATE... IMAGE");
   match
-      .add_option("--templates", command->templates, "Templates, with --images instead of TEMPLATE... IMAGE")
+      .add_option("files", command->files,
+                  "The template, then images: files, quoted globs, folders, or one video")
+      ->type_name("TEMPLATE IMAGE");
+  match
+      .add_option("--templates", command->templates,
+                  "Several templates; what is typed before are then images")
       ->type_name("FILE");
-  match.add_option("--images", command->images, "Images, each searched for every template")
+  match.add_option("--images", command->images, "Images; what is typed before are then templates")
       ->type_name("FILE");
+  match
+      .add_option("--template-rect", command->rects,
+                  "Part of the first image, px, as template, instead of a file; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("x,y,width,height");
   match.add_option("--mask", command->masks, "Pixels that are zero do not count; repeat for each template")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -162,6 +287,13 @@ void add_match(CLI::App& app) {
   match
       .add_option("--draw", command->draw, "Writes the image with boxes and scores (several: OUT_1.png, ...)")
       ->type_name("OUT.png");
+  match.add_flag("--track", command->track,
+                 "Images are a sequence: follows every match from image to image, and prints how it moved");
+  match
+      .add_option("--search", command->search,
+                  "How far --track looks from the last place, px; default: half a template, at least 16")
+      ->type_name("PX");
+  match.add_flag("--csv", command->csv, "Prints CSV, image by image, instead of a table");
   match.add_flag("--json", command->json, "Prints JSON, best score first, instead of a table");
   match.callback([command] { run_match(*command); });
 }

@@ -123,9 +123,20 @@ void add_program(CLI::App& command, TrackFlags& flags) {
       ->configurable(false);
 }
 
-void run_track(CLI::App& command, TrackFlags& flags) {
+/// Who names a style wants tables. A saved configuration holds both keys, and then `csv` decides.
+void apply_csv_style(CLI::App& command, TrackFlags& flags) {
+  const auto given = [&](const char* name) { return command.get_option(name)->count() > 0; };
+  const bool typed = given("--csv-style");
   if (!flags.config.empty()) read_config(command, flags.config);
-  if (!flags.save_config.empty()) save_config(command, flags.save_config);
+  if (typed || (given("--csv-style") && !given("--csv"))) flags.job.csv = true;
+}
+
+void run_track(CLI::App& command, TrackFlags& flags) {
+  apply_csv_style(command, flags);
+  if (!flags.save_config.empty()) {
+    refuse_input("--save-config", flags.save_config, {flags.job.frames.begin(), flags.job.frames.end()});
+    save_config(command, flags.save_config);
+  }
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   job.command = command_line();

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <dic/track.hpp>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,8 +25,13 @@ void add_validate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_vsg(CLI::App& app);
 void add_strain(CLI::App& app);
+void add_probe(CLI::App& app);
+void add_export(CLI::App& app);
+void add_view(CLI::App& app);
+void add_report(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_info(CLI::App& app);
+void add_help(CLI::App& app);
 
 /// Adds the options of a measurement and of the device as `dic track` has them. Once the command line was
 /// parsed, what is returned gives their values.
@@ -37,6 +43,13 @@ const std::string& command_line();
 /// Where a page of docs/ lies on this machine: in the installation that the program belongs to, else in the
 /// source tree ("docs/user-guide.md").
 std::string guide(const std::string& page);
+
+/// Throws UsageError where `output`, which `option` names, is one of the files that are read.
+void refuse_input(const std::string& option, const std::filesystem::path& output,
+                  const std::vector<std::filesystem::path>& inputs);
+
+/// True for result.vtkhdf and for a folder that holds one.
+bool is_result(const std::filesystem::path& path);
 
 /// The bytes of a file. Throws FileError.
 std::string read_text(const std::string& file);

@@ -1,17 +1,36 @@
 #include "config_file.hpp"
 
+#include <toml++/toml.h>
+
 #include <dic/error.hpp>
 #include <dic/io.hpp>
-#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
+
+#include "commands.hpp"
 
 namespace dic::app {
 
 namespace {
 
+/// CLI11 takes the good lines of a broken file, and leaves out tables.
+void check(const std::string& text, const std::string& file) {
+  try {
+    for (const auto& [key, value] : toml::parse(text))
+      if (value.is_table())
+        throw UsageError("Unknown key \"" + std::string(key.str()) + "\" in " + file +
+                         ": options are not in tables; --save-config writes a file with all of them.");
+  } catch (const toml::parse_error& e) {
+    throw UsageError("The configuration " + file + " cannot be understood: line " +
+                     std::to_string(e.source().begin.line) + ": " + std::string(e.description()) + ".");
+  }
+}
+
 std::vector<CLI::ConfigItem> parse(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) throw FileError("Cannot read the configuration " + file + ": check its name and its rights.");
+  const std::string text = read_text(file);
+  check(text, file);
+  std::istringstream stream(text);
   try {
     return CLI::ConfigTOML().from_config(stream);
   } catch (const CLI::Error& e) {

@@ -21,7 +21,7 @@ bool is_ignored(int signal) {
 
 Interruption::Interruption() {
   sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM})
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) sigaddset(&signals_, signal);
   sigaddset(&signals_, SIGUSR1);  // wakes the watcher when it has to end
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);

@@ -6,7 +6,7 @@
 
 namespace dic::app {
 
-/// Turns the first SIGINT or SIGTERM into a stop request, for as long as the object lives; a second one ends
+/// Turns the first SIGINT, SIGTERM or SIGHUP into a stop request, for as long as the object lives; a second one ends
 /// the program at once. Create it before other threads are started: they inherit the blocked signals.
 class Interruption {
  public:

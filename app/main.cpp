@@ -2,15 +2,26 @@
 #include <malloc.h>
 #endif
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/info.hpp>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "commands.hpp"
+#include "help/help_format.hpp"
 
 namespace {
 
@@ -26,15 +37,18 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-constexpr auto kCommands = {add_track, add_plot,      add_strain,   add_match, add_vsg,
-                            add_synth, add_calibrate, add_validate, add_bench, add_info};
+// In the order of the help.
+constexpr auto kCommands = {add_track,     add_view,     add_report, add_plot, add_strain,
+                            add_probe,     add_export,   add_match,  add_vsg,  add_synth,
+                            add_calibrate, add_validate, add_bench,  add_info, add_help};
 
 constexpr const char* kExamples =
     "Examples:\n"
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
+    "  dic view frames/*.png                    the same by mouse, in the browser\n"
     "  dic match template.png image.png         where the template is, to a fraction of a pixel\n"
     "\n"
-    "dic COMMAND --help lists the options of a command. The guide is ";
+    "dic help COMMAND lists the options of a command. The guide is ";
 
 int fail(const std::string& message, ExitCode code) {
   std::cerr << "dic: " << message << '\n';
@@ -59,13 +73,54 @@ int explain(const CLI::App& app, const CLI::ParseError& error, const std::vector
   return fail(std::string(error.what()) + "; see dic " + (known ? first + " " : "") + "--help.", wrong_usage);
 }
 
+/// Files that are opened later must not get the numbers of closed standard streams: what a library prints
+/// would land in them. A closed stdout stays unwritable, so that lost text is noticed.
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+      std::_Exit(failed);
+}
+
+/// The exit code, `failed` where what was printed did not arrive: on a full disk, for example.
+int after_printing(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return code;
+  return fail(
+      "What was to be printed could not be written: free some space where it goes, or print elsewhere.",
+      code == done ? failed : static_cast<ExitCode>(code));
+}
+
+/// Numbers as people write them: decimal, also with zeros in front, and finite.
+std::string decimal(std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return "needs a number, got \"" + text + "\"";
+  const std::size_t digits = text.starts_with('-') ? 1 : 0;
+  const std::size_t first = std::min(text.find_first_not_of('0', digits), text.size());
+  const bool is_zero = first == text.size() || text.find_first_of("0123456789", first) != first;
+  text.erase(digits, first - digits - (is_zero && first > digits ? 1 : 0));
+  return {};
+}
+
+/// CLI11 itself takes an empty text as 0, 033 as octal, and inf.
+void read_numbers_strictly(CLI::App& command) {
+  for (CLI::Option* option : command.get_options())
+    for (const char* type : {"INT", "UINT", "FLOAT"})
+      if (option->get_expected_max() > 0 && option->get_type_name().starts_with(type))
+        option->transform(CLI::Validator(decimal, ""));
+  for (CLI::App* each : command.get_subcommands({})) read_numbers_strictly(*each);
+}
+
 int run(int argc, char** argv) {
   typed = "dic";
   for (int i = 1; i < argc; ++i) typed += " " + quoted(argv[i]);
   CLI::App app("Measures how things move and deform, from images.", "dic");
+  app.formatter(std::make_shared<HelpFormat>());  // first: commands inherit it
   app.set_version_flag("--version", "dic " + dic::version());
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);
+  read_numbers_strictly(app);
   app.footer(kExamples + dic::app::guide("user-guide.md") + ".");  // last: commands would inherit it
   try {
     app.parse(argc, argv);
@@ -84,6 +139,7 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
+  open_closed_streams();
 #ifdef M_MMAP_THRESHOLD
   // Large buffers go back to the system when they are freed; by itself, glibc would raise the limit and keep
   // them.
@@ -92,7 +148,7 @@ int main(int argc, char** argv) {
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return run(argc, argv);
+    return after_printing(run(argc, argv));
   } catch (const dic::UsageError& e) {
     return fail(e.what(), wrong_usage);
   } catch (const dic::Cancelled& e) {
@@ -101,6 +157,11 @@ int main(int argc, char** argv) {
     return fail(e.what(), failed);
   } catch (const std::bad_alloc&) {
     return fail("Not enough memory: use a larger --step or a smaller region of interest.", failed);
+  } catch (const std::system_error& e) {
+    const bool is_thread = e.code() == std::errc::resource_unavailable_try_again;
+    return fail(is_thread ? "The system starts no more threads: use a smaller --threads, or raise its limits."
+                          : std::string("The system refuses (") + e.what() + "): check names and limits.",
+                failed);
   } catch (const std::exception& e) {
     return fail(std::string("Unexpected failure (") + e.what() + "); please report it with the command.",
                 failed);

@@ -1,4 +1,5 @@
 #include <dic/error.hpp>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -7,6 +8,10 @@
 namespace dic::app {
 
 std::string read_text(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error))
+    throw FileError("Cannot read " + file + ": it is no file (" +
+                    (error ? error.message() : "a folder or a pipe") + ").");
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (!stream || !(text << stream.rdbuf()))

@@ -15,10 +15,15 @@ if(DIC_BUNDLE)
 else()
   install(TARGETS dic_program)
 endif()
-install(DIRECTORY lib/include/dic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY lib/include/dic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "dic.h")
 install(FILES ${DIC_PUBLIC_SHARED_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dic/shared)
 install(FILES ${PROJECT_BINARY_DIR}/generated/dic/version.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dic)
 install(EXPORT dicTargets NAMESPACE dic:: DESTINATION ${DIC_PACKAGE_DIR})
+install(DIRECTORY ${PROJECT_BINARY_DIR}/help/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${PROJECT_BINARY_DIR}/help/dic.bash RENAME dic
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${PROJECT_BINARY_DIR}/help/_dic DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${PROJECT_BINARY_DIR}/help/dic.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(cmake/dicConfig.cmake.in ${PROJECT_BINARY_DIR}/dicConfig.cmake

@@ -38,9 +38,27 @@ __device__ float residual(const FieldArrays& field, const NodeSet& set, const Wo
   return median_test::normalized_residual(u, v, u.value(), v.value(), floor);
 }
 
+/// Largest difference between a node and its neighbours; infinite where one is missing.
+__device__ float spread(const Neighbourhood& around) {
+  float most = 0;
+#pragma unroll
+  for (int k = 0; k < 9; ++k) most = fmaxf(most, fabsf(around(k % 3 - 1, k / 3 - 1) - around.value()));
+  return most;
+}
+
+/// Is a node so near to all its neighbours that it is no suspect, whatever medians may be? Slopes are at most
+/// two such differences per node: neighbours and what they predict are within five.
+__device__ bool is_clear(const FieldArrays& field, const NodeSet& set, const WordNode& node,
+                         const OutlierLimits& limits) {
+  const float u = spread({field.u, set, node}), v = spread({field.v, set, node});
+  const float most = 0.99F * limits.floor * static_cast<float>(limits.threshold);
+  return 25 * (u * u + v * v) < most * most;
+}
+
 /// Does a node contradict all of its sides in `set`?
 __device__ bool is_suspect(const FieldArrays& field, const NodeSet& set, const WordNode& node,
                            const OutlierLimits& limits) {
+  if (is_clear(field, set, node, limits)) return false;
   if (!median_test::is_suspect(residual(field, set, node, limits.floor), limits.threshold)) return false;
   const Neighbourhood u(field.u, set, node), v(field.v, set, node);
   return !median_test::fits_a_side(u, v, u.value(), v.value(), limits.side);

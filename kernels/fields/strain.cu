@@ -275,21 +275,23 @@ __global__ void __launch_bounds__(threads, kGreenLagrange ? 3 : 2)
   left_over.append_to(job.memory);
 }
 
-/// Removes the nodes beside tears from the usable ones; a warp does a word.
+/// Finds the usable nodes that are not beside tears; a warp does a word.
 __global__ void __launch_bounds__(word_threads)
-    remove_torn(const __grid_constant__ DeviceGrid grid, const __grid_constant__ FieldArrays field,
-                const __grid_constant__ NodeSet usable) {
-  if (!field.sigma_u) return;
-  for_each_word_node(usable, [&](const WordNode& node) {
+    find_untorn(const __grid_constant__ DeviceGrid grid, const __grid_constant__ FieldArrays field,
+                const __grid_constant__ NodeSet untorn) {
+  const auto is_usable = [&](int x, int y) {
+    const int k = y * grid.nx + x;
+    return x >= 0 && y >= 0 && x < grid.nx && y < grid.ny && grid.inside[k] && field.status[k] == Status::ok;
+  };
+  for_each_word_node(untorn, [&](const WordNode& node) {
     const auto at = [&](int di, int dj) -> strain::TearNode {
       const int x = node.i + di, y = node.j + dj, k = y * grid.nx + x;
-      if (x < 0 || y < 0 || x >= grid.nx || y >= grid.ny || !grid.inside[k] || field.status[k] != Status::ok)
-        return {strain::missing, strain::missing, 0, 0};
+      if (!is_usable(x, y)) return {strain::missing, strain::missing, 0, 0};
       return {field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]};
     };
-    const bool torn = node.i < usable.nx && strain::is_beside_tear(at, grid.step);
-    const std::uint32_t word = __ballot_sync(all_lanes, torn);
-    if (threadIdx.x % warp_size == 0 && word != 0) usable.words[node.word] &= ~word;
+    const bool holds = is_usable(node.i, node.j) && !(field.sigma_u && strain::is_beside_tear(at, grid.step));
+    const std::uint32_t word = __ballot_sync(all_lanes, holds);
+    if (threadIdx.x % warp_size == 0) untorn.words[node.word] = word;
   });
 }
 
@@ -490,8 +492,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
                       strain::complete_window_covariance(errors, options.window),
                       options.measure,
                       errors};
-  launch_find_usable(grid, field, job.memory, stream);
-  remove_torn<<<word_blocks(job.memory.usable), word_threads, 0, stream>>>(grid, field, job.memory.usable);
+  find_untorn<<<word_blocks(job.memory.usable), word_threads, 0, stream>>>(grid, field, job.memory.usable);
   find_clustered<<<grid_size(job.memory.usable.size(), threads), threads, 0, stream>>>(job.memory.usable,
                                                                                        job.memory.clustered);
   fill(job.memory.list_length, 0, sizeof(std::int32_t), stream);
@@ -505,7 +506,7 @@ void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const Strai
   tiles<<<grid_size(across * down, 1), threads, shared, stream>>>(job);
 
   constexpr std::int64_t most_blocks =
-      2048;  // enough for any GPU; only the device knows the length of the list
+      512;  // only the device knows the length of the list: mostly it is short
   const std::int64_t blocks = std::min(most_blocks, grid.nodes() / (threads / warp_size) + 1);
   list_kernel(options.window)<<<static_cast<unsigned>(blocks), threads, 0, stream>>>(job);
   check_launch(describe("strain", grid));

@@ -6,11 +6,16 @@ namespace {
 
 __global__ void __launch_bounds__(point_threads)
     count_nodes(const __grid_constant__ FieldArrays field, std::int64_t nodes, NodeCounts* counts) {
+  std::int32_t measured = 0, lost = 0;
   for_each_point(nodes, [&](std::int32_t node) {
     const Status status = field.status[node];
-    if (has_values(status)) count_up(&counts->measured);
-    if (is_lost(status)) count_up(&counts->lost);
+    measured += has_values(status);
+    lost += is_lost(status);
   });
+  measured = warp_sum(measured), lost = warp_sum(lost);
+  if (threadIdx.x % warp_size != 0) return;
+  atomicAdd(&counts->measured, measured);
+  atomicAdd(&counts->lost, lost);
 }
 
 __global__ void __launch_bounds__(point_threads)
@@ -48,7 +53,9 @@ void launch_count_nodes(const FieldArrays& field, std::int64_t nodes, NodeCounts
                         StreamHandle stream) {
   fill(counts, 0, sizeof(*counts), stream);
   if (nodes == 0) return;
-  count_nodes<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>(field, nodes, counts);
+  constexpr unsigned most_blocks = 256;  // each warp adds to the counts once
+  count_nodes<<<std::min(grid_size(nodes, point_threads), most_blocks), point_threads, 0, stream>>>(
+      field, nodes, counts);
   check_launch(describe_points("counting nodes", nodes));
 }
 

@@ -65,15 +65,15 @@ __device__ Median descend(int pass_count, const unsigned* counts) {
   return median;
 }
 
-/// Counts the digits of the values of this block in shared memory. value(k): the bits of value k, or
-/// `missing`.
+/// Counts the digits of the values of this block in shared memory. value(k, exists): the bits of value k, or
+/// `missing`; called by whole warps.
 template <typename Value>
 __device__ void count_digits(std::int64_t n, int pass, unsigned prefix, unsigned* counts, Value&& value) {
   __shared__ unsigned block_counts[digits];
   for (int digit = threadIdx.x; digit < digits; digit += point_threads) block_counts[digit] = 0;
   __syncthreads();
-  for_each_point(n, [&](std::int32_t k) {
-    const unsigned bits = value(k);
+  for_each_warp_of_points(PointRange{0, n}, [&](std::int32_t k, bool exists) {
+    const unsigned bits = value(k, exists);
     const bool counts_here = pass == 0 || bits >> shift_of(pass - 1) == prefix;
     if (bits != missing && counts_here)
       atomicAdd(&block_counts[bits >> shift_of(pass) & ((1u << bits_of(pass)) - 1)], 1u);
@@ -89,18 +89,23 @@ __global__ void __launch_bounds__(point_threads)
   __shared__ track::NoiseGains table;
   for (int k = threadIdx.x; k <= track::NoiseGains::kSteps; k += point_threads) table.gain[k] = gains.gain[k];
   __syncthreads();
-  count_digits(points.grid.count, 0, 0, counts, [&](std::int32_t i) {
-    if (points.status(i) != Status::ok) return values[i] = missing;
-    const double noise =
-        track::noise_from_residual(table, points.shape(i), points.tracked[i].result.residual_sd, radius);
-    return values[i] = __float_as_uint(static_cast<float>(noise));
+  count_digits(points.grid.count, 0, 0, counts, [&](std::int32_t i, bool exists) {
+    const TrackedPoint& point = load_together(points.tracked, exists ? i : -1);
+    const RefineResult& r = point.result;
+    unsigned bits = missing;
+    if (exists && r.status == Status::ok)
+      bits = __float_as_uint(static_cast<float>(
+          track::noise_from_residual(table, joined(point.u, point.v, r.shape), r.residual_sd, radius)));
+    if (exists) values[i] = bits;
+    return bits;
   });
 }
 
 __global__ void __launch_bounds__(point_threads)
     count_next(std::int64_t n, int pass, const unsigned* values, unsigned* counts) {
   const unsigned prefix = descend(pass, counts).prefix;
-  count_digits(n, pass, prefix, counts, [&](std::int32_t i) { return values[i]; });
+  count_digits(n, pass, prefix, counts,
+               [&](std::int32_t i, bool exists) { return exists ? values[i] : missing; });
 }
 
 __global__ void __launch_bounds__(point_threads) store_median(const unsigned* counts, double* noise) {
@@ -122,10 +127,11 @@ void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked
   auto* values = counts + passes * digits;
   const auto blocks =
       static_cast<unsigned>(std::clamp<std::int64_t>(grid_size(points.count, point_threads), 1, most_blocks));
+  const unsigned few = std::min(blocks, 256u);  // each of them finds the digits before anew
   fill(counts, 0, passes * digits * sizeof(unsigned), stream);
   count_first<<<blocks, point_threads, 0, stream>>>({points, tracked}, gains, radius, values, counts);
   for (int pass = 1; pass < passes; ++pass)
-    count_next<<<blocks, point_threads, 0, stream>>>(points.count, pass, values, counts);
+    count_next<<<few, point_threads, 0, stream>>>(points.count, pass, values, counts);
   store_median<<<1, point_threads, 0, stream>>>(counts, noise);
   check_launch(describe_points("noise", points.count));
 }

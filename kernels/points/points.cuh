@@ -69,6 +69,26 @@ __device__ inline void append(const PointList& list, std::int32_t point) {
   list.points[count_up(list.count)] = point;
 }
 
+/// A copy of array[place] in shared memory, until the next call, for every lane whose place is not -1; their
+/// places follow each other from lane to lane. The warp reads word by word: if each lane read its own
+/// element, every load would touch one memory sector per lane. Called by all lanes of the warp.
+template <typename T>
+__device__ const T& load_together(const T* array, std::int32_t place) {
+  constexpr int words = sizeof(T) / sizeof(unsigned);
+  static_assert(words % 2 == 1 && words * sizeof(unsigned) == sizeof(T),
+                "an even number would cause bank conflicts");
+  __shared__ unsigned values[point_threads * words];
+  const unsigned loading = __ballot_sync(all_lanes, place >= 0);
+  const int lane = threadIdx.x % warp_size, first = threadIdx.x - lane;
+  const int least = __shfl_sync(all_lanes, place, __ffs(static_cast<int>(loading)) - 1);
+  const auto* source = reinterpret_cast<const unsigned*>(array + max(least, 0));
+  __syncwarp();
+  for (int k = lane; k < __popc(loading) * words; k += warp_size) values[first * words + k] = source[k];
+  __syncwarp();
+  const int own = first + __popc(loading & ((1u << lane) - 1));
+  return reinterpret_cast<const T*>(values)[own];
+}
+
 /// Writes array[place] = value for every lane whose place is not -1. The warp writes word by word: if each
 /// lane wrote its own element, every store would touch one memory sector per lane. Called by all lanes of the
 /// warp.

@@ -45,9 +45,9 @@ __device__ const track::ResidualLevel& level_at(const SplitFrame& frame, std::in
 }
 
 __device__ SplitState state_of(const SplitFrame& frame, std::int32_t i) {
-  if (frame.points.subsets[i].status != Status::ok) return SplitState::unusable;
   const RefineResult& result = frame.tracked[i].result;
-  if (result.status != Status::ok) return SplitState::open;
+  if (result.status != Status::ok)
+    return frame.points.subsets[i].status == Status::ok ? SplitState::open : SplitState::unusable;
   const double subset = 2 * frame.radius + 1;
   const bool doubtful =
       track::is_doubtful(result.zncc, result.residual_sd, level_at(frame, i), subset * subset);
@@ -118,6 +118,7 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
   parts.subsets[task] = subset;
   const SplitShape start = split(candidate.start);
   parts.tasks[task] = {task, start.u, start.v, start.rest};
+  parts.most_residuals[task] = track::most_part_residual(level_at(frame, part.point), part.area());
   return task;
 }
 

@@ -1,22 +1,45 @@
 #include <dic/kernels/trust.hpp>
+#include <utility>
 
 #include "points/points.cuh"
 
 // Groups of points are found by union-find: the parent of a member has a lower index, and the first member of
-// a group is its own parent, whatever the order in which threads unite them.
+// a group is its own parent, whatever the order in which threads unite them. First the groups within each
+// tile of the grid are found, in shared memory. On a good image they are all large, and nothing more needs to
+// be known of them: only small ones are united with those of other tiles, and looked at further ("open").
 namespace dic::kernels {
 namespace {
 
+constexpr int tile_columns = warp_size, tile_rows = point_threads / warp_size;  ///< a warp does a row
+constexpr int classes = track::ValueClasses::kCount;
+
+/// Nodes along an axis, at most 100,000, cut into parts that differ by at most one node.
+struct Cuts {
+  unsigned nodes, parts;
+
+  Cuts(int along, int most) : nodes(along), parts((along + most - 1) / most) {}
+  __device__ int first(unsigned part) const { return static_cast<int>(part * nodes / parts); }
+  __device__ int part_of(unsigned node) const { return static_cast<int>(((node + 1) * parts - 1) / nodes); }
+};
+
+/// What the judgement needs of a point once the groups are known. Not measured: residual below 0.
+struct Quality {
+  float zncc, residual;
+};
+
 struct TrustState {
+  std::int32_t* residuals;  ///< [classes], of large groups
+  std::int32_t* misfits;    ///< [classes]
+  std::int32_t* trackable;  ///< how many points are
+  std::int32_t* any_open;   ///< 0: all measured points are known to be in large groups
+  track::FrameLevel* level;
   std::int32_t* parent;     ///< [count]
   std::int32_t* members;    ///< [count], and so the following: by first member
   std::int32_t* contested;  ///< 0 or 1
-  std::int32_t* unique;
+  std::int32_t* unique;     ///< with alternatives only
   std::int32_t* as_good;
-  std::int32_t* residuals;  ///< [ValueClasses::kCount], of large groups
-  std::int32_t* misfits;    ///< [ValueClasses::kCount]
-  std::int32_t* trackable;  ///< how many points are
-  track::FrameLevel* level;
+  Quality* qualities;  ///< [count]
+  std::uint8_t* open;  ///< [count]: 1 where the tile does not tell whether the point's group is large
 };
 
 struct TrustArguments {
@@ -25,13 +48,232 @@ struct TrustArguments {
   const float* alternatives;
   std::int64_t large;
   double pixels;  ///< of a subset
+  Cuts columns, rows;
   TrustState state;
 
-  DIC_HOST_DEVICE bool measured(std::int32_t i) const { return points.status(i) == Status::ok; }
-  DIC_HOST_DEVICE bool repeats(std::int32_t i) const {
-    return track::is_as_good(alternatives[i], points.residual(i), pixels);
+  __device__ bool measured(std::int32_t i) const { return state.qualities[i].residual >= 0; }
+  __device__ bool repeats(std::int32_t i) const {
+    return track::is_as_good(alternatives[i], state.qualities[i].residual, pixels);
   }
 };
+
+// ---- groups of a tile ----
+
+/// The points of a tile, packed to the left in each row, for track::linked.
+struct TilePoints {
+  using Index = int;
+  const TrackedPoint* tracked;
+  const int *x_of, *y_of;
+
+  DIC_HOST_DEVICE Status status(int k) const { return tracked[k].result.status; }
+  DIC_HOST_DEVICE ShapeParameters shape(int k) const {
+    return joined(tracked[k].u, tracked[k].v, tracked[k].result.shape);
+  }
+  DIC_HOST_DEVICE float own_sigma(int k) const {
+    const RefineResult& result = tracked[k].result;
+    return track::own_sigma(result.residual_sd, result.unit_sigma_u, result.unit_sigma_v);
+  }
+  DIC_HOST_DEVICE int x(int k) const { return x_of[k]; }
+  DIC_HOST_DEVICE int y(int k) const { return y_of[k]; }
+};
+
+/// By how much a point's prediction at (dx, dy) differs from another point there, along one axis.
+__device__ float difference(int whole, const float (&shape)[6], int other_whole, const float (&other)[6],
+                            float dx, float dy) {
+  return static_cast<float>(whole - other_whole) + (shape[0] - other[0]) + shape[1] * dx + shape[2] * dy +
+         shape[3] * dx * dx + shape[4] * dx * dy + shape[5] * dy * dy;
+}
+
+/// Are both points so near to their predictions that track::linked needs not be asked? Float is enough for
+/// that, and takes a third of the time.
+__device__ bool clearly_linked(const TilePoints& points, int a, int b) {
+  if (points.status(a) != Status::ok || points.status(b) != Status::ok) return false;
+  constexpr auto stretch = static_cast<float>(0.9 * track::kLinkStretch);
+  constexpr auto farthest = static_cast<float>(0.9 * track::kAgreement);
+  const TrackedPoint &p = points.tracked[a], &q = points.tracked[b];
+  const RelativeShape &at_p = p.result.shape, &at_q = q.result.shape;
+  const auto dx = static_cast<float>(points.x(b) - points.x(a)),
+             dy = static_cast<float>(points.y(b) - points.y(a));
+  const float most = fminf(stretch * stretch * (dx * dx + dy * dy), farthest * farthest);
+  const auto near = [most](float du, float dv) { return du * du + dv * dv <= most; };
+  return near(difference(p.u, at_p.u, q.u, at_q.u, dx, dy), difference(p.v, at_p.v, q.v, at_q.v, dx, dy)) &&
+         near(difference(q.u, at_q.u, p.u, at_p.u, -dx, -dy), difference(q.v, at_q.v, p.v, at_p.v, -dx, -dy));
+}
+
+/// What a block has of a tile. Nodes are numbered row by row, as threads are.
+struct TileMemory {
+  static constexpr int nodes = tile_columns * tile_rows;
+  static constexpr int words = sizeof(TrackedPoint) / sizeof(unsigned);
+  static_assert(words % 2 == 1, "an even number would cause bank conflicts");
+
+  unsigned points[nodes * words];  ///< packed to the left in each row; later counts of classes
+  int x[nodes], y[nodes];          ///< likewise
+  unsigned exist[tile_rows];       ///< nodes of a row that are points
+  int point[nodes];                ///< -1: none
+  int run[nodes];                  ///< first node of the row to which links lead from node to node
+  int parent[nodes], members[nodes];
+
+  __device__ TrackedPoint* tracked() { return reinterpret_cast<TrackedPoint*>(points); }
+};
+static_assert(2 * classes <= TileMemory::nodes * TileMemory::words);
+
+/// A node of the tile, by its thread.
+class TileNode {
+ public:
+  /// Reads the points of the tile. Called by all threads.
+  __device__ TileNode(const TrustArguments& args, TileMemory& tile, int number)
+      : tile_(tile), row_(warp_index()), lane_(static_cast<int>(threadIdx.x) % warp_size) {
+    const GridPoints& grid = args.points.grid;
+    const int parts = static_cast<int>(args.columns.parts), across = number % parts, down = number / parts;
+    const int i = args.columns.first(across) + lane_, j = args.rows.first(down) + row_;
+    if (i < args.columns.first(across + 1) && j < args.rows.first(down + 1))
+      point_ = grid.point_at[std::int64_t{j} * grid.nx + i];
+    const unsigned exist = __ballot_sync(all_lanes, point_ >= 0);
+    tile.point[node()] = point_;
+    if (lane_ == 0) tile.exist[row_] = exist;
+    const int first = __shfl_sync(all_lanes, point_, __ffs(static_cast<int>(exist)) - 1);
+    const auto* from = reinterpret_cast<const unsigned*>(args.tracked + max(first, 0));
+    unsigned* to = tile.points + row_ * warp_size * TileMemory::words;
+    for (int k = lane_; k < __popc(exist) * TileMemory::words; k += warp_size) to[k] = from[k];
+    if (point_ >= 0) {
+      const int at = packed(exist, row_, lane_);
+      tile.x[at] = grid.x[point_];
+      tile.y[at] = grid.y[point_];
+    }
+    __syncwarp();
+  }
+
+  __device__ int point() const { return point_; }
+  __device__ int node() const { return row_ * warp_size + lane_; }
+  __device__ int row() const { return row_; }
+  __device__ int lane() const { return lane_; }
+  /// Of the point, which exists.
+  __device__ TrackedPoint& tracked() const { return tile_.tracked()[packed(tile_.exist[row_], row_, lane_)]; }
+  /// Is this point linked with another node of the tile, in the same row or in the next one?
+  __device__ bool linked_to(int right, int down) const {
+    const int row = row_ + down, lane = lane_ + right;
+    if (point_ < 0 || row >= tile_rows || lane < 0 || lane >= warp_size) return false;
+    if (!(tile_.exist[row] >> lane & 1)) return false;
+    const TilePoints points{tile_.tracked(), tile_.x, tile_.y};
+    const int a = packed(tile_.exist[row_], row_, lane_), b = packed(tile_.exist[row], row, lane);
+    return clearly_linked(points, a, b) || track::linked(points, a, b);
+  }
+
+ private:
+  __device__ static int packed(unsigned exist, int row, int lane) {
+    return row * warp_size + __popc(exist & ((1u << lane) - 1));
+  }
+
+  TileMemory& tile_;
+  int row_, lane_, point_ = -1;
+};
+
+/// Read where other threads of the block may be writing.
+__device__ int parent_now(int* parent, int node) { return atomicMin(parent + node, node); }
+
+__device__ void unite_in_tile(int* parent, int a, int b) {
+  for (;;) {
+    for (int above = parent_now(parent, a); above != a; above = parent_now(parent, a)) a = above;
+    for (int above = parent_now(parent, b); above != b; above = parent_now(parent, b)) b = above;
+    if (a == b) return;
+    const int low = min(a, b), high = max(a, b), before = atomicMin(parent + high, low);
+    if (before == high) return;
+    a = before;  // another thread was first: its group and this one belong together
+    b = low;
+  }
+}
+
+/// Unites this node's run with that of the node below, or beside that; `but`: a run that it is united with
+/// already. Returns the run that is linked. Called by all threads.
+__device__ int unite_with_row_below(TileMemory& tile, const TileNode& node, int right, int but) {
+  const int run = tile.run[node.node()];
+  const int linked = node.linked_to(right, 1) ? tile.run[node.node() + warp_size + right] : -1;
+  const int below = linked == but ? -1 : linked;
+  // The lane before may unite the same.
+  const int other_run = __shfl_up_sync(all_lanes, run, 1), other = __shfl_up_sync(all_lanes, below, 1);
+  const bool repeated = node.lane() > 0 && other_run == run && other == below;
+  if (below >= 0 && !repeated) unite_in_tile(tile.parent, run, below);
+  return linked;
+}
+
+/// Finds the groups within the tile: returns the first node of this node's group, and leaves the number of
+/// members there. Called by all threads.
+__device__ int find_groups_of_tile(TileMemory& tile, const TileNode& node, bool measured) {
+  const unsigned linked = __ballot_sync(all_lanes, node.linked_to(1, 0)), starts = ~(linked << 1);
+  const unsigned up_to_own = 0xffffffffu >> (warp_size - 1 - node.lane());
+  const int start = warp_size - 1 - __clz(static_cast<int>(starts & up_to_own));
+  const int run = node.row() * warp_size + start;
+  tile.run[node.node()] = run;
+  tile.parent[node.node()] = run;
+  tile.members[node.node()] = 0;
+  __syncthreads();
+  const int below = unite_with_row_below(tile, node, 0, -1);
+  unite_with_row_below(tile, node, -1, below);
+  unite_with_row_below(tile, node, 1, below);
+  __syncthreads();
+  int group = run;
+  while (tile.parent[group] != group) group = tile.parent[group];
+  const unsigned later = starts & ~up_to_own;
+  const int end = later ? __ffs(static_cast<int>(later)) - 1 : warp_size;
+  if (measured && start == node.lane()) atomicAdd(tile.members + group, end - start);
+  __syncthreads();
+  return group;
+}
+
+/// Adds the classes of a block's points to those of all. Called by all threads, after all have done with the
+/// tile's points.
+__device__ void count_classes_of_tile(const TrustState& state, TileMemory& tile, bool counts,
+                                      const Quality& quality) {
+  unsigned* own = tile.points;
+  for (int k = threadIdx.x; k < 2 * classes; k += point_threads) own[k] = 0;
+  __syncthreads();
+  if (counts) {
+    atomicAdd(own + track::ValueClasses::of(quality.residual), 1u);
+    atomicAdd(own + classes + track::ValueClasses::of(fmaxf(0, 1 - quality.zncc)), 1u);
+  }
+  __syncthreads();
+  for (int k = threadIdx.x; k < 2 * classes; k += point_threads)
+    if (own[k] > 0) atomicAdd(state.residuals + k, static_cast<std::int32_t>(own[k]));
+  __syncthreads();  // before the next tile
+}
+
+/// Gives up mirrored points, and finds the groups within tiles.
+__global__ void __launch_bounds__(point_threads) group_tiles(const __grid_constant__ TrustArguments args) {
+  __shared__ TileMemory tile;
+  const TrustState& state = args.state;
+  for_each_task(std::int64_t{args.columns.parts} * args.rows.parts, 1, 0, [&](std::int64_t number) {
+    const TileNode node(args, tile, static_cast<int>(number));
+    const std::int32_t i = node.point();
+    Quality quality{0, -1};
+    bool trackable = false;
+    if (i >= 0) {
+      RefineResult& result = node.tracked().result;
+      trackable = result.status == Status::ok || args.points.trackable(i);
+      if (result.status == Status::ok &&
+          track::is_mirrored(joined(node.tracked().u, node.tracked().v, result.shape)))
+        result.status = args.tracked[i].result.status = Status::low_correlation;
+      if (result.status == Status::ok) quality = {result.zncc, result.residual_sd};
+    }
+    __syncthreads();
+    const bool measured = quality.residual >= 0;
+    const int group = find_groups_of_tile(tile, node, measured), members = tile.members[group];
+    const bool open = measured && (args.alternatives || members < args.large);
+    if (i >= 0) {
+      state.parent[i] = measured ? tile.point[group] : i;
+      state.members[i] = measured && group == node.node() ? members : 0;
+      state.contested[i] = 0;
+      state.qualities[i] = quality;
+      state.open[i] = open;
+    }
+    const bool any_open = __syncthreads_or(open);
+    const int all_trackable = __syncthreads_count(trackable);
+    if (threadIdx.x == 0 && any_open) *state.any_open = 1;
+    if (threadIdx.x == 0) atomicAdd(state.trackable, all_trackable);
+    count_classes_of_tile(state, tile, measured && !open, quality);
+  });
+}
+
+// ---- groups of several tiles ----
 
 __device__ std::int32_t first_member(const std::int32_t* parent, std::int32_t i) {
   const volatile std::int32_t* now = parent;  // other threads write
@@ -59,141 +301,191 @@ __device__ void count_member(std::int32_t* counts, std::int32_t group) {
     atomicAdd(counts + group, __popc(same));
 }
 
-__global__ void __launch_bounds__(point_threads) begin_groups(const __grid_constant__ TrustArguments args) {
+/// Calls body(i) for the open points.
+template <typename Body>
+__device__ void for_each_open(const TrustArguments& args, Body&& body) {
+  if (*args.state.any_open == 0) return;
   for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    args.state.parent[i] = i;
-    if (args.measured(i) && track::is_mirrored(args.points.shape(i)))
-      args.tracked[i].result.status = Status::low_correlation;
-    if (args.points.trackable(i)) count_up(args.state.trackable);
+    if (args.state.open[i]) body(i);
   });
 }
 
-__global__ void __launch_bounds__(point_threads) find_groups(const __grid_constant__ TrustArguments args) {
-  for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    if (!args.measured(i)) return;
+__global__ void __launch_bounds__(point_threads) unite_tiles(const __grid_constant__ TrustArguments args) {
+  const GridPoints& grid = args.points.grid;
+  const auto tile_of = [&](std::int32_t i) {
+    const int node = grid.node_of[i], row = node / grid.nx;
+    return args.rows.part_of(row) * static_cast<int>(args.columns.parts) +
+           args.columns.part_of(node - row * grid.nx);
+  };
+  for_each_open(args, [&](std::int32_t i) {
+    const int tile = tile_of(i);
     args.points.for_each_neighbour(i, [&](std::int32_t n) {
-      if (n < i && track::linked(args.points, n, i)) unite(args.state.parent, i, n);
+      if (n > i && args.state.open[n] != 0) return;  // that point does it
+      if (args.measured(n) && tile_of(n) != tile && track::linked(args.points, min(i, n), max(i, n)))
+        unite(args.state.parent, i, n);
     });
   });
 }
 
-__global__ void __launch_bounds__(point_threads) count_members(const __grid_constant__ TrustArguments args) {
+/// The first members of groups of a tile add theirs to the whole group.
+__global__ void __launch_bounds__(point_threads) add_members(const __grid_constant__ TrustArguments args) {
+  const TrustState& state = args.state;
+  if (*state.any_open == 0) return;
   for_each_point(args.points.grid.count, [&](std::int32_t i) {
+    if (state.parent[i] == i || state.members[i] == 0) return;
+    atomicAdd(state.members + first_member(state.parent, i), state.members[i]);
+  });
+}
+
+__global__ void __launch_bounds__(point_threads)
+    count_alternatives(const __grid_constant__ TrustArguments args) {
+  for_each_open(args, [&](std::int32_t i) {
     const std::int32_t group = first_member(args.state.parent, i);
-    args.state.parent[i] = group;
-    if (!args.measured(i)) return;
-    count_member(args.state.members, group);
-    if (!args.alternatives) return;
     if (args.alternatives[i] == track::kUnique) count_member(args.state.unique, group);
     if (args.repeats(i)) count_member(args.state.as_good, group);
   });
 }
 
-__global__ void __launch_bounds__(point_threads) mark_ambiguous(const __grid_constant__ TrustArguments args) {
-  const TrustState& state = args.state;
-  for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    const std::int32_t group = state.parent[i];
-    if (args.measured(i) && !track::is_decided(state.unique[group], args.large) &&
-        track::is_ambiguous(args.repeats(i), state.as_good[group], state.members[group]))
-      args.tracked[i].result.status = Status::ambiguous;
-  });
-}
-
 __global__ void __launch_bounds__(point_threads) find_contested(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
-  for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    const std::int32_t group = state.parent[i];
-    if (!args.measured(i) || state.members[group] >= args.large) return;
+  for_each_open(args, [&](std::int32_t i) {
+    const std::int32_t group = first_member(state.parent, i);
+    if (state.members[group] >= args.large) return;
     bool contested = false;
     args.points.for_each_neighbour(i, [&](std::int32_t n) {
-      contested = contested || (args.points.trackable(n) && state.parent[n] != group);
+      contested = contested || (args.points.trackable(n) && first_member(state.parent, n) != group);
     });
     if (contested) state.contested[group] = 1;
   });
 }
 
-__global__ void __launch_bounds__(point_threads) count_classes(const __grid_constant__ TrustArguments args) {
+__global__ void __launch_bounds__(point_threads) mark_ambiguous(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
-  for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    if (!args.measured(i) || state.members[state.parent[i]] < args.large) return;
-    count_member(state.residuals, track::ValueClasses::of(args.points.residual(i)));
-    count_member(state.misfits, track::ValueClasses::of(fmaxf(0, 1 - args.points.zncc(i))));
+  for_each_open(args, [&](std::int32_t i) {
+    const std::int32_t group = first_member(state.parent, i);
+    if (track::is_decided(state.unique[group], args.large) ||
+        !track::is_ambiguous(args.repeats(i), state.as_good[group], state.members[group]))
+      return;
+    args.tracked[i].result.status = Status::ambiguous;
+    state.qualities[i].residual = -1;
   });
 }
 
-/// One block: the medians of both kinds of values, a thread each.
-__global__ void __launch_bounds__(point_threads) find_level(const __grid_constant__ TrustArguments args) {
-  constexpr int classes = track::ValueClasses::kCount;
-  __shared__ std::int32_t counts[2 * classes];  // residuals and misfits follow each other
-  for (int k = threadIdx.x; k < 2 * classes; k += point_threads) counts[k] = args.state.residuals[k];
-  __syncthreads();
-  if (threadIdx.x == 0) args.state.level->residual = track::ValueClasses::median(counts);
-  if (threadIdx.x == warp_size) args.state.level->misfit = track::ValueClasses::median(counts + classes);
+// ---- judgement ----
+
+__global__ void __launch_bounds__(point_threads) count_classes(const __grid_constant__ TrustArguments args) {
+  const TrustState& state = args.state;
+  for_each_open(args, [&](std::int32_t i) {
+    if (!args.measured(i) || state.members[first_member(state.parent, i)] < args.large) return;
+    count_member(state.residuals, track::ValueClasses::of(state.qualities[i].residual));
+    count_member(state.misfits, track::ValueClasses::of(fmaxf(0, 1 - state.qualities[i].zncc)));
+  });
+}
+
+/// track::ValueClasses::median by the lanes of a warp.
+__device__ float median_of(const std::int32_t* counts) {
+  constexpr int of_lane = classes / warp_size;
+  const int lane = static_cast<int>(threadIdx.x) % warp_size, first = lane * of_lane;
+  int own = 0;
+  for (int k = 0; k < of_lane; ++k) own += counts[first + k];
+  int up_to_own = own;
+  for (int offset = 1; offset < warp_size; offset *= 2) {
+    const int before = __shfl_up_sync(all_lanes, up_to_own, offset);
+    if (lane >= offset) up_to_own += before;
+  }
+  const int total = __shfl_sync(all_lanes, up_to_own, warp_size - 1);
+  const unsigned beyond = __ballot_sync(all_lanes, 2 * std::int64_t{up_to_own} > total);
+  if (beyond == 0) return 0;
+  const int owner = __ffs(static_cast<int>(beyond)) - 1;
+  int below = up_to_own - own, k = first;
+  if (lane == owner)
+    while (2 * std::int64_t{below += counts[k]} <= total) ++k;
+  return track::ValueClasses::end(__shfl_sync(all_lanes, k, owner));
+}
+
+/// One block: the medians of both kinds of values, a warp each.
+__global__ void __launch_bounds__(2 * warp_size) find_level(const __grid_constant__ TrustArguments args) {
+  if (threadIdx.x < warp_size) {
+    const float residual = median_of(args.state.residuals);
+    if (threadIdx.x == 0) args.state.level->residual = residual;
+  } else {
+    const float misfit = median_of(args.state.misfits);
+    if (threadIdx.x == warp_size) args.state.level->misfit = misfit;
+  }
 }
 
 __global__ void __launch_bounds__(point_threads) give_up_chance(const __grid_constant__ TrustArguments args) {
   const TrustState& state = args.state;
   const track::FrameLevel level = *state.level;
+  const auto is_chance = [&](std::int32_t i, const Quality& q) {
+    const std::int32_t group = first_member(state.parent, i), members = state.members[group];
+    return track::is_suspicious_group(members, state.contested[group], args.large, *state.trackable) &&
+           !(track::may_differ(members, args.large) && track::is_explained(q.zncc, q.residual, level));
+  };
   for_each_point(args.points.grid.count, [&](std::int32_t i) {
-    if (!args.measured(i)) return;
-    const std::int32_t group = state.parent[i], members = state.members[group];
-    const float zncc = args.points.zncc(i), residual = args.points.residual(i);
-    const bool suspicious =
-        track::is_suspicious_group(members, state.contested[group], args.large, *state.trackable);
-    if (track::is_noise_only(zncc, residual, level))
+    const Quality q = state.qualities[i];
+    if (q.residual < 0) return;
+    if (track::is_noise_only(q.zncc, q.residual, level))
       args.tracked[i].result.status = Status::flat;
-    else if (suspicious &&
-             !(track::may_differ(members, args.large) && track::is_explained(zncc, residual, level)))
+    else if (state.open[i] && is_chance(i, q))
       args.tracked[i].result.status = Status::low_correlation;
   });
 }
 
-/// What has to be zero at first comes first.
-std::size_t zero_ints(std::int64_t count) { return 4 * count + 2 * track::ValueClasses::kCount + 1; }
+/// What has to be zero at first comes first; unique and as_good only where there are alternatives.
+std::size_t zero_ints(std::int64_t count, bool alternatives) {
+  return 2 * classes + 2 + (alternatives ? 2 * static_cast<std::size_t>(count) : 0);
+}
 
-TrustState state_in(void* workspace, std::int64_t count) {
-  auto* members = static_cast<std::int32_t*>(workspace);
-  auto* residuals = members + 4 * count;
-  auto* misfits = residuals + track::ValueClasses::kCount;
-  auto* trackable = misfits + track::ValueClasses::kCount;
-  auto* level = reinterpret_cast<track::FrameLevel*>(trackable + 1);
-  return {.parent = reinterpret_cast<std::int32_t*>(level + 1),
-          .members = members,
-          .contested = members + count,
-          .unique = members + 2 * count,
-          .as_good = members + 3 * count,
-          .residuals = residuals,
-          .misfits = misfits,
-          .trackable = trackable,
-          .level = level};
+TrustState state_in(void* workspace, std::int64_t count, bool alternatives) {
+  auto* next = static_cast<std::int32_t*>(workspace);
+  const auto take = [&next](std::int64_t ints) { return std::exchange(next, next + ints); };
+  TrustState state{};
+  state.residuals = take(classes);  // misfits follow
+  state.misfits = take(classes);
+  state.trackable = take(1);
+  state.any_open = take(1);
+  if (alternatives) state.unique = take(count), state.as_good = take(count);
+  state.level = reinterpret_cast<track::FrameLevel*>(take(sizeof(track::FrameLevel) / sizeof(*next)));
+  state.parent = take(count);
+  state.members = take(count);
+  state.contested = take(count);
+  state.qualities = reinterpret_cast<Quality*>(take(count * sizeof(Quality) / sizeof(*next)));
+  state.open = reinterpret_cast<std::uint8_t*>(next);
+  return state;
 }
 
 }  // namespace
 
 std::size_t trust_workspace_bytes(std::int64_t count) {
-  return (zero_ints(count) + static_cast<std::size_t>(count)) * sizeof(std::int32_t) +
-         sizeof(track::FrameLevel);
+  constexpr std::size_t of_point = 3 * sizeof(std::int32_t) + sizeof(Quality) + sizeof(std::uint8_t);
+  return zero_ints(count, true) * sizeof(std::int32_t) + sizeof(track::FrameLevel) +
+         of_point * static_cast<std::size_t>(count);
 }
 
 void launch_judge_points(const TrustFrame& frame, void* workspace, StreamHandle stream) {
   const std::int64_t n = frame.points.count;
   if (n == 0) return;
-  const double pixels = static_cast<double>(frame.subset) * frame.subset;
+  const bool alternatives = frame.alternatives != nullptr;
   const TrustArguments args{{frame.points, frame.tracked},
                             frame.tracked,
                             frame.alternatives,
                             track::large_group(frame.subset, frame.step),
-                            pixels,
-                            state_in(workspace, n)};
-  fill(workspace, 0, zero_ints(n) * sizeof(std::int32_t), stream);
+                            static_cast<double>(frame.subset) * frame.subset,
+                            Cuts(frame.points.nx, tile_columns),
+                            Cuts(frame.points.ny, tile_rows),
+                            state_in(workspace, n, alternatives)};
+  fill(workspace, 0, zero_ints(n, alternatives) * sizeof(std::int32_t), stream);
   const unsigned blocks = grid_size(n, point_threads);
-  begin_groups<<<blocks, point_threads, 0, stream>>>(args);
-  find_groups<<<blocks, point_threads, 0, stream>>>(args);
-  count_members<<<blocks, point_threads, 0, stream>>>(args);
-  if (frame.alternatives) mark_ambiguous<<<blocks, point_threads, 0, stream>>>(args);
+  group_tiles<<<grid_size(std::int64_t{args.columns.parts} * args.rows.parts, 1), point_threads, 0, stream>>>(
+      args);
+  unite_tiles<<<blocks, point_threads, 0, stream>>>(args);
+  add_members<<<blocks, point_threads, 0, stream>>>(args);
+  if (alternatives) count_alternatives<<<blocks, point_threads, 0, stream>>>(args);
   find_contested<<<blocks, point_threads, 0, stream>>>(args);
+  if (alternatives) mark_ambiguous<<<blocks, point_threads, 0, stream>>>(args);
   count_classes<<<blocks, point_threads, 0, stream>>>(args);
-  find_level<<<1, point_threads, 0, stream>>>(args);
+  find_level<<<1, 2 * warp_size, 0, stream>>>(args);
   give_up_chance<<<blocks, point_threads, 0, stream>>>(args);
   check_launch(describe_points("matches by chance", n));
 }

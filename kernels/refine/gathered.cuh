@@ -40,13 +40,12 @@ struct LanePixels {
   int first, step;
 };
 
-/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for clipped and
-/// masked subsets. T: float or double.
+/// Sums for which every pixel loads its own (degree + 1)^2 coefficients: for any deformation, and for clipped
+/// and masked subsets. T: float or double.
 template <typename T, int kDegree, int kOrder>
 __device__ T gathered_total(const RefineArguments& args, const IterationState<kOrder, double>& state,
                             const LanePixels& pixels) {
   LaneSums<kOrder, T> sums;
-  const auto displacement = converted<T>(state.displacement);
   const T offset = static_cast<T>(state.offset), contrast = static_cast<T>(state.contrast);
   const RefineReference& reference = args.reference;
   const PreparedSubset& s = args.subsets[state.point];
@@ -54,8 +53,12 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   const int down = pixels.step / width, along = pixels.step % width;
   const CoefficientPair* coefficients = args.coefficients + state.shift;
   int i = s.left + pixels.first % width, j = s.top + pixels.first / width;
+  const bool masked = reference.masks.words != nullptr;
   constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
+  constexpr bool crowded = kDegree == 5 && kOrder == 2 && sizeof(T) > sizeof(float);
   while (j <= s.bottom) {
+    if constexpr (crowded) asm volatile("" ::: "memory");  // the displacement stays in shared memory
+    const auto displacement = converted<T>(state.displacement);
     ReferencePixel f[at_once];
     float2 gradient[at_once];
     T value[at_once];
@@ -70,7 +73,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
       fj[k] = static_cast<float>(row);
       value[k] = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi[k], fj[k]),
                                          displacement.y(fi[k], fj[k]));
-      taken[k] = j <= s.bottom && counts(f[k]);
+      taken[k] = j <= s.bottom && counts(f[k]) && !(masked && reference.masks.hide(state.point, i, row));
       i += along;
       j += down;
       if (i > s.right) {
@@ -80,7 +83,9 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
     }
 #pragma unroll
     for (int k = 0; k < at_once; ++k)
-      if (taken[k]) sums.add(value[k] - offset - contrast * f[k].grey, f[k].grey, gradient[k], fi[k], fj[k]);
+      if (taken[k])
+        sums.add(args.window.weight(fi[k], fj[k]), value[k] - offset - contrast * f[k].grey, f[k].grey,
+                 gradient[k], fi[k], fj[k]);
   }
   return LaneSums<kOrder, T>::Total::sum_over_warp(sums.values);
 }
@@ -93,7 +98,7 @@ struct Gathering {
   static constexpr bool exact = true;
   static constexpr float long_step = 1e30f;
   __device__ static bool trusts(float, int) { return true; }
-  __device__ static bool takes(const PreparedSubset&, bool) { return true; }
+  __device__ static bool takes(const RefineArguments&, const PreparedSubset&, bool) { return true; }
   __device__ static bool leaves(bool from_start, int iterations) {
     return !from_start || iterations >= icgn::float_iterations;
   }

@@ -139,7 +139,11 @@ __global__ void __launch_bounds__(warps_gathering* warp_size, least_blocks)
 /// A block has up to 8 points: its warps sum over parts of each, then one lane of the first warp per point
 /// does the scalar part.
 template <int kDegree, int kOrder>
-__global__ void __launch_bounds__(Cooperative<kDegree, kOrder>::parts* warp_size, least_blocks)
+constexpr int cooperative_blocks =
+    kDegree == 5 && kOrder == 2 ? 1 : least_blocks;  // or registers would spill
+template <int kDegree, int kOrder>
+__global__ void __launch_bounds__(Cooperative<kDegree, kOrder>::parts* warp_size,
+                                  cooperative_blocks<kDegree, kOrder>)
     refine_cooperatively(const __grid_constant__ RefineArguments args) {
   using Variant = Cooperative<kDegree, kOrder>;
   static_assert(most_cooperative_points <= Variant::parts);
@@ -217,7 +221,8 @@ void launch_refine(const RefineReference& reference, const RefineOptions& option
                              ColumnSchedule(options.subset),
                              static_cast<float>(options.tolerance),
                              static_cast<float>(options.min_zncc),
-                             std::min<int>(options.max_iterations, most_iterations)};
+                             std::min<int>(options.max_iterations, most_iterations),
+                             Window(options.weights, options.subset)};
   if (options.interpolation == Interpolation::cubic)
     launch_order<3>(args, options.order, stream, most_done);
   else

@@ -6,6 +6,7 @@
 #include "common/transposed_sum.cuh"
 #include "filter/reference_pixel.cuh"
 #include "refine/column_schedule.hpp"
+#include "refine/window.hpp"
 
 /// What all variants of the iterations have in common: arguments, order of the tasks, state of a point, sums.
 namespace dic::kernels {
@@ -52,6 +53,7 @@ struct RefineArguments {
   ColumnSchedule schedule;
   float tolerance, min_zncc;
   int max_iterations;
+  Window window;
 };
 
 /// Degree of the polynomials of a shape function; order 0 has slopes too, which stay 0.
@@ -69,12 +71,13 @@ struct LaneSums {
   /// unit of gradient_unit().
   T values[count] = {};
 
-  __device__ void add(T e, float f, float2 gradient, float i, float j) {
-    values[0] += e;
-    values[1] += e * e;
-    values[2] += f * e;
-    add_moments(3, e * gradient.x, i, j);
-    add_moments(3 + terms, e * gradient.y, i, j);
+  __device__ void add(float weight, T e, float f, float2 gradient, float i, float j) {
+    const T weighted = weight * e;
+    values[0] += weighted;
+    values[1] += weighted * e;
+    values[2] += f * weighted;
+    add_moments(3, weighted * gradient.x, i, j);
+    add_moments(3 + terms, weighted * gradient.y, i, j);
   }
 
  private:

@@ -9,6 +9,8 @@ namespace dic::kernels {
 constexpr Status unfinished{255};
 /// Status of a point that is being refined.
 constexpr Status under_way{254};
+/// Status of a point that no variant needs to try again: low_correlation.
+constexpr Status hopeless{253};
 
 constexpr std::int32_t no_task = -1;
 
@@ -157,15 +159,16 @@ class Point {
     p_.state.whole = s.right - s.left == args_.schedule.subset - 1 &&
                      s.bottom - s.top == args_.schedule.subset - 1 && !s.weighted;
     p_.room = room_of(args_, s, t);
-    p_.status = s.status != Status::ok              ? s.status
-                : Variant::takes(s, p_.state.whole) ? under_way
-                                                    : unfinished;
+    p_.status = s.status != Status::ok                     ? s.status
+                : Variant::takes(args_, s, p_.state.whole) ? under_way
+                                                           : unfinished;
   }
 
   /// Prepares an iteration. False: there is none; the result is stored.
   __device__ bool may_iterate() {
     if (p_.status == under_way) p_.status = status_before_iteration();
-    const bool failed = p_.status != Status::ok && p_.status != under_way && p_.status != unfinished;
+    const bool failed =
+        p_.status != Status::ok && p_.status != under_way && p_.status != unfinished && p_.status != hopeless;
     if (failed && subset().status == Status::ok && Variant::leaves(p_.from_start, p_.state.iterations)) {
       // Where convergence is slow, the status depends on the path: the next variant begins at the start.
       start_at(task().start, 0);
@@ -218,6 +221,9 @@ class Point {
     if (!(energy > static_cast<Real>(icgn::least_energy) * s.energy)) return Status::low_correlation;
     const Real sd_ratio = sqrt(s.energy / energy), zncc = covariance * sd_ratio / s.energy;
     p_.zncc = zncc < -1 ? -1 : zncc < 1 ? zncc : 1;
+    if (args_.tasks.most_residuals &&
+        icgn::is_hopeless(iteration, residual_sd(), args_.tasks.most_residuals[p_.state.point]))
+      return hopeless;
     const ShapeOf<kOrder, Real> step = step_of(mean, rest, sd_ratio);
     p_.last_step = largest_displacement(step, radius());
     p_.converged =
@@ -231,7 +237,7 @@ class Point {
   __device__ const PreparedSubset& subset() const { return args_.subsets[p_.state.point]; }
   __device__ Real radius() const { return static_cast<Real>(args_.schedule.subset / 2); }
   __device__ float residual_sd() const {
-    return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, parameters);
+    return icgn::residual_sd(static_cast<float>(p_.zncc), subset().energy, subset().count, subset().fitted);
   }
   /// Of the displacement, px.
   __device__ float sigma() const {
@@ -309,7 +315,7 @@ class Point {
     out.unit_covariance = s.unit_covariance;
     out.gradient_noise = s.gradient_noise;
     out.iterations = static_cast<std::int16_t>(p_.state.iterations);
-    out.status = p_.status;
+    out.status = p_.status == hopeless ? Status::low_correlation : p_.status;
     out.unused = 0;
   }
 

@@ -17,16 +17,18 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / warp_size;
 
-/// Calls body(i, j, grey, gradient) for the pixels of this lane that count.
+/// Calls body(i, j, grey, gradient) for the pixels of this lane that count. number: of the subset's mask, if
+/// there are masks.
 template <typename Body>
-__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, Body&& body) {
+__device__ void each_pixel(const RefineReference& reference, const PreparedSubset& s, std::int32_t number,
+                           Body&& body) {
   const int lane = threadIdx.x % warp_size, width = s.right - s.left + 1;
   const int stride = reference.layout.stride, down = warp_size / width, along = warp_size % width;
   int i = s.left + lane % width;
   for (int j = s.top + lane / width; j <= s.bottom; j += down) {
     const int index = (s.y + j) * stride + s.x + i;
     const ReferencePixel pixel = reference.pixels[index];
-    if (counts(pixel))
+    if (counts(pixel) && !reference.masks.hide(number, i, j))
       body(static_cast<float>(i), static_cast<float>(j), pixel.grey,
            exact_gradient(pixel, reference.rest[index]));
     i += along;
@@ -73,38 +75,112 @@ struct Rows {
   }
 };
 
-/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets status and what sigma needs.
+/// Sums over the warp, distributed over its lanes: of products of the steepest-descent images SD, f and 1.
+/// Lane r < N has row r. All members are called by all lanes.
 template <int kOrder>
-__device__ void invert_exactly(const PrepareArguments& args, const Sums<kOrder>& sums, PreparedSubset& s,
-                               float* matrix) {
-  constexpr int m = Sums<kOrder>::terms, N = 2 * m, products = Sums<kOrder>::products;
-  const int lane = threadIdx.x % warp_size, r = lane % m;
-  const bool is_u = lane < m, active = lane < N;
+class WarpSums {
+ public:
+  static constexpr int m = Sums<kOrder>::terms, N = 2 * m;
+
+  __device__ explicit WarpSums(const Sums<kOrder>& sums)
+      : linear_(Linear::sum_over_warp(sums.linear)),
+        grey_(Grey::sum_over_warp(sums.grey)),
+        xx_(Products::sum_over_warp(sums.dx_dx)),
+        xy_(Products::sum_over_warp(sums.dx_dy)),
+        yy_(Products::sum_over_warp(sums.dy_dy)) {}
+
+  /// sum f^2.
+  __device__ float energy() const { return from_lane(grey_, Grey::lane_of(N)); }
+  /// sum dx^2 + dy^2.
+  __device__ float slopes() const { return from_lane(xx_, 0) + from_lane(yy_, 0); }
+  /// Of the lane's row: sum SD, sum SD f, column c of sum SD SD^T.
+  __device__ double sum() const { return factor() * from_lane(linear_, Linear::lane_of(lane() % N)); }
+  __device__ double grey() const { return factor() * from_lane(grey_, Grey::lane_of(lane() % N)); }
+  __device__ double product(int c) const {
+    const icgn::Monomial p = icgn::basis(lane() % m), q = icgn::basis(c % m);
+    const int source = Products::lane_of(icgn::monomial_index(p.a + q.a, p.b + q.b));
+    const bool is_u = lane() < m, both_u = c < m;
+    const float straight = from_lane(both_u ? xx_ : yy_, source), crossed = from_lane(xy_, source);
+    return factor() * q.factor * (is_u == both_u ? straight : crossed);
+  }
+
+ private:
   using Linear = TransposedSum<N>;
   using Grey = TransposedSum<N + 1>;
-  using Products = TransposedSum<products>;
-  const float linear = Linear::sum_over_warp(sums.linear), grey_sums = Grey::sum_over_warp(sums.grey);
-  const float xx = Products::sum_over_warp(sums.dx_dx), xy = Products::sum_over_warp(sums.dx_dy),
-              yy = Products::sum_over_warp(sums.dy_dy);
+  using Products = TransposedSum<Sums<kOrder>::products>;
 
-  const icgn::Monomial p = icgn::basis(r);
-  const double factor = active ? p.factor : 0;
-  const double sum = factor * from_lane(linear, Linear::lane_of(lane % N));
-  const double grey = factor * from_lane(grey_sums, Grey::lane_of(lane % N));
-  s.energy = from_lane(grey_sums, Grey::lane_of(N));
-  s.noise_share = from_lane(xx, 0) + from_lane(yy, 0);
+  __device__ static int lane() { return static_cast<int>(threadIdx.x % warp_size); }
+  __device__ static double factor() { return lane() < N ? icgn::basis(lane() % m).factor : 0; }
+
+  float linear_, grey_, xx_, xy_, yy_;
+};
+
+/// Sums by the squares of the weights, by which noise counts.
+template <int kOrder>
+struct SquaredWeights {
+  WarpSums<kOrder> sums;
+  float count, grey;  ///< sum 1, sum f
+};
+
+__device__ inline double sum_of_lanes(double value) {
+#pragma unroll
+  for (int distance = warp_size / 2; distance > 0; distance /= 2)
+    value += __shfl_xor_sync(all_lanes, value, distance);
+  return value;
+}
+
+/// Standard deviations of weighted least squares for a noise of variance 1, and what follows from them. sum,
+/// grey: of the lane's row of the weighted sums; inverse: the lane's row of the inverse matrix; of_u, of_v:
+/// its columns.
+template <int kOrder, int N = WarpSums<kOrder>::N>
+__device__ void predict(const PrepareArguments& args, const SquaredWeights<kOrder>& squared, double sum,
+                        double grey, const double (&inverse)[N], const float (&of_u)[N],
+                        const float (&of_v)[N], PreparedSubset& s) {
+  const int lane = threadIdx.x % warp_size;
+  const double mean = sum / s.count, contrast = grey / s.energy;
+  const double squared_sum = squared.sums.sum(), squared_grey = squared.sums.grey();
+  const double count = squared.count, f = squared.grey, energy = squared.sums.energy();
+  double to_u = 0, to_v = 0, trace = 0;  // products of the lane's row of the noise
+  double own_u = 0, own_v = 0;
+#pragma unroll
+  for (int c = 0; c < N; ++c) {
+    const double mean_c = from_lane(mean, c), contrast_c = from_lane(contrast, c);
+    const double noise = squared.sums.product(c) - mean * from_lane(squared_sum, c) - squared_sum * mean_c -
+                         contrast * from_lane(squared_grey, c) - squared_grey * contrast_c +
+                         count * mean * mean_c + f * (mean * contrast_c + contrast * mean_c) +
+                         energy * contrast * contrast_c;
+    to_u += noise * of_u[c];
+    to_v += noise * of_v[c];
+    trace += noise * inverse[c];
+    if (c == lane) own_u = of_u[c], own_v = of_v[c];
+  }
+  s.unit_sigma_u = static_cast<float>(sqrt(2 * sum_of_lanes(own_u * to_u)));
+  s.unit_sigma_v = static_cast<float>(sqrt(2 * sum_of_lanes(own_v * to_v)));
+  s.unit_covariance = static_cast<float>(2 * sum_of_lanes(own_u * to_v));
+  s.fitted = static_cast<float>(count / s.count + energy / s.energy + sum_of_lanes(lane < N ? trace : 0.0));
+  const icgn::PixelMoments<float> x(s.left, s.right, args.weights, args.subset);
+  const icgn::PixelMoments<float> y(s.top, s.bottom, args.weights, args.subset);
+  s.gradient_noise = icgn::gradient_noise<N, float>(of_u, of_v, x, y, squared.count * args.noise_gain);
+}
+
+/// Builds, tests and inverts the Gauss-Newton matrix and stores it; sets status and what sigma needs.
+/// squared: null for uniform weights.
+template <int kOrder>
+__device__ void invert_exactly(const PrepareArguments& args, const WarpSums<kOrder>& sums,
+                               const SquaredWeights<kOrder>* squared, PreparedSubset& s, float* matrix) {
+  constexpr int m = WarpSums<kOrder>::m, N = WarpSums<kOrder>::N;
+  const int lane = threadIdx.x % warp_size;
+  const bool active = lane < N;
+  const double sum = sums.sum(), grey = sums.grey();
+  s.energy = sums.energy();
+  s.noise_share = sums.slopes();
   const double inverse_count = 1.0 / s.count, inverse_energy = 1.0 / s.energy;
   Rows<N> hessian;
 #pragma unroll
   for (int c = 0; c < N; ++c) {
-    const icgn::Monomial q = icgn::basis(c % m);
-    const int source = Products::lane_of(icgn::monomial_index(p.a + q.a, p.b + q.b));
-    const bool both_u = c < m;
-    const float straight = from_lane(both_u ? xx : yy, source), crossed = from_lane(xy, source);
-    const double product = factor * q.factor * (is_u == both_u ? straight : crossed);
     const double projected =
         sum * from_lane(sum, c) * inverse_count + grey * from_lane(grey, c) * inverse_energy;
-    hessian.row[c] = product - projected;
+    hessian.row[c] = sums.product(c) - projected;
   }
   const double diagonal = hessian.diagonal();
   const bool positive = __all_sync(all_lanes, diagonal > 0 || !active);
@@ -130,13 +206,18 @@ __device__ void invert_exactly(const PrepareArguments& args, const Sums<kOrder>&
     of_u[k] = from_lane(with_u, k);
     of_v[k] = from_lane(with_v, k);
   }
-  s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
+#pragma unroll
+  for (int c = 0; c < N; ++c) hessian.row[c] *= scale * from_lane(scale, c);
+  if (squared) {
+    predict<kOrder>(args, *squared, sum, grey, hessian.row, of_u, of_v, s);
+  } else {
+    s.fitted = icgn::fitted_parameters(N);
+    s.gradient_noise = gradient_noise_of(args, s, of_u, of_v);
+  }
   const int triangle = 2 * N + lane * (lane + 1) / 2;
 #pragma unroll
-  for (int c = 0; c < N; ++c) {
-    const double value = hessian.row[c] * scale * from_lane(scale, c);
-    if (active && c <= lane) matrix[triangle + c] = static_cast<float>(value);
-  }
+  for (int c = 0; c < N; ++c)
+    if (active && c <= lane) matrix[triangle + c] = static_cast<float>(hessian.row[c]);
   if (!active) return;
   matrix[lane] = static_cast<float>(sum);
   matrix[N + lane] = static_cast<float>(grey * inverse_energy);
@@ -161,41 +242,66 @@ struct Bounds {
   }
 };
 
-template <int kOrder>
-__device__ void prepare(const PrepareArguments& args, PreparedSubset& s, float least, float* matrix) {
-  float count = 0, total = 0;
+/// number: see each_pixel. kWindow: pixels have weights.
+template <int kOrder, bool kWindow>
+__device__ void prepare(const PrepareArguments& args, std::int32_t number, PreparedSubset& s, float least,
+                        float* matrix) {
+  const auto weight_at = [&](float i, float j) { return kWindow ? args.window.weight(i, j) : 1.0f; };
+  float pixels = 0, count = 0, total = 0;
   Bounds bounds;
-  each_pixel(args.reference, s, [&](float i, float j, float grey, float2) {
-    ++count;
-    total += grey;
+  each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2) {
+    const float weight = weight_at(i, j);
+    ++pixels;
+    count += weight;
+    total += weight * grey;
     bounds.add(static_cast<int>(i), static_cast<int>(j));
   });
+  pixels = warp_sum(pixels);
   s.count = warp_sum(count);
-  if (s.count < least) {
+  if (pixels < least) {
     s.status = Status::masked;
     return;
   }
-  bounds.apply(s);
-  s.weighted = s.count < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
+  if (!args.reference.masks.words) bounds.apply(s);
+  s.weighted = pixels < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*args.reference.range);
-  Sums<kOrder> sums;
-  each_pixel(args.reference, s, [&](float i, float j, float grey, float2 gradient) {
-    sums.add(grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
-  });
-  const float energy = warp_sum(sums.grey[2 * Sums<kOrder>::terms]);
+  const auto sums_over = [&](auto&& power) {  // of the weights
+    Sums<kOrder> sums;
+    each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2 gradient) {
+      sums.add(power(weight_at(i, j)), grey - s.mean, unit * gradient.x, unit * gradient.y, i, j);
+    });
+    return WarpSums<kOrder>(sums);
+  };
+  const WarpSums<kOrder> sums = sums_over([](float weight) { return weight; });
   const float flat = args.flat_sd();
-  if (!(energy > flat * flat * s.count)) {
+  if (!(sums.energy() > flat * flat * s.count)) {
     s.status = Status::flat;
     return;
   }
-  invert_exactly<kOrder>(args, sums, s, matrix);
+  if constexpr (!kWindow) {
+    invert_exactly<kOrder>(args, sums, nullptr, s, matrix);
+  } else {
+    const auto square = [](float weight) { return weight * weight; };
+    float squares = 0, grey_sum = 0;
+    each_pixel(args.reference, s, number, [&](float i, float j, float grey, float2) {
+      const float weight = square(weight_at(i, j));
+      squares += weight;
+      grey_sum += weight * (grey - s.mean);
+    });
+    const SquaredWeights<kOrder> squared{sums_over(square), warp_sum(squares), warp_sum(grey_sum)};
+    invert_exactly<kOrder>(args, sums, &squared, s, matrix);
+  }
   if (fmaxf(s.unit_sigma_u, s.unit_sigma_v) > args.largest_unit_sigma()) s.status = Status::flat;
   s.noise_share = 2 * args.noise_gain * s.energy / s.noise_share;
 }
 
-template <int kOrder>
-__global__ void __launch_bounds__(threads, 2)
+/// Blocks of a multiprocessor; with two of them registers would spill where there is a window.
+template <bool kMany>
+constexpr int blocks_at_once = kMany ? 1 : 2;
+
+template <int kOrder, bool kWindow>
+__global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
     prepare_subsets(const __grid_constant__ PrepareArguments args, std::int64_t count,
                     PreparedSubset* subsets, float* matrices) {
   const int lane = threadIdx.x % warp_size;
@@ -206,25 +312,27 @@ __global__ void __launch_bounds__(threads, 2)
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
       if (s.status == Status::ok)
-        prepare<kOrder>(args, s, args.half(), matrices + task * matrix_floats(kOrder));
+        prepare<kOrder, kWindow>(args, 0, s, args.half(), matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
   });
 }
 
-/// The same for parts of subsets, listed in `count`.
-template <int kOrder>
-__global__ void __launch_bounds__(threads, 2)
+/// The same for parts of subsets, listed in `count`; of order 2, masks need more registers, too.
+template <int kOrder, bool kWindow>
+__global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2>)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
                   PreparedSubset* subsets, float* matrices) {
-  const float least = static_cast<float>(kLeastPart) * 2 * args.half();
+  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * 2 * args.half();
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
     if (s.status != unprepared) return;
     s.status = Status::ok;
     clip_to_image(args, s, least);
     if (!has_pixels(args, s)) return;
-    if (s.status == Status::ok) prepare<kOrder>(args, s, least, matrices + task * matrix_floats(kOrder));
+    if (s.status == Status::ok)
+      prepare<kOrder, kWindow>(args, static_cast<std::int32_t>(task), s, least,
+                               matrices + task * matrix_floats(kOrder));
     __syncwarp();
     if (threadIdx.x % warp_size == 0) subsets[task] = s;
   });
@@ -235,18 +343,32 @@ __global__ void __launch_bounds__(threads, 2)
 template <int kOrder>
 void launch(const PrepareArguments& args, std::int64_t count, PreparedSubset* subsets, float* matrices,
             StreamHandle stream) {
+  const auto prepare_left =
+      args.window.uniform() ? prepare_subsets<kOrder, false> : prepare_subsets<kOrder, true>;
   constexpr int bytes = run_bytes<kOrder>;
   check(cudaFuncSetAttribute(prepare_runs<kOrder>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "Reserving shared memory for subsets");
   prepare_runs<kOrder>
       <<<grid_size(count, run_threads), run_threads, bytes, stream>>>(args, count, subsets, matrices);
-  prepare_subsets<kOrder><<<grid_size(count, threads), threads, 0, stream>>>(args, count, subsets, matrices);
+  prepare_left<<<grid_size(count, threads), threads, 0, stream>>>(args, count, subsets, matrices);
+}
+
+template <int kOrder>
+void launch_parts(const PrepareArguments& args, std::int64_t most, const std::int32_t* count,
+                  PreparedSubset* subsets, float* matrices, StreamHandle stream) {
+  const auto prepare = args.window.uniform() ? prepare_parts<kOrder, false> : prepare_parts<kOrder, true>;
+  prepare<<<grid_size(most, warps), threads, 0, stream>>>(args, count, subsets, matrices);
 }
 
 PrepareArguments arguments(const RefineReference& reference, const RefineOptions& options, const int* x,
                            const int* y) {
-  return {reference, options.subset,
-          static_cast<float>(icgn::gradient_noise_gain(options.interpolation, options.smoothing)), x, y};
+  return {reference,
+          options.subset,
+          options.weights,
+          Window(options.weights, options.subset),
+          static_cast<float>(icgn::gradient_noise_gain(options.interpolation, options.smoothing)),
+          x,
+          y};
 }
 
 }  // namespace
@@ -267,10 +389,9 @@ void launch_prepare_parts(const RefineReference& reference, const RefineOptions&
                           StreamHandle stream) {
   if (most == 0) return;
   const PrepareArguments args = arguments(reference, options, nullptr, nullptr);
-  const unsigned blocks = grid_size(most, warps);
-  if (options.order == 0) prepare_parts<0><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
-  if (options.order == 1) prepare_parts<1><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
-  if (options.order == 2) prepare_parts<2><<<blocks, threads, 0, stream>>>(args, count, subsets, matrices);
+  if (options.order == 0) launch_parts<0>(args, most, count, subsets, matrices, stream);
+  if (options.order == 1) launch_parts<1>(args, most, count, subsets, matrices, stream);
+  if (options.order == 2) launch_parts<2>(args, most, count, subsets, matrices, stream);
   check_launch("preparing parts of subsets");
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/launch.cuh"
 #include "filter/reference_pixel.cuh"
+#include "refine/window.hpp"
 
 /// What both ways to prepare subsets have in common.
 namespace dic::kernels {
@@ -19,6 +20,8 @@ __device__ T from_lane(T value, int source) {
 struct PrepareArguments {
   RefineReference reference;
   int subset;
+  SubsetWeights weights;
+  Window window;
   float noise_gain;
   const int *x, *y;
 
@@ -63,7 +66,7 @@ __device__ inline bool has_pixels(const PrepareArguments& args, const PreparedSu
   return s.status != Status::ok || (s.y + s.top >= rows.first && s.y + s.bottom < rows.last);
 }
 
-/// See GradientNoise. of_u, of_v: columns of the inverse matrix.
+/// See GradientNoise; for uniform weights. of_u, of_v: columns of the inverse matrix.
 template <int N>
 __device__ GradientNoise gradient_noise_of(const PrepareArguments& args, const PreparedSubset& s,
                                            const float (&of_u)[N], const float (&of_v)[N]) {
@@ -71,7 +74,7 @@ __device__ GradientNoise gradient_noise_of(const PrepareArguments& args, const P
   return icgn::gradient_noise<N, float>(of_u, of_v, x, y, s.count * args.noise_gain);
 }
 
-/// Sums over a subset, grey values relative to its mean; monomials i^a j^b in the order of icgn.
+/// Weighted sums over a subset, grey values relative to its mean; monomials i^a j^b in the order of icgn.
 template <int kOrder>
 struct Sums {
   static constexpr int terms = icgn::monomial_count(kOrder), products = icgn::monomial_count(2 * kOrder);
@@ -79,13 +82,13 @@ struct Sums {
   float grey[2 * terms + 1] = {};  ///< f dx, f dy, then f f
   float dx_dx[products] = {}, dx_dy[products] = {}, dy_dy[products] = {};
 
-  __device__ void add(float f, float dx, float dy, float i, float j) {
-    grey[2 * terms] += f * f;
+  __device__ void add(float weight, float f, float dx, float dy, float i, float j) {
+    grey[2 * terms] += weight * f * f;
     float powers[2 * kOrder + 1];  // of j
     powers[0] = 1;
 #pragma unroll
     for (int b = 1; b <= 2 * kOrder; ++b) powers[b] = powers[b - 1] * j;
-    float power_of_i = 1;
+    float power_of_i = weight;
 #pragma unroll
     for (int a = 0; a <= 2 * kOrder; ++a, power_of_i *= i)
 #pragma unroll

@@ -4,8 +4,8 @@
 
 // Preparation of neighbouring points in one row of pixels, whose subsets have most columns in common. A warp
 // sums every column once, one lane per column. Then one lane per point adds its columns and inverts its
-// Gauss-Newton matrix, in float. Subsets for which float is not precise enough are left over: clipped, masked
-// and nearly flat ones.
+// Gauss-Newton matrix, in float. Left over are subsets for which float is not precise enough (clipped, masked
+// and nearly flat ones), and all where the pixels have weights.
 namespace dic::kernels {
 
 /// Status of a subset that is left to prepare.cu.
@@ -229,13 +229,15 @@ __device__ bool prepare(const PrepareArguments& args, const Run& run, const RunS
   constexpr float doubt = 100, least_share = 1e-3f;
   constexpr float doubtful_sigma = 0.04f;  // of the largest one: below it, few points converge slowly
   if (!(s.energy > doubt * flat * flat * s.count && s.energy > least_share * squares)) return false;
+  s.fitted = icgn::fitted_parameters(2 * Sums<kOrder>::terms);
   s.noise_share = 2 * args.noise_gain * s.energy / (sums.dx_dx[0] + sums.dy_dy[0]);
   return invert_hessian<kOrder>(args, sums, doubtful_sigma * args.largest_unit_sigma(), s, matrix);
 }
 
-/// Is the subset whole?
+/// Is the subset whole, with uniform weights?
 __device__ inline bool is_whole(const PrepareArguments& args, const PreparedSubset& s) {
-  return s.status == Status::ok && s.right - s.left == args.subset - 1 && s.bottom - s.top == args.subset - 1;
+  return args.window.uniform() && s.status == Status::ok && s.right - s.left == args.subset - 1 &&
+         s.bottom - s.top == args.subset - 1;
 }
 
 /// A warp takes 32 points and prepares one run of neighbours among them after the other.

@@ -286,8 +286,8 @@ struct Sliding {
 
   /// Does the next variant repeat from the start what fails here?
   __device__ static bool leaves(bool, int) { return true; }
-  __device__ static bool takes(const PreparedSubset& s, bool whole) {
-    return whole || (has_rectangles && !s.weighted);
+  __device__ static bool takes(const RefineArguments& args, const PreparedSubset& s, bool whole) {
+    return args.window.uniform() && (whole || (has_rectangles && !s.weighted));
   }
 
   /// Rows that use the same weights; 0: so few that this variant is not worth it. sigma: of the displacement,

@@ -118,9 +118,12 @@ std::string camera_json(const CameraParameters& camera, const std::string& calib
 Camera parse_camera(const std::string& text) { return Camera(parse_parameters(text)); }
 
 Camera read_camera(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
+  std::error_code unknown;
+  const bool is_file = std::filesystem::is_regular_file(path, unknown);  // a pipe could block for ever
+  std::ifstream stream;
+  if (is_file) stream.open(path, std::ios::binary);
   std::string text;
-  if (!stream || !std::getline(stream, text, '\0'))
+  if (!is_file || !std::getline(stream, text, '\0'))
     throw FileError("The camera " + path.string() + " cannot be read: check its name and its rights.");
   try {
     return parse_camera(text);

@@ -27,8 +27,10 @@ void start_cuda(const std::vector<int>& ordinals) {
       const kernels::DeviceScope started(device.index);
 }
 
+bool is_on_gpu(ImageView image) { return kernels::is_device_memory(image.data); }
+
 Image copy_from_gpu(ImageView image) {
-  if (!kernels::is_device_memory(image.data)) return {};
+  if (!is_on_gpu(image)) return {};
   Image copy(image.size(), image.type, image.bit_depth);
   const std::size_t row_bytes = image.width * size_of(image.type);
   const kernels::Stream stream;

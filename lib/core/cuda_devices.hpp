@@ -16,6 +16,8 @@ std::vector<DeviceInfo> cuda_devices(std::string& note);
 /// it. Throws DeviceError.
 void start_cuda(const std::vector<int>& ordinals);
 
+/// Is the image in the memory of a GPU?
+bool is_on_gpu(ImageView image);
 /// A copy on the host of an image in the memory of a GPU; empty for an image that the host can read.
 Image copy_from_gpu(ImageView image);
 

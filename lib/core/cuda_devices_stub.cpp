@@ -12,6 +12,8 @@ std::vector<DeviceInfo> cuda_devices(std::string& note) {
 
 void start_cuda(const std::vector<int>&) {}
 
+bool is_on_gpu(ImageView) { return false; }
+
 Image copy_from_gpu(ImageView) { return {}; }
 
 std::vector<CudaCeiling> measure_cuda_ceilings(int, int) {

@@ -54,11 +54,18 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   if (threads <= 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  for (int worker = 1; worker < threads; ++worker)
-    impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker)
+      impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
+  } catch (...) {  // the system starts no more threads: those that wait have to end, or they are joined for ever
+    end();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end(); }
+
+void ThreadPool::end() {
   {
     std::lock_guard lock(impl_->mutex);
     impl_->quit = true;

@@ -10,6 +10,7 @@ namespace dic {
 class ThreadPool {
  public:
   /// threads: 0 = one per core. The calling thread counts as one, so 1 starts none.
+  /// Throws std::system_error where the system starts no more threads.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,6 +25,7 @@ class ThreadPool {
                     const std::function<void(std::int64_t begin, std::int64_t end, int worker)>& body);
 
  private:
+  void end();
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -23,10 +23,17 @@ bool spin_until(const Condition& condition) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(int size) : size_(size) {
-  for (int rank = 1; rank < size; ++rank) others_.emplace_back([this, rank] { serve(rank); });
+  try {
+    for (int rank = 1; rank < size; ++rank) others_.emplace_back([this, rank] { serve(rank); });
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadTeam::~ThreadTeam() { end(); }
+
+void ThreadTeam::end() {
   over_ = true;
   ++runs_;
   runs_.notify_all();

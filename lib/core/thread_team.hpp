@@ -29,6 +29,7 @@ class ThreadTeam {
   void barrier() { sum(0); }
 
  private:
+  void end();
   void serve(int rank);
   void do_part(int rank);
   void fail(std::exception_ptr failure);

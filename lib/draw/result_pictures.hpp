@@ -28,10 +28,10 @@ std::vector<float> quantity_values(const Result& result, const std::string& name
 class ResultPictures {
  public:
   struct Frame {
-    int index = 0;                 ///< of the result, from 0
-    std::function<Image()> image;  ///< may be reduced; an empty image is white
-    std::string heading;
-    std::vector<std::filesystem::path> files;  ///< one for each quantity
+    int index = 0;                      ///< of the result, from 0
+    std::function<Image()> image = {};  ///< may be reduced; an empty image is white
+    std::string heading = {};
+    std::vector<std::filesystem::path> files = {};  ///< one for each quantity
   };
 
   /// camera: of the result, or null. The result has to live as long.

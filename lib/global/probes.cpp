@@ -35,7 +35,7 @@ RowSums row_sums(const std::vector<double>& noise, const Kernel& kernel, int nx,
   RowSums sums{std::vector<double>(nx), std::vector<double>(nx)};
   for (int i = 0; i < nx; ++i)
     for (int k = -kernel.radius; k <= kernel.radius; ++k) {
-      const double value = noise[std::size_t(i) * step + k + kernel.radius];
+      const double value = kernel.weight(k) * noise[std::size_t(i) * step + k + kernel.radius];
       sums.plain[i] += value;
       sums.curved[i] += kernel.square(k) * value;
     }
@@ -57,8 +57,9 @@ Eigen::VectorXd errors(const Mesh& mesh, const Kernel& kernel, std::uint64_t key
     double sum = 0;
     for (int k = 0; k < side; ++k) {
       const RowSums& sums = rows[top + k];
-      sum += kernel.flat * sums.plain[i] +
-             kernel.curved * (sums.curved[i] + kernel.square(k - kernel.radius) * sums.plain[i]);
+      const int j = k - kernel.radius;
+      sum += kernel.weight(j) * (kernel.flat * sums.plain[i] +
+                                 kernel.curved * (sums.curved[i] + kernel.square(j) * sums.plain[i]));
     }
     out[row] = sum;
   }

@@ -20,8 +20,9 @@ double Transfer::of_subset(double period) const {
   const int radius = subsets_.size / 2;
   double count = 0, second = 0, fourth = 0, mean = 0, curved = 0;
   for (int i = -radius; i <= radius; ++i) {
-    const double square = double(i) * i, wave = std::cos(k * i);
-    count += 1, second += square, fourth += square * square;
+    const double weight = window_weight<double>(subsets_.weights, i, subsets_.size);
+    const double square = double(i) * i, wave = weight * std::cos(k * i);
+    count += weight, second += weight * square, fourth += weight * square * square;
     mean += wave, curved += square * wave;
   }
   if (subsets_.order < 2) return mean / count;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/global.hpp>
+#include <dic/shared/subset_window.hpp>
 
 namespace dic::global {
 
@@ -25,7 +26,7 @@ class Transfer {
   double least_resolution() const;
   /// Factor of the Laplacian, px^2, in the mean of a displacement over a subset.
   double curvature_of_mean() const {
-    return subsets_.order < 2 ? (subsets_.size * subsets_.size - 1) / 24.0 : 0;
+    return subsets_.order < 2 ? mean_square_distance(subsets_.weights, subsets_.size) / 2 : 0;
   }
 
  private:

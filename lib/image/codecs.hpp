@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-/// The decoders behind read_image. OpenCV decodes most formats. JPEG and TIFF go to libjpeg and libtiff
-/// themselves: OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey
-/// values, without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
+/// The decoders behind read_image. OpenCV decodes most formats. PNG is read with libdeflate, which takes half
+/// the time of zlib; JPEG and TIFF go to libjpeg and libtiff themselves: OpenCV returns a damaged JPEG as a
+/// full image with a message on stderr, and gives wrong grey values, without any message, for planar 16-bit
+/// RGB, grey with alpha and other TIFFs.
 namespace dic {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
@@ -26,6 +27,10 @@ Refusal damaged(const std::string& format, const std::string& detail);
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
 /// Throws Refusal for empty images and those beyond kMaxPixels.
 void check_size(std::int64_t width, std::int64_t height);
+
+/// Throws Refusal where a file is far too small for the size that its header claims: memory for gigabytes is
+/// not taken on the word of a few bytes. A large blank image of 2000 pixels per byte still passes.
+void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
 Image decode_png(std::vector<std::uint8_t> bytes);

@@ -82,6 +82,7 @@ Image decode_jpeg(std::span<const std::uint8_t> bytes) {
   if (!decoder.read_header(bytes.data(), bytes.size())) throw damaged("JPEG", decoder.message());
   const auto& info = decoder.info();
   check_size(info.image_width, info.image_height);
+  check_plausible(info.image_width, info.image_height, bytes.size());
   const auto space = info.jpeg_color_space;
   if (space != JCS_GRAYSCALE && space != JCS_YCbCr && space != JCS_RGB)
     throw Refusal("is a JPEG in CMYK or an unknown colour space; save it as grey or RGB.");

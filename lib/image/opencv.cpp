@@ -27,11 +27,14 @@ ScalarType scalar_type(int depth) {
 /// Lets OpenCV decode straight into an Image: an image that is grey already is never copied.
 class ImageAllocator : public cv::MatAllocator {
  public:
+  explicit ImageAllocator(std::uint64_t file_bytes) : file_bytes_(file_bytes) {}
+
   mutable Image image;  // the interface is const
 
   cv::UMatData* allocate(int dims, const int* sizes, int type, void*, std::size_t* step, cv::AccessFlag,
                          cv::UMatUsageFlags) const override {
     CV_Assert(dims == 2);
+    check_plausible(sizes[1], sizes[0], file_bytes_);
     image = Image({sizes[1] * CV_MAT_CN(type), sizes[0]}, scalar_type(CV_MAT_DEPTH(type)));
     step[1] = CV_ELEM_SIZE(type);
     step[0] = step[1] * sizes[1];
@@ -42,6 +45,9 @@ class ImageAllocator : public cv::MatAllocator {
   }
   bool allocate(cv::UMatData*, cv::AccessFlag, cv::UMatUsageFlags) const override { return false; }
   void deallocate(cv::UMatData* data) const override { delete data; }
+
+ private:
+  std::uint64_t file_bytes_;
 };
 
 void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
@@ -80,7 +86,7 @@ Image grey_from_bgr(const cv::Mat& image) {
 Image decode_with_opencv(std::vector<std::uint8_t> bytes) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw Refusal("is too large: files of this format are read up to 2 GiB; crop or bin it.");
-  ImageAllocator allocator;
+  ImageAllocator allocator(bytes.size());
   cv::Mat image;
   image.allocator = &allocator;
   decode(std::move(bytes), image);

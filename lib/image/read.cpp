@@ -24,6 +24,15 @@ void check_size(std::int64_t width, std::int64_t height) {
                   " px, at most 2^30 pixels can be read; crop or bin it.");
 }
 
+void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes) {
+  constexpr std::int64_t kAlwaysFine = std::int64_t{1} << 24;  // px: little memory
+  constexpr std::uint64_t kMostPixelsPerByte = 2000;
+  const std::int64_t pixels = width * height;
+  if (pixels > kAlwaysFine && pixels / kMostPixelsPerByte > file_bytes)
+    throw Refusal("claims " + std::to_string(width) + "x" + std::to_string(height) + " px in " +
+                  std::to_string(file_bytes) + " bytes: it is damaged or blank; copy or export it again.");
+}
+
 namespace {
 
 enum class Format { png, jpeg, tiff, other };

@@ -16,11 +16,17 @@ using Handle = std::unique_ptr<TIFF, decltype(&TIFFClose)>;
 /// Failures show in return values; without a handler of its own libtiff would write to stderr.
 int ignore_message(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
-Handle open(const std::filesystem::path& path) {
+/// A warning while pixels are decoded means that some of them are made up.
+int note_warning(TIFF*, void* warned, const char*, const char*, va_list) {
+  *static_cast<bool*>(warned) = true;
+  return 1;
+}
+
+Handle open(const std::filesystem::path& path, bool& warned) {
   const std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)> options(TIFFOpenOptionsAlloc(),
                                                                                  TIFFOpenOptionsFree);
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), ignore_message, nullptr);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), ignore_message, nullptr);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), note_warning, &warned);
   // "m": not mapped into memory, where a file that shrinks meanwhile would kill the process.
   return {TIFFOpenExt(path.c_str(), "rm", options.get()), TIFFClose};
 }
@@ -83,6 +89,21 @@ void check_layout(const Layout& layout) {
   const bool colour = layout.colour() && layout.samples >= 3 && layout.bits >= 8;
   if (!grey && !palette && !colour)
     throw Refusal("is a TIFF in a colour space other than grey, RGB or palette; save it as one of these.");
+}
+
+/// Every strip or tile has to lie in the file. libtiff reads a missing one from where its offset of 0 leads.
+void check_blocks(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
+  const std::uint32_t blocks = layout.tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+  const bool is_packed = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE}) != COMPRESSION_NONE;
+  std::uint64_t stored = 0;
+  for (std::uint32_t k = 0; k < blocks; ++k) {
+    const std::uint64_t offset = TIFFGetStrileOffset(tiff, k), bytes = TIFFGetStrileByteCount(tiff, k);
+    if (offset == 0 || bytes == 0 || offset > file_bytes || bytes > file_bytes - offset)
+      throw damaged("TIFF", "parts of its image data are missing");
+    stored += bytes;
+  }
+  const std::uint64_t bits = std::uint64_t{layout.width} * layout.height * layout.bits * layout.samples;
+  if (!is_packed && stored < bits / 8) throw damaged("TIFF", "parts of its image data are missing");
 }
 
 void check_read(tmsize_t got, tmsize_t wanted) {
@@ -238,11 +259,18 @@ Image read_page(TIFF* tiff, const Layout& layout) {
 }  // namespace
 
 Image decode_tiff(const std::filesystem::path& path) {
-  const Handle tiff = open(path);
+  bool warned = false;
+  const Handle tiff = open(path, warned);
   if (!tiff) throw damaged("TIFF", "its directory cannot be read");
   const Layout layout = read_layout(tiff.get());
   check_layout(layout);
-  return read_page(tiff.get(), layout);
+  const std::uint64_t file_bytes = std::filesystem::file_size(path);
+  check_plausible(layout.width, layout.height, file_bytes);
+  check_blocks(tiff.get(), layout, file_bytes);
+  warned = false;  // of the directory: unknown tags and the like
+  Image image = read_page(tiff.get(), layout);
+  if (warned) throw damaged("TIFF", "its image data cannot be decoded without errors");
+  return image;
 }
 
 }  // namespace dic

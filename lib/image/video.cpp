@@ -36,7 +36,9 @@ class VideoSource : public FrameSource {
   std::string name(std::int64_t i) const override {
     char number[32];
     std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(i));
-    return path_.stem().string() + number;
+    std::string name = path_.stem().string();
+    std::ranges::replace(name, '.', '_');  // files are named after frames, without what looks like an ending
+    return name + number;
   }
 
   Image read(std::int64_t i) override {

@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 #include <system_error>
 
+#include "core/new_file.hpp"
 #include "image/endings.hpp"
 #include "image/quiet.hpp"
 
@@ -53,21 +54,18 @@ std::string checked_ending(const fs::path& path, int depth, int channels) {
                   "); free some space or choose another place.");
 }
 
-/// The file is whole or not there: a temporary name beside it, then rename.
+/// The file is whole or not there.
 void write_bytes(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
-  fs::path temporary = path;
-  temporary += ".part";
+  std::error_code failure;
+  NewFile target(path, failure);
+  if (failure) refuse(path, failure.value());
   errno = 0;
-  std::ofstream file(temporary, std::ios::binary);
+  std::ofstream file(target.temporary(), std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  std::error_code failure(file ? 0 : errno, std::generic_category());
-  if (file) fs::rename(temporary, path, failure);
-  if (!file || failure) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    refuse(path, failure.value());
-  }
+  if (!file) refuse(path, errno);
+  target.commit(failure);
+  if (failure) refuse(path, failure.value());
 }
 
 void encode_and_write(const fs::path& path, const cv::Mat& image) {
@@ -86,11 +84,18 @@ void encode_and_write(const fs::path& path, const cv::Mat& image) {
 }  // namespace
 
 void write_image(const fs::path& path, ImageView image) {
-  encode_and_write(path, cv::Mat(image.height, image.width, cv_depth(image.type),
-                                 const_cast<void*>(image.data), static_cast<std::size_t>(image.row_bytes)));
+  // Checked, and with rows in OpenCV's order: upwards in memory and unaligned rows are copied.
+  const ImageView checked =
+      ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+  const Image packed = copy_of(checked);
+  encode_and_write(path, cv::Mat(packed.height(), packed.width(), cv_depth(image.type),
+                                 const_cast<std::byte*>(packed.row<std::byte>(0))));
 }
 
 void write_image(const fs::path& path, RgbView image) {
+  if (image.width < 0 || image.height < 0) throw UsageError("An image cannot have a negative size.");
+  if (!image.data && image.width > 0 && image.height > 0)
+    throw UsageError("The pixels of an image are a null pointer.");
   const cv::Mat rgb(image.height, image.width, CV_8UC3, const_cast<std::uint8_t*>(image.data));
   cv::Mat bgr;
   if (!rgb.empty()) cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);

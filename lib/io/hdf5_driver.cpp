@@ -36,7 +36,7 @@ const DriverFile& self(const H5FD_t* file) { return *static_cast<const DriverFil
 H5FD_t* open_file(const char* name, unsigned, hid_t access, haddr_t) {
   auto file = std::make_unique<DriverFile>();
   file->error = *static_cast<int* const*>(H5Pget_driver_info(access));
-  file->descriptor = ::open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  file->descriptor = ::open(name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file->descriptor >= 0) return file.release();
   file->fail();
   return nullptr;

@@ -81,15 +81,15 @@ Handle link_creation(const Calls& check) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::filesystem::path path)
-    : path_(std::move(path)), error_(std::make_unique<int>(0)) {
+OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown)
+    : path_(shown.empty() ? path : shown), error_(std::make_unique<int>(0)) {
   const Calls check(path_, *error_);
   driver_ = check(register_forgiving_driver(), H5FDunregister);
   const Handle access = check(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   check(use_forgiving_driver(access, driver_, error_.get()));
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   check(H5Pset_alignment(access, kLargeObject, kPage));
-  file_ = check(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+  file_ = check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
 }
 
 OutputFile::OutputFile(std::filesystem::path path, Handle file)

@@ -21,7 +21,8 @@ namespace dic::hdf5 {
 class OutputFile {
  public:
   /// Creates the file; one of that name is replaced.
-  explicit OutputFile(std::filesystem::path path);
+  /// `shown`: the name in messages, where the file has a temporary one.
+  explicit OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown = {});
 
   /// Opens one that is there, to change it.
   static OutputFile open(std::filesystem::path path);

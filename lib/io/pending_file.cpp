@@ -15,18 +15,16 @@ void throw_cannot_write(const fs::path& path, const std::string& reason) {
                   "); free some space, check your rights there or choose another place.");
 }
 
-PendingFile::PendingFile(fs::path path) : path_(std::move(path)), temporary_(path_) { temporary_ += ".part"; }
-
-PendingFile::~PendingFile() {
-  std::error_code ignored;
-  if (!committed_) fs::remove(temporary_, ignored);
+PendingFile::PendingFile(fs::path path) : path_(std::move(path)) {
+  std::error_code failure;
+  file_.emplace(path_, failure);
+  if (failure) throw_cannot_write(path_, failure.message());
 }
 
 void PendingFile::commit() {
   std::error_code failure;
-  fs::rename(temporary_, path_, failure);
+  file_->commit(failure);
   if (failure) throw_cannot_write(path_, failure.message());
-  committed_ = true;
 }
 
 PendingText::PendingText(fs::path path)

@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/new_file.hpp"
 
 namespace dic {
 
@@ -12,23 +15,20 @@ namespace dic {
 [[noreturn]] void throw_cannot_write(const std::filesystem::path& path, const std::string& reason);
 
 /// A file that is written under a temporary name beside its own and renamed when it is whole, so that a
-/// failure leaves nothing half-written behind and an earlier file untouched.
+/// failure leaves nothing half-written behind and an earlier file untouched; see NewFile.
 class PendingFile {
  public:
+  /// Creates the temporary file, empty. Throws FileError, also where `path` is a device, a pipe or a folder.
   explicit PendingFile(std::filesystem::path path);
-  /// Removes what was written unless it was committed.
-  ~PendingFile();
-  PendingFile(const PendingFile&) = delete;
-  PendingFile& operator=(const PendingFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  const std::filesystem::path& temporary() const { return temporary_; }
+  const std::filesystem::path& temporary() const { return file_->temporary(); }
   /// Renames into place. Throws FileError.
   void commit();
 
  private:
-  std::filesystem::path path_, temporary_;
-  bool committed_ = false;
+  std::filesystem::path path_;
+  std::optional<NewFile> file_;  ///< removes what was written unless it was committed
 };
 
 /// Text that is written piece by piece into a PendingFile. Throws FileError wherever the system refuses.

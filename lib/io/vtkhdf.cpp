@@ -33,7 +33,7 @@ struct VtkHdfWriter::Impl {
 
   Impl(const std::filesystem::path& path, const Grid& nodes, const ResultInfo& info)
       : target(path),
-        file(target.temporary()),
+        file(target.temporary(), target.path()),
         grid(nodes),
         length_factor(info.length_factor()),
         length_unit(info.length_unit()),

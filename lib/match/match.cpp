@@ -17,6 +17,9 @@ namespace {
 /// The most that a peak between four pixels may lie above each of them: that of a speckle of 1.4 px (sigma
 /// 0.7).
 constexpr double kSamplingLoss = 0.25;
+/// A score is a float in the surface and a sum of rounded products behind it: an exact copy may lack this
+/// much.
+constexpr double kScoreRounding = 1e-6;
 /// How much the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
 
@@ -96,8 +99,10 @@ std::vector<std::string> MatchOptions::validate() const {
   if (!(max_overlap >= 0 && max_overlap <= 1)) found.push_back("The overlap must be between 0 and 1.");
   if (rotations.empty())
     found.push_back("There must be at least one rotation; 0 leaves the template as it is.");
-  if (!std::all_of(rotations.begin(), rotations.end(), [](double angle) { return std::isfinite(angle); }))
-    found.push_back("A rotation must be a finite number of degrees.");
+  constexpr double kMostDegrees = 1e6;  // beyond, an angle in floating point has lost its fraction
+  if (!std::all_of(rotations.begin(), rotations.end(),
+                   [](double angle) { return std::abs(angle) <= kMostDegrees; }))
+    found.push_back("A rotation must be a number of degrees, at most a million in size.");
   if (scales.empty()) found.push_back("There must be at least one scale; 1 leaves the template as it is.");
   if (!std::all_of(scales.begin(), scales.end(), [](double s) { return s > 0 && std::isfinite(s); }))
     found.push_back("A scale must be greater than 0.");
@@ -138,10 +143,23 @@ Matcher::~Matcher() = default;
 Matcher::Matcher(Matcher&&) noexcept = default;
 Matcher& Matcher::operator=(Matcher&&) noexcept = default;
 
+int Matcher::templates() const { return static_cast<int>(impl_->templates.size()); }
+
+const MatchOptions& Matcher::options() const { return impl_->options; }
+
 MatchResult Matcher::find(ImageView image, std::stop_token stop) {
   MatchResult result;
-  for (std::size_t k = 0; k < impl_->templates.size(); ++k) result.add(impl_->find_template(k, image, stop));
+  for (int k = 0; k < templates(); ++k) result.add(find_template(k, image, stop));
   return result;
+}
+
+MatchResult Matcher::find_template(int template_index, ImageView image, std::stop_token stop) {
+  if (template_index < 0 || template_index >= templates())
+    throw UsageError("There is no template " + std::to_string(template_index) + ": there are " +
+                     std::to_string(templates()) + ", counted from 0.");
+  const ImageView checked =
+      ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+  return impl_->find_template(template_index, checked, stop);
 }
 
 /// The matches of one template at all rotations and scales.
@@ -199,7 +217,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
     first = false;
     const SubpixelFit fit = fit_subpixel(pattern, image, candidate, options.method, pool);
     result.best_score = std::max(result.best_score, fit.score);
-    if (fit.score < options.threshold) continue;
+    if (fit.score < options.threshold - kScoreRounding) continue;
     accepted.push_back(place(fit.x, fit.y));
     accepted.back().score = fit.score;
     if (static_cast<int>(accepted.size()) == options.max_matches) break;

@@ -106,6 +106,8 @@ std::array<double, 2> gain_and_offset(const Pattern& pattern, Criterion method) 
 }  // namespace
 
 Template make_template(ImageView values, ImageView mask) {
+  for (const ImageView* view : {&values, &mask})
+    ImageView::of(view->data, view->type, view->size(), view->row_bytes, view->bit_depth);
   if (values.empty()) throw UsageError("A template has no pixels; give an image of at least 1 by 1 px.");
   if (!mask.empty() && (mask.width != values.width || mask.height != values.height))
     throw UsageError("The mask has " + std::to_string(mask.width) + " x " + std::to_string(mask.height) +
@@ -156,7 +158,9 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
   const int width = static_cast<int>(across.count()), height = static_cast<int>(down.count());
   const int origin_x = static_cast<int>(across.first), origin_y = static_cast<int>(down.first);
   const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
-  const bool identity = is_identity(rotation_deg, scale_);  // exact, not to rounding
+  // Exact, not to rounding; the size guards against angles whose sine is not as exact.
+  const bool identity = is_identity(rotation_deg, scale_) && width == source_.values.width() &&
+                        height == source_.values.height();
   Pattern pattern{identity ? source_.values : Image({width, height}, ScalarType::f64),
                   Image({width, height}, ScalarType::u8),
                   origin_x,

@@ -14,6 +14,7 @@
 #include "refine/backend.hpp"
 #include "refine/image.hpp"
 #include "refine/subset_kernels.hpp"
+#include "refine/weight_table.hpp"
 
 namespace dic::refine {
 namespace {
@@ -31,11 +32,12 @@ struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
-  bool weighted = false;           // some pixels of the rectangle are outside the ROI
-  const float* weights = nullptr;  // of the centre, its own instead of those of the ROI; rows as in the image
+  bool masked = false;  // some pixels of the rectangle are outside the ROI
+  PixelWeights mask;    // its own instead of that of the ROI
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
-  double count = 0, mean = 0, energy = 0;  // energy: sum (f - mean)^2
+  double count = 0, mean = 0, energy = 0;  // weighted; energy: sum (f - mean)^2
+  double fitted = 0;                       // see icgn::residual_sd
   /// Fraction of noise in the Gauss-Newton matrix per unit of 1 - zncc.
   double noise_share = 0;
 };
@@ -53,30 +55,60 @@ struct NormalEquations {
   Vector<N> grey;     // sum SD (f - mean) / energy
 };
 
+/// Sums of products of the steepest-descent images SD, of f and of 1.
 template <int N>
-NormalEquations<N> normal_equations(const ReferenceSubsetSums& s) {
+struct ImageProducts {
+  Square<N> images;     // SD SD^T
+  Vector<N> sum, grey;  // SD, SD f
+};
+
+template <int N>
+ImageProducts<N> image_products(const ReferenceSubsetSums& s) {
   constexpr int m = N / 2;
-  NormalEquations<N> n;
-  Vector<N> grey;
+  ImageProducts<N> out;
   for (int k = 0; k < m; ++k) {
     const icgn::Monomial p = icgn::basis(k);
     const int pk = icgn::monomial_index(p.a, p.b);
-    n.sum[k] = p.factor * s.dx[pk];
-    n.sum[m + k] = p.factor * s.dy[pk];
-    grey[k] = p.factor * s.grey_dx[pk];
-    grey[m + k] = p.factor * s.grey_dy[pk];
+    out.sum[k] = p.factor * s.dx[pk];
+    out.sum[m + k] = p.factor * s.dy[pk];
+    out.grey[k] = p.factor * s.grey_dx[pk];
+    out.grey[m + k] = p.factor * s.grey_dy[pk];
     for (int l = 0; l < m; ++l) {
       const icgn::Monomial q = icgn::basis(l);
       const int pq = icgn::monomial_index(p.a + q.a, p.b + q.b);
       const double factor = p.factor * q.factor;
-      n.hessian(k, l) = factor * s.dx_dx[pq];
-      n.hessian(k, m + l) = n.hessian(m + l, k) = factor * s.dx_dy[pq];
-      n.hessian(m + k, m + l) = factor * s.dy_dy[pq];
+      out.images(k, l) = factor * s.dx_dx[pq];
+      out.images(k, m + l) = out.images(m + l, k) = factor * s.dx_dy[pq];
+      out.images(m + k, m + l) = factor * s.dy_dy[pq];
     }
   }
-  n.grey = grey / s.grey_grey;
-  n.hessian -= n.sum * n.sum.transpose() / s.count + grey * n.grey.transpose();
+  return out;
+}
+
+template <int N>
+NormalEquations<N> normal_equations(const ReferenceSubsetSums& s) {
+  const ImageProducts<N> p = image_products<N>(s);
+  NormalEquations<N> n{p.images, p.sum, p.grey / s.grey_grey};
+  n.hessian -= n.sum * n.sum.transpose() / s.count + p.grey * n.grey.transpose();
   return n;
+}
+
+/// Weighted least squares do not count all noise alike: by the squares of the weights.
+struct SquaredWeights {
+  ReferenceSubsetSums sums;  // weighted by them, grey values relative to the mean of the weights
+  double grey;               // sum f
+};
+
+/// What noise of variance 1 makes of sum SD times it, SD orthogonal to 1 and f.
+template <int N>
+Square<N> noise_products(const NormalEquations<N>& n, double count, const SquaredWeights& squared) {
+  const ImageProducts<N> p = image_products<N>(squared.sums);
+  const Vector<N> mean = n.sum / count;
+  const Square<N> by_mean = mean * p.sum.transpose(), by_grey = n.grey * p.grey.transpose(),
+                  both = mean * n.grey.transpose();
+  return p.images - by_mean - by_mean.transpose() - by_grey - by_grey.transpose() +
+         squared.sums.count * mean * mean.transpose() + squared.grey * (both + both.transpose()) +
+         squared.sums.grey_grey * n.grey * n.grey.transpose();
 }
 
 /// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
@@ -209,7 +241,11 @@ Image saturated_pixels(ImageView image) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const RefineOptions& o, int threads)
-      : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {}
+      : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {
+    if (options.weights == SubsetWeights::uniform) return;
+    window.emplace(window_table(options.weights, options.subset, 1));
+    squared_window.emplace(window_table(options.weights, options.subset, 2));
+  }
 
   void set_reference(ImageView image, std::span<const int> x, std::span<const int> y,
                      ImageView roi) override {
@@ -219,8 +255,8 @@ class CpuBackend final : public Backend {
     saturated_reference = saturated_pixels(image);
     clear_outermost(dx);
     clear_outermost(dy);
-    weight = roi.empty() ? PaddedImage() : to_float(roi, pool);
-    binarize(weight);
+    inside_roi = roi.empty() ? PaddedImage() : to_float(roi, pool);
+    binarize(inside_roi);
     grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
     points.assign(x.size(), {});
     values.resize(x.size() * values_per_point(parameters()));
@@ -264,7 +300,8 @@ class CpuBackend final : public Backend {
         p.y = points[part.point].y;
         p.rect = {part.left, part.right, part.top, part.bottom};
         prepare(p, own.data(), options.subset * options.subset * kLeastPart);
-        batch.results[k] = refine_point(p, own.data(), batch.starts[k], batch.max_iterations);
+        batch.results[k] =
+            refine_point(p, own.data(), batch.starts[k], batch.max_iterations, part.most_residual);
       }
     };
     share(batch.parts.size(), some);
@@ -273,6 +310,8 @@ class CpuBackend final : public Backend {
   std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
 
  private:
+  static constexpr float kAnyResidual = std::numeric_limits<float>::infinity();
+
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
   int radius() const { return options.subset / 2; }
   SubsetRect whole() const { return {-radius(), radius(), -radius(), radius()}; }
@@ -293,8 +332,10 @@ class CpuBackend final : public Backend {
     out.grey = reference.at(p.x, p.y);
     out.dx = dx.at(p.x, p.y);
     out.dy = dy.at(p.x, p.y);
-    out.weight = p.weights ? p.weights : p.weighted ? weight.at(p.x, p.y) : nullptr;
     out.stride = reference.stride();
+    out.mask = p.mask;
+    if (p.mask.none() && p.masked) out.mask = {inside_roi.at(p.x, p.y), inside_roi.stride()};
+    if (window) out.window = window->view();
     out.rect = p.rect;
     return out;
   }
@@ -321,7 +362,7 @@ class CpuBackend final : public Backend {
     while (inside(rect.right, rect.right, rect.top, rect.bottom) == 0) --rect.right;
     while (inside(rect.left, rect.right, rect.top, rect.top) == 0) ++rect.top;
     while (inside(rect.left, rect.right, rect.bottom, rect.bottom) == 0) --rect.bottom;
-    p.weighted = count < std::int64_t{rect.right - rect.left + 1} * (rect.bottom - rect.top + 1);
+    p.masked = count < std::int64_t{rect.right - rect.left + 1} * (rect.bottom - rect.top + 1);
     return true;
   }
 
@@ -352,6 +393,39 @@ class CpuBackend final : public Backend {
     visit_order(options.order, [&](auto n) { invert<n>(p, normal_equations<n>(sums), matrix); });
   }
 
+  SquaredWeights sums_by_squared_weights(const PreparedPoint& p) const {
+    ReferencePatch squared = patch(p);
+    squared.window = squared_window->view();
+    SquaredWeights out;
+    reference_sums_about(p.mean, squared, options.order, out.sums, out.grey);
+    return out;
+  }
+
+  /// Covariance of the shape parameters for a noise of variance 1, and what follows from it.
+  template <int N>
+  void predict(PreparedPoint& p, const NormalEquations<N>& equations, const Square<N>& inverse) const {
+    Square<N> covariance = inverse;
+    if (!window) {
+      p.fitted = icgn::fitted_parameters(N);
+      p.gradient_noise = gradient_noise<N>(inverse, {double(p.rect.left), double(p.rect.right)},
+                                           {double(p.rect.top), double(p.rect.bottom)}, p.count);
+    } else {
+      const SquaredWeights squared = sums_by_squared_weights(p);
+      const Square<N> noise = noise_products<N>(equations, p.count, squared);
+      covariance = inverse * noise * inverse;
+      p.fitted = squared.sums.count / p.count + squared.sums.grey_grey / p.energy +
+                 inverse.cwiseProduct(noise).sum();
+      const auto moments = [this](int first, int last) {
+        return icgn::PixelMoments<double>(first, last, options.weights, options.subset);
+      };
+      p.gradient_noise = gradient_noise<N>(inverse, moments(p.rect.left, p.rect.right),
+                                           moments(p.rect.top, p.rect.bottom), squared.sums.count);
+    }
+    p.unit_sigma_u = static_cast<float>(std::sqrt(2 * covariance(0, 0)));
+    p.unit_sigma_v = static_cast<float>(std::sqrt(2 * covariance(N / 2, N / 2)));
+    p.unit_covariance = static_cast<float>(2 * covariance(0, N / 2));
+  }
+
   template <int N>
   void invert(PreparedPoint& p, const NormalEquations<N>& equations, float* out) const {
     // Scaled to a unit diagonal, so that the test for a singular matrix does not depend on units.
@@ -367,10 +441,7 @@ class CpuBackend final : public Backend {
       return;
     }
     const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
-    p.unit_sigma_u = static_cast<float>(std::sqrt(2 * inverse(0, 0)));
-    p.unit_sigma_v = static_cast<float>(std::sqrt(2 * inverse(N / 2, N / 2)));
-    p.unit_covariance = static_cast<float>(2 * inverse(0, N / 2));
-    p.gradient_noise = gradient_noise<N>(p, inverse);
+    predict<N>(p, equations, inverse);
     if (std::max(p.unit_sigma_u, p.unit_sigma_v) * grey_scale > icgn::largest_unit_sigma) {
       p.status = Status::flat;
       return;
@@ -381,16 +452,16 @@ class CpuBackend final : public Backend {
     Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
   }
 
+  /// count: sum of the squared weights.
   template <int N>
-  GradientNoise gradient_noise(const PreparedPoint& p, const Square<N>& inverse) const {
+  GradientNoise gradient_noise(const Square<N>& inverse, const icgn::PixelMoments<double>& x,
+                               const icgn::PixelMoments<double>& y, double count) const {
     double of_u[N], of_v[N];
     for (int k = 0; k < N; ++k) {
       of_u[k] = inverse(k, 0);
       of_v[k] = inverse(k, N / 2);
     }
-    return icgn::gradient_noise<N, double>(of_u, of_v, {double(p.rect.left), double(p.rect.right)},
-                                           {double(p.rect.top), double(p.rect.bottom)},
-                                           p.count * gradient_gain);
+    return icgn::gradient_noise<N, double>(of_u, of_v, x, y, count * gradient_gain);
   }
 
   bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
@@ -450,8 +521,8 @@ class CpuBackend final : public Backend {
   }
 
   RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                            int max_iterations) const {
-    const RefinedPoint out = iterate(p, matrix, start, max_iterations);
+                            int max_iterations, float most_residual = kAnyResidual) const {
+    const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
     return without_saturated(p, out, max_iterations);
   }
@@ -468,33 +539,34 @@ class CpuBackend final : public Backend {
                                  int max_iterations) const {
     constexpr double few = 0.02;  // of the subset
     const SubsetRect& r = p.rect;
-    const std::ptrdiff_t stride = reference.stride();
-    std::vector<float> weights(stride * (r.bottom - r.top + 1) + r.right - r.left + PaddedImage::kTail);
-    float* centre = weights.data() - r.top * stride - r.left;
+    WeightTable mask(options.subset);
     int left = 0, hidden = 0;
     for (int j = r.top; j <= r.bottom; ++j)
       for (int i = r.left; i <= r.right; ++i) {
-        if (p.weighted && *weight.at(p.x + i, p.y + j) == 0) continue;
+        if (p.masked && *inside_roi.at(p.x + i, p.y + j) == 0) continue;
         const long x = std::lround(p.x + i + found.shape.u_at(i, j));
         const long y = std::lround(p.y + j + found.shape.v_at(i, j));
         const bool differs =
             is_saturated(saturated_reference, p.x + i, p.y + j) != is_saturated(saturated_current, x, y);
-        centre[j * stride + i] = differs ? 0.0f : 1.0f;
+        mask.at(i, j) = differs ? 0.0f : 1.0f;
         ++(differs ? hidden : left);
       }
-    if (hidden <= few * p.count) return found;
-    if (left < 0.5 * p.count) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    if (hidden <= few * (left + hidden)) return found;
+    if (left < hidden) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     PreparedPoint rest = p;
-    rest.weighted = true;
-    rest.weights = centre;
+    rest.mask = mask.view();
     std::vector<float> own(values_per_point(parameters()));
     prepare_sums(rest, own.data());
     if (rest.status != Status::ok) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     return iterate(rest, own.data(), found.shape, max_iterations);
   }
 
+  float residual_sd(const PreparedPoint& p, float zncc) const {
+    return static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, p.fitted));
+  }
+
   RefinedPoint iterate(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                       int max_iterations) const {
+                       int max_iterations, float most_residual = kAnyResidual) const {
     if (p.status != Status::ok) return result_of(p, p.status, 0);
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
@@ -511,6 +583,8 @@ class CpuBackend final : public Backend {
       if (!(energy_g > icgn::least_energy * p.energy))
         return result_of(p, Status::low_correlation, iteration);
       zncc = static_cast<float>(std::clamp(covariance / std::sqrt(p.energy * energy_g), -1.0, 1.0));
+      if (icgn::is_hopeless(iteration, residual_sd(p, zncc), most_residual))
+        return result_of(p, Status::low_correlation, iteration, zncc);
       const double gain = std::sqrt(p.energy / energy_g);
       const ShapeParameters delta =
           visit_order(options.order, [&](auto n) { return step<n>(p, matrix, s, mean, gain, double{zncc}); });
@@ -533,14 +607,15 @@ class CpuBackend final : public Backend {
         result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::ok, iterations, zncc);
     if (out.status == Status::ok && !inside_current(p, shape)) out.status = Status::out_of_image;
     out.shape = shape;
-    out.residual_sd = static_cast<float>(icgn::residual_sd(double{zncc}, p.energy, p.count, parameters()));
+    out.residual_sd = residual_sd(p, zncc);
     return out;
   }
 
   RefineOptions options;
   double gradient_gain;  // of noise
   ThreadPool pool;
-  PaddedImage reference, dx, dy, weight, current;
+  std::optional<WeightTable> window, squared_window;  // none: all pixels count the same
+  PaddedImage reference, dx, dy, inside_roi, current;
   Image saturated_reference, saturated_current;  // see saturated_pixels
   double grey_scale = 1;                         // largest grey value of the reference over 255
   std::optional<MaskCounts> roi_counts;

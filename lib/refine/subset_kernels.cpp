@@ -35,11 +35,13 @@ HWY_INLINE hn::Vec<D> columns(D d, int first) {
   return hn::Add(hn::Iota(d, 0.0f), hn::Set(d, static_cast<float>(first)));
 }
 
-/// Weight of each lane: 0 past the right edge of the subset and where the ROI excludes the pixel.
+/// Weight of the pixels from column `first` of row j on: 0 past the right edge of the subset.
 template <class D>
-HWY_INLINE hn::Vec<D> lane_weights(D d, const float* weight, int lanes_left) {
-  const auto inside = hn::FirstN(d, static_cast<std::size_t>(lanes_left));
-  return weight ? hn::IfThenElseZero(inside, load(d, weight)) : hn::IfThenElseZero(inside, hn::Set(d, 1.0f));
+HWY_INLINE hn::Vec<D> lane_weights(D d, const ReferencePatch& p, int first, int j) {
+  const auto inside = hn::FirstN(d, static_cast<std::size_t>(p.rect.right - first + 1));
+  const auto weight =
+      hn::IfThenElseZero(inside, p.mask.none() ? hn::Set(d, hn::TFromD<D>{1}) : load(d, p.mask.at(first, j)));
+  return p.window.none() ? weight : hn::Mul(weight, load(d, p.window.at(first, j)));
 }
 
 /// Per-lane sums over the rows of sum_j value j^b, b = 0..kPowers-1.
@@ -81,19 +83,19 @@ HWY_ATTR void add_reference_segment(const ReferencePatch& p, int first, float me
   const auto vmean = hn::Set(d, mean);
   for (int j = r.top; j <= r.bottom; ++j) {
     const std::ptrdiff_t at = j * p.stride + first;
-    const auto w = lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1);
-    const auto f = hn::Mul(w, hn::Sub(hn::LoadU(d, p.grey + at), vmean));
-    const auto gx = hn::Mul(w, hn::LoadU(d, p.dx + at));
-    const auto gy = hn::Mul(w, hn::LoadU(d, p.dy + at));
+    const auto w = lane_weights(d, p, first, j);
+    const auto f = hn::Sub(hn::LoadU(d, p.grey + at), vmean), wf = hn::Mul(w, f);
+    const auto gx = hn::LoadU(d, p.dx + at), wgx = hn::Mul(w, gx);
+    const auto gy = hn::LoadU(d, p.dy + at), wgy = hn::Mul(w, gy);
     const float fj = static_cast<float>(j);
-    ff = hn::MulAdd(f, f, ff);
-    x.add(d, gx, fj);
-    y.add(d, gy, fj);
-    fx.add(d, hn::Mul(f, gx), fj);
-    fy.add(d, hn::Mul(f, gy), fj);
-    xx.add(d, hn::Mul(gx, gx), fj);
-    xy.add(d, hn::Mul(gx, gy), fj);
-    yy.add(d, hn::Mul(gy, gy), fj);
+    ff = hn::MulAdd(wf, f, ff);
+    x.add(d, wgx, fj);
+    y.add(d, wgy, fj);
+    fx.add(d, hn::Mul(wf, gx), fj);
+    fy.add(d, hn::Mul(wf, gy), fj);
+    xx.add(d, hn::Mul(wgx, gx), fj);
+    xy.add(d, hn::Mul(wgx, gy), fj);
+    yy.add(d, hn::Mul(wgy, gy), fj);
   }
   const auto i = columns(d, first);
   out.grey_grey += hn::GetLane(hn::SumOfLanes(d, ff));
@@ -114,12 +116,23 @@ HWY_ATTR void sum_grey(const ReferencePatch& p, double& count, double& sum) {
     auto n = hn::Zero(d), s = hn::Zero(d);
     for (int j = r.top; j <= r.bottom; ++j) {
       const std::ptrdiff_t at = j * p.stride + first;
-      const auto w = lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1);
+      const auto w = lane_weights(d, p, first, j);
       n = hn::Add(n, w);
       s = hn::MulAdd(w, hn::LoadU(d, p.grey + at), s);
     }
     count += hn::GetLane(hn::SumOfLanes(d, n));
     sum += hn::GetLane(hn::SumOfLanes(d, s));
+  }
+}
+
+/// All but count and mean; `mean`: of the grey values.
+HWY_ATTR void add_reference_segments(const ReferencePatch& patch, int order, float mean,
+                                     ReferenceSubsetSums& out) {
+  const int lanes = static_cast<int>(hn::Lanes(hn::CappedTag<float, 16>()));
+  for (int first = patch.rect.left; first <= patch.rect.right; first += lanes) {
+    if (order == 0) add_reference_segment<0>(patch, first, mean, out);
+    if (order == 1) add_reference_segment<1>(patch, first, mean, out);
+    if (order == 2) add_reference_segment<2>(patch, first, mean, out);
   }
 }
 
@@ -131,12 +144,17 @@ HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, Referen
   // The mean is rounded to float: that error is far below the noise of a grey level.
   const float mean = static_cast<float>(out.mean);
   out.mean = mean;
-  const int lanes = static_cast<int>(hn::Lanes(hn::CappedTag<float, 16>()));
-  for (int first = patch.rect.left; first <= patch.rect.right; first += lanes) {
-    if (order == 0) add_reference_segment<0>(patch, first, mean, out);
-    if (order == 1) add_reference_segment<1>(patch, first, mean, out);
-    if (order == 2) add_reference_segment<2>(patch, first, mean, out);
-  }
+  add_reference_segments(patch, order, mean, out);
+}
+
+HWY_ATTR void run_reference_sums_about(double mean, const ReferencePatch& patch, int order,
+                                       ReferenceSubsetSums& out, double& grey) {
+  out = {};
+  double sum = 0;
+  sum_grey(patch, out.count, sum);
+  out.mean = mean;
+  grey = sum - mean * out.count;
+  add_reference_segments(patch, order, static_cast<float>(mean), out);
 }
 
 // ---- sums over the current image ----
@@ -349,14 +367,14 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
     const float fj = static_cast<float>(j);
     const std::ptrdiff_t at = j * p.stride + first;
     const auto f = hn::Sub(load(d, p.grey + at), mean);
-    auto e = hn::NegMulAdd(contrast, f, hn::Sub(grey_at(j, fj), level));
-    if constexpr (kPartial)
-      e = hn::Mul(e, lane_weights(d, p.weight ? p.weight + at : nullptr, r.right - first + 1));
-    e_sum = hn::Add(e_sum, e);
-    ee_sum = hn::MulAdd(e, e, ee_sum);
-    fe_sum = hn::MulAdd(f, e, fe_sum);
-    x.add(d, hn::Mul(e, load(d, p.dx + at)), fj);
-    y.add(d, hn::Mul(e, load(d, p.dy + at)), fj);
+    const auto e = hn::NegMulAdd(contrast, f, hn::Sub(grey_at(j, fj), level));
+    auto we = e;
+    if constexpr (kPartial) we = hn::Mul(e, lane_weights(d, p, first, j));
+    e_sum = hn::Add(e_sum, we);
+    ee_sum = hn::MulAdd(we, e, ee_sum);
+    fe_sum = hn::MulAdd(f, we, fe_sum);
+    x.add(d, hn::Mul(we, load(d, p.dx + at)), fj);
+    y.add(d, hn::Mul(we, load(d, p.dy + at)), fj);
   }
   const auto i = columns(d, first);
   out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
@@ -423,7 +441,7 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
   const ShapeRows<T> u{t(s.u), t(s.ux), t(s.uy), t(0.5 * s.uxx), t(s.uxy), t(0.5 * s.uyy)};
   const ShapeRows<T> v{t(s.v), t(s.vx), t(s.vy), t(0.5 * s.vxx), t(s.vxy), t(0.5 * s.vyy)};
   int first = p.rect.left;
-  for (; p.weight == nullptr && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
+  for (; !p.has_weights() && widest >= lanes && first + lanes - 1 <= p.rect.right; first += lanes)
     add_current_segment<kDegree, kOrder, kTaps, false>(d, p, c, u, v, first, out);
   while (first <= p.rect.right) {
     const int left = std::min(widest, p.rect.right - first + 1);
@@ -481,12 +499,18 @@ HWY_AFTER_NAMESPACE();
 namespace dic {
 namespace {
 HWY_EXPORT(run_reference_sums);
+HWY_EXPORT(run_reference_sums_about);
 HWY_EXPORT(run_current_sums);
 HWY_EXPORT(target_name);
 }  // namespace
 
 void reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out) {
   HWY_DYNAMIC_DISPATCH(run_reference_sums)(patch, order, out);
+}
+
+void reference_sums_about(double mean, const ReferencePatch& patch, int order, ReferenceSubsetSums& out,
+                          double& grey) {
+  HWY_DYNAMIC_DISPATCH(run_reference_sums_about)(mean, patch, order, out, grey);
 }
 
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,

@@ -13,26 +13,42 @@ struct SubsetRect {
   int left = 0, right = 0, top = 0, bottom = 0;
 };
 
+/// A weight per pixel; none: all 1. The pointer is at the subset's centre, the stride in floats. Rows may be
+/// read PaddedImage::kTail beyond the subset.
+struct PixelWeights {
+  const float* centre = nullptr;
+  std::ptrdiff_t stride = 0;
+
+  bool none() const { return centre == nullptr; }
+  /// Those from column i of row j on.
+  const float* at(int i, int j) const { return centre + j * stride + i; }
+};
+
 /// Rows of padded images; the pointers are at the subset's centre, strides in floats.
 struct ReferencePatch {
   const float* grey = nullptr;
   const float* dx = nullptr;  ///< gradient, grey levels per px
   const float* dy = nullptr;
-  const float* weight = nullptr;  ///< 0 or 1 per pixel; null = all 1
   std::ptrdiff_t stride = 0;
+  PixelWeights mask, window;  ///< a pixel has the product of both; the mask is 0 or 1
+
+  bool has_weights() const { return !mask.none() || !window.none(); }
   SubsetRect rect;
 };
 
 /// Sums over a reference subset; i, j are px from its centre, grey values relative to the subset's mean;
-/// monomials as icgn::monomial_index orders them.
+/// monomials as icgn::monomial_index orders them. All sums are weighted.
 struct ReferenceSubsetSums {
-  double count = 0, mean = 0;
+  double count = 0, mean = 0;     ///< sum of the weights; mean grey value
   double grey_grey = 0;           ///< sum f^2
   double dx[6] = {}, dy[6] = {};  ///< sum dx i^a j^b, a + b <= order
   double grey_dx[6] = {}, grey_dy[6] = {};
   double dx_dx[15] = {}, dx_dy[15] = {}, dy_dy[15] = {};  ///< a + b <= 2 order
 };
 void reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out);
+/// The same relative to a given grey value, and sum f in `grey`.
+void reference_sums_about(double mean, const ReferencePatch& patch, int order, ReferenceSubsetSums& out,
+                          double& grey);
 
 /// Fit of the current subset by mean and contrast: level + contrast (f - mean).
 struct GreyFit {
@@ -48,8 +64,8 @@ struct CurrentPatch {
   GreyFit fit;            ///< the better it is, the smaller are rounding errors
 };
 
-/// Sums of the residuals e of the fit at the pixels of the subset. Beside a strong edge, faint texture would
-/// be lost in the rounding errors of sums of the values themselves.
+/// Weighted sums of the residuals e of the fit at the pixels of the subset. Beside a strong edge, faint
+/// texture would be lost in the rounding errors of sums of the values themselves.
 struct CurrentSums {
   double rest = 0, rest_rest = 0;  ///< sum e, sum e^2
   double reference_rest = 0;       ///< sum (f - mean) e

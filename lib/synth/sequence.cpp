@@ -1,3 +1,4 @@
+#include <charconv>
 #include <cstdio>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
@@ -55,6 +56,15 @@ Truth compute_truth(const SynthOptions& options, int step) {
   return truth;
 }
 
+/// With a point, whatever the language of the program around.
+std::string text(double value) {
+  constexpr int kDigits = 12;
+  char digits[40];
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, kDigits).ptr;
+  return {digits, end};
+}
+
 void write_csv(const fs::path& path, const SynthOptions& options, const Truth& truth) {
   PendingText file(path);
   file.write("frame,x,y,u,v,body,measurable\n");
@@ -62,9 +72,10 @@ void write_csv(const fs::path& path, const SynthOptions& options, const Truth& t
   for (std::size_t frame = 0; frame < options.amounts.size(); ++frame)
     for (const double y : truth.y)
       for (const double x : truth.x) {
-        char line[160];
-        std::snprintf(line, sizeof line, "%zu,%.0f,%.0f,%.12g,%.12g,%d,%d\n", frame, x, y, truth.u[i],
-                      truth.v[i], truth.body[i % truth.body.size()], truth.measurable[i]);
+        std::string line = std::to_string(frame) + ',' + text(x) + ',' + text(y) + ',' + text(truth.u[i]) +
+                           ',' + text(truth.v[i]);
+        line += ',' + std::to_string(truth.body[i % truth.body.size()]) + ',' +
+                std::to_string(truth.measurable[i]) + '\n';
         file.write(line);
         ++i;
       }
@@ -74,7 +85,7 @@ void write_csv(const fs::path& path, const SynthOptions& options, const Truth& t
 void write_hdf5(const fs::path& path, const SynthOptions& options, const Truth& truth,
                 const std::string& command) {
   PendingFile pending(path);
-  hdf5::OutputFile file(pending.temporary());
+  hdf5::OutputFile file(pending.temporary(), path);
   const hdf5::Shape shape = {options.amounts.size(), truth.y.size(), truth.x.size()};
   file.write("/u", shape, truth.u.data());
   file.write("/v", shape, truth.v.data());

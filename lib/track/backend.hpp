@@ -20,6 +20,9 @@ namespace dic::track {
 class Frame {
  public:
   virtual ~Frame() = default;
+  /// Pixels on the host where the frame may have to be measured again (FocusMatch), else null. Set before
+  /// anybody else has the frame.
+  mutable std::shared_ptr<const Image> suspicious;
 };
 
 /// Where the points lie in an image that was measured.

@@ -20,8 +20,9 @@ class GlobalResult final : public Result {
     FrameResult result = measured_->fetch();
     Stopwatch watch;
     const auto begin = std::chrono::steady_clock::now();
-    const ErrorDraws errors = global_step(result.field, {options_.refine.subset, options_.refine.order},
-                                          options_.global, options_.threads);
+    const ErrorDraws errors =
+        global_step(result.field, {options_.refine.subset, options_.refine.order, options_.refine.weights},
+                    options_.global, options_.threads);
     const double refine = watch.lap();
     result.field.strain = compute_strain(result.field, options_.strain, options_.threads, errors);
     const double strain = watch.lap();

@@ -1,10 +1,12 @@
 #include "track/interpolation_bias.hpp"
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 #include <utility>
 
@@ -36,6 +38,60 @@ Responses moved_waves(Interpolation interpolation, double shift) {
   return out;
 }
 
+/// Waves of a pattern, by which a spline displaces it.
+class PatternOnSpline {
+ public:
+  PatternOnSpline(const PowerSpectrum& spectrum, double noise, Interpolation interpolation, double sigma)
+      : power_(static_cast<std::size_t>(kSize) * kSize) {
+    const std::vector<double> taps = gaussian_taps(sigma);
+    std::array<double, kSize> kept;
+    for (int k = 0; k < kSize; ++k) {
+      kept[k] = std::pow(response_of(taps, PowerSpectrum::frequency(k)), 2);
+      slope_[k] = icgn::gradient_response(interpolation, PowerSpectrum::frequency(k));
+    }
+    for (int j = 0; j < kSize; ++j)
+      for (int i = 0; i < kSize; ++i) power_[j * kSize + i] = (spectrum(i, j) - noise) * kept[i] * kept[j];
+  }
+
+  /// The refinement ends where the gradient of the reference is orthogonal to the difference of both images:
+  /// in the mean over the spectrum, what the spline adds to the imaginary part is balanced by a displacement.
+  /// 0 where there is no pattern, or one of stripes.
+  std::array<double, 2> bias(const Responses& moved_x, const Responses& moved_y) const {
+    Eigen::Vector2d added = Eigen::Vector2d::Zero();
+    Eigen::Matrix2d balance = Eigen::Matrix2d::Zero();
+    for (int j = 0; j < kSize; ++j)
+      for (int i = 0; i < kSize; ++i) {
+        const double power = power_[j * kSize + i];
+        const std::complex<double> wave = moved_x[i] * moved_y[j];
+        const Eigen::Vector2d gradient(slope_[i], slope_[j]),
+            frequency(PowerSpectrum::frequency(i), PowerSpectrum::frequency(j));
+        added += power * wave.imag() * gradient;
+        balance += power * wave.real() * gradient * frequency.transpose();
+      }
+    if (!(balance.determinant() > 1e-6 * balance.squaredNorm())) return {};
+    const Eigen::Vector2d bias = -balance.inverse() * added;
+    return {bias.x(), bias.y()};
+  }
+
+ private:
+  std::vector<double> power_;
+  std::array<double, kSize> slope_;
+};
+
+/// Does the pattern reach beyond the highest frequency along an axis?
+bool is_folded(const PowerSpectrum& spectrum, double noise) {
+  constexpr double most = 3e-4;  // of the largest power; blobs of 0.9 px have that
+  double largest = 0, at_end = 0;
+  for (int j = 0; j < kSize; ++j)
+    for (int i = 0; i < kSize; ++i) largest = std::max(largest, spectrum(i, j));
+  constexpr int near = 4;
+  for (int k = -near; k <= near; ++k) {
+    const int low = (k + kSize) % kSize;
+    at_end += (spectrum(kSize / 2, low) + spectrum(low, kSize / 2)) / (2 * (2 * near + 1));
+  }
+  return at_end - noise > most * largest;
+}
+
 class BiasResult final : public Result {
  public:
   BiasResult(std::unique_ptr<Result> measured, std::shared_ptr<const InterpolationBias> bias,
@@ -49,7 +105,7 @@ class BiasResult final : public Result {
   FrameResult read() override {
     FrameResult result = measured_->fetch();
     change_field(result, options_, "refine", [&](Field& field) {
-      bias_->subtract_from(field, options_.refine.subset, options_.threads);
+      bias_->subtract_from(field, options_.refine.subset, options_.refine.weights, options_.threads);
     });
     return result;
   }
@@ -74,34 +130,12 @@ double slope_at(const NodeValues<double>& values, std::int64_t at, std::int64_t 
 InterpolationBias::InterpolationBias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                      double sigma)
     : table_(static_cast<std::size_t>(kSteps + 1) * (kSteps + 1)) {
-  const std::vector<double> taps = gaussian_taps(sigma);
-  std::array<double, kSize> kept, slope;
-  for (int k = 0; k < kSize; ++k) {
-    kept[k] = std::pow(response_of(taps, PowerSpectrum::frequency(k)), 2);
-    slope[k] = icgn::gradient_response(interpolation, PowerSpectrum::frequency(k));
-  }
+  const PatternOnSpline pattern(spectrum, noise, interpolation, sigma);
   std::vector<Responses> moved;
   for (int step = 0; step <= kSteps; ++step)
     moved.push_back(moved_waves(interpolation, static_cast<double>(step) / kSteps));
-  // The refinement ends where the gradient of the reference is orthogonal to the difference of both images:
-  // in the mean over the spectrum, what the spline adds to the imaginary part is balanced by a displacement.
   for (int v = 0; v <= kSteps; ++v)
-    for (int u = 0; u <= kSteps; ++u) {
-      Eigen::Vector2d added = Eigen::Vector2d::Zero();
-      Eigen::Matrix2d balance = Eigen::Matrix2d::Zero();
-      for (int j = 0; j < kSize; ++j)
-        for (int i = 0; i < kSize; ++i) {
-          const double power = (spectrum(i, j) - noise) * kept[i] * kept[j];
-          const std::complex<double> wave = moved[u][i] * moved[v][j];
-          const Eigen::Vector2d gradient(slope[i], slope[j]),
-              frequency(PowerSpectrum::frequency(i), PowerSpectrum::frequency(j));
-          added += power * wave.imag() * gradient;
-          balance += power * wave.real() * gradient * frequency.transpose();
-        }
-      if (!(balance.determinant() > 1e-6 * balance.squaredNorm())) continue;  // no pattern, or stripes
-      const Eigen::Vector2d bias = -balance.inverse() * added;
-      table_[v * (kSteps + 1) + u] = {bias.x(), bias.y()};
-    }
+    for (int u = 0; u <= kSteps; ++u) table_[v * (kSteps + 1) + u] = pattern.bias(moved[u], moved[v]);
 }
 
 std::array<double, 2> InterpolationBias::at(double u, double v) const {
@@ -118,8 +152,8 @@ std::array<double, 2> InterpolationBias::at(double u, double v) const {
 }
 
 std::array<double, 2> InterpolationBias::over_subset(double u, double v,
-                                                     const std::array<double, 4>& gradient,
-                                                     int subset) const {
+                                                     const std::array<double, 4>& gradient, int subset,
+                                                     SubsetWeights weights) const {
   const double radius = 0.5 * subset;
   const double change_u = (std::abs(gradient[0]) + std::abs(gradient[1])) * radius;
   const double change_v = (std::abs(gradient[2]) + std::abs(gradient[3])) * radius;
@@ -127,17 +161,20 @@ std::array<double, 2> InterpolationBias::over_subset(double u, double v,
   if (change_u > 1 || change_v > 1) return {};
   constexpr int samples = 5;
   std::array<double, 2> mean{};
+  double total = 0;
   for (int j = 0; j < samples; ++j)
     for (int i = 0; i < samples; ++i) {
       const double dx = radius * (2.0 * i + 1 - samples) / samples,
                    dy = radius * (2.0 * j + 1 - samples) / samples;
       const auto here = at(u + gradient[0] * dx + gradient[1] * dy, v + gradient[2] * dx + gradient[3] * dy);
-      for (int c = 0; c < 2; ++c) mean[c] += here[c] / (samples * samples);
+      const double weight = window_weight(weights, dx, subset) * window_weight(weights, dy, subset);
+      for (int c = 0; c < 2; ++c) mean[c] += weight * here[c];
+      total += weight;
     }
-  return mean;
+  return {mean[0] / total, mean[1] / total};
 }
 
-void InterpolationBias::subtract_from(Field& field, int subset, int threads) const {
+void InterpolationBias::subtract_from(Field& field, int subset, SubsetWeights weights, int threads) const {
   const Grid& grid = field.grid();
   const auto known = [&](std::int64_t node) { return has_values(field.status[node]); };
   std::vector<std::array<double, 2>> biases(grid.nodes());
@@ -153,13 +190,25 @@ void InterpolationBias::subtract_from(Field& field, int subset, int threads) con
           gradient[2 * c] = slope_at(values, at, 1, i > 0, i + 1 < grid.nx, known) / grid.step;
           gradient[2 * c + 1] = slope_at(values, at, grid.nx, j > 0, j + 1 < grid.ny, known) / grid.step;
         }
-        biases[at] = over_subset(field.u[at], field.v[at], gradient, subset);
+        biases[at] = over_subset(field.u[at], field.v[at], gradient, subset, weights);
       }
   });
   for (std::int64_t at = 0; at < grid.nodes(); ++at) {
     field.u[at] -= biases[at][0];
     field.v[at] -= biases[at][1];
   }
+}
+
+std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
+                                   double sigma) {
+  const PatternOnSpline pattern(spectrum, noise, interpolation, sigma);
+  const Responses quarter = moved_waves(interpolation, 0.25), still = moved_waves(interpolation, 0);
+  // Sharp edges were folded over when the image was sampled. The spline then displaces less than the spectrum
+  // says; a third is what was measured with printed dots.
+  constexpr double folded = 1.0 / 3;
+  const double factor = is_folded(spectrum, noise) ? folded : 1;
+  return {factor * std::abs(pattern.bias(quarter, still)[0]),
+          factor * std::abs(pattern.bias(still, quarter)[1])};
 }
 
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,

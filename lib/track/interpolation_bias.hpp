@@ -22,16 +22,20 @@ class InterpolationBias {
   std::array<double, 2> at(double u, double v) const;
   /// The mean over a subset, whose displacement changes by the gradient (row-major du/dx, du/dy, dv/dx,
   /// dv/dy) per px; 0 where it changes by more than a pixel: what is left of a mean over whole periods.
-  std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient,
-                                    int subset) const;
+  std::array<double, 2> over_subset(double u, double v, const std::array<double, 4>& gradient, int subset,
+                                    SubsetWeights weights = SubsetWeights::uniform) const;
   /// Subtracts it from the displacements of all points with values. threads: 0 = one per core.
-  void subtract_from(Field& field, int subset, int threads) const;
+  void subtract_from(Field& field, int subset, SubsetWeights weights, int threads) const;
 
  private:
   static constexpr int kSteps = 16;  ///< per px; between them the bias, almost a sine, is interpolated
 
   std::vector<std::array<double, 2>> table_;  ///< [v][u], both from 0 to 1 px
 };
+
+/// Of u and v, px: about the largest that it is between two pixels. Cheaper than all of it.
+std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
+                                   double sigma);
 
 /// The measurement of a backend without this bias, and the strain that follows, on the CPU when the result is
 /// fetched.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <dic/shared/gaussian.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 #include <vector>
 
@@ -56,7 +57,7 @@ NoiseGains gain_table(Interpolation interpolation, double smoothing) {
   const std::vector<double> low_pass = gaussian_taps(smoothing);
   NoiseGains table;
   for (int i = 0; i <= steps; ++i)
-    table.gain[i] = gain_by_frequency(interpolation, low_pass, 0.5 * i / steps);
+    table.gain[i] = static_cast<float>(gain_by_frequency(interpolation, low_pass, 0.5 * i / steps));
   return table;
 }
 
@@ -79,6 +80,14 @@ double loss_by_smoothing(double smoothing) {
   const double variation = frequencies * squares / (all * all);
   const double normal = 1 + (kNormalVariance - 1) * variation;
   return gain * all / high * std::sqrt(normal / kNormalVariance);
+}
+
+/// What a low-pass leaves of the variance of white noise.
+double variance_after(double smoothing) {
+  const std::vector<double> taps = gaussian_taps(smoothing);
+  double along_axis = taps[0] * taps[0];
+  for (std::size_t k = 1; k < taps.size(); ++k) along_axis += 2 * taps[k] * taps[k];
+  return along_axis * along_axis;
 }
 
 template <typename T>
@@ -144,18 +153,35 @@ double image_noise(ImageView image, std::span<const NoisePlace> places) {
   return std::sqrt(*middle);
 }
 
-NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current) {
+NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
+                       double current) {
   NoiseModel model;
+  model.width = image.width;
+  model.height = image.height;
   const double filtered = loss_by_smoothing(options.refine.smoothing);
   model.reference = reference * filtered;
   model.current = current * filtered;
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.correlated = options.refine.smooth_noise_factor;
+  if (const double sigma = options.refine.matching; sigma != 0) {
+    const NoiseShare share{variance_after(std::abs(sigma)), options.refine.matching_effect};
+    // The highest frequencies tell nothing of smooth noise: both images are from one camera.
+    if (sigma > 0) {
+      model.of_reference = share;
+      model.reference = model.current;
+    } else {
+      model.of_current = share;
+      model.current = model.reference;
+    }
+  }
+  model.bias_u = options.refine.interpolation_bias_u;
+  model.bias_v = options.refine.interpolation_bias_v;
   model.radius = options.refine.subset / 2;
+  model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
   model.bends = options.refine.order == 1;
   if (options.noise) model.given = *options.noise;
-  const bool whole_levels = type != ScalarType::f32 && type != ScalarType::f64;
+  const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
   // What noise adds to the matrix varies by a share that falls with the side of the subset: of what it
   // leaves, this must be known to a fifth.

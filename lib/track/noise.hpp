@@ -24,7 +24,7 @@ std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::sp
 /// none.
 double image_noise(ImageView image, std::span<const NoisePlace> places);
 
-/// What is known of the noise of two images of this type, of which image_noise is given.
-NoiseModel noise_model(const TrackOptions& options, ScalarType type, double reference, double current);
+/// What is known of the noise of two images of this size and type, of which image_noise is given.
+NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference, double current);
 
 }  // namespace dic::track

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <dic/shared/strain_sigma.hpp>
 #include <set>
 #include <utility>
 
@@ -57,10 +58,23 @@ class SquareSums {
 
 double squared(double value) { return value * value; }
 
-/// Variance of the difference of both orders by noise alone. The estimate of order 1 is the best one there is
-/// while its model holds, so that what order 2 adds to it is independent of it.
-double variance_of_difference(float sigma_first, float sigma_second) {
-  return std::max(squared(sigma_second) - squared(sigma_first), kLeastShare * squared(sigma_second));
+/// Covariance of what both orders measure, by noise alone, over the variance of order 1. With uniform weights
+/// 1: the estimate of order 1 is the best one there is while its model holds, so that what order 2 adds to it
+/// is independent of it.
+double shared_variance(int subset, SubsetWeights weights) {
+  const strain::ErrorKernel kernel({subset, 2, weights});
+  double plain = 0, curved = 0;
+  for (int i = -kernel.radius; i <= kernel.radius; ++i) {
+    plain += squared(kernel.weight(i));
+    curved += squared(kernel.weight(i)) * kernel.square(i);
+  }
+  return 1 + 2 * kernel.curved / kernel.flat * curved / plain;
+}
+
+/// Variance of the difference of both orders by noise alone.
+double variance_of_difference(double shared, float sigma_first, float sigma_second) {
+  return std::max(squared(sigma_second) - (2 * shared - 1) * squared(sigma_first),
+                  kLeastShare * squared(sigma_second));
 }
 
 void take_values(Field& to, const Field& from, std::int64_t node) {
@@ -107,8 +121,9 @@ class ResultOfBoth final : public Result {
     result.noise = second.noise;  // with less misfit in it
     result.seconds += second.seconds;
     result.spans.insert(result.spans.end(), second.spans.begin(), second.spans.end());
+    const RefineOptions& refine = options_.refine;
     change_field(result, options_, "refine",
-                 [&](Field& field) { choose_order(field, second.field, options_.refine.subset); });
+                 [&](Field& field) { choose_order(field, second.field, refine.subset, refine.weights); });
     return result;
   }
 
@@ -190,7 +205,7 @@ class BackendOfBoth final : public Backend {
 
 }  // namespace
 
-void choose_order(Field& first, const Field& second, int subset) {
+void choose_order(Field& first, const Field& second, int subset, SubsetWeights weights) {
   const Grid& grid = first.grid();
   const auto comparable = [&](std::int64_t node) {
     return first.status[node] == Status::ok && second.status[node] == Status::ok;
@@ -202,10 +217,13 @@ void choose_order(Field& first, const Field& second, int subset) {
   const auto fill = [&](SquareSums& to, const auto& value) {
     to.fill([&](std::int64_t node) { return comparable(node) ? value(node) : 0.0; });
   };
+  const double shared = shared_variance(subset, weights);
   fill(sums[0], [&](auto node) { return squared(second.u[node] - first.u[node]); });
   fill(sums[1], [&](auto node) { return squared(second.v[node] - first.v[node]); });
-  fill(sums[2], [&](auto node) { return variance_of_difference(first.sigma_u[node], second.sigma_u[node]); });
-  fill(sums[3], [&](auto node) { return variance_of_difference(first.sigma_v[node], second.sigma_v[node]); });
+  fill(sums[2],
+       [&](auto node) { return variance_of_difference(shared, first.sigma_u[node], second.sigma_u[node]); });
+  fill(sums[3],
+       [&](auto node) { return variance_of_difference(shared, first.sigma_v[node], second.sigma_v[node]); });
   fill(counts, [](auto) { return 1.0; });
   const int radius = averaging_radius(subset, grid.step);
   for (int j = 0; j < grid.ny; ++j)

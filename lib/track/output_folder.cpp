@@ -1,11 +1,17 @@
 #include "track/output_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dic/error.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/new_file.hpp"
 
 namespace dic {
 
@@ -14,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kListName = ".dic-files";
-constexpr const char* kCollectionName = ".dic-new";
+constexpr const char* kCollectionEnding = ".new";
 
 [[noreturn]] void throw_not_writable(const fs::path& path, const std::string& reason) {
   throw FileError("Cannot write into " + path.string() + " (" + reason + "): choose another folder with -o.");
@@ -26,28 +32,84 @@ constexpr const char* kCollectionName = ".dic-new";
                   "with -o.");
 }
 
-// A list that was tampered with must not lead outside the folder.
-bool stays_inside(const fs::path& name) {
-  const fs::path normal = name.lexically_normal();
-  return !normal.empty() && normal.is_relative() && *normal.begin() != "..";
+/// What is at a name itself, not behind a symbolic link.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-// The files of the list that are still there, also where a killed run left them unfinished.
+/// False where a parent of the file is a symbolic link or no folder: it would lead outside.
+bool has_own_parents(const fs::path& folder, const fs::path& name) {
+  fs::path parent = folder;
+  for (const fs::path& part : name.parent_path()) {
+    parent /= part;
+    std::error_code ignored;
+    const auto type = fs::symlink_status(parent, ignored).type();
+    if (type == fs::file_type::not_found) return true;
+    if (type != fs::file_type::directory) return false;
+  }
+  return true;
+}
+
+// A list that was tampered with must not lead outside the folder.
+bool stays_inside(const fs::path& folder, const fs::path& name) {
+  const fs::path normal = name.lexically_normal();
+  const bool is_below = !normal.empty() && normal.is_relative() && *normal.begin() != "..";
+  return is_below && has_own_parents(folder, normal);
+}
+
+/// A name as one line of the list: frames may be named with a newline.
+std::string line_of(const std::string& name) {
+  std::string line;
+  for (const char c : name) line += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : std::string(1, c);
+  return line;
+}
+
+std::string name_of(const std::string& line) {
+  std::string name;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool is_escape = line[i] == '\\' && i + 1 < line.size();
+    if (is_escape) ++i;
+    name += is_escape && line[i] == 'n' ? '\n' : line[i];
+  }
+  return name;
+}
+
+// The files of the list that are still there.
 std::set<std::string> read_list(const fs::path& folder) {
   std::set<std::string> names;
+  if (fs::is_symlink(folder / kListName)) throw_not_ours(folder / kListName);
   std::ifstream list(folder / kListName);
-  for (std::string line; std::getline(list, line);)
-    for (const std::string& name : {line, line + ".part"})
-      if (stays_inside(name) && fs::exists(folder / name)) names.insert(name);
+  for (std::string line; std::getline(list, line);) {
+    const std::string name = name_of(line);
+    if (stays_inside(folder, name) && is_there(folder / name) && !fs::is_directory(folder / name))
+      names.insert(name);
+  }
   return names;
 }
 
+/// True where no frame of the earlier result was measured: nothing is lost with it.
+bool is_empty_result(const fs::path& folder, const std::set<std::string>& names) {
+  for (const std::string& name : names)
+    if (name != "result.vtkhdf" && name != "run.json") return false;
+  if (!names.contains("run.json")) return false;
+  std::ifstream stream(folder / "run.json");
+  const auto run = nlohmann::json::parse(stream, nullptr, false);
+  if (!run.is_object() || !run.contains("frames") || !run["frames"].is_array()) return false;
+  return std::ranges::all_of(run["frames"], [](const auto& frame) {
+    return frame.is_object() && frame.contains("error") && frame["error"].is_string();
+  });
+}
+
 void check_writable(const fs::path& folder) {
-  fs::path existing = fs::absolute(folder).lexically_normal();
-  std::error_code ignored;
-  while (!fs::exists(existing, ignored) && existing.has_relative_path()) existing = existing.parent_path();
-  if (!fs::is_directory(existing, ignored))
-    throw_not_writable(folder, existing.string() + " is not a folder");
+  if (folder.empty()) throw UsageError("The folder of the results has no name: give one with -o.");
+  std::error_code error;
+  fs::path existing = fs::absolute(folder, error).lexically_normal();
+  if (error) throw_not_writable(folder, "the current folder is gone");
+  while (!fs::exists(existing, error) && !error && existing.has_relative_path())
+    existing = existing.parent_path();
+  if (error) throw_not_writable(folder, error.message());
+  if (!fs::is_directory(existing, error)) throw_not_writable(folder, existing.string() + " is not a folder");
   if (access(existing.c_str(), W_OK | X_OK) != 0) throw_not_writable(folder, std::strerror(errno));
 }
 
@@ -59,35 +121,76 @@ void create_folder(const fs::path& folder) {
 
 }  // namespace
 
-OutputFolder::OutputFolder(fs::path folder, bool force) : folder_(std::move(folder)) {
+OutputFolder::OutputFolder(fs::path folder, bool force) : folder_(std::move(folder)), force_(force) {
   check_writable(folder_);
+  lock();
+  look_at_earlier_result();
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code ignored;
+  if (!collection_.empty()) fs::remove_all(collection_, ignored);
+  if (locked_ >= 0) ::close(locked_);
+}
+
+/// Held until the object ends; by the system, so that a run that was killed holds none. File systems without
+/// such locks do without.
+void OutputFolder::lock() {
+  if (locked_ < 0) locked_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (locked_ < 0 || ::flock(locked_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(locked_);
+  locked_ = -1;
+  throw FileError("Another run of dic is writing into " + folder_.string() +
+                  ": wait for it, or choose another folder with -o.");
+}
+
+void OutputFolder::look_at_earlier_result() {
   earlier_ = read_list(folder_);
   for (const char* name : {"result.vtkhdf", "run.json"})
-    if (fs::exists(folder_ / name) && !earlier_.contains(name)) throw_not_ours(folder_ / name);
-  if (replaces() && !force)
+    if (is_there(folder_ / name) && !earlier_.contains(name)) throw_not_ours(folder_ / name);
+  if (replaces() && !force_ && !is_empty_result(folder_, earlier_))
     throw FileError(folder_.string() +
                     " already holds a result of dic: choose another folder with -o, or replace " +
                     "it with --force.");
 }
 
-OutputFolder::~OutputFolder() {
-  std::error_code ignored;
-  if (replaces()) fs::remove_all(collection(), ignored);
-}
-
 void OutputFolder::begin() {
   create_folder(folder_);
+  lock();
+  look_at_earlier_result();
+  remove_leftovers();
   std::error_code ignored;
-  fs::remove_all(collection(), ignored);  // of a run that was killed
-  if (!replaces()) fs::remove(list_path(), ignored);
+  if (replaces())
+    collection_ = folder_ / unique_name(kCollectionEnding);
+  else
+    fs::remove(list_path(), ignored);
+}
+
+/// Of a run that was killed. Nobody writes here now, and nobody else gives such names.
+void OutputFolder::remove_leftovers() const {
+  std::set<fs::path> places = {folder_};
+  for (const std::string& name : earlier_) places.insert((folder_ / name).parent_path());
+  std::error_code ignored;
+  std::vector<fs::path> leftovers;
+  for (const fs::path& place : places)
+    for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end;
+         entry.increment(ignored)) {
+      const fs::path name = entry->path().filename();
+      const auto type = entry->symlink_status(ignored).type();
+      if ((type == fs::file_type::regular && NewFile::is_temporary(name)) ||
+          (type == fs::file_type::directory && is_unique_name(name, kCollectionEnding)))
+        leftovers.push_back(entry->path());
+    }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
 }
 
 fs::path OutputFolder::claim(const fs::path& name) {
   const std::string text = name.generic_string();
-  if (fs::exists(folder_ / name) && !earlier_.contains(text)) throw_not_ours(folder_ / name);
+  if (is_there(folder_ / name) && !earlier_.contains(text)) throw_not_ours(folder_ / name);
+  if (!has_own_parents(folder_, name)) throw_not_ours(folder_ / name.parent_path());
   claimed_.insert(text);
   if (!replaces()) append_to_list({text});
-  const fs::path path = (replaces() ? collection() : folder_) / name;
+  const fs::path path = (replaces() ? collection_ : folder_) / name;
   create_folder(path.parent_path());
   return path;
 }
@@ -104,6 +207,7 @@ void OutputFolder::commit() {
   std::error_code ignored;   // what cannot be removed is reported when it is in the way
   std::set<fs::path> parents;
   for (const std::string& name : earlier_) {
+    if (!has_own_parents(folder_, name)) continue;
     fs::remove(folder_ / name, ignored);
     parents.insert((folder_ / name).parent_path());
   }
@@ -112,7 +216,7 @@ void OutputFolder::commit() {
   for (const std::string& name : claimed_) {
     create_folder((folder_ / name).parent_path());
     std::error_code error;
-    fs::rename(collection() / name, folder_ / name, error);
+    fs::rename(collection_ / name, folder_ / name, error);
     if (error) throw_not_writable(folder_ / name, error.message());
   }
   fs::remove(list_path(), ignored);
@@ -120,11 +224,10 @@ void OutputFolder::commit() {
 }
 
 fs::path OutputFolder::list_path() const { return folder_ / kListName; }
-fs::path OutputFolder::collection() const { return folder_ / kCollectionName; }
 
 void OutputFolder::append_to_list(const std::set<std::string>& names) const {
   std::ofstream list(list_path(), std::ios::app);
-  for (const std::string& name : names) list << name << '\n';
+  for (const std::string& name : names) list << line_of(name) << '\n';
   list.close();
   if (!list) throw FileError("Cannot write " + list_path().string() + ": free some space.");
 }

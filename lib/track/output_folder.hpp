@@ -7,21 +7,22 @@
 namespace dic {
 
 /// The folder of one result. Every file is recorded in the folder's list before it is written, so that a
-/// later run with `force` can replace exactly what dic wrote, also after a run that was killed.
+/// later run with `force` can replace exactly what dic wrote, also after a run that was killed. One run at a
+/// time writes into a folder. Symbolic links inside the folder are never followed.
 ///
 /// A new result that replaces an earlier one is collected in a subfolder until `commit`: a run that fails
-/// leaves the earlier one as it was.
+/// leaves the earlier one as it was. An earlier result without a measured frame does not need `force`.
 class OutputFolder {
  public:
-  /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, a file
-  /// would replace one that dic did not write, or the folder cannot be written.
+  /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, another run
+  /// writes there, a file would replace one that dic did not write, or the folder cannot be written.
   OutputFolder(std::filesystem::path folder, bool force);
   /// Removes what was collected and not committed.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Creates the folder. Throws FileError.
+  /// Creates the folder. Throws FileError, as the constructor does where the folder has changed meanwhile.
   void begin();
   /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
   /// FileError where a file of that name was not written by dic.
@@ -33,12 +34,17 @@ class OutputFolder {
 
  private:
   bool replaces() const { return !earlier_.empty(); }
+  void lock();
+  void look_at_earlier_result();
+  void remove_leftovers() const;
   std::filesystem::path list_path() const;
-  std::filesystem::path collection() const;
   void append_to_list(const std::set<std::string>& names) const;
 
   std::filesystem::path folder_;
-  std::set<std::string> earlier_;  // files of the result that is there
+  bool force_;
+  int locked_ = -1;                   // the open folder, where it is locked
+  std::filesystem::path collection_;  // of a result that replaces another; a name that nothing else has
+  std::set<std::string> earlier_;     // files of the result that is there
   std::set<std::string> claimed_;
   std::set<std::string> stems_;
 };

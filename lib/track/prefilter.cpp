@@ -142,11 +142,12 @@ double best_prefilter(const PowerSpectrum& spectrum, double noise, Interpolation
 }
 
 Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectrum>& spectrum, bool on_gpu)
-    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu), taps_(gaussian_taps(sigma_)) {
+    : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu) {
   if (!enabled()) return;
   threads_ = std::make_unique<ThreadPool>(chosen.threads);
-  double along_axis = taps_[0] * taps_[0];
-  for (std::size_t k = 1; k < taps_.size(); ++k) along_axis += 2 * taps_[k] * taps_[k];
+  const std::vector<double> taps = gaussian_taps(sigma_);
+  double along_axis = taps[0] * taps[0];
+  for (std::size_t k = 1; k < taps.size(); ++k) along_axis += 2 * taps[k] * taps[k];
   noise_gain_ = along_axis;
   if (!spectrum) return;
   const double noise = chosen.noise ? *chosen.noise * *chosen.noise : spectrum->noise_variance();
@@ -156,10 +157,14 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
   if (if_white > 0 && really > 0) sigma_factor_ = std::sqrt(really / if_white);
 }
 
+Image low_pass(ImageView image, double sigma, ThreadPool& threads) {
+  const std::vector<double> weights = gaussian_taps(sigma);
+  const std::vector<float> taps(weights.begin(), weights.end());
+  return filter_columns(filter_rows(image, taps, threads), taps, threads);
+}
+
 Image Prefilter::operator()(ImageView image) const {
-  const std::vector<float> taps(taps_.begin(), taps_.end());
-  const HostPixels pixels(image, on_gpu_);
-  return filter_columns(filter_rows(pixels.view(), taps, *threads_), taps, *threads_);
+  return low_pass(HostPixels(image, on_gpu_).view(), sigma_, *threads_);
 }
 
 ImageView Prefilter::view_of(ImageView image) const {

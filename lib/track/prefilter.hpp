@@ -4,7 +4,6 @@
 #include <dic/track.hpp>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
@@ -34,11 +33,14 @@ class Prefilter {
  private:
   double sigma_;
   bool on_gpu_;
-  std::vector<double> taps_;
   double noise_gain_ = 1;    ///< standard deviation of white noise after the filter over that before
   double sigma_factor_ = 1;  ///< of a displacement: what the correlation of the noise makes of it
   std::unique_ptr<ThreadPool> threads_;
 };
+
+/// The image after a Gaussian low-pass of standard deviation sigma px, f32; beyond the edges it goes on by
+/// point reflection. sigma = 0: the image itself.
+Image low_pass(ImageView image, double sigma, ThreadPool& threads);
 
 /// The standard deviation, px, of the low-pass with the smallest predicted sigma; 0 = none where that is not
 /// smaller by a tenth. noise: variance, grey levels^2.

@@ -15,6 +15,9 @@ namespace {
 // Coordinates typed as decimals are not exact in binary: a pixel centre this close to the outline is on it.
 constexpr double kOnOutline = 1e-9;  // px
 
+/// Further away, differences of coordinates would lose the pixel, and products would overflow.
+constexpr double kFarthest = 1e9;  // px
+
 int first_pixel(double x) { return static_cast<int>(std::ceil(x - kOnOutline)); }
 int last_pixel(double x) { return static_cast<int>(std::floor(x + kOnOutline)); }
 
@@ -59,8 +62,8 @@ void check_polygon(const Roi::Polygon& polygon) {
   if (polygon.size() < 3)
     throw UsageError("A polygon needs at least three corners: give x,y three times or more.");
   for (const Roi::Vertex& vertex : polygon)
-    if (!std::isfinite(vertex.x) || !std::isfinite(vertex.y))
-      throw UsageError("The corners of a polygon must be finite numbers.");
+    if (!(std::abs(vertex.x) <= kFarthest && std::abs(vertex.y) <= kFarthest))
+      throw UsageError("The corners of a polygon must be numbers, at most 1e9 px from the image.");
 }
 
 // Marks the pixels whose centre is inside by the even-odd rule, or on the outline.

@@ -47,6 +47,7 @@ Json settings(const TrackJob& job) {
   json["search"] = options.search ? Json(*options.search) : Json("auto");
   json["criterion"] = "znssd";
   json["interpolation"] = to_string(options.refine.interpolation);
+  json["weights"] = to_string(options.refine.weights);
   json["max_iterations"] = options.refine.max_iterations;
   json["tolerance"] = options.refine.tolerance;
   json["min_zncc"] = options.refine.min_zncc;

@@ -5,8 +5,10 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 #include "track/corrected_result.hpp"
+#include "track/direct_result.hpp"
 #include "track/global_result.hpp"
 #include "track/host_pixels.hpp"
 #include "track/order_choice.hpp"
@@ -42,8 +44,14 @@ std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& opt
   return open_cuda(options, reference, points, name.ordinals);
 }
 
+/// Throws UsageError where the members of a view that nobody checked lead outside.
+void check_pixels(ImageView image) {
+  ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
+}
+
 /// The ROI of a measurement that can be made.
 Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& roi) {
+  check_pixels(reference);
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   if (reference.empty()) throw UsageError("The reference image is empty.");
@@ -62,11 +70,8 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
   return rasterize(roi, reference.size());
 }
 
-std::optional<PowerSpectrum> spectrum_of(const TrackOptions& options, ImageView reference,
-                                         const Points& points, bool on_gpu) {
-  const bool needed =
-      !options.prefilter || *options.prefilter > 0 || options.anti_bias || options.sigma_target;
-  return needed ? PowerSpectrum::of(HostPixels(reference, on_gpu).view(), points) : std::nullopt;
+std::optional<PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
+  return PowerSpectrum::of(HostPixels(reference, on_gpu).view(), points);
 }
 
 /// Variance of the noise of an image, grey levels^2, before any frame is measured.
@@ -99,6 +104,16 @@ TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
   return options;
 }
 
+/// sigma knows of the bias that is not subtracted.
+TrackOptions with_known_bias(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
+  if (options.anti_bias || !spectrum) return options;
+  const auto bias = largest_bias(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation,
+                                 *options.prefilter);
+  options.refine.interpolation_bias_u = bias[0];
+  options.refine.interpolation_bias_v = bias[1];
+  return options;
+}
+
 std::shared_ptr<const InterpolationBias> bias_of(const TrackOptions& options,
                                                  const std::optional<PowerSpectrum>& spectrum) {
   if (!options.anti_bias || !spectrum) return nullptr;
@@ -115,21 +130,34 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
     : reference_(reference),
       points_(make_grid(roi, options.step)),
       device_(choose_device(options.device, points_.size())),
-      spectrum_(spectrum_of(options, reference, points_, on_gpu())),
+      spectrum_(spectrum_of(reference, points_, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu())),
-      options_(chosen(options, prefilter_, spectrum_, reference, roi, points_, on_gpu())),
+      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, points_, on_gpu()),
+                               spectrum_)),
       bias_(bias_of(options_, spectrum_)) {
   const Stopwatch watch;
   const bool whole = everywhere(roi);
   points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);
   backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
-  active_reference_ = backend_->set_reference(take_checked(reference), whole ? Image() : std::move(roi));
+  auto first = take_checked(reference);
+  if (options_.reference_strategy == ReferenceStrategy::first) watch_focus(roi, whole);
+  active_reference_ = backend_->set_reference(std::move(first), whole ? Image() : std::move(roi));
   reference_.data = nullptr;
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
         corrected_nodes(points_.grid, *options_.camera, options_.threads));
   prepare_seconds_ = watch.seconds();
+}
+
+void Sequence::watch_focus(const Image& roi, bool whole) {
+  const HostPixels pixels(reference_, on_gpu());
+  const auto open_again = [this](const TrackOptions& options, const ImageView& image) {
+    return open(device_.device, options, image, points_);
+  };
+  focus_ =
+      std::make_unique<FocusMatch>(prefilter_.for_backend(options_), pixels.view(),
+                                   whole ? Image() : copy_of(roi.view()), points_, spectrum_, open_again);
 }
 
 std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
@@ -139,7 +167,10 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 }
 
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
-  return prefilter_.enabled() ? backend_->take(prefilter_(image)) : backend_->take(image);
+  check_pixels(image);
+  auto frame = prefilter_.enabled() ? backend_->take(prefilter_(image)) : backend_->take(image);
+  if (focus_ && !is_on_gpu(image)) frame->suspicious = focus_->suspicious(image);
+  return frame;
 }
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
@@ -154,8 +185,11 @@ std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, 
 std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> current,
                                                   const std::stop_token& stop, const NextFrame& next) {
   switch (options_.reference_strategy) {
-    case ReferenceStrategy::first:
-      return active_reference_->measure(std::move(current), stop, next);
+    case ReferenceStrategy::first: {
+      auto pixels = current->suspicious;
+      return focus_->matched(active_reference_->measure(std::move(current), stop, next), std::move(pixels),
+                             stop);
+    }
     case ReferenceStrategy::previous:
       return measure_and_replace_reference(current, stop);
     case ReferenceStrategy::automatic:
@@ -163,11 +197,26 @@ std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> c
   }
   auto result = measure_or_replace_reference(current, stop);
   const PointCounts counts = result->counts();
-  if (found_share(counts) < kLeastFollowed) return result;
-  last_frame_ = std::move(current);
-  last_positions_ = result->positions();
-  last_lost_ = counts.lost;
+  if (found_share(counts) >= kLeastFollowed) {
+    last_positions_ = result->positions();
+    last_lost_ = counts.lost;
+    last_frame_ = current;
+  }
+  if (auto direct = measure_directly(current, stop))
+    result = with_direct(std::move(result), std::move(direct), options_);
   return result;
+}
+
+/// Against the original reference, where another has taken its place and it is still recognized; else null.
+std::unique_ptr<Result> Sequence::measure_directly(const std::shared_ptr<const Frame>& current,
+                                                   const std::stop_token& stop) {
+  auto direct = std::exchange(direct_, nullptr);
+  if (!direct && original_reference_) direct = original_reference_->measure(current, stop, {});
+  if (!direct) return nullptr;
+  const PointCounts counts = direct->counts();
+  if (counts.measured >= kLeastFollowed * static_cast<double>(counts.measured + counts.lost)) return direct;
+  original_reference_.reset();
+  return nullptr;
 }
 
 /// Of the points that are likely to be in view and were not lost before the active reference.
@@ -208,6 +257,12 @@ std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared
   if (retried->counts().measured > counts.measured) {
     std::swap(result, retried);
     lost_before_ = last_lost_;
+    if (!is_original_replaced_) {
+      is_original_replaced_ = true;
+      original_reference_ = std::move(before);
+      direct_ = std::move(retried);
+      return result;
+    }
   } else {
     active_reference_ = std::move(before);
   }

@@ -7,6 +7,7 @@
 
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
+#include "track/focus_match.hpp"
 #include "track/interpolation_bias.hpp"
 #include "track/power_spectrum.hpp"
 #include "track/prefilter.hpp"
@@ -40,23 +41,31 @@ class Sequence {
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
+  void watch_focus(const Image& roi, bool whole);
   std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next);
   std::unique_ptr<Result> measure_and_replace_reference(const std::shared_ptr<const Frame>& current,
                                                         const std::stop_token& stop);
   std::unique_ptr<Result> measure_or_replace_reference(const std::shared_ptr<const Frame>& current,
                                                        const std::stop_token& stop);
+  std::unique_ptr<Result> measure_directly(const std::shared_ptr<const Frame>& current,
+                                           const std::stop_token& stop);
   double found_share(const PointCounts& counts) const;
 
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   Points points_;
   DeviceChoice device_;
-  std::optional<PowerSpectrum> spectrum_;  ///< of the reference, where a choice or the bias needs it
+  std::optional<PowerSpectrum> spectrum_;  ///< of the reference; none of a small one
   Prefilter prefilter_;
   TrackOptions options_;                           ///< every choice made
   std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
+  /// The first one, when another has taken its place, as long as it is recognized (strategy automatic).
+  std::unique_ptr<ActiveReference> original_reference_;
+  bool is_original_replaced_ = false;
+  std::unique_ptr<Result> direct_;     ///< by the original reference, of the frame in which it was replaced
+  std::unique_ptr<FocusMatch> focus_;  ///< null where frames are measured from one to the next
   std::shared_ptr<const NodePositions> nodes_;  ///< in the camera's coordinates; null without one
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;

@@ -32,13 +32,24 @@ struct Sample {
   }
 };
 
-/// The larger one of sigma_u and sigma_v that this share of the points keeps, for a noise of 1.
+/// What this share of the points keeps.
 double unit_sigma(const RefineOptions& refine, int threads, ImageView reference, ImageView roi,
                   const Sample& sample) {
+  std::vector<double> sigmas = unit_sigmas(refine, threads, reference, roi, sample.x, sample.y);
+  const auto at =
+      sigmas.begin() + static_cast<std::ptrdiff_t>(kShare * static_cast<double>(sigmas.size() - 1));
+  std::nth_element(sigmas.begin(), at, sigmas.end());
+  return *at;
+}
+
+}  // namespace
+
+std::vector<double> unit_sigmas(const RefineOptions& refine, int threads, ImageView reference, ImageView roi,
+                                std::span<const int> x, std::span<const int> y) {
   Refiner refiner(refine, "cpu", threads);
-  refiner.set_reference(reference, sample.x, sample.y, roi);
+  refiner.set_reference(reference, x, y, roi);
   refiner.set_current(reference);
-  std::vector<std::int64_t> which(sample.x.size());
+  std::vector<std::int64_t> which(x.size());
   for (std::size_t k = 0; k < which.size(); ++k) which[k] = static_cast<std::int64_t>(k);
   const std::vector<ShapeParameters> starts(which.size());
   std::vector<RefinedPoint> refined(which.size());
@@ -47,13 +58,8 @@ double unit_sigma(const RefineOptions& refine, int threads, ImageView reference,
   for (const RefinedPoint& point : refined)
     sigmas.push_back(point.status == Status::ok ? std::max(point.unit_sigma_u, point.unit_sigma_v)
                                                 : std::numeric_limits<double>::infinity());
-  const auto at =
-      sigmas.begin() + static_cast<std::ptrdiff_t>(kShare * static_cast<double>(sigmas.size() - 1));
-  std::nth_element(sigmas.begin(), at, sigmas.end());
-  return *at;
+  return sigmas;
 }
-
-}  // namespace
 
 int smallest_subset(const TrackOptions& options, ImageView reference, ImageView roi, const Points& points,
                     double noise) {

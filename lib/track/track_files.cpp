@@ -108,8 +108,9 @@ std::string local_time() {
 
 class Run {
  public:
-  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop)
-      : job_(job), progress_(progress), stop_(std::move(stop)), results_(job) {
+  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
+      const FieldCallback& on_field)
+      : job_(job), progress_(progress), stop_(std::move(stop)), on_field_(on_field), results_(job) {
     summary_.host = host_name();
     summary_.date = local_time();
   }
@@ -209,6 +210,7 @@ class Run {
 
   FrameSummary take(const FrameResult& result, SourceFrame& frame, int number) {
     report("write", number);
+    if (on_field_) on_field_(result.field, number, frame.name);
     const Stopwatch writing;
     if (!results_.begun()) begin_results();
     auto summary =
@@ -269,6 +271,7 @@ class Run {
   const TrackJob& job_;
   const ProgressCallback& progress_;
   std::stop_token stop_;
+  const FieldCallback& on_field_;
   Stopwatch total_;
   Results results_;
   std::unique_ptr<FrameSource> source_;
@@ -314,9 +317,10 @@ std::vector<std::string> TrackJob::validate() const {
   return found;
 }
 
-TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop) {
+TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
+                         const FieldCallback& on_field) {
   for (const std::string& problem : job.validate()) throw UsageError(problem);
-  return Run(job, progress, std::move(stop)).execute();
+  return Run(job, progress, std::move(stop), on_field).execute();
 }
 
 }  // namespace dic

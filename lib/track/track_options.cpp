@@ -318,6 +318,10 @@ std::vector<TrackOption> measurement_options() {
       choice<Interpolation>(
           "interpolation", [](auto& job) -> auto& { return job.options.refine.interpolation; },
           {Interpolation::cubic, Interpolation::quintic}, "B-spline of the current image"),
+      choice<SubsetWeights>(
+          "weights", [](auto& job) -> auto& { return job.options.refine.weights; },
+          {SubsetWeights::uniform, SubsetWeights::gaussian},
+          "How much a pixel of the subset counts: all the same, or less towards the edge"),
       prefilter(),
       flag(
           "anti-bias", [](auto& job) -> auto& { return job.options.anti_bias; },
@@ -388,7 +392,8 @@ std::vector<TrackOption> output_options() {
           "csv", [](auto& job) -> auto& { return job.csv; }, "Write a CSV table per frame"),
       choice<CsvStyle>(
           "csv-style", [](auto& job) -> auto& { return job.csv_style; },
-          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr}, "Columns of the CSV tables"),
+          {CsvStyle::native, CsvStyle::dice, CsvStyle::vic, CsvStyle::opencorr},
+          "Columns of the CSV tables; implies --csv"),
       flag(
           "noise-floor", [](auto& job) -> auto& { return job.noise_floor; },
           "The frames show a specimen at rest: report the noise that they measure, beside the predicted, and "

@@ -73,19 +73,27 @@ struct TrackStream::Impl {
       : options(o),
         callback(std::move(c)),
         capacity(checked(room)),
-        sequence(std::make_unique<track::Sequence>(o, reference, roi)),
-        measurer([this] { measure_frames(); }),
-        deliverer([this] { deliver_results(); }) {}
+        sequence(std::make_unique<track::Sequence>(o, reference, roi)) {
+    try {
+      measurer = std::thread([this] { measure_frames(); });
+      deliverer = std::thread([this] { deliver_results(); });
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
 
-  ~Impl() {
+  ~Impl() { end(); }
+
+  void end() {
     cancel();
     {
       const std::lock_guard lock(mutex);
       closing = true;
     }
     changed.notify_all();
-    measurer.join();
-    deliverer.join();
+    for (std::thread* thread : {&measurer, &deliverer})
+      if (thread->joinable()) thread->join();
   }
 
   const track::Sequence& known_sequence() const {
@@ -141,6 +149,7 @@ struct TrackStream::Impl {
   std::int64_t take(Lock& lock, ImageView image) {
     rethrow_failure();
     const track::Sequence& target = known_sequence();
+    ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);  // or throws
     ++inside;
     FrameInFlight frame;
     frame.result.index = next_index++;
@@ -164,7 +173,9 @@ struct TrackStream::Impl {
   }
 
   std::optional<std::int64_t> try_push(ImageView image) {
-    const std::lock_guard one_at_a_time(pushing);
+    // Another thread that pushes now has the place, or waits for one: neither is waited for.
+    const Lock one_at_a_time(pushing, std::try_to_lock);
+    if (!one_at_a_time) return std::nullopt;
     Lock lock(mutex);
     if (!has_room()) return std::nullopt;
     return take(lock, image);

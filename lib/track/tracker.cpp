@@ -39,7 +39,7 @@ std::vector<std::string> TrackOptions::validate() const {
   const auto global_problems = global.validate();
   out.insert(out.end(), global_problems.begin(), global_problems.end());
   if (out.empty() && global.resolution) {
-    const double least = least_resolution({refine.subset, refine.order}, step);
+    const double least = least_resolution({refine.subset, refine.order, refine.weights}, step);
     if (*global.resolution < least)
       out.push_back("The resolution of the global step must be at least " +
                     std::to_string(static_cast<int>(std::ceil(least))) + " px for this subset and step.");

@@ -161,9 +161,9 @@ void write_json(const std::filesystem::path& path, const std::vector<VsgResult>&
 double transfer(const strain::ErrorKernel& kernel, int window, int step, double k) {
   double subset = 0, slope = 0, squares = 0;
   for (int i = -kernel.radius; i <= kernel.radius; ++i)
-    subset += (1 + kernel.curved / kernel.flat * kernel.square(i)) * std::cos(k * i);
+    subset += kernel.weight(i) * (1 + kernel.curved / kernel.flat * kernel.square(i)) * std::cos(k * i);
   for (int i = 1; i <= window / 2; ++i) slope += i * std::sin(k * i * step), squares += double(i) * i;
-  return subset / (2 * kernel.radius + 1) * slope / (k * step * squares);
+  return subset / kernel.total * slope / (k * step * squares);
 }
 
 }  // namespace
@@ -214,8 +214,8 @@ std::vector<VsgResult> sweep_vsg(const VsgOptions& options, ImageView reference,
     const Field field = tracker.track(loaded, stop).field;
     points += tracker.grid().points();
     for (const int window : options.windows)
-      results.push_back(
-          result_of(options, {size, how.refine.order}, window, field, has_rest ? &still : nullptr));
+      results.push_back(result_of(options, {size, how.refine.order, how.refine.weights}, window, field,
+                                  has_rest ? &still : nullptr));
   }
   return results;
 }

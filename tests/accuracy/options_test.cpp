@@ -77,6 +77,17 @@ TEST(PrefilterOption, LeavesSigmaAndNoiseThoseOfTheImages) {
   }
 }
 
+TEST(Defocus, OfTheCurrentFrameIsMadeUpForInTheReference) {
+  for (const double blur : {2.0, 3.0}) {
+    SynthOptions synth = shifted(0.3, 0.2, 2);
+    synth.blur = blur;
+    const Errors errors = run(synth, track_options(33, 1, 8)).errors;
+    EXPECT_EQ(errors.ok, errors.points) << blur;
+    EXPECT_LT(errors.u.rms(), 0.012 * blur) << blur;  // 0.07 and 0.2 px without
+    EXPECT_NEAR(errors.ratio_u.rms(), 1, 0.12) << blur;
+  }
+}
+
 TEST(AntiBiasOption, TakesMostOfTheBiasAwayAndAddsNoNoise) {
   SynthOptions synth = shifted(0.25, 0.1, 0);
   synth.blob_sigma = 1;
@@ -197,6 +208,56 @@ TEST(SigmaTargetOption, KnowsWeakContrastAndThePrefilter) {
   EXPECT_GT(outcome.chosen.refine.subset, 33);
   EXPECT_GT(outcome.errors.u.sd(), 0.65 * 0.05);
   EXPECT_LT(outcome.errors.u.sd(), 1.1 * 0.05);
+}
+
+/// What is left of a wave along x of 0.5 px amplitude, without noise.
+double response(const TrackOptions& options, double period) {
+  SynthOptions synth = shifted(0, 0, 0);
+  synth.motion.kind = MotionKind::chirp;
+  synth.motion.period_min = synth.motion.period_max = period;
+  synth.motion.width = synth.size.width;
+  const Image reference = synth_frame(synth, 0);
+  const Measured m = track_pair(options, reference, synth_frame(synth, 1));
+  double measured = 0, truth = 0;
+  each_node(
+      m.scene, [&](int i, int j) { return m.scene.interior(i, j); },
+      [&](int i, int j, std::int64_t n) {
+        const double u = synth.motion.at(m.scene.grid.x(i), m.scene.grid.y(j), 1)[0];
+        measured += u * m.field.u[n];
+        truth += u * u;
+      });
+  return measured / truth;
+}
+
+TEST(WeightsOption, GaussianWindowResolvesFinerAtTheSameNoise) {
+  // The mean square distance of a pixel along an axis is 0.0484 of the squared side. A uniform subset of four
+  // fifths of the side has the same noise, but a wave is left to it less.
+  TrackOptions gaussian = track_options(41, 1, 8);
+  gaussian.refine.weights = SubsetWeights::gaussian;
+  const TrackOptions small = track_options(33, 1, 8);
+  const SynthOptions still = shifted(0.3, 0.2, 2);
+  const double noise = run(still, gaussian).errors.u.sd() / run(still, small).errors.u.sd();
+  EXPECT_NEAR(noise, 1, 0.06);
+  const double of_gaussian = response(gaussian, 120), of_small = response(small, 120);
+  EXPECT_NEAR(of_gaussian, std::exp(-2 * std::pow(M_PI / 120, 2) * 0.0484 * 41 * 41), 0.01);
+  EXPECT_LT(1 - of_gaussian, 0.94 * (1 - of_small));
+}
+
+TEST(WeightsOption, SigmaOfAGaussianWindowIsTheScatter) {
+  for (const int order : {0, 1, 2}) {
+    TrackOptions options = track_options(33, order, 8);
+    options.refine.weights = SubsetWeights::gaussian;
+    Moments ratio;
+    for (const std::uint64_t seed : {1, 2}) {
+      SynthOptions synth = shifted(0.3, 0.2, 2);
+      synth.seed = seed;
+      const Outcome outcome = run(synth, options);
+      EXPECT_EQ(outcome.errors.ok, outcome.errors.points);
+      for (const Moments& of : {outcome.errors.ratio_u, outcome.errors.ratio_v})
+        ratio.n += of.n, ratio.square += of.square;
+    }
+    EXPECT_NEAR(ratio.rms(), 1, 0.1) << order;
+  }
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ std::vector<HardImages> hard_images() {
   still.noise = 0, still.motion.u = 2, still.motion.v = 1;
   glare.glare = 0.05, glare.motion.u = 2.3;
   return {{"weak", weak, 0.9, 1.1}, {"coarse", coarse, 0.9, 1.1},    {"stretched", stretched, 0.9, 1.1},
-          {"shot", shot, 0.9, 1.1}, {"blurred", blurred, 0.8, 1.25}, {"bent", bent, 0.9, 1.15},
+          {"shot", shot, 0.9, 1.1}, {"blurred", blurred, 0.9, 1.1}, {"bent", bent, 0.9, 1.15},
           {"still", still, 0, 0.5}, {"glare", glare, 0.9, 1.15}};
 }
 

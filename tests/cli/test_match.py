@@ -1,5 +1,7 @@
 """`dic match` from the outside: python test_match.py DIC"""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -37,7 +39,7 @@ class MatchTest(unittest.TestCase):
         return str(path)
 
     def dic(self, *arguments):
-        return subprocess.run([DIC, "match", *arguments], capture_output=True, text=True, timeout=120)
+        return subprocess.run([DIC, "match", *map(str, arguments)], capture_output=True, text=True, timeout=120)
 
     def matches(self, *arguments):
         done = self.dic(*arguments, "--json")
@@ -95,8 +97,122 @@ class MatchTest(unittest.TestCase):
         places = {(Path(m["template"]).name, Path(m["image"]).name): m for m in found}
         self.assertEqual(set(places), {("template.png", "image.png"), ("second.png", "other image ä.png")})
         self.assert_place(places["second.png", "other image ä.png"], 60, 20)
-        two = self.matches(self.template_file, second, self.image_file, "--threshold", "0.9")
-        self.assertEqual([Path(m["template"]).name for m in two], ["template.png"])
+        for names in (
+            ("--templates", self.template_file, second, "--images", self.image_file),
+            (self.image_file, "--templates", self.template_file, second),
+            (self.template_file, second, "--images", self.image_file),
+        ):
+            two = self.matches(*names, "--threshold", "0.9")
+            self.assertEqual([Path(m["template"]).name for m in two], ["template.png"])
+            self.assertEqual({m["image"] for m in two}, {self.image_file})
+
+    def frames(self, count=5, size=(120, 160)):
+        """Images of a scene that moves by 3 px to the right and 1 px up per frame, around a still middle."""
+        scene = speckle(size[0] + 20, size[1] + 20, 5)
+        return [
+            self.save(f"frames/f{k}.png", scene[k : k + size[0], 15 - 3 * k : 15 - 3 * k + size[1]])
+            for k in range(count)
+        ]
+
+    def test_first_is_the_template_and_all_others_are_images(self):
+        (self.folder / "frames").mkdir()
+        frames = self.frames()
+        template = self.save("t.png", np.asarray(Image.open(frames[0]))[40:70, 50:90])
+        for names in (frames, [self.folder / "frames"], [str(self.folder / "frames/*.png")]):
+            found = self.matches(template, *map(str, names), "--threshold", "0.9")
+            found.sort(key=lambda match: match["image"])
+            self.assertEqual([m["image"] for m in found], frames)
+            for k, match in enumerate(found):
+                self.assert_place(match, 50 + 3 * k, 40 - k)
+
+    def csv(self, *arguments, code=0):
+        done = self.dic(*arguments, "--csv")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def test_rows_are_in_the_order_of_frames(self):
+        (self.folder / "frames").mkdir()
+        frames = self.frames()
+        template = self.save('comma, "quote".png', np.asarray(Image.open(frames[4]))[40:70, 50:90])
+        stranger = self.save("stranger.png", speckle(120, 160, 77))
+        rows = self.csv(template, frames[4], stranger, frames[0], "--threshold", "0.9")
+        self.assertEqual([row["image"] for row in rows], [frames[4], stranger, frames[0]])
+        self.assertEqual([row["frame"] for row in rows], ["0", "1", "2"])
+        self.assertEqual({row["template"] for row in rows}, {template})
+        self.assertEqual([row["x"] == "nan" for row in rows], [False, True, False])
+        self.assertLess(float(rows[1]["score"]), 0.9)
+        self.assertAlmostEqual(float(rows[2]["x"]), 50 - 12, delta=0.01)
+        table = self.dic(template, frames[4], stranger, frames[0], "--threshold", "0.9").stdout.splitlines()
+        self.assertEqual(len(table), 4)
+        self.assertIn("no match of " + template + " in " + stranger, table[2])
+
+    def test_tracks_follow_one_of_two_equal_patterns(self):
+        scene = speckle(120, 300, 11)
+        pattern = speckle(30, 30, 12)
+        (self.folder / "frames").mkdir()
+        frames = []
+        for k in range(8):
+            image = scene.copy()
+            if k != 4:  # hidden once
+                image[50 + k : 80 + k, 40 + 5 * k : 70 + 5 * k] = pattern
+            image[20:50, 240 - 5 * k : 270 - 5 * k] = pattern
+            frames.append(self.save(f"frames/f{k}.png", image))
+        rows = self.csv(self.save("t.png", pattern), *frames, "--track", "--max-matches", "2", "--threshold", "0.9")
+        self.assertEqual(len(rows), 16)
+        first = {round(float(row["x"])): row["track"] for row in rows[:2]}
+        for track, x, dx, dy in ((first[40], 40, 5, 1), (first[240], 240, -5, 0)):
+            own = [row for row in rows if row["track"] == track]
+            self.assertEqual([int(row["frame"]) for row in own], list(range(8)))
+            for k, row in enumerate(own):
+                if x == 40 and k == 4:
+                    self.assertEqual(row["x"], "nan")
+                    continue
+                self.assertAlmostEqual(float(row["x"]), x + k * dx, delta=0.01)
+                self.assertAlmostEqual(float(row["dx"]), k * dx, delta=0.01)
+                self.assertAlmostEqual(float(row["dy"]), k * dy, delta=0.01)
+        listed = self.matches(self.folder / "t.png", *frames, "--track", "--threshold", "0.9")
+        self.assertEqual([entry["frame"] for entry in listed], list(range(8)))
+
+    def test_template_from_the_first_image(self):
+        (self.folder / "frames").mkdir()
+        frames = self.frames()
+        rows = self.csv(*frames, "--template-rect", "50,40,40,30", "--track")
+        self.assertEqual({row["template"] for row in rows}, {"f0.png at 50,40,40,30"})
+        for k, row in enumerate(rows):
+            self.assertAlmostEqual(float(row["dx"]), 3 * k, delta=0.01)
+            self.assertAlmostEqual(float(row["dy"]), -k, delta=0.01)
+        self.assert_fails(2, "does not lie inside", *frames, "--template-rect", "150,40,40,30")
+        self.assert_fails(2, "four whole numbers", *frames, "--template-rect", "1,2,3")
+
+    def test_frames_of_a_video(self):
+        (self.folder / "frames").mkdir()
+        video = cv2.VideoWriter(str(self.folder / "clip.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 10, (160, 120))
+        for frame in self.frames():
+            video.write(cv2.imread(frame))
+        video.release()
+        rows = self.csv(str(self.folder / "clip.avi"), "--template-rect", "50,40,40,30", "--track")
+        self.assertEqual([row["image"] for row in rows], [f"clip_{k:06}" for k in range(5)])
+        self.assertAlmostEqual(float(rows[4]["dx"]), 12, delta=0.05)
+
+    def test_a_damaged_image_is_skipped(self):
+        damaged = self.folder / "damaged.png"
+        damaged.write_bytes(Path(self.image_file).read_bytes()[:2000])
+        rows = self.csv(self.template_file, self.image_file, damaged, self.image_file, code=3)
+        self.assertEqual([row["frame"] for row in rows], ["0", "2"])
+        self.assert_fails(1, "damaged.png", self.template_file, damaged)
+
+    def test_exact_crop_at_threshold_one(self):
+        for seed in range(5):
+            image = speckle(90, 120, 30 + seed)
+            files = self.save("t.png", image[20:61, 30:80]), self.save("i.png", image)
+            (match,) = self.matches(*files, "--threshold", "1")
+            self.assert_place(match, 30, 20)
+
+    def test_a_drawing_never_replaces_what_is_read(self):
+        before = Path(self.image_file).read_bytes()
+        for name in (self.image_file, self.template_file):
+            self.assert_fails(2, "choose another name", self.template_file, self.image_file, "--draw", name)
+        self.assertEqual(Path(self.image_file).read_bytes(), before)
 
     def test_top_k(self):
         canvas = speckle(200, 300, 9)
@@ -187,7 +303,10 @@ class MatchTest(unittest.TestCase):
         constant = self.save("constant.png", np.full((9, 9), 50, np.uint8))
         t, i = self.template_file, self.image_file
         self.assert_fails(2, "at least one template", t)
-        self.assert_fails(2, "not a mixture", t, i, "--images", i)
+        self.assert_fails(2, "all others are images", t, "--images", i, "--templates", t)
+        self.assert_fails(2, "several templates go to --templates", i, t, i)
+        self.assert_fails(2, "not both", t, i, "--json", "--csv")
+        self.assert_fails(2, "--track", t, i, "--search", "5")
         self.assert_fails(2, "does not fit into the image", i, t)
         self.assert_fails(2, "same grey level everywhere", constant, i)
         self.assert_fails(2, "MIN:MAX:STEP", t, i, "--rotation", "1:2")

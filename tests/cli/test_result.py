@@ -1,13 +1,14 @@
 """Questions to a stored result: strain anew, probes, tables for other programs; xarray."""
 
+import csv
 import json
-import shutil
 import unittest
+import zipfile
 
 import h5py
 import numpy as np
 
-from dic_program import ProgramTest, main, speckle, write_image
+from dic_program import ProgramTest, main
 
 try:
     import h5netcdf
@@ -96,6 +97,130 @@ class Strain(ResultTest):
         self.refuse(1, ["nothing", "no such file"], "strain", "nothing", "--in-place")
         self.refuse(1, ["frame_0.png", "no HDF5"], "strain", "frame_0.png", "--in-place")
         self.assertFalse((self.folder / "x").exists())
+
+
+class Probe(ResultTest):
+    def read_csv(self, name):
+        with open(self.folder / name, newline="", encoding="utf-8") as stream:
+            return list(csv.DictReader(stream))
+
+    def test_tables_hold_the_motion(self):
+        self.track("dic_out", "--scale", "0.5")
+        (self.folder / "machine.csv").write_text("frame;Force [kN]\n1;0,5\n2;1,5\n")
+        done = self.succeed("probe", "dic_out", "--point", "60,50", "--point", "3,3", "--extensometer", "30,60,110,60",
+                            "--line", "40,40,80,70", "--area", "40,40 90,40 90,90 40,90", "--loads", "machine.csv",
+                            "--section", "10")
+        self.assertIn("150", done.stdout)
+        self.assertIn("point 2 has no values in 2 of 2 frames: the point (0, 0) beside it is out_of_image", done.stderr)
+        rows = self.read_csv("dic_probe/history.csv")
+        self.assertEqual([row["file"] for row in rows], ["frame_1.png", "frame_2.png"])
+        self.assertEqual([float(row["stress [MPa]"]) for row in rows], [50, 150])
+        for row, (u, v) in zip(rows, [(1.2, -0.4), (2.5, 0.3)]):
+            self.assertAlmostEqual(float(row["P1 u [mm]"]), u / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["A1 mean v [mm]"]), v / 2, delta=0.01)
+            self.assertAlmostEqual(float(row["E1 gauge length [mm]"]), 40)
+            self.assertLess(abs(float(row["E1 strain"])), 5 * float(row["E1 sigma_strain"]) + 1e-4)
+            self.assertEqual((row["P2 u [mm]"], row["P1 problem"]), ("nan", ""))
+            self.assertEqual(int(row["A1 nodes"]), int(row["A1 points"]))
+        self.assertGreater((self.folder / "dic_probe/history.png").stat().st_size, 5000)
+        line = self.read_csv("dic_probe/lines.csv")
+        self.assertEqual(len(line), 2 * 11)
+        self.assertEqual([float(line[10][name]) for name in ("distance [mm]", "x [px]", "y [px]")], [25, 80, 70])
+        answer = json.loads((self.folder / "dic_probe/probe.json").read_text())
+        self.assertEqual(answer["extensometers"], [[[30, 60], [110, 60]]])
+        frame = answer["frames"][1]
+        self.assertEqual((frame["load"], frame["stress"]), (1500, 150))
+        self.assertAlmostEqual(frame["points"][0]["u"], float(rows[1]["P1 u [mm]"]), places=9)
+        self.assertIsNone(frame["points"][1]["u"])
+        self.assertEqual(len(frame["lines"][0]), 11)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.track("dic_out")
+        self.refuse(2, ["Nothing was asked"], "probe", "dic_out")
+        self.refuse(2, ["--point", "x,y"], "probe", "dic_out", "--point", "1,2,3")
+        self.refuse(2, ["--area", "three corners"], "probe", "dic_out", "--area", "1,1 2,2")
+        self.refuse(2, ["outside the reference"], "probe", "dic_out", "--point", "1000,2")
+        self.refuse(2, ["1 px apart"], "probe", "dic_out", "--extensometer", "50,50,50,50")
+        self.refuse(2, ["--loads"], "probe", "dic_out", "--point", "50,50", "--section", "3")
+        self.refuse(1, ["none.csv"], "probe", "dic_out", "--point", "50,50", "--loads", "none.csv")
+        self.succeed("probe", "dic_out", "--point", "50,50", "--quiet")
+        self.refuse(1, ["dic_probe", "--force"], "probe", "dic_out", "--point", "50,50")
+
+
+class Export(ResultTest):
+    """Every format is read back by the programs that it is for."""
+
+    def setUp(self):
+        super().setUp()
+        self.result = self.track("dic_out", "--scale", "0.5", "--roi-polygon", "10,10 130,10 10,110")
+        with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+            self.x, self.y, self.inside = (file["dic"][name][()] for name in ("x", "y", "inside"))
+
+    def test_numpy(self):
+        self.succeed("export", "dic_out", "--to", "npz")
+        with np.load(self.folder / "table.npz") as data:
+            self.assertEqual(set(data), set(self.result) - {"displacement"} | {"frame", "file", "x", "y", "inside",
+                                                                               "length_unit"})
+            for name in set(self.result) - {"displacement", "iterations"}:
+                self.assertEqual(data[name].dtype, self.result[name].dtype)
+                np.testing.assert_array_equal(data[name], self.result[name])
+            np.testing.assert_array_equal(data["iterations"], self.result["iterations"])
+            np.testing.assert_array_equal(data["x"], self.x)
+            np.testing.assert_array_equal(data["inside"], self.inside)
+            self.assertEqual(list(data["frame"]), [1, 2])
+            self.assertEqual([name.decode() for name in data["file"]], ["frame_1.png", "frame_2.png"])
+        with zipfile.ZipFile(self.folder / "table.npz") as archive:
+            self.assertIsNone(archive.testzip())
+
+    def test_matlab(self):
+        try:
+            import scipy.io
+        except ImportError:
+            self.skipTest("needs scipy")
+        self.succeed("export", "dic_out", "--to", "mat", "-o", "a.mat")
+        data = scipy.io.loadmat(self.folder / "a.mat")
+        for name in set(self.result) - {"displacement"}:
+            self.assertEqual(data[name].shape, (*self.inside.shape, 2))
+            np.testing.assert_array_equal(data[name].transpose(2, 0, 1), self.result[name])
+        np.testing.assert_array_equal(data["y"][:, 0], self.y)
+        np.testing.assert_array_equal(data["inside"], self.inside)
+        self.assertEqual([name[0][0] for name in data["file"]], ["frame_1.png", "frame_2.png"])
+        self.assertEqual(data["length_unit"][0][0][0], "mm")
+
+    def test_netcdf(self):
+        self.succeed("export", "dic_out", "--to", "netcdf", "--frames", "2", "--arrays", "u,exx,status")
+        with h5py.File(self.folder / "table.nc") as file:
+            np.testing.assert_array_equal(file["exx"], self.result["exx"][1:])
+        if xarray:
+            with xarray.open_dataset(self.folder / "table.nc", engine="h5netcdf") as data:
+                self.assertEqual(set(data.data_vars), {"u", "exx", "status"})
+                self.assertEqual(data.u.dims, ("frame", "y", "x"))
+                self.assertEqual((data.u.attrs["units"], list(data.frame.values)), ("mm", [2]))
+                np.testing.assert_array_equal(data.u, self.result["u"][1:])
+
+    def test_csv(self):
+        self.succeed("export", "dic_out", "--arrays", "u,exx,status")
+        with open(self.folder / "table.csv", newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        self.assertEqual(list(rows[0]), ["frame", "file", "x [mm]", "y [mm]", "u [mm]", "exx", "status"])
+        self.assertEqual(len(rows), 2 * self.inside.sum())
+        j, i = np.argwhere(self.inside)[5]
+        row = rows[self.inside.sum() + 5]
+        self.assertEqual((row["frame"], row["file"]), ("2", "frame_2.png"))
+        self.assertEqual((float(row["x [mm]"]), float(row["y [mm]"])), (self.x[i], self.y[j]))
+        np.testing.assert_allclose(float(row["u [mm]"]), self.result["u"][1, j, i], rtol=1e-9)
+        self.assertEqual(row["status"] == "ok", self.result["status"][1, j, i] == 0)
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.refuse(2, ["ezz", "exx"], "export", "dic_out", "--arrays", "ezz")
+        self.refuse(2, ["components"], "export", "dic_out", "--arrays", "displacement")
+        self.refuse(2, ["no frame 7"], "export", "dic_out", "--frames", "7")
+        self.refuse(2, ["xlsx"], "export", "dic_out", "--to", "xlsx")
+        self.refuse(1, ["none"], "export", "none")
+        self.refuse(2, ["replace"], "export", "dic_out", "-o", "dic_out/result.vtkhdf", "--force")
+        (self.folder / "table.csv").write_text("mine")
+        self.refuse(1, ["table.csv", "--force"], "export", "dic_out")
+        self.refuse(1, ["cannot be written"], "export", "dic_out", "--to", "mat", "-o", "no/such/a.mat")
 
 
 @unittest.skipUnless(xarray, "needs xarray and h5netcdf")

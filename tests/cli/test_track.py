@@ -101,6 +101,19 @@ class TrackTest(ProgramTest):
             stored = fields["u"][0][int(y) // 10, int(x) // 10]
             self.assertTrue(math.isclose(u, stored, abs_tol=1e-5) or (math.isnan(u) and math.isnan(stored)))
 
+    def test_csv_style_alone_writes_tables(self):
+        frames = self.sequence(SHIFTS[:2])
+        tables = lambda name: (self.folder / name / "csv").exists()  # noqa: E731
+        self.succeed("track", *frames, *QUICK, "--csv-style", "dice", "-o", "typed")
+        self.assertIn("SUBSET_ID", (self.folder / "typed/csv/frame_1.csv").read_text())
+        self.succeed("track", *frames, *QUICK, "--save-config", "saved.toml", "-o", "none")
+        self.succeed("track", *frames, "--config", "saved.toml", "-o", "saved")
+        self.assertFalse(tables("none") or tables("saved"))
+        self.succeed("track", *frames, "--config", "saved.toml", "--csv-style", "vic", "-o", "both")
+        (self.folder / "own.toml").write_text('csv-style = "dice"\n')
+        self.succeed("track", *frames, *QUICK, "--config", "own.toml", "-o", "own")
+        self.assertTrue(tables("both") and tables("own"))
+
     def test_scale_gives_mm(self):
         self.succeed("track", *self.sequence(SHIFTS[:3:2]), *QUICK, "--scale", "0.5", "--csv")
         self.assertAlmostEqual(self.run_json()["frames"][0]["mean_u"], 0.8, delta=0.01)
@@ -274,11 +287,12 @@ class ConfigTest(ProgramTest):
         typed = ("--subset", "25", "--step", "7", "--order", "2", "--interpolation", "quintic", "--search", "12",
                  "--roi-polygon", "10,10 130,10 130,110 10,110", "--roi-hole", "50,50 60,50 60,60",
                  "--roi-hole", "80,50 90,50 90,60", "--strain-measure", "hencky", "--strain-window", "7", "--csv",
-                 "--no-pictures", "--prefilter", "0.5", "--anti-bias")
+                 "--no-pictures", "--prefilter", "0.5", "--anti-bias", "--weights", "gaussian")
         self.succeed("track", *frames, *typed, "--save-config", "run.toml", "-o", "typed")
         self.succeed("track", *frames, "--config", "run.toml", "-o", "read")
         typed, read = self.run_json("typed"), self.run_json("read")
         self.assertEqual(read["settings"], typed["settings"])
+        self.assertEqual(read["settings"]["weights"], "gaussian")
         self.assertEqual(read["frames"][0]["counts"], typed["frames"][0]["counts"])
         self.assertTrue((self.folder / "read/csv").exists())
 

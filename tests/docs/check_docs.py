@@ -103,6 +103,7 @@ class Runner:
             CMAKE_PREFIX_PATH=str(prefix),
             CXXFLAGS="-Wall -Wextra -Werror",
             LD_LIBRARY_PATH=str(prefix / "lib"),
+            PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"),
         )
         (folder / "bin").mkdir()
         (folder / "bin" / "dic").symlink_to(program)

@@ -92,12 +92,14 @@ struct Damage {
 Field damaged_field(Grid& grid, const Damage& damage, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> any(0, 1);
-  Field field(grid);
+  for (int j = 0; damage.hole && j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i)
+      if (std::hypot(i - 0.6 * grid.nx, j - 0.4 * grid.ny) < 0.2 * grid.nx) grid.inside[j * grid.nx + i] = 0;
+  Field field(grid);  // a copy of the grid
   for (int j = 0; j < grid.ny; ++j)
     for (int i = 0; i < grid.nx; ++i) {
       const auto k = static_cast<std::size_t>(j) * grid.nx + i;
       const double x = grid.x(i), y = grid.y(j), u_noise = any(random), v_noise = any(random);
-      if (damage.hole && std::hypot(i - 0.6 * grid.nx, j - 0.4 * grid.ny) < 0.2 * grid.nx) grid.inside[k] = 0;
       if (any(random) < damage.lost) {
         field.status[k] = Status::low_correlation;
         continue;

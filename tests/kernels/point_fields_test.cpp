@@ -106,7 +106,7 @@ double naive_noise(const PointsState& s) {
 
 TEST_F(Points, TheNoiseIsAMedian) {
   track::NoiseGains gains;
-  for (int k = 0; k <= 32; ++k) gains.gain[k] = naive_gain(k / 64.0);
+  for (int k = 0; k <= 32; ++k) gains.gain[k] = static_cast<float>(naive_gain(k / 64.0));
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     for (const bool some : {true, false}) {
       for (auto& point : s.tracked)

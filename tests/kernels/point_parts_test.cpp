@@ -155,14 +155,18 @@ struct DeviceParts {
   DeviceArray<PreparedSubset> subsets;
   DeviceArray<RefineTask> tasks;
   DeviceArray<std::int32_t> count;
+  DeviceArray<float> most_residuals;
   DeviceArray<PartSlot> slots;
 
   DeviceParts(std::size_t points, const Stream& stream)
       : subsets(kDirections * points, stream),
         tasks(kDirections * points, stream),
         count(1, stream),
+        most_residuals(kDirections * points, stream),
         slots(kDirections * points, stream) {}
-  kernels::PartList list() const { return {subsets.data(), tasks.data(), count.data(), slots.data()}; }
+  kernels::PartList list() const {
+    return {subsets.data(), tasks.data(), most_residuals.data(), count.data(), slots.data()};
+  }
 };
 
 void expect_part(const PointsState& s, const NaivePart& want, const PreparedSubset& subset,

@@ -40,6 +40,11 @@ std::vector<Case> cases() {
          o.automatic_order = true;
          o.reference_strategy = ReferenceStrategy::previous;
        })},
+      {"GaussianWeights", with([](TrackOptions& o) { o.refine.weights = SubsetWeights::gaussian; })},
+      {"GaussianWeightsOrderByPoint", with([](TrackOptions& o) {
+         o.refine.weights = SubsetWeights::gaussian;
+         o.automatic_order = true;
+       })},
       {"SigmaTarget", with([](TrackOptions& o) { o.sigma_target = 0.01; })},
   };
 }

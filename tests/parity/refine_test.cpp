@@ -227,6 +227,42 @@ TEST_F(RefineParity, AgreesWhereTheRoiCutsRectangles) {
   }
 }
 
+/// Of whole, clipped and masked subsets.
+TEST_F(RefineParity, AgreesWithAGaussianWindow) {
+  case_.options.weights = SubsetWeights::gaussian;
+  const Starts starts = starts_of(points_, field_);
+  for (const bool masked : {false, true}) {
+    if (masked)
+      case_.roi = converted<std::uint8_t>(
+          image_of(image_size, image_size,
+                   [](int x, int y) { return std::hypot(x - 60, y - 70) < 22 ? 0.0 : 255.0; }),
+          ScalarType::u8);
+    for (const auto& [subset, order, interpolation] : refine_cases({0, 1, 2})) {
+      SCOPED_TRACE("subset " + std::to_string(subset) + ", order " + std::to_string(order));
+      case_.options.subset = subset;
+      case_.options.order = order;
+      case_.options.interpolation = interpolation;
+      expect_agreement(case_, pair_, points_, starts, 0.5);
+    }
+  }
+}
+
+TEST_F(RefineParity, PredictsTheSameNoiseOfAGaussianWindow) {
+  case_.options.weights = SubsetWeights::gaussian;
+  const Starts starts = starts_of(points_, field_);
+  const Results cpu = refine_on("cpu", case_, pair_, points_, starts);
+  const Results gpu = refine_on("cuda", case_, pair_, points_, starts);
+  for (std::size_t k = 0; k < cpu.size(); ++k) {
+    if (cpu[k].status != Status::ok || gpu[k].status != Status::ok) continue;
+    const double variance = cpu[k].unit_sigma_u * cpu[k].unit_sigma_v;
+    EXPECT_NEAR(gpu[k].unit_covariance, cpu[k].unit_covariance, 1e-3 * variance) << k;
+    const GradientNoise &a = cpu[k].gradient_noise, &b = gpu[k].gradient_noise;
+    EXPECT_NEAR(b.uu / a.uu, 1, 2e-3) << k;
+    EXPECT_NEAR(b.vv / a.vv, 1, 2e-3) << k;
+    EXPECT_NEAR(b.uv, a.uv, 2e-3 * a.uu) << k;
+  }
+}
+
 TEST_F(RefineParity, AgreesWhereThereIsNoContrast) {
   for (Image* image : {&pair_.reference, &pair_.current})
     for (int y = 0; y < image_size; ++y)

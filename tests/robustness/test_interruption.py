@@ -46,7 +46,7 @@ class InterruptionTest(ProgramTest):
         self.assertFalse(list((self.folder / "dic_out").rglob("*.part")))
 
     def test_what_is_done_is_saved(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             for tables in (1, 5):
                 with self.subTest(signal=number, tables=tables), self.start() as program:
                     csv = self.folder / "dic_out/csv"

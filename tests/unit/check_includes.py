@@ -36,7 +36,9 @@ ROOMS = {
     "synth": {"core", "image", "io"},
     "track": PROCESSING | {"core"},
     "match": PROCESSING | {"core"},
-    "query": {"core", "io", "track"},
+    "query": {"core", "io", "draw", "track"},
+    "c_interface": {"core", "track", "match"},
+    "export": {"io", "query"},
     "bench": {"core", "io", "draw"},
     "figures": {"core", "io", "draw"},
     "validate": {"core", "io", "draw", "synth"},
@@ -46,7 +48,7 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
     PUBLIC: {SHARED},
     LAUNCH: {SHARED},
     KERNELS: {LAUNCH, SHARED},
-    APP: {PUBLIC, SHARED, "bench", "figures", "validate"},
+    APP: {PUBLIC, SHARED, "bench", "export", "figures", "validate"},
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries

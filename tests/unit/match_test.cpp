@@ -26,6 +26,22 @@ std::string usage_message(Call&& call) {
   return "no UsageError";
 }
 
+TEST(Match, RefusesPixelsThatCannotBeRead) {
+  const Image image = noise_image(60, 50, 8);
+  const Image wanted = crop(image, 10, 10, 20, 20);
+  ImageView none = image, overlapping = image;
+  none.data = nullptr;
+  overlapping.row_bytes = 30;
+  const ImageView view = wanted;
+  Matcher matcher({&view, 1}, cpu_options());
+  for (const ImageView& bad : {none, overlapping}) {
+    EXPECT_THROW(matcher.find(bad), UsageError);
+    EXPECT_THROW(Matcher({&bad, 1}, cpu_options()), UsageError);
+  }
+  EXPECT_THROW(matcher.find_template(1, image), UsageError);
+  EXPECT_EQ(matcher.find(image).matches.size(), 1U);
+}
+
 TEST(Match, NothingIsFoundInAFlatImage) {
   const Image noise = noise_image(20, 20, 8);
   const MatchResult result = find_one(noise, constant_image(60, 50, 77), cpu_options());

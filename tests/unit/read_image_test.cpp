@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <libdeflate.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include <dic/image_io.hpp>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
+#include <random>
 #include <thread>
 
 #include "image/quiet.hpp"
@@ -292,6 +295,81 @@ Bytes big_endian(std::uint32_t value) {
 
 Bytes png_chunk(const Bytes& type, const Bytes& data) {
   return big_endian(static_cast<std::uint32_t>(data.size())) + type + data + big_endian(crc(type + data));
+}
+
+Bytes png(std::uint32_t width, std::uint32_t height, int depth, int colour, const Bytes& filtered_rows) {
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(6), libdeflate_free_compressor);
+  Bytes data(libdeflate_zlib_compress_bound(compressor.get(), filtered_rows.size()), '\0');
+  data.resize(libdeflate_zlib_compress(compressor.get(), filtered_rows.data(), filtered_rows.size(),
+                                       data.data(), data.size()));
+  const Bytes head = big_endian(width) + big_endian(height) + static_cast<char>(depth) +
+                     static_cast<char>(colour) + Bytes(3, '\0');
+  // Image data may be cut anywhere.
+  const std::size_t third = data.size() / 3;
+  return Bytes("\x89PNG\r\n\x1a\n", 8) + png_chunk("IHDR", head) + png_chunk("IDAT", data.substr(0, third)) +
+         png_chunk("IDAT", "") + png_chunk("IDAT", data.substr(third)) + png_chunk("IEND", "");
+}
+
+/// The filters of the PNG specification, as its table defines them, byte by byte; row y has filter y mod 5.
+Bytes filter_rows(const std::vector<Bytes>& rows, int pixel_bytes) {
+  Bytes filtered;
+  const auto at = [&](int y, int i) { return y < 0 || i < 0 ? 0 : static_cast<unsigned char>(rows[y][i]); };
+  for (int y = 0; y < static_cast<int>(rows.size()); ++y) {
+    filtered += static_cast<char>(y % 5);
+    for (int i = 0; i < static_cast<int>(rows[y].size()); ++i) {
+      const int a = at(y, i - pixel_bytes), b = at(y - 1, i), c = at(y - 1, i - pixel_bytes), p = a + b - c;
+      const int pa = std::abs(p - a), pb = std::abs(p - b), pc = std::abs(p - c);
+      const int paeth = pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+      const int predictions[] = {0, a, b, (a + b) / 2, paeth};
+      filtered += static_cast<char>(at(y, i) - predictions[y % 5]);
+    }
+  }
+  return filtered;
+}
+
+/// Random pixels in rows of bytes, highest byte first, and the grey that the rule makes of them.
+template <typename T>
+void check_png(const Bytes& file_name, int samples, int colour, const auto& put) {
+  const int width = 37, height = 23, bytes = sizeof(T);
+  std::vector<Bytes> rows(height);
+  std::mt19937 random(samples * 10 + bytes);
+  for (Bytes& row : rows)
+    for (int i = 0; i < width * samples * bytes; ++i) row += static_cast<char>(random());
+  const Image image =
+      read_image(put(file_name, png(width, height, 8 * bytes, colour, filter_rows(rows, samples * bytes))));
+  ASSERT_EQ(image.size(), (Size{width, height}));
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const auto sample = [&](int c) {
+        int value = 0;
+        for (int b = 0; b < bytes; ++b)
+          value = value << 8 | static_cast<unsigned char>(rows[y][(x * samples + c) * bytes + b]);
+        return value;
+      };
+      const double grey = samples < 3 ? sample(0) : grey_rule(sample(0), sample(1), sample(2));
+      ASSERT_NEAR(image.row<T>(y)[x], grey, 0.5 + 1e-6) << samples << " samples, x=" << x << " y=" << y;
+    }
+}
+
+TEST_F(ReadImage, UndoesEveryFilterOfAPng) {
+  const auto put_bytes = [this](const Bytes& name, const Bytes& bytes) { return put(name, bytes); };
+  for (const auto& [samples, colour] : {std::pair{1, 0}, {2, 4}, {3, 2}, {4, 6}}) {
+    check_png<std::uint8_t>("a.png", samples, colour, put_bytes);
+    check_png<std::uint16_t>("a.png", samples, colour, put_bytes);
+  }
+}
+
+TEST_F(ReadImage, RefusesPngsWhoseRowsAreWrong) {
+  const Bytes row(1 + 8, '\1');
+  EXPECT_EQ(read_image(put("a.png", png(8, 2, 8, 0, row + row))).height(), 2);
+  const Bytes unknown_filter = '\5' + Bytes(8, '\1');
+  for (const Bytes& rows : {row, row + row + row, row + unknown_filter})
+    EXPECT_NE(file_error([&] { read_image(put("a.png", png(8, 2, 8, 0, rows))); }).find("damaged"),
+              std::string::npos);
+  // A few bytes cannot fill a gigabyte: refused before the memory is asked for.
+  EXPECT_NE(file_error([&] { read_image(put("a.png", png(30000, 30000, 8, 0, row))); }).find("claims"),
+            std::string::npos);
 }
 
 TEST_F(ReadImage, IsNotDisturbedByBadColourProfiles) {

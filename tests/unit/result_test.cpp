@@ -102,7 +102,7 @@ TEST_F(ResultFile, SaysWhatItIsAbout) {
   EXPECT_EQ(result.frame_count(), 3);
   EXPECT_EQ(result.frame_names()[2], "frame2");
   EXPECT_EQ(result.times(), (std::vector<double>{1, 2, 3}));
-  EXPECT_EQ(result.info().time_unit, "1");
+  EXPECT_EQ(result.time_unit(), "1");
   const ResultInfo expected = sample_info();
   EXPECT_EQ(result.info().subset, expected.subset);
   EXPECT_EQ(result.info().image.width, expected.image.width);

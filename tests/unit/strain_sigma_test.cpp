@@ -27,7 +27,13 @@ Eigen::MatrixXd influence(const MeasuredSubsets& subsets) {
       design(j * side + i, 0) = 1;
       if (terms == 3) design(j * side + i, 1) = x * x, design(j * side + i, 2) = y * y;
     }
-  Eigen::VectorXd weights = (design.transpose() * design).inverse().row(0) * design.transpose();
+  Eigen::VectorXd window = Eigen::VectorXd::Ones(side * side);
+  if (subsets.weights == SubsetWeights::gaussian)
+    for (int k = 0; k < side * side; ++k)
+      window[k] =
+          std::exp(-8.0 * (std::pow(k % side - half, 2) + std::pow(k / side - half, 2)) / (side * side));
+  const Eigen::MatrixXd weighted = design.transpose() * window.asDiagonal();
+  Eigen::VectorXd weights = (weighted * design).inverse().row(0) * weighted;
   weights.normalize();
   return weights.reshaped(side, side);
 }
@@ -104,7 +110,12 @@ void expect_near(const StrainField& got, std::size_t k, const Sigma& want, doubl
 TEST(StrainSigma, OfCompleteWindowsIsTheSumOverAllPairsOfNodes) {
   for (const int window : {3, 7, 11})
     for (const int step : {1, 3, 10, 40})
-      for (const MeasuredSubsets subsets : {MeasuredSubsets{15, 1}, {33, 0}, {21, 2}, {33, 2}}) {
+      for (const MeasuredSubsets subsets : {MeasuredSubsets{15, 1},
+                                            {33, 0},
+                                            {21, 2},
+                                            {33, 2},
+                                            {33, 1, SubsetWeights::gaussian},
+                                            {33, 2, SubsetWeights::gaussian}}) {
         SCOPED_TRACE("window " + std::to_string(window) + ", step " + std::to_string(step) + ", subset " +
                      std::to_string(subsets.size) + ", order " + std::to_string(subsets.order));
         const Grid grid = full_grid(window, window, step);

@@ -9,6 +9,7 @@
 
 #include "refine/image.hpp"
 #include "refine/subset_kernels.hpp"
+#include "refine/weight_table.hpp"
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
 
@@ -20,23 +21,24 @@ using namespace test;
 
 struct SubsetCase {
   SubsetRect rect;
-  bool weighted;
+  bool masked, windowed;
 };
-/// Odd and cut subsets around the widths of SIMD vectors, with and without excluded pixels.
+/// Odd and cut subsets around the widths of SIMD vectors, with and without excluded pixels and a window.
 std::vector<SubsetCase> subset_cases() {
   std::vector<SubsetCase> cases;
-  for (bool weighted : {false, true}) {
-    for (int r : {3, 4, 7, 8, 10, 15, 16, 25}) cases.push_back({{-r, r, -r, r}, weighted});
-    cases.push_back({{-2, 10, -10, 4}, weighted});
-    cases.push_back({{-10, 0, 0, 10}, weighted});
-  }
+  for (const bool windowed : {false, true})
+    for (const bool masked : {false, true}) {
+      for (int r : {3, 4, 7, 8, 10, 15, 16, 25}) cases.push_back({{-r, r, -r, r}, masked, windowed});
+      cases.push_back({{-2, 10, -10, 4}, masked, windowed});
+      cases.push_back({{-10, 0, 0, 10}, masked, windowed});
+    }
   return cases;
 }
 
 /// A reference and a current image with everything that the sums need, and the naive spline of the current.
 class Sums : public testing::TestWithParam<Interpolation> {
  protected:
-  static constexpr int kSize = 120, kX = 57, kY = 61;
+  static constexpr int kSize = 120, kX = 57, kY = 61, kSubset = 51;
 
   Sums()
       : pool_(1),
@@ -44,32 +46,43 @@ class Sums : public testing::TestWithParam<Interpolation> {
         current_image_(random_image(kSize, kSize, 2)),
         spline_(current_image_, GetParam()),
         reference_(to_float(reference_image_, pool_)),
-        weight_(kSize, kSize) {
+        mask_(kSize, kSize),
+        window_(window_table(SubsetWeights::gaussian, kSubset, 1)) {
     spline_gradient(reference_, GetParam(), dx_, dy_, pool_);
     spline_coefficients(current_image_, GetParam(), coefficients_, pool_);
     std::mt19937 random(5);
     for (int y = 0; y < kSize; ++y)
-      for (int x = 0; x < kSize; ++x) *weight_.at(x, y) = random() % 4 ? 1.0f : 0.0f;
+      for (int x = 0; x < kSize; ++x) *mask_.at(x, y) = random() % 4 ? 1.0f : 0.0f;
   }
 
   ReferencePatch patch(const SubsetCase& c) const {
-    return {reference_.at(kX, kY), dx_.at(kX, kY), dy_.at(kX, kY), c.weighted ? weight_.at(kX, kY) : nullptr,
-            reference_.stride(),   c.rect};
+    ReferencePatch out;
+    out.grey = reference_.at(kX, kY);
+    out.dx = dx_.at(kX, kY);
+    out.dy = dy_.at(kX, kY);
+    out.stride = reference_.stride();
+    if (c.masked) out.mask = {mask_.at(kX, kY), mask_.stride()};
+    if (c.windowed) out.window = window_.view();
+    out.rect = c.rect;
+    return out;
+  }
+  static double weight(const SubsetCase& c, int i, int j) {
+    return c.windowed ? std::exp(-0.5 * (i * i + j * j) / std::pow(kSubset / 4.0, 2)) : 1;
   }
   /// Calls body(i, j) for the pixels that count.
   template <typename Body>
   void each_pixel(const SubsetCase& c, const Body& body) const {
     for (int j = c.rect.top; j <= c.rect.bottom; ++j)
       for (int i = c.rect.left; i <= c.rect.right; ++i)
-        if (!c.weighted || *weight_.at(kX + i, kY + j) != 0) body(i, j);
+        if (!c.masked || *mask_.at(kX + i, kY + j) != 0) body(i, j);
   }
 
-  /// sum a(i, j) i^p j^q must equal `sum` up to float rounding of its terms.
+  /// sum weight a(i, j) i^p j^q must equal `sum` up to float rounding of its terms.
   template <typename Term>
   void expect_moment(const SubsetCase& c, double sum, int p, int q, const Term& term) const {
     double expected = 0, square = 0;
     each_pixel(c, [&](int i, int j) {
-      const double value = term(i, j) * std::pow(i, p) * std::pow(j, q);
+      const double value = weight(c, i, j) * term(i, j) * std::pow(i, p) * std::pow(j, q);
       expected += value;
       square += value * value;
     });
@@ -86,10 +99,10 @@ class Sums : public testing::TestWithParam<Interpolation> {
     reference_sums(patch(c), order, sums);
     double count = 0, total = 0;
     each_pixel(c, [&](int i, int j) {
-      ++count;
-      total += *reference_.at(kX + i, kY + j);
+      count += weight(c, i, j);
+      total += weight(c, i, j) * *reference_.at(kX + i, kY + j);
     });
-    EXPECT_EQ(sums.count, count);
+    EXPECT_NEAR(sums.count, count, c.windowed ? 1e-6 * count : 0);
     EXPECT_NEAR(sums.mean, total / count, 1e-5 * 255);
     const auto f = [&](int i, int j) { return *reference_.at(kX + i, kY + j) - total / count; };
     const auto gx = [&](int i, int j) { return static_cast<double>(*dx_.at(kX + i, kY + j)); };
@@ -102,6 +115,16 @@ class Sums : public testing::TestWithParam<Interpolation> {
     expect_moments(c, sums.dx_dx, 2 * order, [&](int i, int j) { return gx(i, j) * gx(i, j); });
     expect_moments(c, sums.dx_dy, 2 * order, [&](int i, int j) { return gx(i, j) * gy(i, j); });
     expect_moments(c, sums.dy_dy, 2 * order, [&](int i, int j) { return gy(i, j) * gy(i, j); });
+  }
+
+  void check_reference_about(const SubsetCase& c) const {
+    ReferenceSubsetSums sums;
+    double grey = 0;
+    reference_sums_about(100, patch(c), 1, sums, grey);
+    const auto f = [&](int i, int j) { return *reference_.at(kX + i, kY + j) - 100.0; };
+    EXPECT_EQ(sums.mean, 100);
+    expect_moment(c, grey, 0, 0, f);
+    expect_moment(c, sums.grey_grey, 0, 0, [&](int i, int j) { return f(i, j) * f(i, j); });
   }
 
   void check_current(const SubsetCase& c, int order, const ShapeParameters& shape) const {
@@ -132,13 +155,20 @@ class Sums : public testing::TestWithParam<Interpolation> {
   ThreadPool pool_;
   Image reference_image_, current_image_;
   NaiveSpline spline_;
-  PaddedImage reference_, dx_, dy_, weight_, coefficients_;
+  PaddedImage reference_, dx_, dy_, mask_, coefficients_;
+  WeightTable window_;
 };
 
 TEST_P(Sums, ReferenceSumsEqualNaiveSums) {
   on_every_simd_target([&] {
     for (const SubsetCase& c : subset_cases())
       for (int order : {0, 1, 2}) check_reference(c, order);
+  });
+}
+
+TEST_P(Sums, SumsAboutAGivenGreyValueEqualNaiveSums) {
+  on_every_simd_target([&] {
+    for (const SubsetCase& c : subset_cases()) check_reference_about(c);
   });
 }
 

@@ -122,6 +122,32 @@ TEST(TrackStream, TakesThePixelsAtOnce) {
   EXPECT_NEAR(mean_u(stream.wait()->field), 2, 0.02);
 }
 
+TEST(TrackStream, TryPushNeverWaitsForAPushThatWaits) {
+  const Image image = frame(0);
+  TrackStream stream(options_of(), image, {}, {}, 1);
+  stream.push(image);
+  std::thread producer([&] { stream.push(image); });  // waits for room until the first result is taken
+  for (int k = 0; k < 1000; ++k) EXPECT_EQ(stream.try_push(image), std::nullopt);
+  EXPECT_EQ(stream.wait()->index, 0);
+  producer.join();
+  EXPECT_EQ(stream.wait()->index, 1);
+}
+
+TEST(TrackStream, RefusesPixelsThatCannotBeRead) {
+  const Image image = frame(0);
+  TrackStream stream(options_of(), image);
+  ImageView none = image, overlapping = image;
+  none.data = nullptr;
+  overlapping.row_bytes = kSize / 2;
+  for (const ImageView& view : {none, overlapping}) {
+    EXPECT_THROW(stream.push(view), UsageError);
+    EXPECT_THROW(stream.try_push(view), UsageError);
+    EXPECT_THROW(TrackStream(options_of(), view), UsageError);
+  }
+  stream.push(image);
+  EXPECT_EQ(stream.wait()->index, 0);
+}
+
 TEST(TrackStream, HoldsNoMoreThanItsCapacity) {
   const Image image = frame(0);
   TrackStream stream(options_of(), image, {}, {}, 3);

@@ -27,18 +27,24 @@ RefinedPoint isotropic(double unit_sigma, double share, double noise) {
   return p;
 }
 
+const track::NoiseModel kModel = [] {
+  track::NoiseModel model;
+  model.most_share = 0.8;
+  return model;
+}();
+
 TEST(Uncertainty, CountsTheNoiseOfTheGradients) {
   constexpr double unit = 0.01, noise = 3;
   for (const double share : {0.0, 0.2, 0.5}) {
     const NoiseCovariance c =
-        track::noise_covariance(isotropic(unit, share, noise), {}, {noise, noise, 1}, 0.8);
+        track::noise_covariance(isotropic(unit, share, noise), {}, {noise, noise, 1}, kModel);
     const double plain = noise * noise * unit * unit / 2;
     EXPECT_NEAR(c.of_images.uu, 2 * plain / (1 - share), 1e-6 * plain);
     EXPECT_NEAR(c.of_gradients.vv, plain * share / std::pow(1 - share, 2), 1e-6 * plain);
     EXPECT_NEAR(c.of_images.uv, 0, 1e-9 * plain);
   }
   EXPECT_TRUE(std::isinf(
-      track::noise_covariance(isotropic(unit, 0.9, noise), {}, {noise, noise, 1}, 0.8).of_images.uu));
+      track::noise_covariance(isotropic(unit, 0.9, noise), {}, {noise, noise, 1}, kModel).of_images.uu));
 }
 
 TEST(Uncertainty, IsDeformedWithTheSubset) {
@@ -47,14 +53,39 @@ TEST(Uncertainty, IsDeformedWithTheSubset) {
   ShapeParameters quarter_turn;
   quarter_turn.ux = quarter_turn.vy = -1;
   quarter_turn.uy = -1, quarter_turn.vx = 1;
-  const NoiseCovariance turned = track::noise_covariance(p, quarter_turn, {1, 1, 1}, 0.8);
+  const NoiseCovariance turned = track::noise_covariance(p, quarter_turn, {1, 1, 1}, kModel);
   EXPECT_NEAR(std::sqrt(turned.of_images.uu), 0.03, 1e-8);
   EXPECT_NEAR(std::sqrt(turned.of_images.vv), 0.01, 1e-8);
   ShapeParameters stretched;
   stretched.ux = 1;  // twice as long, and half of the noise of the current image
-  const NoiseCovariance twice = track::noise_covariance(p, stretched, {1, 1, 1}, 0.8);
+  const NoiseCovariance twice = track::noise_covariance(p, stretched, {1, 1, 1}, kModel);
   EXPECT_NEAR(twice.of_images.uu, 4 * 0.75 * 0.01 * 0.01, 1e-9);
   EXPECT_NEAR(twice.of_images.vv, 0.75 * 0.03 * 0.03, 1e-9);
+}
+
+TEST(Uncertainty, KnowsThatOneImageHasLessNoise) {
+  RefinedPoint p = isotropic(0.01, 0, 1);
+  p.residual_sd = 2;  // all of it noise of the current image, at a pixel
+  track::NoiseModel model = kModel;
+  model.of_reference = {0, 0};
+  for (double& gain : model.gains.gain) gain = 1;
+  const track::Sigmas sigmas = track::sigmas_of({}, p, {}, model, {});
+  EXPECT_NEAR(sigmas.u, 2 * 0.01 / std::sqrt(2.0), 1e-6);
+}
+
+TEST(Uncertainty, CountsTheBiasOfTheInterpolation) {
+  RefinedPoint p = isotropic(0.01, 0, 1);
+  p.residual_sd = 0.1f;
+  track::NoiseModel model = kModel;
+  model.bias_u = 0.004;
+  model.bias_v = 0.002;
+  for (double& gain : model.gains.gain) gain = 1;
+  ShapeParameters shape;
+  shape.u = 5.25, shape.v = -2.5;
+  const double noise = 0.1 * 0.01 / std::sqrt(2.0);
+  const track::Sigmas sigmas = track::sigmas_of({}, p, shape, model, {});
+  EXPECT_NEAR(sigmas.u, std::hypot(0.004, noise), 2e-6);
+  EXPECT_NEAR(sigmas.v, noise, 1e-5);
 }
 
 TEST(Uncertainty, OfSuccessiveStepsDoesNotAddUp) {
@@ -106,10 +137,10 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   Row row{std::vector<ShapeParameters>(3)};
   for (int i = 0; i < 3; ++i) row.shapes[i].ux = 0.01 * i;  // 0.001 per px
   const track::Cross<int> cross{0, 2, -1, -1};
-  EXPECT_NEAR(track::bend_at(row, 1, cross, 16).u, 1.5 * (33 * 33 - 1) / 24 * 0.001, 1e-12);
-  EXPECT_EQ(track::bend_at(row, 1, cross, 16).v, 0);
+  EXPECT_NEAR(track::bend_at(row, 1, cross, 90).u, 1.5 * 90 / 2 * 0.001, 1e-12);
+  EXPECT_EQ(track::bend_at(row, 1, cross, 90).v, 0);
   row.shapes[2].ux = row.shapes[1].ux;
-  EXPECT_EQ(track::bend_at(row, 1, cross, 16).u, 0);
+  EXPECT_EQ(track::bend_at(row, 1, cross, 90).u, 0);
 }
 
 Image noisy(double noise, int saturated_columns) {

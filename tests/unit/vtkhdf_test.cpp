@@ -123,7 +123,8 @@ TEST_F(Io, UnfinishedVtkHdfLeavesNothing) {
   {
     dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
     writer.append(sample_field(1), 1, "a");
-    EXPECT_EQ(files(), std::vector<std::string>{"r.vtkhdf.part"});
+    ASSERT_EQ(files().size(), 1U);
+    EXPECT_TRUE(files()[0].ends_with(".part"));
   }
   EXPECT_TRUE(files().empty());
 }

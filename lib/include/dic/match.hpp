@@ -5,6 +5,7 @@
 #include <dic/image.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -16,7 +17,7 @@ struct MatchOptions {
   /// zncc ignores brightness and contrast, ncc ignores contrast only, ssd compares grey levels as they are.
   Criterion method = Criterion::zncc;
   int max_matches = 1;  ///< per template and image, after non-maximum suppression; >= 1
-  /// Matches scoring lower are dropped; in [-1, 1]. Judged at the sub-pixel position.
+  /// Matches scoring lower are dropped; in [-1, 1]. Judged at the sub-pixel position, with 1e-6 for rounding.
   double threshold = 0.5;
   /// Two matches of one template whose boxes overlap by more than this (intersection over union) are one: the
   /// better scoring stays. In [0, 1].
@@ -83,10 +84,55 @@ class Matcher {
   /// do not depend on the grey scale. Throws UsageError (a template larger than the image, element types that
   /// cannot be compared), Cancelled.
   MatchResult find(ImageView image, std::stop_token stop = {});
+  /// The same for one template alone; `template_index` counts from 0 (UsageError where there is none).
+  MatchResult find_template(int template_index, ImageView image, std::stop_token stop = {});
+  int templates() const;  ///< number of templates
+  const MatchOptions& options() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// Where a template is in one image of a sequence.
+struct TrackedMatch {
+  int template_index = 0;
+  int track = -1;                ///< number of the track, from 0 in the order of finding; -1 = not found yet
+  std::optional<Match> match{};  ///< none where it was not found; Match::image counts the calls of `next`
+  double best_score = -1;        ///< seen in the searched part of the image
+  double dx = 0, dy = 0;         ///< px: of the centre, since the image in which the track begins
+};
+
+/// Follows templates through a sequence. Every template is searched in the whole image until it is found;
+/// each of its matches begins a track. From then on it is searched near its last place: two copies of a
+/// template are not confused, and images cost less. A track that is lost in an image is looked for in twice
+/// the range in the next one. The template stays as it was given, so that errors do not add up.
+class TemplateTracker {
+ public:
+  /// search: how far a template is looked for from one image to the next, px (a few more are seen); none =
+  /// half the smaller side of the template, at least 16. The Matcher must outlive this object. Throws
+  /// UsageError (search below 1).
+  explicit TemplateTracker(Matcher& matcher, std::optional<int> search = std::nullopt);
+
+  /// One entry per track, and one without a match for each template that has none yet: by template, then by
+  /// track. Throws as Matcher::find does.
+  std::vector<TrackedMatch> next(ImageView image, std::stop_token stop = {});
+
+ private:
+  struct Track {
+    int number = 0;
+    Match first, last;
+    int lost = 0;  ///< images since it was seen
+  };
+
+  std::vector<TrackedMatch> begin(int template_index, ImageView image, std::stop_token stop);
+  TrackedMatch follow(Track& track, ImageView image, std::stop_token stop);
+
+  Matcher& matcher_;
+  std::optional<int> search_;
+  std::vector<std::vector<Track>> tracks_;  ///< by template
+  int image_ = -1;                          ///< the last one
+  int begun_ = 0;
 };
 
 /// Finds each template in each image; best score first over all of them. See Matcher.

@@ -48,8 +48,10 @@ class Result {
   int frame_count() const;
   /// Names of the current frames, one for each.
   const std::vector<std::string>& frame_names() const;
-  /// Of each frame on the time axis, in info().time_unit.
+  /// Of each frame on the time axis, in `time_unit`.
   const std::vector<double>& times() const;
+  /// "s", or "1" where the times are the frames' numbers (1 is the first frame after the reference).
+  const std::string& time_unit() const { return info().time_unit; }
 
   /// In the order of the names. Empty in a result without frames.
   const std::vector<ResultArray>& arrays() const;

@@ -13,6 +13,7 @@
 #include <dic/progress.hpp>
 #include <dic/refine.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -236,11 +237,16 @@ struct TrackSummary {
   std::filesystem::path output;
 };
 
+/// Gets every frame that was measured, before it is written: its field, its number on the time axis, its
+/// name.
+using FieldCallback = std::function<void(const Field&, int number, const std::string& name)>;
+
 /// Loads, tracks, writes. Frames that cannot be read or have another size or depth are recorded and skipped.
 /// Nothing is written before the first frame was measured, so that what fails earlier leaves an earlier
 /// result as it was. Throws UsageError, FileError, DeviceError. When `stop` is set, finishes the files and
-/// returns; where no frame has been measured yet, throws Cancelled.
+/// returns; where no frame has been measured yet, throws Cancelled. The callbacks are called by the calling
+/// thread.
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress = {},
-                         std::stop_token stop = {});
+                         std::stop_token stop = {}, const FieldCallback& on_field = {});
 
 }  // namespace dic

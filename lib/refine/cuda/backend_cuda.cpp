@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <dic/kernels/refine.hpp>
+#include <dic/kernels/saturated.hpp>
 #include <vector>
 
 #include "refine/backend.hpp"
@@ -59,6 +60,29 @@ class DeviceImage {
   DeviceBuffer pixels_;
 };
 
+/// The saturated pixels of an image.
+class SaturatedImage {
+ public:
+  /// Waits for the stream.
+  void find(const ImageView& image, const kernels::Stream& stream) {
+    found_ = {nullptr, image.width, image.height};
+    const auto words = static_cast<std::size_t>(found_.size());
+    auto* first = reserve<std::uint32_t>(words_, words);
+    auto* any = any_.reserve<std::int32_t>(1);
+    *any = 0;
+    kernels::launch_find_saturated(image, first, reserve<std::uint32_t>(scratch_, words), any,
+                                   stream.handle());
+    stream.synchronize("saturated pixels");
+    if (*any != 0) found_.words = first;
+  }
+  const kernels::SaturatedPixels& found() const { return found_; }
+
+ private:
+  DeviceBuffer words_, scratch_;
+  kernels::PinnedBuffer any_;
+  kernels::SaturatedPixels found_;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const RefineOptions& options, int device) : options_(options), device_(device) {}
@@ -83,9 +107,9 @@ class CudaBackend final : public Backend {
     const PlaneLayout& layout = reference_.layout;
     coefficients_ =
         reserve<kernels::CoefficientPair>(coefficient_plane_, layout.elements()) + layout.origin();
-    kernels::launch_spline_coefficients(image_.upload(image, stream_), options_.interpolation, coefficients_,
-                                        stream_.handle());
-    stream_.synchronize("B-spline coefficients");
+    const ImageView uploaded = image_.upload(image, stream_);
+    kernels::launch_spline_coefficients(uploaded, options_.interpolation, coefficients_, stream_.handle());
+    saturated_current_.find(uploaded, stream_);
   }
 
   Status reference_status(std::int64_t i) const override { return statuses_[i]; }
@@ -111,11 +135,11 @@ class CudaBackend final : public Backend {
     auto* pixels = reserve<kernels::ReferencePixel>(reference_pixels_, layout.elements()) + layout.origin();
     auto* rest = reserve<std::uint32_t>(rest_, layout.elements()) + layout.origin();
     auto* range = reserve<kernels::GreyRange>(range_, 1);
-    DeviceImage mask;
-    kernels::launch_reference_pixels(image_.upload(image, stream_),
-                                     roi.empty() ? ImageView{} : mask.upload(roi, stream_),
-                                     options_.interpolation, pixels, rest, range, stream_.handle());
-    stream_.synchronize("gradients of the reference");
+    const ImageView uploaded = image_.upload(image, stream_);
+    roi_on_device_ = roi.empty() ? ImageView{} : roi_.upload(roi, stream_);
+    kernels::launch_reference_pixels(uploaded, roi_on_device_, options_.interpolation, pixels, rest, range,
+                                     stream_.handle());
+    saturated_reference_.find(uploaded, stream_);
     reference_.pixels = pixels;
     reference_.rest = rest;
     reference_.range = range;
@@ -182,9 +206,42 @@ class CudaBackend final : public Backend {
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
     kernels::launch_refine(reference_, options, subsets, matrices, coefficients_,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
+    measure_without_saturated(
+        options, {saturated_reference_.found(), saturated_current_.found(), roi_on_device_, subsets, tasks,
+                  results, static_cast<std::int64_t>(count)});
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
+  }
+
+  /// As the CPU does: without the pixels that are saturated in one image alone.
+  void measure_without_saturated(const RefineOptions& options, kernels::SaturatedFrame frame) {
+    if (!frame.reference.words && !frame.current.words) return;
+    constexpr std::int64_t most = 1 << 14;
+    const kernels::PixelMasks masks(nullptr, options.subset);
+    DeviceBuffer subsets, tasks, of_task, words, count, matrices, results;
+    const kernels::SaturatedList list{reserve<PreparedSubset>(subsets, most),
+                                      reserve<RefineTask>(tasks, most), reserve<std::int32_t>(of_task, most),
+                                      reserve<std::uint32_t>(words, most * masks.words_of()),
+                                      reserve<std::int32_t>(count, 1)};
+    auto* own = reserve<float>(matrices, most * kernels::matrix_floats(options.order));
+    auto* again = reserve<RefineResult>(results, most);
+    kernels::RefineReference without = reference_;
+    without.masks = kernels::PixelMasks(list.masks, options.subset);
+    without.points_in_a_row = 0;
+    for (std::int64_t left = frame.count; left > 0;
+         left -= most, frame.tasks += most, frame.results += most) {
+      frame.count = std::min(left, most);
+      kernels::launch_list_saturated(frame, options.subset, list, stream_.handle());
+      std::int32_t n = 0;
+      kernels::download(&n, list.count, sizeof(n), stream_);
+      stream_.synchronize("subsets with saturated pixels");
+      kernels::launch_prepare_parts(without, options, n, list.count, list.subsets, own, stream_.handle());
+      kernels::launch_refine(without, options, list.subsets, own, coefficients_, {list.tasks, n}, again,
+                             stream_);
+      kernels::launch_take_unsaturated(frame, list, n, again, stream_.handle());
+    }
+    stream_.synchronize("the measurement without saturated pixels");
   }
 
   RefineOptions options_;
@@ -196,7 +253,9 @@ class CudaBackend final : public Backend {
   std::vector<Status> statuses_;
   std::vector<RefineTask> tasks_;
   std::vector<RefineResult> results_;
-  DeviceImage image_;
+  DeviceImage image_, roi_;
+  ImageView roi_on_device_;  ///< empty = everywhere
+  SaturatedImage saturated_reference_, saturated_current_;
   DeviceBuffer reference_pixels_, rest_, range_, coefficient_plane_;
   DeviceBuffer subsets_, matrices_, device_tasks_, device_results_;
 };

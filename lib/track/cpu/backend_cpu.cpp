@@ -98,14 +98,14 @@ class CpuReference final : public ActiveReference {
     explain_lost(shared_.points, reference_, reference_.last);
     measured.noise = estimate_noise();
     measured.field =
-        field_of(noise_model(shared_.options, image.type, reference_noise_, noise_of(image, shared_.points)));
+        field_of(noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
     // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
     reference_.last = std::move(of_whole_subsets);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     const RefineOptions& refine = shared_.options.refine;
     measured.field.strain = compute_strain(measured.field, shared_.options.strain, shared_.options.threads,
-                                           MeasuredSubsets{refine.subset, refine.order});
+                                           MeasuredSubsets{refine.subset, refine.order, refine.weights});
     measured.seconds.strain = watch.lap();
     const StageSeconds& seconds = measured.seconds;
     add_spans(measured.spans, begin,
@@ -149,7 +149,11 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.radius) : Bend{};
+      if (is_outside(reference_.subsets.x[i], reference_.subsets.y[i], m, p.shape, noise)) {
+        field.status[node] = Status::out_of_image;
+        continue;
+      }
+      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Bend{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (sigmas.too_large) {
         field.status[node] = Status::low_correlation;

@@ -71,8 +71,9 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
       const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
       if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
         continue;
-      const SubsetPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start,
-                                              radius_, image.width, image.height);
+      SubsetPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start, radius_,
+                                        image.width, image.height);
+      part.most_residual = most_part_residual(level(i), part.area());
       if (part.area() > 0) out.push_back({part, start});
     }
   }

@@ -45,13 +45,13 @@ std::future<void> FieldPipeline::submit(std::vector<MeasuredPart> parts,
                                         std::shared_ptr<DeviceField> field) {
   auto gathered = std::make_shared<std::promise<void>>();
   gathering_ = gathered->get_future().share();
-  return worker_.submit([this, parts = std::move(parts), frame = std::move(frame), noises,
-                         field = std::move(field), gathered] {
-    const kernels::DeviceScope scope(device_);
-    run_and_report(*gathered, [&] { gather(parts, *field); });
-    measure_parts(*parts.front().reference, *frame, *field);
-    make(*parts.front().reference, noises, *field);
-  });
+  return worker_.submit(
+      [this, parts = std::move(parts), frame = std::move(frame), noises, field = std::move(field), gathered] {
+        const kernels::DeviceScope scope(device_);
+        run_and_report(*gathered, [&] { gather(parts, *field); });
+        measure_parts(*parts.front().reference, *frame, *field);
+        make(*parts.front().reference, noises, *field);
+      });
 }
 
 void FieldPipeline::wait_until_gathered(const kernels::Stream& stream) const {
@@ -131,8 +131,8 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
                                    refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
   kernels::launch_fill_field(points, tracked, reference.material(),
-                             noise_model(options_, image.type, noises.reference, noises.current),
-                             field.arrays(), stream);
+                             noise_model(options_, image, noises.reference, noises.current), field.arrays(),
+                             stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {
@@ -141,7 +141,8 @@ void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {
   void* workspace = workspace_.reserve(kernels::fields_workspace_bytes(grid));
   kernels::launch_mark_outliers(grid, field.arrays(), options_.outliers, workspace, stream);
   kernels::launch_strain(grid, field.arrays(), options_.strain,
-                         {options_.refine.subset, options_.refine.order}, workspace, stream);
+                         {options_.refine.subset, options_.refine.order, options_.refine.weights}, workspace,
+                         stream);
 }
 
 }  // namespace dic::track::cuda

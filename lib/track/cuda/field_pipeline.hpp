@@ -39,8 +39,7 @@ class FieldPipeline {
   std::shared_ptr<DeviceField> new_field();
   /// Queues a field of `frame`. The future is ready when all is queued.
   std::future<void> submit(std::vector<MeasuredPart> parts, std::shared_ptr<const DeviceFrame> frame,
-                           const ImageNoises& noises,
-                           std::shared_ptr<DeviceField> field);
+                           const ImageNoises& noises, std::shared_ptr<DeviceField> field);
   /// What is queued on `stream` from now on may write over the points of the frame that was submitted last.
   void wait_until_gathered(const kernels::Stream& stream) const;
   /// What is queued on `stream` from now on waits for all fields and positions that were queued.

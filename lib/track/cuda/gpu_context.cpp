@@ -12,6 +12,7 @@ GpuContext::GpuContext(int rank, const kernels::Device& device, const TrackOptio
       images_(make_image_access(options.refine, memory)),
       search_(device),
       refinement_(points.size()),
+      saturated_(options.refine),
       upload_(device.index, options.refine.interpolation, memory.in_bands(), refinement_.most_refined) {
   lists_.reserve(points.size(), stream_);
 }

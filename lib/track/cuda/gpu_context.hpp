@@ -11,6 +11,7 @@
 #include "track/cuda/multi_gpu/halo_events.hpp"
 #include "track/cuda/point_lists.hpp"
 #include "track/cuda/refinement_workspace.hpp"
+#include "track/cuda/saturated_subsets.hpp"
 #include "track/cuda/search_workspace.hpp"
 
 namespace dic::track::cuda {
@@ -31,6 +32,7 @@ class GpuContext {
   PointLists& lists() { return lists_; }
   SearchWorkspace& search() { return search_; }
   RefinementWorkspace& refinement() { return refinement_; }
+  SaturatedSubsets& saturated() { return saturated_; }
   HaloEvents& halo() { return halo_; }
   /// Of its part of a frame: from the begin of the search until it first waits for another GPU. Two frames
   /// may be under way.
@@ -53,6 +55,7 @@ class GpuContext {
   PointLists lists_;
   SearchWorkspace search_;
   RefinementWorkspace refinement_;
+  SaturatedSubsets saturated_;
   HaloEvents halo_;
   FrameUpload upload_;
   std::array<kernels::Stopwatch, 2> part_time_;

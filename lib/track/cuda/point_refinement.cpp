@@ -143,6 +143,8 @@ kernels::RefineTasks PointRefinement::listed(PointLists::Name count) const {
 void PointRefinement::refine(PointLists::Name count, kernels::Event* most_done) {
   frame_.gpu.images().refine(frame_.reference.image(), frame_.current, frame_.reference.subsets(),
                              listed(count), workspace_.results(), stream_, most_done);
+  frame_.gpu.saturated().run(frame_.gpu.images(), frame_.reference.image(), frame_.current,
+                             frame_.reference.subsets(), listed(count), workspace_.results(), stream_);
 }
 
 /// Keeps what is better than before, and marks the points that are measured now.

@@ -16,12 +16,14 @@ RefineOptions with_few_iterations(RefineOptions options) {
 SplitSubsets::SplitSubsets(const TrackOptions& options, const ImageMemory& memory)
     : options_(with_few_iterations(options.refine)),
       step_(options.step),
-      images_(make_image_access(options_, memory)) {}
+      images_(make_image_access(options_, memory)),
+      saturated_(options_) {}
 
 std::size_t SplitSubsets::most_bytes(int order) {
   return kDirections * kMostPoints *
          (sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
-          sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot));
+          sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot) +
+          sizeof(float));
 }
 
 void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& current,
@@ -56,7 +58,8 @@ kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
   matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));
   results_.reserve<kernels::RefineResult>(most);
   return {parts_.reserve<kernels::PreparedSubset>(most), tasks_.reserve<kernels::RefineTask>(most),
-          static_cast<std::int32_t*>(counts_.data()) + 1, slots_.reserve<kernels::PartSlot>(most)};
+          most_residuals_.reserve<float>(most), static_cast<std::int32_t*>(counts_.data()) + 1,
+          slots_.reserve<kernels::PartSlot>(most)};
 }
 
 void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& current,
@@ -79,8 +82,11 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
   const kernels::GridPoints& points = reference.points();
   const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
   images_->prepare_parts(reference.image(), subsets, {parts.tasks, n, parts.count}, stream);
-  images_->refine(reference.image(), current, subsets, {.first = parts.tasks, .most = n, .beside = true},
-                  static_cast<kernels::RefineResult*>(results_.data()), stream, nullptr);
+  const kernels::RefineTasks tasks{
+      .first = parts.tasks, .most = n, .most_residuals = parts.most_residuals, .beside = true};
+  auto* results = static_cast<kernels::RefineResult*>(results_.data());
+  images_->refine(reference.image(), current, subsets, tasks, results, stream, nullptr);
+  saturated_.run(*images_, reference.image(), current, subsets, tasks, results, stream);
 }
 
 std::int64_t SplitSubsets::fetched(const std::int32_t* count, const kernels::Stream& stream) {

@@ -5,6 +5,7 @@
 
 #include "track/cuda/device_reference.hpp"
 #include "track/cuda/image_access/image_memory.hpp"
+#include "track/cuda/saturated_subsets.hpp"
 
 namespace dic::track::cuda {
 
@@ -38,8 +39,10 @@ class SplitSubsets {
   const RefineOptions options_;
   const int step_;
   const std::unique_ptr<ImageAccess> images_;  ///< beside that of the frame under way
+  SaturatedSubsets saturated_;
   kernels::DeviceBuffer levels_, states_, open_, counts_;
-  kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_;  ///< of the points that are measured
+  kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_,
+      most_residuals_;  ///< of the points that are measured
   kernels::PinnedBuffer on_host_;
   kernels::Event counted_;
 };

@@ -15,6 +15,25 @@
 /// rounding. All pointers are device memory.
 namespace dic::kernels {
 
+/// Pixels of subsets that do not count, beside those outside the ROI: a bit per pixel of each subset's
+/// square.
+struct PixelMasks {
+  const std::uint32_t* words = nullptr;  ///< words_of() by subset; null: all count
+  int radius = 0, row_words = 0;
+
+  PixelMasks() = default;
+  PixelMasks(const std::uint32_t* first, int subset)
+      : words(first), radius(subset / 2), row_words((subset + 31) / 32) {}
+
+  DIC_HOST_DEVICE int words_of() const { return (2 * radius + 1) * row_words; }
+  /// The word of a mask that has pixel (i, j) from the centre, and its bit there.
+  DIC_HOST_DEVICE int word(int i, int j) const { return (j + radius) * row_words + ((i + radius) >> 5); }
+  DIC_HOST_DEVICE std::uint32_t bit(int i) const { return 1u << ((i + radius) & 31); }
+  DIC_HOST_DEVICE bool hide(std::int64_t subset, int i, int j) const {
+    return words && (words[subset * words_of() + word(i, j)] & bit(i)) != 0;
+  }
+};
+
 /// The reference of a refinement.
 struct RefineReference {
   const ReferencePixel* pixels = nullptr;  ///< a plane
@@ -23,6 +42,7 @@ struct RefineReference {
   PlaneLayout layout;
   int points_in_a_row = 0;  ///< tasks are points of a grid, row by row; 0: they are not
   RowRange rows{0, std::numeric_limits<int>::max()};  ///< that are in memory
+  PixelMasks masks;                                   ///< of parts of subsets
 };
 
 /// One subset, prepared for the iterations; its matrix is stored separately.
@@ -30,7 +50,8 @@ struct PreparedSubset {
   int x = 0, y = 0;  ///< centre, reference pixels
   /// The rectangle around its pixels in image and ROI, relative to the centre, inclusive.
   std::int16_t left = 0, right = 0, top = 0, bottom = 0;
-  float count = 0, mean = 0, energy = 0;  ///< pixels that count; sum (f - mean)^2
+  float count = 0, mean = 0, energy = 0;  ///< sum of the weights; sum weight (f - mean)^2
+  float fitted = 0;                       ///< see icgn::residual_sd
   float noise_share = 0;                  ///< see icgn::relaxation
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
@@ -57,6 +78,7 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
 inline constexpr Status unprepared{255};
 /// Queues preparing parts of subsets: those of subsets[k], for k below *count (device memory), which is at
 /// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given.
+/// With masks (RefineReference::masks) it is known that enough pixels are left, and the rectangles stay.
 void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
                           const std::int32_t* count, PreparedSubset* subsets, float* matrices,
                           StreamHandle stream);
@@ -75,6 +97,8 @@ struct RefineTasks {
   std::int64_t most = 0;
   const std::int32_t* listed =
       nullptr;  ///< number of tasks, in device memory, read by the kernels; null: `most`
+  /// Largest residuals that are worth anything, by subset, grey levels (see icgn::is_hopeless); null: any.
+  const float* most_residuals = nullptr;
   /// Other work fills the device, and these tasks need not be done as soon as possible: few blocks, for which
   /// less of it must make room.
   bool beside = false;

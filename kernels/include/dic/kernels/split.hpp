@@ -41,6 +41,7 @@ struct PartSlot {
 struct PartList {
   PreparedSubset* subsets = nullptr;  ///< by measurement; not prepared yet
   RefineTask* tasks = nullptr;        ///< by measurement; RefineTask::point is in `subsets`
+  float* most_residuals = nullptr;    ///< by measurement: see RefineTasks
   std::int32_t* count = nullptr;      ///< measurements
   PartSlot* slots = nullptr;          ///< by point and direction
 };

@@ -126,8 +126,9 @@ void BandedImages::refine(const ReferenceImage& reference, const DeviceFrame& cu
     auto* found = results_.reserve<kernels::RefineResult>(count);
     kernels::launch_gather_tasks(entries(), part->count, tasks.first, part->current.first, own,
                                  stream.handle());
-    kernels::launch_refine(some, options_, subsets.prepared, subsets.matrices,
-                           coefficients(current, part->current, stream), {own, part->count}, found, stream);
+    kernels::launch_refine(
+        some, options_, subsets.prepared, subsets.matrices, coefficients(current, part->current, stream),
+        {.first = own, .most = part->count, .most_residuals = tasks.most_residuals}, found, stream);
     kernels::launch_scatter_results(entries(), part->count, reference.planes, subsets.prepared, tasks.first,
                                     found, most, all, results, needs(count), stream.handle());
   }

@@ -33,11 +33,11 @@ ImageMemory::ImageMemory(const TrackOptions& options, const ImageView& image, st
   const std::size_t height = image.height, pitch = pitch_of(image),
                     plane = kernels::PlaneLayout(image.width, image.height).stride;
   const std::size_t pyramids = 2 * height * image.width / 3;
-  const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair),
+  const std::size_t frame = pitch + plane * sizeof(kernels::CoefficientPair), saturated = plane / 8,
                     reference = plane * kPlanesOfReference;
   const int order = options.refine.order;
   const std::size_t split = options.split ? SplitSubsets::most_bytes(order) : 0;
-  needed = height * (kFrames * frame + reference) + pyramids;
+  needed = height * (kFrames * (frame + saturated) + reference) + pyramids;
   available = options.gpu_memory > 0
                   ? options.gpu_memory * kMegabyte
                   : difference(free, points * bytes_of_point(order) + split + 256 * kMegabyte);

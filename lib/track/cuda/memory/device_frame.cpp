@@ -85,6 +85,16 @@ const kernels::CoefficientPair* FrameUpload::place_coefficients(const ImageView&
   return coefficients;
 }
 
+/// The host is told through pinned memory.
+void FrameUpload::find_saturated(const ImageView& image, FrameMemory& memory) {
+  auto* any = memory.any_saturated.reserve<std::int32_t>(1);
+  *any = 0;
+  const std::int64_t words = kernels::SaturatedPixels{nullptr, image.width, image.height}.size();
+  kernels::launch_find_saturated(image, memory.saturated.reserve<std::uint32_t>(words),
+                                 largest_.reserve<std::uint32_t>(words), any, stream_.handle());
+  memory.searched.record(stream_);
+}
+
 ArrivingFrame FrameUpload::begin(ImageView image, StagedRows staged, const kernels::RowRange& own) {
   const kernels::DeviceScope scope(device_);
   ArrivingFrame frame{image, pool_.acquire(), own};
@@ -122,6 +132,7 @@ std::shared_ptr<const DeviceFrame> FrameUpload::finish(const ArrivingFrame& fram
   FrameMemory& memory = *frame.memory;
   for (const ArrivingFrame& other : all) stream_.wait(other.memory->sent);
   memory.upload.stop(stream_);
+  find_saturated(frame.image, memory);
   stream_.wait(refined_);
   memory.prefilter.start(stream_);
   const kernels::CoefficientPair* coefficients = place_coefficients(frame.image, memory);

@@ -2,6 +2,7 @@
 
 #include <dic/kernels/device.hpp>
 #include <dic/kernels/image.hpp>
+#include <dic/kernels/saturated.hpp>
 #include <dic/kernels/spline.hpp>
 #include <dic/refine.hpp>
 #include <memory>
@@ -26,9 +27,11 @@ using StagedRows = ObjectPool<kernels::PinnedBuffer>::Handle;
 /// Memory of one frame.
 struct FrameMemory {
   StagedRows staged;  ///< until they have been copied
-  kernels::DeviceBuffer pixels, coefficients;
+  kernels::DeviceBuffer pixels, coefficients, saturated;
+  kernels::PinnedBuffer any_saturated;
   kernels::Event uploaded;    ///< the pixels that come from the host
   kernels::Event sent;        ///< the same pixels, to the other GPUs
+  kernels::Event searched;    ///< saturated pixels are found
   kernels::Event ready;       ///< all pixels and coefficients
   kernels::Event used;        ///< search and refinement read them no more
   kernels::Event field_made;  ///< nor does what makes the field
@@ -55,6 +58,13 @@ class DeviceFrame final : public Frame {
   void release_after(const kernels::Stream& stream) const { memory_->used.record(stream); }
   /// The same for what makes the field, on another stream.
   void release_after_field(const kernels::Stream& stream) const { memory_->field_made.record(stream); }
+  /// Waits until it is known.
+  kernels::SaturatedPixels saturated() const {
+    memory_->searched.synchronize("the search of saturated pixels");
+    const bool any = *static_cast<const std::int32_t*>(memory_->any_saturated.data()) != 0;
+    return {any ? static_cast<const std::uint32_t*>(memory_->saturated.data()) : nullptr, image.width,
+            image.height};
+  }
   /// Seconds of copy and prefilter; the frame is ready.
   double seconds() const { return memory_->upload.seconds() + memory_->prefilter.seconds(); }
   void add_spans(std::vector<StageSpan>& spans) const {
@@ -114,6 +124,7 @@ class FrameUpload {
 
  private:
   void place_pixels(ArrivingFrame& frame);
+  void find_saturated(const ImageView& image, FrameMemory& memory);
   const kernels::CoefficientPair* place_coefficients(const ImageView& image, FrameMemory& memory);
 
   int device_;
@@ -124,6 +135,7 @@ class FrameUpload {
   /// Of normal priority: blocks of lower priority that are left when a refinement begins would keep the
   /// places of some of its blocks until it ends.
   kernels::Stream stream_;
+  kernels::DeviceBuffer largest_;  ///< scratch memory
   ObjectPool<FrameMemory> pool_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dic/shared/subset_weights.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct StrainOptions {
 struct MeasuredSubsets {
   int size = 33;  ///< px, odd
   int order = 1;  ///< of the shape function
+  SubsetWeights weights = SubsetWeights::uniform;
 };
 
 struct OutlierOptions {

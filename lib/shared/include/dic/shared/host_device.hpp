@@ -14,3 +14,10 @@
 #else
 #define DIC_UNROLL
 #endif
+
+/// Keeps the loop that follows as a loop in kernels: it is for rare cases, and should take few registers.
+#ifdef __CUDA_ARCH__
+#define DIC_NO_UNROLL _Pragma("unroll 1")
+#else
+#define DIC_NO_UNROLL
+#endif

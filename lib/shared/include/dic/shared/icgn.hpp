@@ -7,6 +7,7 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/shape.hpp>
+#include <dic/shared/subset_window.hpp>
 #include <numbers>
 
 /// Rules of the refinement, for CPU and GPU.
@@ -82,14 +83,23 @@ DIC_HOST_DEVICE T tolerance_at(int iteration, int max_iterations, T tolerance) {
   return iteration < max_iterations ? tolerance : 10 * tolerance;
 }
 
-/// Standard deviation of the residuals, from ZNSSD = 2 (1 - zncc). Degrees of freedom: pixels less the fitted
-/// parameters, mean and gain.
+/// What the fit of the shape parameters, mean and gain takes from the number of pixels.
+DIC_HOST_DEVICE constexpr int fitted_parameters(int parameters) { return parameters + 2; }
+
+/// Standard deviation of the residuals, from ZNSSD = 2 (1 - zncc). count: sum of the weights; fitted: what
+/// the fit takes from it.
 template <typename T>
-DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, int parameters) {
+DIC_HOST_DEVICE T residual_sd(T zncc, T energy, T count, T fitted) {
   using std::sqrt;
-  const T freedom = count - static_cast<T>(parameters + 2), least = 1;
+  const T freedom = count - fitted, least = 1;
   const T znssd = 2 * (1 - zncc);
   return znssd > 0 ? sqrt(znssd * energy / (freedom > least ? freedom : least)) : T{0};
+}
+
+/// Is a refinement whose residual must become as small as `most` given up after this iteration? A good start
+/// has come near by then. most: grey levels.
+DIC_HOST_DEVICE inline bool is_hopeless(int iteration, float residual, float most) {
+  return iteration >= 4 && residual > 2 * most;
 }
 
 /// Basis functions of the shape function in the order of ShapeParameters: factor i^a j^b.
@@ -107,10 +117,12 @@ DIC_HOST_DEVICE constexpr Monomial basis(int k) {
                   k == 3 || k == 5 ? 0.5 : 1.0};
 }
 
-/// Means of i^0 .. i^4 over the pixels first .. last, but for 1 / n^2 of them.
+/// Means of i^0 .. i^4 over the pixels first .. last.
 template <typename T>
 struct PixelMoments {
   T mean[5];
+
+  /// All count the same; but for 1 / n^2 of the means.
 
   DIC_HOST_DEVICE PixelMoments(T first, T last) {
     const T low = first - T(0.5), high = last + T(0.5), scale = 1 / (high - low);
@@ -122,11 +134,25 @@ struct PixelMoments {
       above *= high;
     }
   }
+
+  /// They count by the squared weights of a subset.
+  DIC_HOST_DEVICE PixelMoments(int first, int last, SubsetWeights weights, int subset) : mean{} {
+    for (int i = first; i <= last; ++i) {
+      const T weight = window_weight<T>(weights, static_cast<T>(i), subset);
+      T value = weight * weight;
+      DIC_UNROLL
+      for (int a = 0; a < 5; ++a) {
+        mean[a] += value;
+        value *= static_cast<T>(i);
+      }
+    }
+    for (int a = 4; a >= 0; --a) mean[a] /= mean[0];
+  }
 };
 
 /// of_u, of_v: columns of H^-1 (N parameters, for u, then for v) that belong to u and v. x, y: of the
-/// subset's rectangle. factor: squared gradient that a noise of 1 makes in all pixels together. Basis: see
-/// basis().
+/// subset's rectangle. factor: squared gradient that a noise of 1 makes in all pixels together, with squared
+/// weights. Basis: see basis().
 template <int N, typename T>
 DIC_HOST_DEVICE GradientNoise gradient_noise(const T (&of_u)[N], const T (&of_v)[N], const PixelMoments<T>& x,
                                              const PixelMoments<T>& y, T factor) {

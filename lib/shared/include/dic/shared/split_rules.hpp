@@ -222,6 +222,11 @@ DIC_HOST_DEVICE inline bool same_start(const ShapeParameters& a, const ShapePara
   return du * du + dv * dv < 0.25;
 }
 
+/// The largest residual of a measurement with a part of so many pixels that is accepted.
+DIC_HOST_DEVICE inline float most_part_residual(const ResidualLevel& level, int pixels) {
+  return level.known ? normal_residual(level, pixels, kPartMargin) : HUGE_VALF;
+}
+
 /// Is a measurement with a part of the subset right? predicted: the shape that it started from.
 template <typename Result>
 DIC_HOST_DEVICE bool is_accepted(const Result& result, const ShapeParameters& found,

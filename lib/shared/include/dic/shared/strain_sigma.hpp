@@ -6,28 +6,39 @@
 #include <dic/shared/field_options.hpp>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/strain.hpp>
+#include <dic/shared/subset_window.hpp>
 
 /// What noise of the displacements does to the strain (docs/theory.md, "Uncertainty of strain"); for CPU and
 /// GPU.
 namespace dic::strain {
 
 /// How a subset's error follows from the noise at its pixels (i, j from the centre):
-/// flat + curved * (square(i) + square(j)), the least-squares estimate of a displacement at the centre, for
-/// pixels of even texture. The sum of its squares is 1.
+/// weight(i) weight(j) (flat + curved * (square(i) + square(j))), the least-squares estimate of a
+/// displacement at the centre, for pixels of even texture. The sum of its squares is 1.
 struct ErrorKernel {
+  MeasuredSubsets subsets;
   int radius;
+  double total = 0;  ///< of the weights of a row
   double mean_square = 0, flat = 0, curved = 0;
 
-  explicit ErrorKernel(const MeasuredSubsets& subsets) : radius(subsets.size / 2) {
-    const double side = subsets.size, count = side * side;
+  explicit ErrorKernel(const MeasuredSubsets& of) : subsets(of), radius(of.size / 2) {
+    for (int i = -radius; i <= radius; ++i) total += weight(i);
+    for (int i = -radius; i <= radius; ++i) mean_square += weight(i) * i * i / total;
     double spread = 0;
-    for (int i = -radius; i <= radius; ++i) mean_square += double(i) * i / side;
-    for (int i = -radius; i <= radius; ++i) spread += square(i) * square(i);
-    const double parabola = subsets.order < 2 ? 0 : -mean_square / (side * spread);
-    const double length = std::sqrt(1 / count + 2 * parabola * parabola * side * spread);
-    flat = 1 / count / length;
+    for (int i = -radius; i <= radius; ++i) spread += weight(i) * square(i) * square(i);
+    const double mean = 1 / (total * total);
+    const double parabola = subsets.order < 2 ? 0 : -mean_square / (total * spread);
+    double plain = 0, mixed = 0, squares = 0;  // of squared weights
+    for (int i = -radius; i <= radius; ++i) {
+      const double w = weight(i) * weight(i);
+      plain += w, mixed += w * square(i), squares += w * square(i) * square(i);
+    }
+    const double length = std::sqrt(mean * mean * plain * plain + 4 * mean * parabola * plain * mixed +
+                                    2 * parabola * parabola * (plain * squares + mixed * mixed));
+    flat = mean / length;
     curved = parabola / length;
   }
+  double weight(int i) const { return window_weight<double>(subsets.weights, i, subsets.size); }
   /// i^2 less its mean over the subset.
   double square(int i) const { return double(i) * i - mean_square; }
 };
@@ -60,9 +71,10 @@ struct ErrorCorrelation {
   void fill(const ErrorKernel& kernel, int lag, std::int64_t pixels) {
     double flat = 0, mixed = 0, curved = 0;
     for (std::int64_t i = pixels - kernel.radius; i <= kernel.radius; ++i) {
-      const double here = kernel.square(static_cast<int>(i)),
-                   there = kernel.square(static_cast<int>(i - pixels));
-      flat += 1, mixed += here, curved += here * there;
+      const int near = static_cast<int>(i), far = static_cast<int>(i - pixels);
+      const double weight = kernel.weight(near) * kernel.weight(far);
+      flat += weight, mixed += weight * kernel.square(near);
+      curved += weight * kernel.square(near) * kernel.square(far);
     }
     f[lag] = static_cast<float>(flat), c[lag] = static_cast<float>(mixed),
     d[lag] = static_cast<float>(curved);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace dic {
 
@@ -8,6 +9,8 @@ namespace dic {
 struct SubsetPart {
   std::int64_t point = 0;
   int left = 0, right = 0, top = 0, bottom = 0;
+  /// A residual that stays much larger is not worth further iterations, grey levels (icgn::is_hopeless).
+  float most_residual = std::numeric_limits<float>::infinity();
 
   constexpr int width() const { return right - left + 1; }
   constexpr int height() const { return bottom - top + 1; }

@@ -28,11 +28,20 @@ struct TearNode {
   float sigma_u, sigma_v;
 };
 
+/// Are the steps to both sides of a node alike, whatever sigma is? Then the material is torn on neither.
+DIC_HOST_DEVICE inline bool is_smooth(const TearNode& before, const TearNode& here, const TearNode& there,
+                                      int step) {
+  const double tolerance = tear_slope * step;
+  return std::fabs(before.u + there.u - 2 * here.u) < 0.99 * tolerance &&
+         std::fabs(before.v + there.v - 2 * here.v) < 0.99 * tolerance;
+}
+
 /// Is the material torn on one of the four sides of a node? at(di, dj): the node at that offset. Without
 /// known sigma nothing is.
 template <typename At>
 DIC_HOST_DEVICE bool is_beside_tear(const At& at, int step) {
   const TearNode here = at(0, 0);
+  if (is_smooth(at(-1, 0), here, at(1, 0), step) && is_smooth(at(0, -1), here, at(0, 1), step)) return false;
   for (int side = 0; side < 4; ++side) {
     const int di = side == 0 ? 1 : side == 1 ? -1 : 0, dj = side == 2 ? 1 : side == 3 ? -1 : 0;
     const TearNode before = at(-di, -dj), there = at(di, dj), beyond = at(2 * di, 2 * dj);

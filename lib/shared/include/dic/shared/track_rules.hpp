@@ -267,16 +267,17 @@ struct Bend {
 /// edge of a body, does not bend the subset.
 DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
                                         double to_after) {
-  const double a = (here - before) / to_before, b = (after - here) / to_after;
+  const double a = here - before, b = after - here;
   if (!(a * b > 0)) return 0;
-  return std::abs(a) < std::abs(b) ? a : b;
+  const bool first = std::abs(a) * to_after < std::abs(b) * to_before;
+  return (first ? a : b) / (first ? to_before : to_after);
 }
 
 template <typename Points, typename Index>
-DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, int radius) {
-  // A parabola displaces the mean of a subset by (subset^2 - 1) / 24 of its curvature, a kink by more.
+DIC_HOST_DEVICE Bend bend_at(const Points& points, Index i, const Cross<Index>& cross, double mean_square) {
+  // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
   constexpr double for_kinks = 1.5;
-  const double subset = 2 * radius + 1, mean = for_kinks * (subset * subset - 1) / 24;
+  const double mean = for_kinks * mean_square / 2;
   const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
   const ShapeParameters here = points.shape(i);
   Bend bend;
@@ -301,6 +302,34 @@ DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) 
   return rest > 0 ? rest : 0;
 }
 
+/// Is a measured point itself no longer in the image? Where references change from frame to frame, what
+/// remains of its subset moves out by parts of a pixel. at_x, at_y: its subset's centre.
+DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& m,
+                                       const ShapeParameters& shape, const NoiseModel& model) {
+  const double x = at_x + m.dx + shape.u_at(m.dx, m.dy), y = at_y + m.dy + shape.v_at(m.dx, m.dy);
+  return !(x > -0.5 && y > -0.5 && x < model.width - 0.5 && y < model.height - 0.5);
+}
+
+/// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
+/// pixel, mean over the subset. Where it is small beside the noise it is left out.
+DIC_HOST_DEVICE inline Bend bias_variance(const ShapeParameters& shape, const NoiseModel& model,
+                                          double noise_variance) {
+  const double square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
+  if (!(square_u + square_v > 0.05 * noise_variance)) return {};
+  const auto sine = [](double x) {
+    const double t = x - std::nearbyint(x);
+    return 8 * t * (1 - 2 * std::abs(t));
+  };
+  double u = 0, v = 0;
+  DIC_NO_UNROLL
+  for (int k = 0; k < 9; ++k) {
+    const double dx = 0.67 * model.radius * (k % 3 - 1), dy = 0.67 * model.radius * (k / 3 - 1);
+    u += sine(shape.u_at(dx, dy)) / 9;
+    v += sine(shape.v_at(dx, dy)) / 9;
+  }
+  return {square_u * u * u, square_v * v * v};
+}
+
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
@@ -312,7 +341,7 @@ template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
                                  const NoiseModel& model, const Bend& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
-  NoiseCovariance step = noise_covariance(point, shape, noise, model.most_share);
+  NoiseCovariance step = noise_covariance(point, shape, noise, model);
   const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
   step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
@@ -321,8 +350,9 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
   const double least = kLeastSigma * kLeastSigma;
-  return {static_cast<float>(std::sqrt(all.uu + bend_variance(bend.u, now.uu) + least)),
-          static_cast<float>(std::sqrt(all.vv + bend_variance(bend.v, now.vv) + least)),
+  const Bend bias = bias_variance(shape, model, now.uu + now.vv);
+  return {static_cast<float>(std::sqrt(all.uu + bend_variance(bend.u, now.uu) + bias.u + least)),
+          static_cast<float>(std::sqrt(all.vv + bend_variance(bend.v, now.vv) + bias.v + least)),
           !(by_noise <= kLargestNoiseSigma * kLargestNoiseSigma)};
 }
 

@@ -9,27 +9,46 @@
 namespace dic::track {
 
 /// Factor by which interpolation with a spline changes the variance of white noise, for positions 0 .. 1/2 px
-/// from a pixel: the sum of the squared weights of all pixels.
+/// from a pixel: the sum of the squared weights of all pixels. In float: a GPU is several times as fast then.
 struct NoiseGains {
   static constexpr int kSteps = 32;  ///< the gain is smooth and symmetric
-  double gain[kSteps + 1] = {};
+  float gain[kSteps + 1] = {};
 
-  DIC_HOST_DEVICE double at(double displacement) const {
-    const double distance = std::abs(displacement - std::nearbyint(displacement));
-    const double at = 2 * distance * kSteps;
+  /// displacement: less some whole pixels, so that a float knows it well.
+  DIC_HOST_DEVICE float at(float displacement) const {
+    const float distance = std::abs(displacement - std::nearbyint(displacement));
+    const float at = 2 * distance * kSteps;
     const int i = at < kSteps - 1 ? static_cast<int>(at) : kSteps - 1;
-    return gain[i] + (at - i) * (gain[i + 1] - gain[i]);
+    return gain[i] + (at - static_cast<float>(i)) * (gain[i + 1] - gain[i]);
   }
 };
 
 /// What interpolation leaves of the variance of the current image's noise, mean over a subset.
 DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
-  double gain = 0;
-  for (int j = -1; j <= 1; ++j)
-    for (int i = -1; i <= 1; ++i) {
-      const double dx = 0.67 * radius * i, dy = 0.67 * radius * j;
-      gain += gains.at(shape.u_at(dx, dy)) * gains.at(shape.v_at(dx, dy));
-    }
+  const auto f = [](double value) { return static_cast<float>(value); };
+  const float distance = 0.67F * static_cast<float>(radius), square = 0.5F * distance * distance;
+  // Terms at that distance, signs apart.
+  const float u[] = {f(shape.u - std::nearbyint(shape.u)),
+                     distance * f(shape.ux),
+                     distance * f(shape.uy),
+                     square * f(shape.uxx),
+                     square * f(shape.uxy),
+                     square * f(shape.uyy)};
+  const float v[] = {f(shape.v - std::nearbyint(shape.v)),
+                     distance * f(shape.vx),
+                     distance * f(shape.vy),
+                     square * f(shape.vxx),
+                     square * f(shape.vxy),
+                     square * f(shape.vyy)};
+  float gain = 0;
+  DIC_UNROLL
+  for (int k = 0; k < 9; ++k) {
+    const auto x = static_cast<float>(k % 3 - 1), y = static_cast<float>(k / 3 - 1);
+    const auto at = [&](const float(&d)[6]) {
+      return gains.at(d[0] + x * d[1] + y * d[2] + x * x * d[3] + 2 * x * y * d[4] + y * y * d[5]);
+    };
+    gain += at(u) * at(v);
+  }
   return gain / 9;
 }
 
@@ -40,19 +59,29 @@ DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const
   return residual_sd / std::sqrt(1 + mean_gain(gains, shape, radius));
 }
 
+/// Noise of an image that may have gone through a low-pass, over that of one that has not.
+struct NoiseShare {
+  double left = 1;    ///< of its variance
+  double effect = 1;  ///< of the variance of a displacement by it
+};
+
 /// What is known of the noise of the images before a point is looked at.
 struct NoiseModel {
   NoiseGains gains;
-  int reach = 1;       ///< nodes to the points that tell how the field bends
-  bool bends = false;  ///< it displaces: the shape function has slopes but no curvature
-  int radius = 0;      ///< of the subsets
+  int reach = 1;           ///< nodes to the points that tell how the field bends
+  bool bends = false;      ///< it displaces: the shape function has slopes but no curvature
+  int radius = 0;          ///< of the subsets
+  double mean_square = 0;  ///< see mean_square_distance
   double given =
       -1;            ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
   double least = 0;  ///< that the rounding to whole grey levels alone makes
-  double reference = 0, current = 0;  ///< of each image, from that image alone, grey levels
-  double most_share = 0;              ///< of noise in the Gauss-Newton matrix
-  double correlated = 1;              ///< RefineOptions::smooth_noise_factor
-  double inflation = 1;               ///< of the variance of a displacement by the other shape parameters
+  double reference = 0, current = 0;      ///< of each image, from that image alone, grey levels
+  NoiseShare of_reference, of_current;    ///< where one of both alone was made as blurred as the other
+  int width = 1 << 24, height = 1 << 24;  ///< of the images, px; as large where they are not known
+  double bias_u = 0, bias_v = 0;          ///< by the interpolation, at its largest, px
+  double most_share = 0;                  ///< of noise in the Gauss-Newton matrix
+  double correlated = 1;                  ///< RefineOptions::smooth_noise_factor
+  double inflation = 1;                   ///< of the variance of a displacement by the other shape parameters
 };
 
 /// What there is around a refined point that makes its displacement uncertain.
@@ -94,16 +123,18 @@ template <typename Refined>
 DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParameters& shape,
                                         const NoiseModel& model) {
   if (model.given >= 0) return {model.correlated * model.given, model.given, 1};
-  const double gain = mean_gain(model.gains, shape, model.radius);
-  const double found = double{point.residual_sd} * point.residual_sd / (1 + gain);
+  const double gain = mean_gain(model.gains, shape, model.radius) * model.of_current.left;
+  const double both = model.of_reference.left + gain;
+  const double found = double{point.residual_sd} * point.residual_sd / both;
   const double least = model.least * model.least, variance = found > least ? found : least;
-  const double by_images = model.reference * model.reference + gain * model.current * model.current;
+  const double by_images =
+      model.reference * model.reference * model.of_reference.left + gain * model.current * model.current;
   if (!(by_images > 0)) return {model.correlated * std::sqrt(variance), std::sqrt(variance), 1};  // not known
-  const double expected = std::fmax(normal_variance(model.radius) * by_images / (1 + gain), least);
+  const double expected = std::fmax(normal_variance(model.radius) * by_images / both, least);
   const double reference = std::fmin(std::sqrt(variance), model.reference);
   if (!(variance > expected)) return {model.correlated * std::sqrt(variance), reference, 1};
   const double share = 1 - expected / variance, rest = 1 - point.zncc;
-  const double weight = misfit_weight(point, 0.5 * (1 + gain) * found / rest, model);
+  const double weight = misfit_weight(point, 0.5 * both * found / rest, model);
   const double slope = slope_after(share * rest);
   return {model.correlated * std::sqrt(expected), reference,
           std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope};
@@ -167,18 +198,19 @@ struct NoiseCovariance {
 /// maps its error into the current image. Infinite where more than a share of most_share of H is noise.
 template <typename Refined>
 DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const ShapeParameters& shape,
-                                                 const LocalNoise& noise, double most_share) {
+                                                 const LocalNoise& noise, const NoiseModel& model) {
   const double su = point.unit_sigma_u, sv = point.unit_sigma_v;
   const Covariance unit{0.5 * su * su, 0.5 * point.unit_covariance, 0.5 * sv * sv};
   const Covariance matrix = unit.inverse();
   const GradientNoise& g = point.gradient_noise;
-  const Covariance in_matrix = noise.reference * noise.reference * matrix.around({g.uu, g.uv, g.vv});
-  if (!(largest_share(in_matrix, unit) <= most_share)) return {{HUGE_VAL, 0, HUGE_VAL}, {}};
+  const Covariance in_matrix =
+      noise.reference * noise.reference * model.of_reference.left * matrix.around({g.uu, g.uv, g.vv});
+  if (!(largest_share(in_matrix, unit) <= model.most_share)) return {{HUGE_VAL, 0, HUGE_VAL}, {}};
   const Covariance left = (matrix + -1.0 * in_matrix).inverse();
   const double density = 1 / std::abs((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx);
-  const double variance = noise.images * noise.images;
-  return {(variance * (1 + density) * left).mapped_by(shape),
-          (variance * left.around(in_matrix)).mapped_by(shape)};
+  const double variance = noise.images * noise.images, of_current = model.of_current.effect * variance;
+  return {((model.of_reference.effect * variance + density * of_current) * left).mapped_by(shape),
+          (of_current * left.around(in_matrix)).mapped_by(shape)};
 }
 
 /// Covariance after a further step, from an image that was measured to a later one. The noise of the image

@@ -1,0 +1,109 @@
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <dic/error.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "commands.hpp"
+#include "interruption.hpp"
+#include "view/server.hpp"
+#include "view/session.hpp"
+
+extern char** environ;
+
+namespace dic::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  dic view frames/*.png            draw a region, look ahead, measure, look at the fields\n"
+    "  dic view dic_out                 look at a result\n"
+    "  dic view dic_out frames          the same, where the images have moved to\n"
+    "\n";
+
+struct ViewFlags {
+  std::vector<std::string> inputs;
+  std::string config, output = TrackJob{}.output.string(), title;
+  bool no_browser = false;
+};
+
+/// The user's browser, as the desktop knows it. It is not waited for: it may run as long as this program.
+bool open_browser(const std::string& address) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);  // Interruption blocks signals, which a child would inherit
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&files, stream, "/dev/null", O_WRONLY, 0);
+  std::string program = "xdg-open", argument = address;
+  char* const arguments[] = {program.data(), argument.data(), nullptr};
+  pid_t child = 0;
+  const bool started = posix_spawnp(&child, "xdg-open", &files, &attributes, arguments, environ) == 0;
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return started;
+}
+
+void run_view(const ViewFlags& flags) {
+  const Interruption interruption;  // before the threads of the server
+  ViewInput input;
+  input.command = command_line();
+  input.output = flags.output;
+  input.description.title = flags.title;
+  input.frames = flags.inputs;
+  if (is_result(flags.inputs.front())) {
+    input.result = flags.inputs.front();
+    input.frames.erase(input.frames.begin());
+  }
+  if (!flags.config.empty()) input.settings = read_text(flags.config);
+  Session session(std::move(input));
+  LocalServer server([&](const PageRequest& request) { return session.answer(request); });
+  std::printf("dic view: %s\nCtrl-C ends it.\n", server.address().c_str());
+  std::fflush(stdout);
+  if (!flags.no_browser && !open_browser(server.address()))
+    std::fprintf(stderr, "dic: no browser could be started (xdg-open); open the address yourself.\n");
+  server.serve(interruption.token());
+}
+
+}  // namespace
+
+bool is_result(const fs::path& path) {
+  std::error_code unknown;
+  return path.extension() == ".vtkhdf" || fs::exists(path / "result.vtkhdf", unknown);
+}
+
+void add_view(CLI::App& app) {
+  auto flags = std::make_shared<ViewFlags>();
+  CLI::App* command =
+      app.add_subcommand("view", "A window in the browser: region, settings, measurement, fields, curves");
+  command->option_defaults()->always_capture_default();
+  command
+      ->add_option("INPUT", flags->inputs,
+                   "Frames to measure (images, quoted globs, folders, one video), or a result (its folder or "
+                   "result.vtkhdf) and its images")
+      ->required()
+      ->type_name("")
+      ->default_str("");
+  command->add_option("--config", flags->config, "TOML file with the settings to begin with")
+      ->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "Folder of the results, which the page may change")
+      ->type_name("DIR");
+  command->add_option("--title", flags->title, "Title of the page")->type_name("TEXT");
+  command->add_flag("--no-browser", flags->no_browser, "Print the address and start no browser");
+  command->footer(std::string(kExamples) +
+                  "The page is served on this machine alone, to who knows its address. " +
+                  guide("user-guide.md") + " shows what it can do.");
+  command->callback([flags] { run_view(*flags); });
+}
+
+}  // namespace dic::app

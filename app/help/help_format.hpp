@@ -1,0 +1,22 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace dic::app {
+
+/// Help as CLI11 writes it, in lines that fit the terminal.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+};
+
+/// Columns of the terminal that stdout writes to; else what the environment says (COLUMNS), else 80.
+int terminal_columns();
+
+/// The text in lines of at most `columns`, broken at spaces. The first line begins in column `indent`; the
+/// others begin with that many spaces. A longer word has a line of its own.
+std::string wrapped(const std::string& text, int indent, int columns);
+
+}  // namespace dic::app

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <dic/image_io.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dic::app {
+
+/// The images of `dic match`, named as the user named them: files, or the frames of a video.
+class MatchImages {
+ public:
+  /// Throws FileError where a name matches nothing.
+  explicit MatchImages(const std::vector<std::string>& arguments);
+
+  /// None where a video does not say.
+  std::optional<std::int64_t> count() const;
+  std::string name(std::int64_t i) const;
+  /// None past the end. Throws FileError.
+  std::optional<Image> read(std::int64_t i);
+  const std::vector<std::filesystem::path>& files() const { return files_; }
+
+ private:
+  std::vector<std::filesystem::path> files_;
+  std::unique_ptr<FrameSource> video_;
+};
+
+}  // namespace dic::app

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <dic/match.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dic::app {
+
+/// One row of what `dic match` prints: a match, or a template that an image does not show.
+struct MatchRow {
+  std::size_t frame = 0;  ///< index of the image
+  std::string image{}, template_name{};
+  std::optional<Match> match{};
+  double score = 0;                     ///< of the match; without one, the best score that was seen
+  std::optional<TrackedMatch> track{};  ///< with --track
+};
+
+enum class MatchFormat { table, csv, json };
+
+/// Prints rows to stdout in one of the formats: tables as they come, JSON at the end.
+class MatchReport {
+ public:
+  MatchReport(MatchFormat format, bool tracks) : format_(format), tracks_(tracks) {}
+
+  void add(const MatchRow& row);
+  /// `threshold`: for the sentence that says that nothing was found.
+  void finish(double threshold);
+
+ private:
+  void print_table_row(const MatchRow& row) const;
+  void print_csv_row(const MatchRow& row) const;
+  void add_json(const MatchRow& row);
+
+  MatchFormat format_;
+  bool tracks_;
+  bool begun_ = false;  ///< the head of the table is printed
+  bool found_ = false;
+  double best_score_ = -1;
+  std::vector<nlohmann::ordered_json> list_;
+};
+
+}  // namespace dic::app

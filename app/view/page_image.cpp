@@ -1,0 +1,96 @@
+#include "view/page_image.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <dic/error.hpp>
+#include <limits>
+#include <span>
+
+namespace dic::app {
+namespace {
+
+template <typename T>
+std::vector<T> reduced_values(ImageView image, const PageImage& page) {
+  std::vector<T> values(static_cast<std::size_t>(page.width) * page.height);
+  const int n = page.reduced;
+  for (int y = 0; y < page.height; ++y)
+    for (int x = 0; x < page.width; ++x) {
+      double sum = 0;
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) sum += image.row<T>(y * n + j)[x * n + i];
+      const double mean = sum / (n * n);
+      values[static_cast<std::size_t>(y) * page.width + x] =
+          static_cast<T>(std::is_floating_point_v<T> ? mean : std::round(mean));
+    }
+  return values;
+}
+
+/// Its size and type alone.
+PageImage described(ImageView image, int longest) {
+  PageImage page;
+  page.reduced = (std::max(image.width, image.height) + longest - 1) / longest;
+  page.width = image.width / page.reduced;
+  page.height = image.height / page.reduced;
+  page.type = image.type;
+  return page;
+}
+
+template <typename T>
+std::string stretched(const std::vector<T>& values) {
+  std::vector<T> sample;
+  const std::size_t stride = values.size() / 100'000 + 1;
+  for (std::size_t i = 0; i < values.size(); i += stride) sample.push_back(values[i]);
+  std::ranges::sort(sample);
+  const auto at = [&](double share) {
+    return static_cast<double>(sample[static_cast<std::size_t>(share * (sample.size() - 1))]);
+  };
+  const double low = std::is_same_v<T, std::uint8_t> ? 0 : at(0.005);
+  const double high =
+      std::is_same_v<T, std::uint8_t> ? 255 : std::max(at(0.995), std::nextafter(low, HUGE_VAL));
+  std::string bytes(values.size(), '\0');
+  for (std::size_t i = 0; i < values.size(); ++i)
+    bytes[i] = static_cast<char>(static_cast<std::uint8_t>(
+        std::lround(std::clamp(255 * (values[i] - low) / (high - low), 0.0, 255.0))));
+  return bytes;
+}
+
+}  // namespace
+
+PageImage page_image(ImageView image, int longest) {
+  PageImage page = described(image, longest);
+  visit_scalar(image.type, [&](auto element) {
+    const auto values = reduced_values<decltype(element)>(image, page);
+    page.bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof element);
+  });
+  return page;
+}
+
+PageImage page_image_8bit(ImageView image, int longest) {
+  PageImage page = described(image, longest);
+  visit_scalar(image.type,
+               [&](auto element) { page.bytes = stretched(reduced_values<decltype(element)>(image, page)); });
+  page.type = ScalarType::u8;
+  return page;
+}
+
+NamedImages::NamedImages(const std::vector<std::string>& arguments) : source_(open_frames(arguments)) {}
+
+int NamedImages::count() const {
+  return !source_ ? 0 : has_all() ? static_cast<int>(source_->count().value_or(1)) : 1;
+}
+
+std::optional<int> NamedImages::find(const std::string& name) const {
+  for (int i = 0; i < count(); ++i)
+    if (source_->name(i) == name) return i;
+  return std::nullopt;
+}
+
+Image NamedImages::read(int index) const {
+  if (index < 0 || index >= count()) throw FileError("There is no frame " + std::to_string(index) + ".");
+  if (has_all()) return source_->read(index);
+  const std::lock_guard lock(*mutex_);
+  if (first_.empty()) first_ = source_->read(0);
+  return copy_of(first_);
+}
+
+}  // namespace dic::app

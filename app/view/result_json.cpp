@@ -1,0 +1,284 @@
+#include "view/result_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <fstream>
+
+namespace dic::app {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the page reads little-endian numbers");
+
+constexpr std::array kArrays = {"u",       "v",       "exx",       "eyy",       "exy",       "zncc",
+                                "sigma_u", "sigma_v", "sigma_exx", "sigma_eyy", "sigma_exy", "status"};
+constexpr std::uintmax_t kLargestRunJson = 256 << 20;  ///< bytes; a file may be a stranger's
+
+Json grid_json(const Grid& grid) {
+  return {{"x0", grid.x0}, {"y0", grid.y0}, {"step", grid.step}, {"nx", grid.nx}, {"ny", grid.ny}};
+}
+
+Json status_names() {
+  Json names = Json::array();
+  for (int status = 0; status < kStatusCount; ++status)
+    names.push_back(to_string(static_cast<Status>(status)));
+  return names;
+}
+
+/// run.json beside the result; null where there is none that can be read.
+Json run_json_beside(const Result& result) {
+  const std::filesystem::path path = result.path().parent_path() / "run.json";
+  std::error_code unknown;
+  if (const auto size = std::filesystem::file_size(path, unknown); unknown || size > kLargestRunJson)
+    return nullptr;
+  std::ifstream file(path);
+  const Json run = Json::parse(file, nullptr, false);
+  return run.is_object() ? run : Json(nullptr);
+}
+
+/// A member, or null.
+Json member(const Json& json, const char* name) {
+  return json.is_object() && json.contains(name) ? json[name] : Json(nullptr);
+}
+
+std::string text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? std::string() : value.dump();
+}
+
+/// Value and unit, four digits.
+std::string number(double value, const std::string& unit = {}) {
+  std::array<char, 48> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.4g", value);
+  return buffer.data() + (unit.empty() ? "" : " " + unit);
+}
+
+Json counts_json(const Result& result, int frame) {
+  std::array<std::int64_t, kStatusCount> counts{};
+  const std::vector<std::uint8_t> status = result.values<std::uint8_t>("status", frame);
+  for (std::size_t node = 0; node < status.size(); ++node)
+    if (result.grid().inside[node] && status[node] < kStatusCount) ++counts[status[node]];
+  Json json;
+  for (int k = 0; k < kStatusCount; ++k) json[std::string(to_string(static_cast<Status>(k)))] = counts[k];
+  return json;
+}
+
+/// Frames of run.json, those that could not be measured too; else of the result alone.
+Json all_frames(const Result& result, const Json& run) {
+  const Json listed = member(run, "frames");
+  Json frames = Json::array();
+  if (listed.is_array()) {
+    for (const Json& frame : listed) {
+      if (!frame.is_object()) continue;
+      Json row{{"name", text(member(frame, "file"))}, {"error", text(member(frame, "error"))}};
+      for (const char* name : {"counts", "mean_u", "mean_v", "mean_exx", "mean_eyy", "mean_exy", "mean_zncc"})
+        row[name] = member(frame, name);
+      frames.push_back(row);
+    }
+  } else {
+    for (const std::string& name : result.frame_names()) frames.push_back({{"name", name}});
+  }
+  for (Json& frame : frames) {
+    if (!member(frame, "counts").is_object()) continue;
+    std::int64_t lost = 0;
+    for (const auto& [status, count] : frame["counts"].items())
+      if (status != "ok" && status != "outlier" && count.is_number_integer())
+        lost += count.get<std::int64_t>();
+    frame["points_lost"] = lost;
+  }
+  return frames;
+}
+
+Json shown_frames(const Result& result, const std::vector<int>& numbers) {
+  Json frames = Json::array();
+  for (const int k : numbers)
+    frames.push_back({{"name", result.frame_names()[k]},
+                      {"number", k + 1},
+                      {"time", result.times()[k]},
+                      {"counts", counts_json(result, k)}});
+  return frames;
+}
+
+std::string date_of(const Result& result, const Json& run) {
+  if (const std::string date = text(member(run, "date")); !date.empty()) return date;
+  std::error_code unknown;
+  const auto written = std::filesystem::last_write_time(result.path(), unknown);
+  if (unknown) return {};
+  const auto time = std::chrono::system_clock::to_time_t(std::chrono::file_clock::to_sys(written));
+  std::array<char, 64> buffer{};
+  std::tm calendar{};
+  gmtime_r(&time, &calendar);
+  std::strftime(buffer.data(), buffer.size(), "%Y-%m-%d %H:%M UTC (of the file)", &calendar);
+  return buffer.data();
+}
+
+std::string shape_function(const std::string& order) {
+  if (order == "0") return "order 0, translation";
+  if (order == "1") return "order 1, affine";
+  if (order == "2") return "order 2, quadratic";
+  return order == "auto" ? "order 1 or 2, point by point" : order;
+}
+
+std::string field_of_view(const ResultInfo& info) {
+  const std::string px = std::to_string(info.image.width) + " x " + std::to_string(info.image.height) + " px";
+  if (!info.has_scale()) return px;
+  return px + ", " + number(info.image.width * info.scale_mm_per_px) + " x " +
+         number(info.image.height * info.scale_mm_per_px, "mm");
+}
+
+/// The settings by name; empty where they are no JSON.
+Json settings_of(const ResultInfo& info) {
+  const Json settings = Json::parse(info.settings_json, nullptr, false);
+  return settings.is_object() ? settings : Json::object();
+}
+
+/// What the iDICs Good Practices Guide asks a report to state, in its order: hardware, measurement, results.
+Json practice(const Result& result, const TestDescription& description, const Json& run) {
+  const ResultInfo& info = result.info();
+  const Json settings = settings_of(info);
+  const int step = result.grid().step;
+  const double gauge = (info.strain.window - 1) * step + info.subset;
+  Json rows = Json::array();
+  const auto add = [&](const char* name, const std::string& value) {
+    rows.push_back({name, value.empty() ? Json(nullptr) : Json(value)});
+  };
+  add("specimen", description.specimen);
+  add("camera", description.camera);
+  add("lens", description.lens);
+  add("lighting", description.lighting);
+  add("pattern", description.pattern);
+  add("image and field of view", field_of_view(info));
+  add("image scale", info.has_scale() ? number(info.scale_mm_per_px, "mm per px") : "none: lengths in px");
+  add("reference", info.reference);
+  add("frames measured", std::to_string(result.frame_count()));
+  add("software", "dic " + info.version);
+  add("date", date_of(result, run));
+  add("host", text(member(run, "host")));
+  add("device", text(member(run, "device")));
+  add("subset", std::to_string(info.subset) + " px");
+  add("step", std::to_string(step) + " px");
+  add("shape function", shape_function(text(member(settings, "order"))));
+  add("interpolant", text(member(settings, "interpolation")) + " B-spline");
+  add("criterion", text(member(settings, "criterion")));
+  add("reference strategy", text(member(settings, "reference_strategy")));
+  const Json prefilter = member(member(run, "chosen"), "prefilter");
+  add("image filter", prefilter.is_number() && prefilter.get<double>() > 0
+                          ? "Gaussian, " + number(prefilter.get<double>(), "px")
+                      : prefilter.is_number() ? "none"
+                                              : text(member(settings, "prefilter")));
+  add("outliers marked", text(member(settings, "outliers")));
+  add("filter of the displacement",
+      member(settings, "global") == true ? "global step (augmented Lagrangian)" : "none");
+  add("lens correction", member(settings, "camera").is_object() ? "yes, by a camera file" : "none");
+  add("strain measure", std::string(to_string(info.strain.measure)));
+  add("strain window", std::to_string(info.strain.window) + " points, least-squares plane");
+  add("virtual strain gauge",
+      number(gauge, "px") + (info.has_scale() ? ", " + number(gauge * info.scale_mm_per_px, "mm") : ""));
+  return rows;
+}
+
+Json noise_rows(const Json& run, const std::string& unit) {
+  Json rows = Json::array();
+  const Json floor = member(run, "noise_floor"), measured = member(floor, "measured");
+  if (!floor.is_object()) return rows;
+  const auto add = [&](const std::string& name, const Json& value, const std::string& in) {
+    if (value.is_number()) rows.push_back({name, number(value.get<double>(), in)});
+  };
+  add("noise of the images", member(floor, "noise"), "grey levels");
+  for (const char* name : {"u", "v", "exx", "eyy", "exy"}) {
+    const std::string quantity = name, in = quantity.size() == 1 ? unit : "";
+    add(quantity + ", predicted standard deviation", member(floor, ("sigma_" + quantity).c_str()), in);
+    add(quantity + ", measured at rest", member(measured, ("sd_" + quantity).c_str()), in);
+  }
+  return rows;
+}
+
+template <typename T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+}  // namespace
+
+std::vector<std::string> page_arrays(const Result& result) {
+  std::vector<std::string> names;
+  for (const char* name : kArrays)
+    if (result.has(name)) names.emplace_back(name);
+  return names;
+}
+
+Json result_json(const Result& result, const TestDescription& description, const std::vector<int>& frames) {
+  const ResultInfo& info = result.info();
+  const Json run = run_json_beside(result);
+  Json json;
+  json["title"] =
+      description.title.empty() ? result.path().parent_path().filename().string() : description.title;
+  json["note"] = description.note;
+  json["grid"] = grid_json(result.grid());
+  json["image"] = {{"width", info.image.width}, {"height", info.image.height}};
+  json["frames"] = shown_frames(result, frames);
+  json["arrays"] = page_arrays(result);
+  json["status_names"] = status_names();
+  json["length_unit"] = info.length_unit();
+  json["scale_mm_per_px"] = info.scale_mm_per_px;
+  json["time_unit"] = info.time_unit;
+  json["settings"] = settings_of(info);
+  json["command"] = info.command;
+  json["practice"] = practice(result, description, run);
+  json["noise_floor"] = noise_rows(run, info.length_unit());
+  json["all_frames"] = all_frames(result, run);
+  return json;
+}
+
+Json live_json(const LiveField& live, Size image) {
+  const bool has_scale = live.scale > 0;
+  Json counts = Json::object();
+  const auto by_status = live.field.counts();
+  for (int k = 0; k < kStatusCount; ++k)
+    counts[std::string(to_string(static_cast<Status>(k)))] = by_status[k];
+  return {
+      {"grid", grid_json(live.field.grid())},
+      {"image", {{"width", image.width}, {"height", image.height}}},
+      {"frames", {{{"name", live.name}, {"number", live.number}, {"time", live.number}, {"counts", counts}}}},
+      {"arrays", kArrays},
+      {"status_names", status_names()},
+      {"length_unit", has_scale ? "mm" : "px"},
+      {"scale_mm_per_px", live.scale},
+      {"time_unit", "1"}};
+}
+
+std::string live_bytes(const LiveField& live, const std::string& array) {
+  const Field& field = live.field;
+  const double scale = live.scale > 0 ? live.scale : 1;
+  const auto lengths = [&](const auto& values) {
+    std::vector<float> scaled;
+    for (const auto value : values) scaled.push_back(static_cast<float>(value * scale));
+    return bytes_of(scaled);
+  };
+  const auto floats = [](const NodeValues<float>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  };
+  if (array == "status") return {reinterpret_cast<const char*>(field.status.data()), field.status.size()};
+  if (array == "u") return lengths(field.u);
+  if (array == "v") return lengths(field.v);
+  if (array == "sigma_u") return lengths(field.sigma_u);
+  if (array == "sigma_v") return lengths(field.sigma_v);
+  if (array == "zncc") return floats(field.zncc);
+  if (array == "exx") return floats(field.strain.exx);
+  if (array == "eyy") return floats(field.strain.eyy);
+  if (array == "exy") return floats(field.strain.exy);
+  if (array == "sigma_exx") return floats(field.strain.sigma_exx);
+  if (array == "sigma_eyy") return floats(field.strain.sigma_eyy);
+  if (array == "sigma_exy") return floats(field.strain.sigma_exy);
+  throw UsageError("There is no array " + array + ".");
+}
+
+std::string field_bytes(const Result& result, const std::string& array, int frame) {
+  if (array == "status") return bytes_of(result.values<std::uint8_t>(array, frame));
+  return bytes_of(result.values<float>(array, frame));
+}
+
+}  // namespace dic::app

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <dic/image.hpp>
+#include <dic/result.hpp>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "view/measurement.hpp"
+#include "view/page_image.hpp"
+#include "view/result_json.hpp"
+#include "view/server.hpp"
+#include "view/track_settings.hpp"
+
+namespace dic::app {
+
+/// What `dic view` was started with.
+struct ViewInput {
+  std::vector<std::string> frames;              ///< files, globs, folders or one video; may be empty
+  std::optional<std::filesystem::path> result;  ///< result.vtkhdf or its folder
+  std::string settings;                         ///< text of a TOML file
+  std::filesystem::path output = "dic_out";     ///< of a measurement
+  std::string command;                          ///< as typed, for run.json
+  TestDescription description = {};
+};
+
+/// Answers the page of `dic view`. Calls may overlap.
+class Session {
+ public:
+  /// Throws FileError, UsageError: frames or result cannot be opened.
+  explicit Session(ViewInput input);
+
+  PageAnswer answer(const PageRequest& request);
+
+ private:
+  using Words = std::vector<std::string>;
+
+  PageAnswer page() const;
+  PageAnswer get(const Words& words);
+  PageAnswer post(const std::string& what, const Json& asked);
+  Json state();
+  PageAnswer image(const std::string& which);
+  PageAnswer preview_of(const std::string& toml);
+  PageAnswer mask_of(const std::string& toml);
+  Json start(const std::string& toml, bool force);
+  TrackJob job_of(const std::string& toml) const;
+  /// That of the measurement or of the result; throws FileError where it is not known.
+  const Image& reference();
+  /// The result that is shown. Throws UsageError where there is none, and while a measurement is under way.
+  std::shared_ptr<const Result> result();
+
+  ViewInput input_;
+  AllowedFolders folders_;
+  NamedImages images_;
+  std::mutex mutex_;  ///< of reference_ and result_
+  std::optional<Image> reference_;
+  std::shared_ptr<const Result> result_;
+  Measurement measurement_;
+};
+
+/// The images of a result, where its command names them: arguments that it needs to find its reference. Empty
+/// where they are not there.
+std::vector<std::string> images_of(const Result& result);
+
+}  // namespace dic::app

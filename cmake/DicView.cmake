@@ -1,0 +1,36 @@
+# What `dic view` and `dic report` need beside the library: the page (web/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
+# and DIC_VIEW_LIBRARIES of the program.
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig QUIET)
+
+# The library was compiled with settings that its header has to see, too: pkg-config knows them.
+if(PkgConfig_FOUND)
+  pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+endif()
+if(HTTPLIB_FOUND)
+  set(DIC_VIEW_SOURCES view/server.cpp)
+  set(DIC_VIEW_LIBRARIES PkgConfig::HTTPLIB)
+else()
+  message(STATUS "cpp-httplib was not found: dic view will say so (Debian: libcpp-httplib-dev, pkg-config)")
+  set(DIC_VIEW_SOURCES view/server_missing.cpp)
+endif()
+
+find_file(DIC_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js
+  PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist
+  DOC "Chart.js, in one file without modules" REQUIRED)
+
+file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*.html ${PROJECT_SOURCE_DIR}/web/*.css
+  ${PROJECT_SOURCE_DIR}/web/*.js)
+set(named_files "chart.js=${DIC_CHART_JS}")
+foreach(file IN LISTS web_files)
+  cmake_path(GET file FILENAME name)
+  list(APPEND named_files "${name}=${file}")
+endforeach()
+set(embedded ${CMAKE_CURRENT_BINARY_DIR}/web_files_embedded.cpp)
+set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake)
+add_custom_command(OUTPUT ${embedded}
+  COMMAND ${CMAKE_COMMAND} -D OUTPUT=${embedded} -D "FILES=${named_files}" -P ${script}
+  DEPENDS ${web_files} ${DIC_CHART_JS} ${script}
+  COMMENT "Embedding the page of dic view" VERBATIM)
+set_source_files_properties(${embedded} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+list(APPEND DIC_VIEW_SOURCES ${embedded})

@@ -1,0 +1,76 @@
+#include "export/selection.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+
+namespace dic::exporting {
+namespace {
+
+/// Of the frame with the index f.
+double number_of(const Result& result, int f) {
+  return result.time_unit() == "s" ? f + 1.0 : result.times()[f];
+}
+
+std::vector<ResultArray> chosen_arrays(const Result& result, const std::vector<std::string>& names) {
+  std::vector<ResultArray> arrays;
+  for (const std::string& name : names) {
+    if (result.array(name).components != 1)
+      throw UsageError("The array " + name + " has several components: export u and v instead.");
+    arrays.push_back(result.array(name));
+  }
+  if (names.empty())
+    std::ranges::copy_if(result.arrays(), std::back_inserter(arrays),
+                         [](const ResultArray& array) { return array.components == 1; });
+  return arrays;
+}
+
+std::vector<int> chosen_frames(const Result& result, const std::vector<int>& numbers) {
+  std::vector<int> frames;
+  for (int f = 0; f < result.frame_count(); ++f)
+    if (numbers.empty() || std::ranges::find(numbers, number_of(result, f)) != numbers.end())
+      frames.push_back(f);
+  for (const int number : numbers)
+    if (std::ranges::none_of(frames, [&](int f) { return number_of(result, f) == number; }))
+      throw UsageError("'" + result.path().string() + "' has no frame " + std::to_string(number) +
+                       ": 1 is the first after the reference; a frame that could not be read is not there.");
+  if (frames.empty()) throw UsageError("'" + result.path().string() + "' has no frames.");
+  return frames;
+}
+
+template <typename T>
+std::vector<T> chosen(const std::vector<T>& all, const std::vector<int>& frames) {
+  std::vector<T> some;
+  for (const int f : frames) some.push_back(all[f]);
+  return some;
+}
+
+}  // namespace
+
+Selection::Selection(const Result& stored, const ExportJob& job)
+    : result(stored), arrays(chosen_arrays(stored, job.arrays)), frames(chosen_frames(stored, job.frames)) {}
+
+std::vector<double> Selection::frame_numbers() const {
+  std::vector<double> numbers;
+  for (const int f : frames) numbers.push_back(number_of(result, f));
+  return numbers;
+}
+std::vector<double> Selection::times() const { return chosen(result.times(), frames); }
+std::vector<std::string> Selection::files() const { return chosen(result.frame_names(), frames); }
+
+std::vector<double> Selection::x() const {
+  std::vector<double> x;
+  for (int i = 0; i < result.grid().nx; ++i) x.push_back(result.grid().x(i) * result.info().length_factor());
+  return x;
+}
+std::vector<double> Selection::y() const {
+  std::vector<double> y;
+  for (int j = 0; j < result.grid().ny; ++j) y.push_back(result.grid().y(j) * result.info().length_factor());
+  return y;
+}
+
+void Steps::next() {
+  if (stop_.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
+  if (progress_) progress_({"write", std::min(++done_, count_), count_, 0, 0});
+}
+
+}  // namespace dic::exporting

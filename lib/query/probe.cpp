@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <dic/error.hpp>
+#include <dic/probe.hpp>
+#include <dic/shared/tears.hpp>
+#include <utility>
+
+namespace dic {
+namespace {
+
+constexpr double kNone = ProbeValues::kNone;
+constexpr float kNoSigma = std::numeric_limits<float>::quiet_NaN();
+
+constexpr std::array kQuantities = {
+    ProbeQuantity{"u", true, &ProbeValues::u},
+    ProbeQuantity{"v", true, &ProbeValues::v},
+    ProbeQuantity{"sigma_u", true, &ProbeValues::sigma_u},
+    ProbeQuantity{"sigma_v", true, &ProbeValues::sigma_v},
+    ProbeQuantity{"zncc", false, &ProbeValues::zncc},
+    ProbeQuantity{"exx", false, &ProbeValues::exx},
+    ProbeQuantity{"eyy", false, &ProbeValues::eyy},
+    ProbeQuantity{"exy", false, &ProbeValues::exy},
+    ProbeQuantity{"e1", false, &ProbeValues::e1},
+    ProbeQuantity{"e2", false, &ProbeValues::e2},
+    ProbeQuantity{"von_mises", false, &ProbeValues::von_mises},
+    ProbeQuantity{"sigma_exx", false, &ProbeValues::sigma_exx},
+    ProbeQuantity{"sigma_eyy", false, &ProbeValues::sigma_eyy},
+    ProbeQuantity{"sigma_exy", false, &ProbeValues::sigma_exy},
+};
+
+template <typename T>
+double at_node(const NodeValues<T>& values, std::size_t node) {
+  return values.empty() ? kNone : static_cast<double>(values[node]);
+}
+
+ProbeValues node_values(const Field& field, std::size_t k) {
+  const StrainField& s = field.strain;
+  return {at_node(field.u, k),       at_node(field.v, k),     at_node(field.sigma_u, k),
+          at_node(field.sigma_v, k), at_node(field.zncc, k),  at_node(s.exx, k),
+          at_node(s.eyy, k),         at_node(s.exy, k),       at_node(s.e1, k),
+          at_node(s.e2, k),          at_node(s.von_mises, k), at_node(s.sigma_exx, k),
+          at_node(s.sigma_eyy, k),   at_node(s.sigma_exy, k)};
+}
+
+/// The nodes around a position that take part in its bilinear interpolation: four, two on a line of the grid,
+/// one on a node.
+struct Cell {
+  struct Corner {
+    int i, j;
+    double weight;
+  };
+  std::vector<Corner> corners;  // empty outside the grid
+
+  Cell(const Grid& grid, Position at) {
+    const double x = (at.x - grid.x0) / grid.step, y = (at.y - grid.y0) / grid.step;
+    constexpr double kRounding = 1e-9;  // of positions that were computed
+    if (!(x >= -kRounding && y >= -kRounding && x <= grid.nx - 1 + kRounding && y <= grid.ny - 1 + kRounding))
+      return;
+    const int i = std::clamp(static_cast<int>(std::floor(x + kRounding)), 0, grid.nx - 1);
+    const int j = std::clamp(static_cast<int>(std::floor(y + kRounding)), 0, grid.ny - 1);
+    const double fx = std::max(x - i, 0.0), fy = std::max(y - j, 0.0);
+    for (const int dj : {0, 1})
+      for (const int di : {0, 1}) {
+        const double weight = (di == 1 ? fx : 1 - fx) * (dj == 1 ? fy : 1 - fy);
+        if (weight > kRounding && i + di < grid.nx && j + dj < grid.ny)
+          corners.push_back({i + di, j + dj, weight});
+      }
+  }
+};
+
+std::size_t node_of(const Grid& grid, const Cell::Corner& corner) {
+  return static_cast<std::size_t>(corner.j) * grid.nx + corner.i;
+}
+
+bool is_beside_tear(const Field& field, const Cell::Corner& corner) {
+  const Grid& grid = field.grid();
+  const auto at = [&](int di, int dj) -> strain::TearNode {
+    const int i = corner.i + di, j = corner.j + dj;
+    if (i < 0 || j < 0 || i >= grid.nx || j >= grid.ny) return {kNone, kNone, kNoSigma, kNoSigma};
+    const std::size_t k = node_of(grid, {i, j, 1});
+    if (field.status[k] != Status::ok) return {kNone, kNone, kNoSigma, kNoSigma};
+    return {field.u[k], field.v[k], field.sigma_u[k], field.sigma_v[k]};
+  };
+  return strain::is_beside_tear(at, grid.step);
+}
+
+/// Why a position has no values; empty: it has.
+std::string problem_of(const Field& field, const Cell& cell) {
+  const Grid& grid = field.grid();
+  if (cell.corners.empty()) return "outside the grid of points";
+  for (const Cell::Corner& corner : cell.corners) {
+    const Status status = field.status[node_of(grid, corner)];
+    if (status == Status::ok) continue;
+    return "the point (" + std::to_string(grid.x(corner.i)) + ", " + std::to_string(grid.y(corner.j)) +
+           ") beside it is " + std::string(to_string(status));
+  }
+  if (cell.corners.size() > 1)
+    for (const Cell::Corner& corner : cell.corners)
+      if (is_beside_tear(field, corner)) return "beside a crack";
+  return {};
+}
+
+/// Where a position is on the specimen, px: in corrected coordinates, if the field is. NaN outside the grid.
+Position on_specimen(const Field& field, Position at) {
+  if (!field.positions) return at;
+  const Cell cell(field.grid(), at);
+  Position position{cell.corners.empty() ? kNone : 0, cell.corners.empty() ? kNone : 0};
+  for (const Cell::Corner& corner : cell.corners) {
+    position.x += corner.weight * field.x(corner.i, corner.j);
+    position.y += corner.weight * field.y(corner.i, corner.j);
+  }
+  return position;
+}
+
+double distance(Position a, Position b) { return std::hypot(b.x - a.x, b.y - a.y); }
+
+void scale_lengths(ProbeValues& values, double factor) {
+  for (const ProbeQuantity& quantity : kQuantities)
+    if (quantity.is_length) values.*quantity.value *= factor;
+}
+
+std::string text_of(Position at) {
+  const auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return std::string(text);
+  };
+  return number(at.x) + "," + number(at.y);
+}
+
+/// Reads frame after frame and asks all that was asked for.
+class History {
+ public:
+  History(const Result& result, const ProbeRequest& request)
+      : result_(result), factor_(result.info().length_factor()) {
+    history_.request = request;
+    history_.length_unit = result.info().length_unit();
+    history_.time_unit = result.info().time_unit;
+    history_.strain_measure = to_string(result.info().strain.measure);
+    for (const auto& ends : request.extensometers) check_ends("extensometer", ends);
+    for (const auto& ends : request.lines) check_ends("line", ends);
+    for (const Position& point : request.points) check_inside(point);
+    for (const Roi::Polygon& area : request.areas)
+      areas_.push_back(nodes_in(result.grid(), result.info().image, area));
+  }
+
+  void add(int index) {
+    const Field field = result_.field(index);
+    ProbeFrame& frame = history_.frames.emplace_back();
+    frame.file = result_.frame_names()[index];
+    frame.time = result_.times()[index];
+    for (const Position& point : history_.request.points)
+      frame.points.push_back(scaled(probe_point(field, point)));
+    for (const auto& [a, b] : history_.request.extensometers)
+      frame.extensometers.push_back(scaled(probe_extensometer(field, a, b)));
+    for (const auto& [a, b] : history_.request.lines) frame.lines.push_back(scaled(probe_line(field, a, b)));
+    for (const auto& nodes : areas_) frame.areas.push_back(scaled(probe_area(field, nodes)));
+  }
+
+  ProbeHistory take() { return std::move(history_); }
+
+ private:
+  void check_inside(Position at) const {
+    const Size image = result_.info().image;
+    if (at.x >= 0 && at.y >= 0 && at.x <= image.width - 1 && at.y <= image.height - 1) return;
+    throw UsageError("The position " + text_of(at) + " is outside the reference of " +
+                     std::to_string(image.width) + "x" + std::to_string(image.height) +
+                     " px: positions are in px, from the top left pixel.");
+  }
+  void check_ends(const char* what, const std::array<Position, 2>& ends) const {
+    for (const Position& end : ends) check_inside(end);
+    if (distance(ends[0], ends[1]) < 1)
+      throw UsageError(std::string("The ends of the ") + what + " " + text_of(ends[0]) + "," +
+                       text_of(ends[1]) + " are less than 1 px apart.");
+  }
+
+  PointValues scaled(PointValues point) const {
+    scale_lengths(point.values, factor_);
+    return point;
+  }
+  ExtensometerValues scaled(ExtensometerValues values) const {
+    for (double* length : {&values.gauge_length, &values.change, &values.sigma_change}) *length *= factor_;
+    return values;
+  }
+  std::vector<LinePoint> scaled(std::vector<LinePoint> line) const {
+    for (LinePoint& point : line) {
+      point.distance *= factor_;
+      scale_lengths(point.point.values, factor_);
+    }
+    return line;
+  }
+  AreaValues scaled(AreaValues area) const {
+    scale_lengths(area.mean, factor_);
+    scale_lengths(area.sd, factor_);
+    return area;
+  }
+
+  const Result& result_;
+  double factor_;
+  ProbeHistory history_;
+  std::vector<std::vector<std::size_t>> areas_;
+};
+
+}  // namespace
+
+std::span<const ProbeQuantity> probe_quantities() { return kQuantities; }
+
+PointValues probe_point(const Field& field, Position at) {
+  PointValues result;
+  const Cell cell(field.grid(), at);
+  result.problem = problem_of(field, cell);
+  if (!result.problem.empty()) return result;
+  for (const ProbeQuantity& quantity : kQuantities) result.values.*quantity.value = 0;
+  for (const Cell::Corner& corner : cell.corners) {
+    const ProbeValues values = node_values(field, node_of(field.grid(), corner));
+    for (const ProbeQuantity& quantity : kQuantities)
+      result.values.*quantity.value += corner.weight * (values.*quantity.value);
+  }
+  if (std::isnan(result.values.exx)) result.problem = "no strain: too few points in the strain window";
+  return result;
+}
+
+ExtensometerValues probe_extensometer(const Field& field, Position a, Position b) {
+  ExtensometerValues result;
+  const Position from = on_specimen(field, a), to = on_specimen(field, b);
+  result.gauge_length = distance(from, to);
+  const PointValues first = probe_point(field, a), second = probe_point(field, b);
+  const auto problem_at = [](const PointValues& end, const char* name) {
+    return std::isnan(end.values.u) ? std::string(name) + ": " + end.problem : std::string();
+  };
+  result.problem = problem_at(first, "first end");
+  if (result.problem.empty()) result.problem = problem_at(second, "second end");
+  if (!result.problem.empty()) return result;
+  const Position moved_from{from.x + first.values.u, from.y + first.values.v};
+  const Position moved_to{to.x + second.values.u, to.y + second.values.v};
+  const double length = distance(moved_from, moved_to);
+  result.change = length - result.gauge_length;
+  result.strain = result.change / result.gauge_length;
+  const double along_x = (moved_to.x - moved_from.x) / length, along_y = (moved_to.y - moved_from.y) / length;
+  const auto variance = [&](const ProbeValues& end) {
+    return std::pow(along_x * end.sigma_u, 2) + std::pow(along_y * end.sigma_v, 2);
+  };
+  result.sigma_change = std::sqrt(variance(first.values) + variance(second.values));
+  result.sigma_strain = result.sigma_change / result.gauge_length;
+  return result;
+}
+
+std::vector<LinePoint> probe_line(const Field& field, Position a, Position b) {
+  const int parts = std::max(1, static_cast<int>(std::ceil(distance(a, b) / field.grid().step - 1e-9)));
+  const Position begin = on_specimen(field, a);
+  std::vector<LinePoint> line;
+  for (int k = 0; k <= parts; ++k) {
+    const double share = static_cast<double>(k) / parts;
+    const Position at{a.x + share * (b.x - a.x), a.y + share * (b.y - a.y)};
+    line.push_back({distance(begin, on_specimen(field, at)), at, probe_point(field, at)});
+  }
+  return line;
+}
+
+std::vector<std::size_t> nodes_in(const Grid& grid, Size image, const Roi::Polygon& area) {
+  Roi roi;
+  roi.polygons = {area};
+  const Image mask = rasterize(roi, image);
+  std::vector<std::size_t> nodes;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const std::size_t k = node_of(grid, {i, j, 1});
+      const bool is_in_image =
+          grid.x(i) >= 0 && grid.y(j) >= 0 && grid.x(i) < image.width && grid.y(j) < image.height;
+      if (is_in_image && grid.inside[k] && mask.row<std::uint8_t>(grid.y(j))[grid.x(i)] != 0)
+        nodes.push_back(k);
+    }
+  if (nodes.empty())
+    throw UsageError("No point of the grid (one each " + std::to_string(grid.step) +
+                     " px) lies in the area that begins at " +
+                     (area.empty() ? std::string() : text_of(area.front())) + ".");
+  return nodes;
+}
+
+AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes) {
+  AreaValues result;
+  result.nodes = std::ssize(nodes);
+  for (const ProbeQuantity& quantity : kQuantities) {
+    // Differences from the first value: sums of squares of large displacements would lose digits.
+    double n = 0, first = 0, sum = 0, squares = 0;
+    for (const std::size_t k : nodes) {
+      const double value = field.status[k] == Status::ok ? node_values(field, k).*quantity.value : kNone;
+      if (std::isnan(value)) continue;
+      if (n == 0) first = value;
+      n += 1, sum += value - first, squares += (value - first) * (value - first);
+    }
+    const double mean = sum / n;  // NaN where there is none
+    result.mean.*quantity.value = first + mean;
+    result.sd.*quantity.value = std::sqrt(std::max(squares / n - mean * mean, 0.0));
+    if (quantity.name == "u") result.points = static_cast<std::int64_t>(n);
+    if (quantity.name == "exx") result.strain_points = static_cast<std::int64_t>(n);
+  }
+  return result;
+}
+
+ProbeHistory probe_result(const Result& result, const ProbeRequest& request, const ProgressCallback& progress,
+                          std::stop_token stop) {
+  if (request.empty())
+    throw UsageError("Nothing was asked for: name a point, an extensometer, a line or an area.");
+  History history(result, request);
+  for (int frame = 0; frame < result.frame_count(); ++frame) {
+    if (stop.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
+    if (progress) progress({"load", frame + 1, result.frame_count(), 0, 0});
+    history.add(frame);
+  }
+  return history.take();
+}
+
+}  // namespace dic

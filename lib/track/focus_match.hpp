@@ -1,0 +1,68 @@
+#pragma once
+
+#include <dic/track.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "track/backend.hpp"
+#include "track/noise.hpp"
+#include "track/power_spectrum.hpp"
+
+namespace dic::track {
+
+/// Frames that are more or less in focus than the reference. What one image shows sharper than the other
+/// displaces every subset by chance, by far more than noise does. Such frames are measured a second time,
+/// with the sharper image as blurred as the other by a Gaussian low-pass (docs/theory.md, Defocus).
+class FocusMatch {
+ public:
+  using OpenBackend = std::function<std::unique_ptr<Backend>(const TrackOptions&, const ImageView&)>;
+
+  /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
+  /// reference. open: makes a backend for the images that are made as blurred as each other.
+  FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
+             const std::optional<PowerSpectrum>& spectrum, OpenBackend open);
+
+  /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
+  /// costs next to nothing. May be called while another thread measures.
+  std::shared_ptr<const Image> suspicious(ImageView current) const;
+  /// The result of a frame that was suspicious, measured again when it is fetched, if a blur explains what
+  /// noise does not.
+  std::unique_ptr<Result> matched(std::unique_ptr<Result> measured, std::shared_ptr<const Image> current,
+                                  const std::stop_token& stop);
+
+ private:
+  friend class MatchedResult;
+  FrameResult measured_again(FrameResult result, const Image& current, const std::stop_token& stop);
+  /// Does the frame differ by more than the noise of both images?
+  bool has_misfit(const FrameResult& result, const Image& current) const;
+  ActiveReference& reference_blurred_by(double blur);
+  double noise_factor() const;
+
+  TrackOptions options_;
+  Image reference_, roi_;
+  const Points& points_;
+  std::optional<PowerSpectrum> spectrum_;
+  OpenBackend open_;
+  std::vector<NoisePlace> places_;
+  double sharpness_ = 0;                 ///< of the reference
+  std::unique_ptr<ThreadPool> threads_;  ///< none until a frame is measured again
+  std::unique_ptr<Backend> backend_;     ///< of the last blur
+  TrackOptions matched_;                 ///< what it got
+  std::unique_ptr<ActiveReference> active_;
+  double blur_ = 0;  ///< for which they were made
+};
+
+/// Energy of the gradients over that of the grey, both without noise, per px^2, at these places; 0 where
+/// there is no texture. Lighting does not change it.
+double sharpness(ImageView image, const std::vector<NoisePlace>& places);
+
+/// Standard deviation of the Gaussian blur that makes the reference as blurred as the current image, px, in
+/// the coordinates of the reference; below 0: the current image as the reference. 0 where no blur brings both
+/// nearer. field: what is known of the motion. Both images on the host.
+double blur_between(ImageView reference, ImageView current, const Field& field, int subset);
+
+}  // namespace dic::track

@@ -1,0 +1,24 @@
+"""Digital image correlation: displacement and strain from images, on the CPU and on NVIDIA GPUs.
+
+    import dic
+    ds = dic.track("frames/*.png", subset=21, step=5)     # an xarray.Dataset
+    ds.exx.isel(frame=-1).plot()
+"""
+
+from ._correlate import correlate
+from ._dataset import Status
+from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
+                   correlate_variants, info, read_image, version, write_image)
+from ._match import match
+from ._result import open_result as open
+from ._strain import strain
+from ._synth import synth
+from ._track import Tracker, TrackStream, track
+
+__version__ = version()
+
+__all__ = [
+    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Status", "TrackStream", "Tracker",
+    "UsageError", "correlate", "correlate_variants", "info", "match", "open", "read_image", "strain", "synth",
+    "track", "write_image",
+]

@@ -1,0 +1,147 @@
+"""Results as xarray.Dataset."""
+
+import enum
+import json
+
+import numpy as np
+import xarray as xr
+
+from . import _dic, _options
+
+Status = enum.IntEnum("Status", _dic.status_names())
+Status.__doc__ = """How the measurement of a point ended. `ok` and `outlier` have values, the others are NaN."""
+
+# Name: type, kind of the values, description.
+VARIABLES = {
+    "u": (np.float64, "length", "displacement along x (right)"),
+    "v": (np.float64, "length", "displacement along y (down, as in the image)"),
+    "zncc": (np.float32, "plain", "zero-normalized cross-correlation of the matched subset"),
+    "sigma_u": (np.float32, "length", "predicted standard deviation of u"),
+    "sigma_v": (np.float32, "length", "predicted standard deviation of v"),
+    "status": (np.uint8, "plain", "how the measurement of the point ended"),
+    "iterations": (np.int16, "plain", "Gauss-Newton iterations"),
+    "exx": (np.float32, "strain", "normal strain along x"),
+    "eyy": (np.float32, "strain", "normal strain along y"),
+    "exy": (np.float32, "strain", "tensor shear strain (half of gamma), x right, y down"),
+    "e1": (np.float32, "strain", "larger principal strain"),
+    "e2": (np.float32, "strain", "smaller principal strain"),
+    "von_mises": (np.float32, "strain", "von Mises equivalent strain"),
+    "sigma_exx": (np.float32, "strain", "predicted standard deviation of exx"),
+    "sigma_eyy": (np.float32, "strain", "predicted standard deviation of eyy"),
+    "sigma_exy": (np.float32, "strain", "predicted standard deviation of exy"),
+}
+STRAINS = [name for name, (_, kind, _) in VARIABLES.items() if kind == "strain"]
+
+
+def variable_attributes(name, unit, measure):
+    _, kind, description = VARIABLES[name]
+    attributes = {"units": unit if kind == "length" else "1", "long_name": description}
+    if kind == "strain":
+        attributes["measure"] = measure
+    if name == "status":
+        attributes["flag_values"] = np.array([int(status) for status in Status], np.uint8)
+        attributes["flag_meanings"] = " ".join(status.name for status in Status)
+    return attributes
+
+
+def position_coordinates(x, y, inside, unit):
+    return {
+        "x": ("x", x, {"units": unit, "long_name": "position in the reference image, right"}),
+        "y": ("y", y, {"units": unit, "long_name": "position in the reference image, down"}),
+        "inside": (("y", "x"), inside, {"long_name": "inside the region of interest"}),
+    }
+
+
+def corrected_coordinates(X, Y, unit):
+    return {
+        "X": (("y", "x"), X, {"units": unit, "long_name": "x on the specimen, without distortion and perspective"}),
+        "Y": (("y", "x"), Y, {"units": unit, "long_name": "y on the specimen, without distortion and perspective"}),
+    }
+
+
+def frame_coordinates(numbers, names, times=None):
+    coordinates = {
+        "frame": ("frame", np.asarray(numbers, np.int64), {"long_name": "number after the reference"}),
+        "name": ("frame", np.asarray(names, object).astype(str)),
+    }
+    if times is not None:
+        coordinates["time"] = ("frame", np.asarray(times, float), {"units": "s", "long_name": "time"})
+    return coordinates
+
+
+def scaled(values, factor):
+    """The values times the factor in their own type, rounded once, as in result.vtkhdf."""
+    return values if factor == 1 else (values.astype(np.float64) * factor).astype(values.dtype)
+
+
+class DatasetBuilder:
+    """Collects the results of a sequence. `source` has grid, options and device; scale: mm per px, 0 = px."""
+
+    def __init__(self, source, scale, reference="", capacity=None):
+        self._grid, self._scale, self._reference = source.grid, scale, reference
+        self._options, self._device = dict(source.options), source.device
+        self._arrays, self._capacity, self._filled = {}, capacity or 16, 0
+        self._numbers, self._names = [], []
+        self._X = self._Y = None
+
+    def __len__(self):
+        return self._filled
+
+    def add(self, result, number=None, name=""):
+        if not self._arrays or self._filled == self._capacity:
+            self._grow()
+        factor = self._scale or 1.0
+        for variable, (_, kind, _) in VARIABLES.items():
+            values = getattr(result, variable)
+            if values is not None:
+                self._arrays[variable][self._filled] = scaled(values, factor if kind == "length" else 1)
+        if self._X is None and result.X is not None:
+            self._X, self._Y = scaled(result.X, factor), scaled(result.Y, factor)
+        self._filled += 1
+        self._numbers.append(result.index + 1 if number is None else number)
+        self._names.append(name)
+
+    def _grow(self):
+        if self._filled:
+            self._capacity *= 2
+        shape = (self._capacity, self._grid.ny, self._grid.nx)
+        for variable, (kind, _, _) in VARIABLES.items():
+            larger = np.full(shape, np.nan if np.dtype(kind).kind == "f" else 0, kind)
+            if self._filled:
+                larger[: self._filled] = self._arrays[variable][: self._filled]
+            self._arrays[variable] = larger
+
+    def dataset(self, times=None):
+        if not self._arrays:
+            self._grow()
+        unit, factor = ("mm", self._scale) if self._scale else ("px", 1.0)
+        measure = self._options["strain-measure"]
+        variables = {
+            name: (("frame", "y", "x"), self._arrays[name][: self._filled], variable_attributes(name, unit, measure))
+            for name in VARIABLES
+        }
+        grid = self._grid
+        coordinates = position_coordinates(grid.x * factor, grid.y * factor, grid.inside.copy(), unit)
+        if self._X is not None:
+            coordinates.update(corrected_coordinates(self._X, self._Y, unit))
+        coordinates.update(frame_coordinates(self._numbers, self._names, times))
+        return xr.Dataset(variables, coordinates, self._attributes(unit))
+
+    def _attributes(self, unit):
+        settings = {name.replace("-", "_"): value for name, value in self._options.items()}
+        return {
+            "version": _dic.version(),
+            "reference": self._reference,
+            "device": self._device,
+            "length_unit": unit,
+            "scale_mm_per_px": float(self._scale),
+            "subset": int(self._options["subset"]),
+            "step": self._grid.step,
+            "strain_window": int(self._options["strain-window"]),
+            "strain_measure": self._options["strain-measure"],
+            "settings": json.dumps(settings),
+        }
+
+
+def scale_of(options):
+    return _dic.scale(_options.values({k: v for k, v in options.items() if k in ("scale", "camera")}))

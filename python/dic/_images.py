@@ -1,0 +1,69 @@
+"""Images and sequences of them, from files and from arrays."""
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from . import _dic
+
+
+def is_path(value):
+    return isinstance(value, (str, os.PathLike))
+
+
+def image(value):
+    """An array [y, x] that the library can read: a file is read; others are handed on without a copy where rows
+    lie one pixel beside the other."""
+    if is_path(value):
+        return _dic.read_image(value)
+    if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        if not value.dtype.isnative:
+            value = value.astype(value.dtype.newbyteorder("="))
+        if value.ndim >= 2 and value.shape[-1] > 1 and value.strides[-1] != value.itemsize:
+            value = np.ascontiguousarray(value)
+    return value
+
+
+def mask(value):
+    """A mask as uint8 [y, x]; None stays None."""
+    if value is None:
+        return None
+    found = image(value)
+    return found.view(np.uint8) if isinstance(found, np.ndarray) and found.dtype == bool else found
+
+
+def _read_ahead(source):
+    """Pairs of name and image, or of name and the FileError of a frame that cannot be read, in order."""
+    workers = min(8, os.cpu_count() or 1) if source.reads_in_parallel() else 1
+    with ThreadPoolExecutor(workers) as pool:
+        pending = deque()
+        count = source.count()
+        number = 0
+        while True:
+            while len(pending) < 2 * workers and (count is None or number < count):
+                pending.append((source.name(number), pool.submit(source.read, number)))
+                number += 1
+            if not pending:
+                return
+            name, future = pending.popleft()
+            try:
+                yield name, future.result()
+            except _dic.FileError as error:
+                yield name, error
+            except IndexError:  # the end of a video that did not say its length
+                return
+
+
+def frames(value):
+    """An iterator over pairs of name and image, and their number or None."""
+    if is_path(value):
+        value = [value]
+    if isinstance(value, (list, tuple)) and value and all(map(is_path, value)):
+        source = _dic.open_frames([os.fspath(path) for path in value])
+        return _read_ahead(source), source.count()
+    count = len(value) if hasattr(value, "__len__") else None
+    return ((f"frame_{i:04d}", image(one)) for i, one in enumerate(value)), count

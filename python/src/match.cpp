@@ -1,0 +1,77 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <dic/error.hpp>
+#include <dic/match.hpp>
+#include <memory>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "interruptible.hpp"
+
+namespace dic::python {
+
+namespace {
+
+std::vector<ImageView> views_of_all(const std::vector<Array>& arrays) {
+  std::vector<ImageView> views;
+  for (const Array& array : arrays) views.push_back(view_of(array));
+  return views;
+}
+
+Criterion method_of(const std::string& name) {
+  for (const Criterion method : {Criterion::zncc, Criterion::ncc, Criterion::ssd})
+    if (to_string(method) == name) return method;
+  throw UsageError("The method is zncc, ncc or ssd, got \"" + name + "\".");
+}
+
+std::unique_ptr<Matcher> make_matcher(const std::vector<Array>& templates, const std::vector<Array>& masks,
+                                      const std::string& method, int max_matches, double threshold,
+                                      double max_overlap, const std::vector<double>& rotations,
+                                      const std::vector<double>& scales, const std::string& device,
+                                      int threads) {
+  const MatchOptions options = {.method = method_of(method),
+                                .max_matches = max_matches,
+                                .threshold = threshold,
+                                .max_overlap = max_overlap,
+                                .rotations = rotations,
+                                .scales = scales,
+                                .device = device,
+                                .threads = threads,
+                                .variant = {}};
+  const std::vector<ImageView> views = views_of_all(templates), mask_views = views_of_all(masks);
+  return interruptible(
+      [&](const std::stop_token&) { return std::make_unique<Matcher>(views, options, mask_views); });
+}
+
+std::pair<std::vector<Match>, double> find(Matcher& matcher, const Array& image) {
+  const ImageView view = view_of(image);
+  MatchResult result = interruptible([&](const std::stop_token& stop) { return matcher.find(view, stop); });
+  return {std::move(result.matches), result.best_score};
+}
+
+}  // namespace
+
+void add_match(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Match>(module, "Match", "One place where a template was found.")
+      .def_ro("template_index", &Match::template_index, "Which template.")
+      .def_ro("x", &Match::x, "Where the centre of the template's top left pixel lands, px.")
+      .def_ro("y", &Match::y, "Where the centre of the template's top left pixel lands, px.")
+      .def_ro("center_x", &Match::center_x, "Where the template's centre lands, px.")
+      .def_ro("center_y", &Match::center_y, "Where the template's centre lands, px.")
+      .def_ro("score", &Match::score, "At this sub-pixel position, [-1, 1], 1 = equal.")
+      .def_ro("rotation", &Match::rotation_deg, "Degrees, positive from x towards y.")
+      .def_ro("scale", &Match::scale, "Of the template.")
+      .def_ro("width", &Match::width, "Of the template as given, px.")
+      .def_ro("height", &Match::height, "Of the template as given, px.");
+  nb::class_<Matcher>(module, "Matcher")
+      .def(nb::new_(&make_matcher), "templates"_a, "masks"_a, "method"_a, "max_matches"_a, "threshold"_a,
+           "max_overlap"_a, "rotations"_a, "scales"_a, "device"_a, "threads"_a)
+      .def("find", &find, "image"_a,
+           "The matches in an image [y, x], the best score first, and the best score seen anywhere.");
+}
+
+}  // namespace dic::python

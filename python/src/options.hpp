@@ -1,0 +1,22 @@
+#pragma once
+
+#include <dic/track.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+
+namespace dic::python {
+
+/// Values of options by the names of dic/track_options.hpp.
+using OptionValues = std::vector<std::pair<std::string, std::string>>;
+
+/// A job with these options. roi: a mask, instead of the option "roi". Throws UsageError, FileError.
+TrackJob job_with(const OptionValues& values, const std::optional<Array>& roi);
+
+/// The values of all options of a job.
+OptionValues values_of(const TrackJob& job);
+
+}  // namespace dic::python

@@ -1,0 +1,122 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <dic/track.hpp>
+#include <dic/track_options.hpp>
+#include <memory>
+
+#include "bindings.hpp"
+#include "frame_result.hpp"
+#include "interruptible.hpp"
+#include "options.hpp"
+
+namespace dic::python {
+
+namespace {
+
+nb::list option_table() {
+  nb::list table;
+  for (const TrackOption& option : track_options()) {
+    nb::dict entry;
+    entry["name"] = option.name;
+    entry["group"] = option.group;
+    entry["kind"] = std::string(to_string(option.kind));
+    entry["placeholder"] = option.placeholder;
+    entry["choices"] = option.choices;
+    entry["help"] = option.help;
+    entry["default"] = option.get(TrackJob{});
+    table.append(entry);
+  }
+  return table;
+}
+
+OptionValues values_in(const TrackOptions& options) {
+  TrackJob job;
+  job.options = options;
+  return values_of(job);
+}
+
+std::unique_ptr<Tracker> make_tracker(const Array& reference, const OptionValues& options,
+                                      const std::optional<Array>& roi) {
+  const TrackJob job = job_with(options, roi);
+  const ImageView image = view_of(reference);
+  return interruptible(
+      [&](const std::stop_token&) { return std::make_unique<Tracker>(job.options, image, job.roi); });
+}
+
+FrameResult track(Tracker& tracker, const Array& current) {
+  const ImageView image = view_of(current);
+  return interruptible([&](const std::stop_token& stop) { return tracker.track(image, stop); });
+}
+
+/// Called with stage, frame and frames.
+using OnProgress = std::function<void(std::string, int, int)>;
+
+nb::dict summary_of(const TrackSummary& summary) {
+  nb::list frames;
+  for (const FrameSummary& frame : summary.frames) frames.append(nb::make_tuple(frame.file, frame.error));
+  nb::dict out;
+  out["reference"] = summary.reference;
+  out["device"] = summary.device;
+  out["points"] = summary.points;
+  out["seconds"] = summary.seconds.total;
+  out["output"] = summary.output.string();
+  out["frames"] = frames;  // name and error
+  return out;
+}
+
+nb::dict track_all(const std::vector<std::string>& frames, const OptionValues& options,
+                   const std::optional<Array>& roi, const std::string& command,
+                   const std::vector<double>& times, const std::optional<OnProgress>& on_progress) {
+  TrackJob job = job_with(options, roi);
+  job.times = times;
+  job.frames = frames;
+  job.command = command;
+  const auto show = [&](const Progress& progress) {
+    const nb::gil_scoped_acquire python;
+    (*on_progress)(progress.stage, progress.frame, progress.frames);
+  };
+  return summary_of(interruptible([&](const std::stop_token& stop) {
+    return track_files(job, on_progress ? ProgressCallback(show) : ProgressCallback(), stop);
+  }));
+}
+
+}  // namespace
+
+void add_track(nb::module_& module) {
+  using namespace nb::literals;
+  add_frame_result(module);
+  module.def(
+      "track_options", &option_table,
+      "The options of a measurement: a list of dictionaries with name, group, kind, placeholder, choices, "
+      "help and default.");
+  module.def("track_files", &track_all, "frames"_a, "options"_a, "roi"_a = nb::none(), "command"_a = "",
+             "times"_a = std::vector<double>(), "progress"_a = nb::none(),
+             "Tracks files into files: what `dic track` does.");
+  module.def(
+      "times", [](const OptionValues& options) { return job_with(options, std::nullopt).times; }, "options"_a,
+      "Seconds of the frames, as the option times reads them.");
+  module.def(
+      "scale", [](const OptionValues& options) { return job_with(options, std::nullopt).scale(); },
+      "options"_a, "mm per px of a run with these options; 0 where lengths are px.");
+  nb::class_<Tracker>(module, "Tracker")
+      .def(nb::new_(&make_tracker), "reference"_a, "options"_a = OptionValues(), "roi"_a = nb::none())
+      .def("track", &track, "current"_a,
+           "Measures the next frame, an array [y, x] of the reference's size and type.\n\n"
+           "Raises UsageError where size or type differ, DeviceError, KeyboardInterrupt.")
+      .def_prop_ro("grid", &Tracker::grid, nb::rv_policy::reference_internal, "The points.")
+      .def_prop_ro("device", &Tracker::device, "'cpu', or number and name of the GPU.")
+      .def_prop_ro("device_reason", &Tracker::device_reason, "Why the device was chosen, one sentence.")
+      .def_prop_ro("kernels", &Tracker::kernels, "Variants of the correlation and SIMD targets that ran.")
+      .def_prop_ro(
+          "options", [](const Tracker& self) { return values_in(self.options()); },
+          "All options by name as text, with what was chosen from the reference.")
+      .def_prop_ro("prepare_seconds", &Tracker::prepare_seconds, "That preparing the reference took.");
+}
+
+}  // namespace dic::python

@@ -1,0 +1,309 @@
+"""The page of `dic view` and a report in Chromium without a window: python test_page.py DIC"""
+
+import csv
+import os
+import re
+import time
+
+import numpy as np
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+import dic_program
+from dic_program import ProgramTest, main, speckle, write_image
+from view_server import ViewServer
+
+SIZE = (240, 320)  # height, width
+STRAINS = [0, 0.002, 0.005, 0.01]  # stretch along x of every frame
+NAME = "<img src=x onerror=document.title='caught'>_{}.png"
+
+
+def stretched(strain):
+    """A pattern that was stretched along x about the left edge: u = strain * x in the reference."""
+    x = np.arange(SIZE[1], dtype=float)
+    return speckle(*SIZE, u=x - x / (1 + strain))
+
+
+class PageTest(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        options = webdriver.ChromeOptions()
+        options.binary_location = os.environ.get("DIC_CHROMIUM", "/usr/bin/chromium")
+        for argument in ("--headless=new", "--no-sandbox", "--window-size=1366,768", "--disable-background-networking",
+                         "--disable-component-update", "--force-device-scale-factor=1"):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.browser = webdriver.Chrome(options, Service(os.environ.get("DIC_CHROMEDRIVER", "/usr/bin/chromedriver")))
+        cls.addClassCleanup(cls.browser.quit)
+
+    def setUp(self):
+        super().setUp()
+        self.names = [NAME.format(k) for k in range(len(STRAINS))]
+        for name, strain in zip(self.names, STRAINS):
+            write_image(self.folder / name, stretched(strain))
+        self.saved = self.folder / "saved"
+        self.saved.mkdir()
+        self.browser.execute_cdp_cmd("Browser.setDownloadBehavior",
+                                     {"behavior": "allow", "downloadPath": str(self.saved)})
+        for kind in ("browser", "performance"):
+            self.browser.get_log(kind)  # of earlier tests
+
+    # The browser ------------------------------------------------------------------------------------
+
+    def open(self, address):
+        self.address = address
+        self.browser.get(address)
+        self.until(lambda: self.browser.execute_script("return document.body.dataset.ready"))
+
+    def until(self, condition, seconds=20):
+        WebDriverWait(self.browser, seconds, 0.05).until(lambda _: condition())
+
+    def by_id(self, name):
+        return self.browser.find_element(By.ID, name)
+
+    def text(self, name):
+        return self.browser.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+    def click(self, name):
+        element = self.by_id(name)
+        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
+    def type(self, name, value):
+        self.click(name)
+        self.by_id(name).clear()
+        self.by_id(name).send_keys(value, Keys.TAB)
+
+    def choose(self, name, value):
+        element = self.by_id(name)
+        self.browser.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", element)
+        Select(element).select_by_value(value)
+
+    def offset(self, x, y):
+        """Of a place in the image from the middle of the canvas, screen px."""
+        return self.browser.execute_async_script("""
+            const [x, y, done] = arguments;
+            import("dic/stage.js").then(({stage}) => {
+              const s = stage(), at = s.toScreen({x, y});
+              done([Math.round(at.x - s.width / 2), Math.round(at.y - s.height / 2)]);
+            });""", x, y)
+
+    def pointer(self, *places, drag=False):
+        """Clicks one place after the other, or drags from the first to the last."""
+        canvas, actions = self.by_id("canvas"), ActionChains(self.browser, duration=20)
+        for k, (x, y) in enumerate(places):
+            actions.move_to_element_with_offset(canvas, *self.offset(x, y))
+            if not drag:
+                actions.click()
+            elif k == 0:
+                actions.click_and_hold()
+        if drag:
+            actions.release()
+        actions.perform()
+
+    def hover(self, x, y):
+        ActionChains(self.browser, duration=10).move_to_element_with_offset(
+            self.by_id("canvas"), *self.offset(x, y)).perform()
+        time.sleep(0.15)
+        return self.text("cursor")
+
+    def file(self, name):
+        path = self.saved / name
+        self.until(path.exists)
+        time.sleep(0.1)
+        return path
+
+    def table(self, name):
+        with self.file(name).open(newline="") as file:
+            return list(csv.reader(file))
+
+    def upload(self, button, path):
+        self.click(button)
+        self.browser.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(path))
+
+    def assert_clean(self, *origins):
+        """No error in the console, and no request to anywhere but these addresses."""
+        self.assertEqual([entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"], [])
+        for entry in self.browser.get_log("performance"):
+            for url in re.findall(r'"Network.requestWillBeSent".*?"request":\{.*?"url":"([^"]*)"', entry["message"]):
+                self.assertTrue(url.startswith((*origins, "data:", "blob:", "chrome")), url)
+        self.assertNotEqual(self.browser.title, "caught")
+
+    # Tests ------------------------------------------------------------------------------------------
+
+    def test_from_frames_to_curves_by_mouse(self):
+        server = ViewServer(dic_program.PROGRAM, self.folder, *self.names, "--no-browser")
+        self.addCleanup(server.stop)
+        self.open(server.address)
+
+        # A polygon, a hole, and undo.
+        self.click("tool-polygon")
+        self.pointer((30, 30), (290, 30), (290, 210), (30, 210), (30, 30))
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#shapes input")), 1)
+        self.click("hole")
+        self.click("tool-circle")
+        self.pointer((160, 120), (180, 120), drag=True)
+        command = self.by_id("command").get_attribute("value")
+        self.assertIn("--roi-polygon", command)
+        self.assertIn("--roi-hole", command)
+        self.click("undo")
+        self.assertNotIn("--roi-hole", self.by_id("command").get_attribute("value"))
+        self.click("redo")
+        self.assertIn("--roi-hole", self.by_id("command").get_attribute("value"))
+
+        # The scale: a line of 100 px that is 50 mm long.
+        self.click("tool-scale")
+        self.pointer((100, 60), (200, 60), drag=True)
+        self.by_id("length-mm").send_keys("50", Keys.ENTER)
+        self.until(lambda: self.by_id("scale").get_attribute("value"))
+        self.assertAlmostEqual(float(self.by_id("scale").get_attribute("value")), 0.5, delta=0.01)
+        self.type("scale", "0.5")
+
+        self.click("preview")
+        self.until(lambda: "Subset" in self.text("preview-result"))
+        self.assertIn("speckle", self.text("preview-result"))
+        self.type("option-subset", "21")
+        self.type("option-step", "10")
+        self.click("save-toml")
+        self.click("save-mask")
+        toml = self.file("dic.toml")
+        self.assertIn("subset = 21", toml.read_text())
+
+        self.click("run")
+        self.until(lambda: "Done" in self.text("message"))
+        self.succeed("track", *self.names, "--config", toml, "--no-pictures", "-o", "typed")
+        self.succeed("track", *self.names, "--roi", self.file("roi.png"), "--subset", "21", "--step", "10", "--scale", "0.5",
+                     "--no-pictures", "-o", "masked")
+        fields = self.fields()
+        for other in ("typed", "masked"):
+            np.testing.assert_array_equal(fields["u"], self.fields(other)["u"])
+
+        # Fields.
+        self.assertIn("3 / 3", self.text("frame-name"))
+        self.by_id("frame").send_keys(Keys.HOME)
+        self.until(lambda: "1 / 3" in self.text("frame-name"))
+        self.by_id("frame").send_keys(Keys.END)
+        self.until(lambda: "3 / 3" in self.text("frame-name"))
+        self.assertIn(NAME.format(3), self.text("frame-name"))
+        words = self.hover(100, 80)
+        self.assertAlmostEqual(float(re.search(r" u (-?[\d.]+) mm", words)[1]), 0.5 * STRAINS[-1] * 100, delta=0.02)
+        self.assertIn("ok", words)
+        self.assertNotRegex(self.hover(160, 120), r" u -?\d")  # the hole
+        for quantity in ("exx", "von_mises", "status", "angle", "d"):
+            self.choose("quantity", quantity)
+            time.sleep(0.1)
+        self.choose("quantity", "exx")
+        self.until(lambda: "exx" in self.hover(100, 80))
+        self.assertAlmostEqual(float(re.search(r" exx (-?[\d.]+)", self.hover(100, 80))[1]), STRAINS[-1], delta=5e-4)
+        self.click("contours")
+        for vectors in ("displacement", "principal", "none"):
+            self.choose("vectors", vectors)
+        self.choose("background", "current")
+        self.choose("where", "current")
+        self.click("play")
+        time.sleep(0.5)
+        self.click("play")
+        self.click("zoom-in")
+        self.by_id("canvas").send_keys("0")
+
+        # An extensometer and its curve, an area, a line.
+        self.choose("where", "reference")
+        self.click("probe-extensometer")
+        self.pointer((60, 80), (260, 80), drag=True)
+        self.click("probe-line")
+        self.pointer((60, 180), (260, 180), drag=True)
+        self.click("probe-point")
+        self.pointer((100, 100))
+        self.until(lambda: not self.by_id("profile-box").get_attribute("hidden"))
+        time.sleep(0.3)
+        self.click("save-history")
+        rows = self.table("history.csv")
+        self.assertEqual(rows[0][:3], ["frame", "name", "extensometer 1 strain"])
+        self.assertEqual([row[1] for row in rows[1:]], self.names[1:])
+        np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
+        np.testing.assert_allclose([float(row[4]) for row in rows[1:]], STRAINS[1:], atol=5e-4)
+        self.click("save-profile")
+        profile = self.table("profile.csv")
+        self.assertEqual(profile[0], ["line", "distance [mm]", "exx"])
+        self.assertAlmostEqual(float(profile[-1][1]), 100, delta=1)
+
+        # Stress and strain.
+        (self.folder / "forces.csv").write_text("frame,force [kN]\n" + "".join(f"{k},{2 * k}\n" for k in (1, 2, 3)))
+        self.upload("load-forces", self.folder / "forces.csv")
+        self.until(lambda: not self.by_id("stress-box").get_attribute("hidden"))
+        self.choose("force-unit", "1000")
+        self.choose("force-match", "0")
+        self.type("force-area", "20")
+        self.click("save-stress")
+        rows = self.table("stress_strain.csv")
+        self.assertEqual(rows[0][:3], ["frame", "stress [MPa]", "extensometer 1 strain"])
+        np.testing.assert_allclose([float(row[1]) for row in rows[1:]], [100, 200, 300])
+
+        self.click("tab-report")
+        self.assertIn(NAME.format(2), self.text("panel-report"))
+        self.assert_clean(server.origin)
+
+    def test_settings_and_errors(self):
+        (self.folder / "my.toml").write_text('subset = 25\nroi-polygon = ["20,20 200,20 200,150 20,150"]\nstrain-measure = "hencky"\n')
+        server = ViewServer(dic_program.PROGRAM, self.folder, *self.names, "--no-browser")
+        self.addCleanup(server.stop)
+        self.open(server.address)
+        self.upload("load-toml", self.folder / "my.toml")
+        self.until(lambda: self.by_id("option-subset").get_attribute("value") == "25")
+        self.assertEqual(self.browser.find_element(By.CSS_SELECTOR, "#shapes input").get_attribute("value"),
+                         "20,20 200,20 200,150 20,150")
+        self.assertIn("--strain-measure hencky", self.by_id("command").get_attribute("value"))
+        self.type("option-subset", "24")
+        self.click("run")
+        self.until(lambda: self.by_id("message").get_attribute("data-kind") == "error")
+        self.assertIn("odd", self.text("message"))
+        # The page's own log of an answer with an error is expected here.
+        self.browser.get_log("browser")
+        self.assert_clean(server.origin)
+
+    def test_report_alone(self):
+        self.succeed("track", *self.names, "--subset", "21", "--step", "10", "--no-pictures")
+        self.succeed("report", "dic_out", "--specimen", "<b>steel</b>", "--note", "first\nsecond")
+        fields = self.fields()
+        for path in (*self.folder.glob("*.png"), *(self.folder / "dic_out").iterdir()):
+            path.unlink()  # it needs nothing else
+        self.open((self.folder / "report.html").as_uri())
+        self.until(lambda: "3 / 3" in self.text("frame-name"))
+        for frame in range(3):
+            self.browser.execute_script("const f = document.getElementById('frame'); f.value = arguments[0];"
+                                        "f.dispatchEvent(new Event('input'))", frame)
+            self.until(lambda: f"{frame + 1} / 3" in self.text("frame-name"))
+            shown = self.browser.execute_async_script("""
+                const [frame, done] = arguments;
+                Promise.all([import("dic/report_source.js")]).then(async ([{ReportSource}]) => {
+                  const source = new ReportSource(JSON.parse(document.getElementById("report-data").textContent));
+                  const all = {};
+                  for (const name of ["u", "exx", "zncc", "status", "sigma_u"])
+                    all[name] = Array.from(await source.load(name, frame), (v) => (Number.isNaN(v) ? null : v));
+                  done(all);
+                });""", frame)
+            for name, limit in (("u", 0.1 * np.nanmedian(fields["sigma_u"])), ("zncc", 1e-3), ("status", 0),
+                                ("exx", 0.1 * np.nanmedian(fields["sigma_exx"]))):
+                values = np.array([np.nan if v is None else v for v in shown[name]]).reshape(fields[name][frame].shape)
+                np.testing.assert_allclose(values, fields[name][frame], rtol=0, atol=limit, err_msg=name)
+        self.assertIn(" u ", self.hover(100, 80))
+        self.assertIn("grey", self.hover(100, 80))
+        self.click("probe-extensometer")
+        self.pointer((60, 80), (260, 80), drag=True)
+        time.sleep(0.4)
+        self.click("save-history")
+        rows = self.table("history.csv")
+        np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
+        self.click("tab-report")
+        for words in ("<b>steel</b>", "first\nsecond", "virtual strain gauge", "61 px", "not stated", NAME.format(1)):
+            self.assertIn(words, self.text("panel-report"))
+        self.assert_clean("file:")
+
+
+if __name__ == "__main__":
+    main()

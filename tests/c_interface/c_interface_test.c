@@ -1,0 +1,163 @@
+/* The C interface from C: one pair, a stream, matching, errors. Returns the number of what is wrong. */
+
+#include <dic/dic.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kWidth = 120, kHeight = 100 };
+
+static int wrong = 0;
+
+#define EXPECT(condition)                                                           \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      ++wrong;                                                                      \
+      fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, dic_last_error()); \
+    }                                                                               \
+  } while (0)
+
+/* Waves that moved by (u, v) px: exact between pixels. */
+static void fill(uint8_t* image, double u, double v) {
+  for (int y = 0; y < kHeight; ++y)
+    for (int x = 0; x < kWidth; ++x) {
+      double grey = 127;
+      for (int k = 1; k <= 24; ++k) {
+        const double angle = 2.4 * k, frequency = 0.3 + 0.03 * k;
+        grey += 9 * sin(frequency * (cos(angle) * (x - u) + sin(angle) * (y - v)) + 1.7 * k * k);
+      }
+      image[y * kWidth + x] = (uint8_t)lrint(fmin(fmax(grey, 0), 255));
+    }
+}
+
+/* The largest deviation of the array's values from `truth` at ok points; -1 where there are none. */
+static double deviation(const dic_result* result, const char* name, double truth) {
+  int32_t nx = 0, ny = 0;
+  EXPECT(dic_result_grid(result, NULL, NULL, NULL, &nx, &ny) == DIC_OK);
+  const int64_t nodes = (int64_t)nx * ny;
+  double* values = malloc(sizeof(double) * nodes);
+  double* status = malloc(sizeof(double) * nodes);
+  EXPECT(dic_result_copy(result, name, values, nodes) == DIC_OK);
+  EXPECT(dic_result_copy(result, "status", status, nodes) == DIC_OK);
+  double largest = -1;
+  for (int64_t i = 0; i < nodes; ++i)
+    if (status[i] == 0 && !isnan(values[i])) largest = fmax(largest, fabs(values[i] - truth));
+  free(values);
+  free(status);
+  return largest;
+}
+
+static void test_pair(const uint8_t* reference, const uint8_t* current) {
+  dic_options* options = NULL;
+  dic_result* result = NULL;
+  EXPECT(dic_options_create(&options) == DIC_OK);
+  EXPECT(dic_options_set(options, "subset", "21") == DIC_OK);
+  EXPECT(dic_options_set(options, "step", "10") == DIC_OK);
+  EXPECT(dic_options_set(options, "roi-rect", "15,15,90,70") == DIC_OK);
+  EXPECT(dic_track_pair(options, reference, current, DIC_U8, kWidth, kHeight, 0, &result) == DIC_OK);
+  int32_t x0 = 0, y0 = 0, step = 0, nx = 0, ny = 0;
+  EXPECT(dic_result_grid(result, &x0, &y0, &step, &nx, &ny) == DIC_OK);
+  EXPECT(x0 == 15 && y0 == 15 && step == 10 && nx == 9 && ny == 7);
+  const double u = deviation(result, "u", 1.25), v = deviation(result, "v", -0.5);
+  EXPECT(u >= 0 && u < 0.03);
+  EXPECT(v >= 0 && v < 0.03);
+  const double exx = deviation(result, "exx", 0);
+  EXPECT(exx >= 0 && exx < 0.002);
+  EXPECT(strcmp(dic_result_error(result), "") == 0);
+  double few[3];
+  EXPECT(dic_result_copy(result, "u", few, 3) == DIC_USAGE_ERROR);
+  EXPECT(strstr(dic_last_error(), "63 values") != NULL);
+  EXPECT(dic_result_copy(result, "w", few, 100) == DIC_USAGE_ERROR);
+  dic_result_destroy(result);
+
+  uint8_t mask[kWidth * kHeight];
+  memset(mask, 0, sizeof mask);
+  for (int y = 30; y < 60; ++y) memset(mask + y * kWidth + 30, 1, 40);
+  EXPECT(dic_options_set(options, "roi-rect", "") == DIC_OK);
+  EXPECT(dic_options_set_mask(options, mask, kWidth, kHeight, 0) == DIC_OK);
+  EXPECT(dic_track_pair(options, reference, current, DIC_U8, kWidth, kHeight, 0, &result) == DIC_OK);
+  EXPECT(dic_result_grid(result, &x0, &y0, NULL, &nx, &ny) == DIC_OK);
+  EXPECT(x0 == 30 && y0 == 30 && nx == 4 && ny == 3);
+  dic_result_destroy(result);
+  dic_options_destroy(options);
+}
+
+static void test_stream(const uint8_t* reference, const uint8_t* current) {
+  dic_stream* stream = NULL;
+  dic_result* result = NULL;
+  int64_t index = -1;
+  EXPECT(dic_stream_create(NULL, reference, DIC_U8, kWidth, kHeight, 0, 4, &stream) == DIC_OK);
+  EXPECT(dic_stream_wait(stream, &result) == DIC_OK && result == NULL);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(dic_stream_push(stream, i == 1 ? reference : current, DIC_U8, kWidth, kHeight, 0, &index) ==
+           DIC_OK);
+    EXPECT(index == i);
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(dic_stream_wait(stream, &result) == DIC_OK && result != NULL);
+    EXPECT(dic_result_index(result, &index) == DIC_OK && index == i);
+    const double u = deviation(result, "u", i == 1 ? 0 : 1.25);
+    EXPECT(u >= 0 && u < 0.05);
+    dic_result_destroy(result);
+  }
+  EXPECT(dic_stream_poll(stream, &result) == DIC_OK && result == NULL);
+  EXPECT(dic_stream_push(stream, current, DIC_U8, kWidth, kHeight / 2, 0, NULL) == DIC_OK);
+  EXPECT(dic_stream_wait(stream, &result) == DIC_OK && result != NULL);
+  EXPECT(strlen(dic_result_error(result)) > 0);
+  dic_result_destroy(result);
+  EXPECT(dic_stream_reset(stream, current, DIC_U8, kWidth, kHeight, 0) == DIC_OK);
+  EXPECT(dic_stream_push(stream, current, DIC_U8, kWidth, kHeight, 0, &index) == DIC_OK && index == 0);
+  EXPECT(dic_stream_cancel(stream) == DIC_OK);
+  dic_stream_destroy(stream);
+}
+
+static void test_match(const uint8_t* reference, const uint8_t* current) {
+  uint8_t pattern[20 * 20];
+  for (int y = 0; y < 20; ++y) memcpy(pattern + 20 * y, reference + (y + 40) * kWidth + 50, 20);
+  double match[5] = {0};
+  int32_t found = -1;
+  EXPECT(dic_match(pattern, DIC_U8, 20, 20, current, DIC_U8, kWidth, kHeight, 0.8, NULL, 1, match, &found) ==
+         DIC_OK);
+  EXPECT(found == 1 && fabs(match[0] - 51.25) < 0.05 && fabs(match[1] - 39.5) < 0.05 && match[4] > 0.98);
+}
+
+static void test_errors(const uint8_t* reference) {
+  dic_options* options = NULL;
+  dic_result* result = NULL;
+  EXPECT(dic_options_create(NULL) == DIC_USAGE_ERROR);
+  EXPECT(dic_options_create(&options) == DIC_OK);
+  EXPECT(dic_options_set(options, "subsett", "21") == DIC_USAGE_ERROR);
+  EXPECT(strstr(dic_last_error(), "subsett") != NULL);
+  EXPECT(dic_options_set(options, "subset", "a") == DIC_USAGE_ERROR);
+  EXPECT(dic_options_set(options, "subset", NULL) == DIC_USAGE_ERROR);
+  EXPECT(dic_options_set(options, "roi", "none.png") == DIC_FILE_ERROR);
+  EXPECT(dic_options_set(options, "subset", "20") == DIC_OK);
+  EXPECT(dic_track_pair(options, reference, reference, DIC_U8, kWidth, kHeight, 0, &result) ==
+         DIC_USAGE_ERROR);
+  EXPECT(strstr(dic_last_error(), "odd") != NULL && result == NULL);
+  EXPECT(dic_options_set(options, "subset", "21") == DIC_OK);
+  EXPECT(dic_options_set(options, "device", "cuda:99") == DIC_OK);
+  EXPECT(dic_track_pair(options, reference, reference, DIC_U8, kWidth, kHeight, 0, &result) ==
+         DIC_DEVICE_ERROR);
+  EXPECT(dic_track_pair(NULL, NULL, reference, DIC_U8, kWidth, kHeight, 0, &result) == DIC_USAGE_ERROR);
+  EXPECT(dic_track_pair(NULL, reference, reference, (dic_scalar)9, kWidth, kHeight, 0, &result) ==
+         DIC_USAGE_ERROR);
+  EXPECT(dic_result_copy(NULL, "u", NULL, 0) == DIC_USAGE_ERROR);
+  dic_options_destroy(options);
+  dic_options_destroy(NULL);
+  dic_result_destroy(NULL);
+  dic_stream_destroy(NULL);
+}
+
+int main(void) {
+  static uint8_t reference[kWidth * kHeight], current[kWidth * kHeight];
+  fill(reference, 0, 0);
+  fill(current, 1.25, -0.5);
+  EXPECT(strlen(dic_version()) > 0);
+  test_pair(reference, current);
+  test_stream(reference, current);
+  test_match(reference, current);
+  test_errors(reference);
+  return wrong;
+}

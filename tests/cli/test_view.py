@@ -1,0 +1,222 @@
+"""`dic view` and `dic report` without a browser: python test_view.py DIC"""
+
+import json
+import os
+import socket
+import time
+
+import numpy as np
+
+import dic_program
+from dic_program import ProgramTest, main
+from view_server import ViewServer
+
+SHIFTS = [(0, 0), (0.3, -0.2), (1.6, 0.8)]
+QUICK = "subset = 21\nstep = 10\nno-pictures = true\n"
+
+
+class ViewTest(ProgramTest):
+    def view(self, *arguments, env=None):
+        server = ViewServer(dic_program.PROGRAM, self.folder, *arguments, env=env)
+        self.addCleanup(server.stop)
+        return server
+
+    def frames(self):
+        return self.view(*self.sequence(SHIFTS), "--no-browser")
+
+    def wait(self, server, until=lambda run: run["state"] != "running"):
+        for _ in range(600):
+            run = server.get_json("api/run")
+            if until(run):
+                return run
+            time.sleep(0.05)
+        self.fail("the measurement does not end")
+
+    # Who may ask ----------------------------------------------------------------------------------
+
+    def test_answers_only_its_own_page(self):
+        server = self.frames()
+        self.assertGreaterEqual(len(server.token), 32)
+        self.assertEqual(server.ask("GET", "")[0], 200)
+        self.assertEqual(server.ask("GET", "/")[0], 404)
+        self.assertEqual(server.ask("GET", "/" + "0" * len(server.token) + "/")[0], 404)
+        self.assertEqual(server.ask("GET", "/" + server.token[:-1] + "/api/state")[0], 404)
+        for host in ("evil.example", f"evil.example:{server.port}", f"localhost:{server.port}", "127.0.0.1"):
+            self.assertEqual(server.ask("GET", "api/state", host=host)[0], 403, host)
+        for origin in ("http://evil.example", "null", f"http://127.0.0.1:{server.port + 1}"):
+            self.assertEqual(server.ask("GET", "api/state", headers={"Origin": origin})[0], 403, origin)
+        body = json.dumps({"toml": QUICK}).encode()
+        json_type = {"Content-Type": "application/json"}
+        for headers in ({}, json_type, {"Origin": server.origin}, {"Origin": "http://evil.example", **json_type},
+                        {"Origin": server.origin, "Content-Type": "text/plain"}):
+            self.assertEqual(server.ask("POST", "api/run", body, headers)[0], 403, headers)
+        self.assertEqual(server.ask("PUT", "api/run", body, {"Origin": server.origin, **json_type})[0], 405)
+        self.assertEqual(server.get_json("api/run")["state"], "idle")
+        self.assertFalse((self.folder / "dic_out").exists())
+
+    def test_listens_on_the_loopback_address_only(self):
+        server = self.frames()
+        with self.assertRaises(OSError):
+            socket.create_connection(("127.0.0.2", server.port), timeout=5)
+
+    def test_page_may_load_nothing_from_elsewhere(self):
+        server = self.frames()
+        _, headers, page = server.ask("GET", "")
+        policy = headers["Content-Security-Policy"]
+        self.assertIn("default-src 'none'", policy)
+        self.assertIn("connect-src 'self'", policy)
+        self.assertNotIn("unsafe", policy)
+        self.assertNotIn(b"//", page.replace(b"<!doctype", b""))
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertEqual(headers["Referrer-Policy"], "no-referrer")
+
+    # What can be read and written -------------------------------------------------------------------
+
+    def test_paths_lead_nowhere(self):
+        server = self.frames()
+        (self.folder / "secret").write_text("secret")
+        for path in ("web/../secret", "web/../../../../etc/passwd", "web/%2e%2e/secret", "web/..%2fsecret", "secret",
+                     "api/image/../secret", "api/image/%2e%2e%2fsecret", "api/image/0/../../secret", "api/image/-1",
+                     "api/image/99", "api/field/u/0", "api/field/..%2f/0", "api/live/u", "web/", "web/main.js/x",
+                     "/" + server.token + "/../etc/passwd"):
+            status, _, content = server.ask("GET", path)
+            self.assertIn(status, (400, 404), path)
+            self.assertNotIn(b"root:", content)
+            self.assertNotEqual(content, b"secret")
+
+    def test_settings_name_no_files_elsewhere(self):
+        server = self.frames()
+        for line in ('roi = "/etc/hostname"', 'camera = "../camera.json"', 'reference = "/etc/passwd"',
+                     'output = "/tmp/elsewhere"', 'output = "../elsewhere"'):
+            status, answer = server.post("api/run", {"toml": QUICK + line + "\n"})
+            self.assertEqual(status, 400, line)
+            self.assertIn("has to lie in", json.loads(answer)["error"])
+        os.symlink("/etc", self.folder / "link")
+        self.assertEqual(server.post("api/run", {"toml": QUICK + 'roi = "link/hostname"\n'})[0], 400)
+
+    def test_nonsense_is_refused_with_a_sentence(self):
+        server = self.frames()
+        for toml in ("subset = [", "unknown = 1", "subset = 20", 'roi-polygon = ["1,2"]', "[table]\nsubset = 21"):
+            status, answer = server.post("api/preview", {"toml": toml})
+            self.assertEqual(status, 400, toml)
+            self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
+        for content in ({}, {"toml": 3}, [1], "text"):
+            self.assertIn(server.post("api/run", content)[0], (400, 404))
+        huge = json.dumps({"toml": "#" * (5 << 20)}).encode()
+        try:
+            self.assertEqual(server.ask("POST", "api/preview", huge, {"Origin": server.origin,
+                                                                      "Content-Type": "application/json"})[0], 413)
+        except OSError:
+            pass  # the connection was closed before all was sent
+        self.assertEqual(server.ask("GET", "api/state")[0], 200)
+
+    # What it does -----------------------------------------------------------------------------------
+
+    def test_measures_as_the_command_line_does(self):
+        server = self.frames()
+        toml = QUICK + 'roi-polygon = ["20,20 120,20 120,100 20,100"]\nroi-hole = ["60,50 80,50 80,70 60,70"]\n'
+        status, answer = server.post("api/run", {"toml": toml})
+        self.assertEqual(status, 200, answer)
+        run = self.wait(server)
+        self.assertEqual((run["state"], run["frame"], run["has_result"]), ("done", 2, True), run)
+        self.assertEqual(sum(run["counts"].values()), 2 * self.run_json()["points"])
+        (self.folder / "my.toml").write_text(toml)
+        self.succeed("track", "frame_0.png", "frame_1.png", "frame_2.png", "--config", "my.toml", "-o", "typed")
+        expected, fields = self.fields("typed"), self.fields()
+        for name in ("u", "v", "exx", "status"):
+            np.testing.assert_array_equal(fields[name], expected[name])
+        result = server.get_json("api/result")
+        self.assertEqual([frame["name"] for frame in result["frames"]], ["frame_1.png", "frame_2.png"])
+        self.assertTrue(result["has_images"])
+        values = np.frombuffer(server.ask("GET", "api/field/u/1")[2], np.float32)
+        np.testing.assert_array_equal(values.reshape(fields["u"][1].shape), fields["u"][1].astype(np.float32))
+        status, answer = server.post("api/run", {"toml": toml})
+        self.assertEqual(status, 200)
+        run = self.wait(server)
+        self.assertEqual(run["state"], "failed")
+        self.assertIn("already holds a result", run["error"])
+        server.post("api/run", {"toml": toml, "force": True})
+        self.assertEqual(self.wait(server)["state"], "done")
+
+    def test_cancel_keeps_what_was_finished(self):
+        names = self.sequence([(0.1 * k, 0) for k in range(60)], size=(200, 220))
+        server = self.view(*names, "--no-browser")
+        server.post("api/run", {"toml": "subset = 41\nstep = 2\nno-pictures = true\norder = 2\n"})
+        self.wait(server, lambda run: run["live"] > 0 or run["state"] != "running")
+        self.assertEqual(server.post("api/run", {"toml": QUICK})[0], 400)  # one at a time
+        live = server.ask("GET", "api/live")
+        server.post("api/cancel", {})
+        run = self.wait(server)
+        self.assertEqual(run["state"], "cancelled")
+        if live[0] == 200:
+            self.assertEqual(len(json.loads(live[2])["frames"]), 1)
+        self.assertTrue(self.run_json()["interrupted"])
+        self.assertEqual(server.stop(), 0)
+
+    def test_preview_and_mask(self):
+        server = self.frames()
+        status, answer = server.post("api/preview", {"toml": QUICK + "noise = 2\n"})
+        self.assertEqual(status, 200, answer)
+        found = json.loads(answer)
+        self.assertEqual(found["noise"], 2)
+        self.assertEqual(found["points"], 12 * 14)
+        self.assertIn(f"Subset {found['subset']} px", found["reason"])
+        status, mask = server.post("api/mask", {"toml": 'roi-rect = "10,20,30,40"'})
+        inside = np.frombuffer(mask, np.uint8).reshape(120, 140)
+        self.assertEqual((inside != 0).sum(), 30 * 40)
+        self.assertTrue(inside[20:60, 10:40].all())
+        status, answer = server.post("api/settings", {"toml": 'subset = 33\nstep = 7\nanti-bias = true\n'})
+        self.assertEqual(json.loads(answer)["values"], {"step": "7", "anti-bias": True})
+
+    def test_16_bit_images_arrive_whole(self):
+        names = self.sequence(SHIFTS, dtype=np.uint16)
+        server = self.view(*names, "--no-browser")
+        status, headers, content = server.ask("GET", "api/image/reference")
+        self.assertEqual((headers["X-Width"], headers["X-Height"], headers["X-Type"]), ("140", "120", "u16"))
+        expected = np.round(dic_program.speckle(120, 140) * 257).astype(np.uint16)
+        np.testing.assert_array_equal(np.frombuffer(content, np.uint16).reshape(120, 140), expected)
+
+    def test_opens_the_browser_without_a_shell(self):
+        tools = self.folder / "tools"
+        tools.mkdir()
+        script = tools / "xdg-open"
+        script.write_text('#!/bin/sh\nprintf "%s\\n" "$#" "$1" > "$OPENED"\n')
+        script.chmod(0o755)
+        env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "OPENED": str(self.folder / "opened")}
+        server = self.view(*self.sequence(SHIFTS), env=env)
+        for _ in range(100):
+            if (self.folder / "opened").exists() and (self.folder / "opened").read_text().count("\n") == 2:
+                break
+            time.sleep(0.05)
+        self.assertEqual((self.folder / "opened").read_text(), f"1\n{server.address}\n")
+
+    def test_wrong_use(self):
+        self.refuse(1, ["nothing"], "view", "nothing_*.png", "--no-browser")
+        self.refuse(2, ["INPUT"], "view", "--no-browser")
+
+    # Report -----------------------------------------------------------------------------------------
+
+    def test_report_is_one_file_that_asks_for_nothing(self):
+        self.succeed("track", *self.sequence(SHIFTS), "--subset", "21", "--step", "10", "--no-pictures", "--scale", "0.5")
+        done = self.succeed("report", "dic_out", "--camera-text", "</script><script>alert(1)</script>", "--title", "A & <b>")
+        self.assertIn("report.html", done.stdout)
+        html = (self.folder / "report.html").read_text()
+        self.assertIn("default-src 'none'", html)
+        self.assertNotIn("</script><script>alert", html)
+        self.assertNotIn("<b>", html.split("report-data")[1].split("</script>")[0])
+        for mark in ('src="http', 'href="http', "url(http", "@import"):
+            self.assertNotIn(mark, html)
+        self.assertIn('id="field-u-1"', html)
+        self.assertIn('id="image-reference"', html)
+        self.refuse(1, ["report.html", "--force"], "report", "dic_out")
+        self.succeed("report", "dic_out", "-o", "one.html", "--frames", "2", "--no-image")
+        html = (self.folder / "one.html").read_text()
+        self.assertIn('id="field-u-0"', html)
+        self.assertNotIn('id="field-u-1"', html)
+        self.assertNotIn('id="image-reference"', html)
+        self.refuse(2, ["3", "1 to 2"], "report", "dic_out", "-o", "x.html", "--frames", "3")
+        self.refuse(1, ["nothing", "no such file"], "report", "nothing")
+
+
+if __name__ == "__main__":
+    main()

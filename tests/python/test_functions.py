@@ -1,0 +1,96 @@
+"""dic.strain, dic.match, dic.correlate, dic.synth against independent computations."""
+
+import numpy as np
+import pytest
+
+import dic
+from conftest import same_bits
+
+STRAINS = ("exx", "eyy", "exy", "e1", "e2", "von_mises", "sigma_exx", "sigma_eyy", "sigma_exy")
+
+
+@pytest.mark.parametrize("scale", [0, 0.5])
+def test_strain(moved, scale):
+    quick = dict(subset=21, step=10, scale=scale)
+    measured = dic.track(moved.image.values, strain_window=3, strain_measure="almansi", **quick)
+    again = dic.strain(dic.track(moved.image.values, **quick), 3, "almansi")
+    for name in STRAINS:
+        assert same_bits(again[name], measured[name]), name
+        assert again[name].attrs == measured[name].attrs
+    one = dic.strain(measured.isel(frame=1), 5)
+    assert one.exx.dims == ("y", "x") and one.strain_window == 5
+    with pytest.raises(dic.UsageError, match="odd"):
+        dic.strain(measured, 4)
+
+
+def test_match(moved):
+    images = moved.image.values
+    found = dic.match(images[0, 40:80, 60:100], images)
+    assert list(found.image) == [0, 1, 2] and (found.score > 0.95).all()
+    u, v = moved.u.values[:, 60, 80], moved.v.values[:, 60, 80]  # of the centre, about
+    assert np.allclose(found.x, 60 + u, atol=0.05) and np.allclose(found.y, 40 + v, atol=0.05)
+    several = dic.match([images[0, 40:80, 60:100], images[0, 10:40, 20:60]], images[0])
+    assert sorted(several.template) == [0, 1]
+    assert len(dic.match(images[0, 40:80, 60:100], images[0], threshold=1.0)) <= 1
+    with pytest.raises(dic.UsageError, match="method"):
+        dic.match(images[0, 40:80, 60:100], images[0], method="other")
+
+
+@pytest.mark.parametrize("dtype, sums", [(np.uint8, np.uint32), (np.uint16, np.uint64), (np.int32, np.int64),
+                                         (np.float64, np.float64)])
+def test_sums_of_products(dtype, sums):
+    random = np.random.default_rng(1)
+    reference = random.integers(0, 200, (2, 5, 6)).astype(dtype)
+    search = random.integers(0, 200, (6, 9, 11)).astype(dtype)
+    got = dic.correlate(reference, search, criterion="cross_correlation", shifts="full")
+    assert got.dtype == sums and got.dims == ("pair", "dy", "dx") and got.shape == (6, 13, 16)
+    for pair in range(6):
+        for dy in (-4, 0, 3, 8):
+            for dx in (-5, 0, 2, 10):
+                expected = sum(float(reference[pair // 3, i, j]) * float(search[pair, i + dy, j + dx])
+                               for i in range(5) for j in range(6) if 0 <= i + dy < 9 and 0 <= j + dx < 11)
+                assert float(got.sel(dy=dy, dx=dx)[pair]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_zncc_and_peaks():
+    random = np.random.default_rng(2)
+    search = random.integers(0, 255, (3, 20, 22)).astype(np.float32)
+    reference = search[:, 4:13, 7:16].copy()
+    for pairing, pairs in (("one_to_one", 3), ("n_to_m", 9), ("n_to_mn", 3)):
+        assert dic.correlate(reference, search, pairing=pairing).shape == (pairs, 12, 14)
+    surface = dic.correlate(reference, search, pairing="one_to_one")
+    window = search[1, 2:11, 3:12]
+    expected = np.corrcoef(window.ravel(), reference[1].ravel())[0, 1]
+    assert float(surface.sel(dy=2, dx=3)[1]) == pytest.approx(expected, abs=1e-6)
+    for criterion in ("zncc", "ssd"):
+        peaks = dic.correlate(reference, search, pairing="one_to_one", criterion=criterion, peaks=True)
+        assert (peaks.dx == 7).all() and (peaks.dy == 4).all() and peaks.found.all()
+        assert (abs(peaks.subpixel_dx - 7) < 0.3).all()
+    mask = np.ones((3, 9, 9), bool)
+    mask[:, 0] = False
+    assert float(dic.correlate(reference, search, pairing="one_to_one", mask=mask).sel(dy=4, dx=7)[2]) == \
+        pytest.approx(1, abs=1e-6)
+    with pytest.raises(dic.UsageError, match="pairing"):
+        dic.correlate(reference, search, pairing="all")
+    with pytest.raises(dic.UsageError):
+        dic.correlate(reference, search, variant="none")
+
+
+def test_synth(program, tmp_path):
+    import subprocess
+
+    subprocess.run([program, "synth", "-o", tmp_path / "s", "--width", "96", "--height", "64", "--frames", "3",
+                    "--motion", "rotation", "--angle", "4", "--noise", "2", "--seed", "9"], check=True)
+    made = dic.synth(width=96, height=64, frames=3, motion="rotation", angle=4, noise=2, seed=9)
+    for i in range(3):
+        assert np.array_equal(made.image.values[i], dic.read_image(tmp_path / f"s/frame_000{i}.png"))
+    angle = np.radians(2)
+    x, y = 90 - 47.5, 10 - 31.5
+    assert float(made.u[1].sel(x=90, y=10)) == pytest.approx(np.cos(angle) * x - np.sin(angle) * y - x)
+    with pytest.raises(dic.UsageError):
+        dic.synth(bits=12)
+
+
+def test_info():
+    assert dic.info()["version"] == dic.__version__
+    assert "cpu-direct" in dic.correlate_variants()

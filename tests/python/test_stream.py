@@ -1,0 +1,144 @@
+"""dic.Tracker and dic.TrackStream: memory, threads, callbacks, Ctrl-C."""
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import dic
+
+QUICK = dict(subset=21, step=10)
+
+
+class Producer:
+    """An array of another library: it has DLPack and nothing else."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_tracker(moved):
+    images = moved.image.values
+    tracker = dic.Tracker(images[0], **QUICK)
+    assert tracker.grid.points == 16 * 13 and tracker.device == "cpu"
+    results = [tracker.track(image) for image in images[1:]]
+    expected = dic.track(images, **QUICK)
+    assert np.array_equal(results[1].u, expected.u.values[1], equal_nan=True)
+    assert np.array_equal(tracker.dataset(results).u, expected.u, equal_nan=True)
+    assert sum(results[0].counts.values()) == tracker.grid.points
+    assert tracker.options["subset"] == "21"
+
+
+def test_values_outlive_their_result(moved):
+    u = dic.Tracker(moved.image.values[0], **QUICK).track(moved.image.values[1]).u
+    before = u.copy()
+    gc.collect()
+    assert np.array_equal(u, before, equal_nan=True) and u.base is not None
+
+
+def test_dlpack(moved):
+    images = moved.image.values
+    expected = dic.Tracker(images[0], **QUICK).track(images[1])
+    other = dic.Tracker(Producer(images[0]), **QUICK).track(Producer(images[1]))
+    assert np.array_equal(expected.u, other.u, equal_nan=True)
+
+
+@pytest.mark.parametrize("image, words", [
+    (np.zeros((4, 64, 64), np.uint8), "3 dimensions"), (np.zeros((64, 64), np.int64), "astype"),
+    (np.zeros((64, 64), complex), "astype")])
+def test_refused_images(image, words):
+    with pytest.raises(dic.UsageError, match=words):
+        dic.Tracker(image)
+
+
+def test_results(moved):
+    images = [moved.image.values[i] for i in (0, 1, 2, 1, 2, 1)]
+    tracker = dic.Tracker(images[0], **QUICK)
+    expected = [tracker.track(image).u for image in images[1:]]
+    for capacity in (1, 4):
+        stream = dic.TrackStream(images[0], capacity=capacity, **QUICK)
+        results = list(stream.results(iter(images[1:])))
+        assert [result.index for result in results] == list(range(5))
+        assert all(np.array_equal(result.u, u, equal_nan=True) for result, u in zip(results, expected))
+        assert stream.poll() is None and stream.wait() is None
+
+
+def test_callback(moved):
+    images, results = moved.image.values, []
+    with dic.TrackStream(images[0], callback=results.append, **QUICK) as stream:
+        for image in images[1:]:
+            stream.push(image)
+        stream.finish()
+        assert [result.index for result in results] == [0, 1]
+        with pytest.raises(dic.UsageError, match="callback"):
+            next(stream.results(images))
+        stream.reset(images[1])
+        stream.push(images[2])
+        stream.finish()
+    assert len(results) == 3 and results[2].index == 0
+
+
+def test_what_the_callback_raises(moved):
+    def callback(result):
+        raise KeyError("mine")
+
+    images = moved.image.values
+    stream = dic.TrackStream(images[0], callback=callback, **QUICK)
+    with pytest.raises(KeyError, match="mine"):
+        for _ in range(50):
+            stream.push(images[1])
+        stream.finish()
+
+
+def test_frame_that_cannot_be_measured(moved):
+    stream = dic.TrackStream(moved.image.values[0], **QUICK)
+    stream.push(moved.image.values[1][:50])
+    assert "size" in stream.wait().error
+
+
+def test_other_threads_run(moved):
+    large = np.tile(moved.image.values[0], (4, 4))
+    tracker = dic.Tracker(large, subset=41, step=3, threads=1)
+    count, done = 0, threading.Event()
+
+    def work():
+        nonlocal count
+        while not done.is_set():
+            count += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    tracker.track(large)
+    done.set()
+    thread.join()
+    assert count > 10
+
+
+def test_interruption():
+    script = """
+import dic, numpy as np
+image = np.random.default_rng(1).integers(0, 255, (600, 600)).astype(np.uint8)
+print("begin", flush=True)
+try:
+    dic.track([image] + [image] * 1000, subset=61, step=2, order=2, threads=1, progress=False)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begin\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.read() == "interrupted\n"
+    assert child.wait(60) == 0

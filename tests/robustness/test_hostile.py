@@ -1,0 +1,166 @@
+"""Files and options that are meant to break the program: python test_hostile.py DIC"""
+
+import resource
+import struct
+import subprocess
+
+import cv2
+import numpy as np
+import tifffile
+from PIL import Image
+
+import dic_program
+from dic_program import ProgramTest, main, speckle, write_image
+
+QUICK = ("--subset", "21", "--step", "10", "--no-pictures")
+
+
+class TiffTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.grey = np.round(speckle(120, 140)).astype(np.uint8)
+        write_image(self.folder / "b.png", speckle(120, 140, 0.3))
+
+    def refuse_image(self, name):
+        self.refuse(1, [name, "TIFF"], "track", name, "b.png", *QUICK)
+
+    def change_tag(self, tag, change):
+        """A TIFF of strips of 8 rows, with an array of its directory changed."""
+        tifffile.imwrite(self.folder / "a.tif", self.grey, rowsperstrip=8)
+        data = bytearray((self.folder / "a.tif").read_bytes())
+        with tifffile.TiffFile(self.folder / "a.tif") as file:
+            entry = file.pages[0].tags[tag]
+            kind = {3: "<H", 4: "<I", 16: "<Q"}[int(entry.dtype)]
+            values = change(list(entry.value))
+            for k, value in enumerate(values):
+                struct.pack_into(kind, data, entry.valueoffset + k * struct.calcsize(kind), value)
+        (self.folder / "a.tif").write_bytes(data)
+
+    def test_strips_that_are_not_there(self):
+        for tag, change in (("StripOffsets", lambda v: [*v[:-1], 0]), ("StripOffsets", lambda v: [0] * len(v)),
+                            ("StripOffsets", lambda v: [*v[:-1], 2**30]), ("StripByteCounts", lambda v: [*v[:-1], 0]),
+                            ("StripByteCounts", lambda v: [1120, 1120, 3, *v[3:]])):
+            self.change_tag(tag, change)
+            self.refuse_image("a.tif")
+        self.change_tag("StripOffsets", lambda v: v)
+        self.succeed("track", "a.tif", "b.png", *QUICK)
+
+    def test_tiles_that_are_not_there(self):
+        for tile in (0, 5):
+            tifffile.imwrite(self.folder / "a.tif", self.grey, tile=(64, 64))
+            data = bytearray((self.folder / "a.tif").read_bytes())
+            with tifffile.TiffFile(self.folder / "a.tif") as file:
+                entry = file.pages[0].tags["TileOffsets"]
+            struct.pack_into("<I", data, entry.valueoffset + 4 * tile, 0)
+            (self.folder / "a.tif").write_bytes(data)
+            self.refuse_image("a.tif")
+
+    def test_tails_of_zeros(self):
+        for compression in ("packbits", "tiff_lzw", "jpeg", "group4"):
+            with self.subTest(compression):
+                file = f"{compression}.tif"
+                image = Image.fromarray(self.grey)
+                (image.convert("1") if compression == "group4" else image).save(self.folder / file, compression=compression)
+                with tifffile.TiffFile(self.folder / file) as opened:
+                    start, count = opened.pages[0].dataoffsets[-1], opened.pages[0].databytecounts[-1]
+                data = bytearray((self.folder / file).read_bytes())
+                data[start + count // 2:start + count] = bytes(count - count // 2)
+                (self.folder / file).write_bytes(data)
+                self.refuse_image(file)
+
+
+class HeaderTest(ProgramTest):
+    def test_headers_that_claim_gigabytes(self):
+        """Refused before the memory is taken: the program may have 1 GB."""
+        write_image(self.folder / "b.png", speckle(120, 140))
+        write_image(self.folder / "small.png", np.zeros((8, 8)))
+        png = bytearray((self.folder / "small.png").read_bytes())
+        png[16:24] = struct.pack(">II", 32768, 32768)
+        png[29:33] = struct.pack(">I", __import__("zlib").crc32(bytes(png[12:29])))
+        (self.folder / "a.png").write_bytes(png)
+        jpeg = bytearray(cv2.imencode(".jpg", np.zeros((8, 8), np.uint8))[1].tobytes())
+        at = jpeg.index(b"\xff\xc0")
+        jpeg[at + 5:at + 9] = struct.pack(">HH", 32000, 32000)
+        (self.folder / "a.jpg").write_bytes(jpeg)
+        (self.folder / "a.pgm").write_bytes(b"P5 32768 32768 255\n" + bytes(50))
+        tifffile.imwrite(self.folder / "a.tif", np.zeros((8, 8), np.uint8), compression="zlib")
+        tiff = bytearray((self.folder / "a.tif").read_bytes())
+        with tifffile.TiffFile(self.folder / "a.tif") as file:
+            for tag in ("ImageWidth", "ImageLength", "RowsPerStrip"):
+                entry = file.pages[0].tags[tag]
+                struct.pack_into("<H" if int(entry.dtype) == 3 else "<I", tiff, entry.valueoffset, 32000)
+        (self.folder / "a.tif").write_bytes(tiff)
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+        for name in ("a.png", "a.jpg", "a.pgm", "a.tif"):
+            options = {} if "asan" in dic_program.PROGRAM else {"preexec_fn": limited}
+            done = self.refuse(1, [name], "track", name, "b.png", "--threads", "1", *QUICK, **options)
+            self.assertNotIn("memory", done.stderr)
+
+
+class OptionsTest(ProgramTest):
+    def test_threads_that_cannot_start(self):
+        if "asan" in dic_program.PROGRAM:
+            self.skipTest("sanitizers take address space of their own")
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        command = f'ulimit -v 6000000; exec timeout 60 "{dic_program.PROGRAM}" "$@"'
+        for arguments in (["track", *frames, *QUICK], ["match", *frames, "--template-rect", "20,20,30,30"]):
+            done = subprocess.run(["bash", "-c", command, "dic", *arguments, "--threads", "1000"], cwd=self.folder,
+                                  capture_output=True, text=True)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.assertNotIn("Unexpected", done.stderr)
+
+    def test_polygons_far_outside(self):
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        for far in ("1e308", "1e10"):
+            self.refuse(2, ["polygon"], "track", *frames, *QUICK, "--roi-polygon",
+                        f"{far},0 -{far},{far} 0,-{far}")
+        self.succeed("track", *frames, *QUICK, "--roi-polygon", "1e9,0 -1e9,1e9 0,-1e9")
+
+    def test_angles_without_a_fraction(self):
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        template = ("--template-rect", "20,20,30,31")
+        for angle in ("360000000000000", "1e300"):
+            self.refuse(2, ["otation"], "match", *frames, *template, "--rotation", angle)
+        self.succeed("match", *frames, *template, "--rotation", "36000")
+
+    def test_numbers(self):
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        for options in (("--step", ""), ("--threads", ""), ("--min-zncc", ""), ("--step", "4294967301"), ("--step", "0x10"),
+                        ("--noise", "inf"), ("--tolerance", "nan"), ("--roi-rect", "1,2,3,4294967301"),
+                        ("--roi-rect", "")):
+            done = self.dic("track", *frames, *options)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn(options[0], done.stderr)
+        for command in (("match", *frames, "--max-matches"), ("match", *frames, "--threshold"), ("synth", "-o", "s", "--noise"),
+                        ("synth", "-o", "s", "--width")):
+            for value in ("", "inf", "0x10", "4294967301", "1 2"):
+                if value == "4294967301" and command[-1] in ("--threshold", "--noise"):
+                    continue
+                done = self.dic(*command, value)
+                self.assertEqual(done.returncode, 2, (command, value))
+                self.assertIn(command[-1], done.stderr)
+        self.succeed("synth", "-o", "s", "--width", "0100", "--height", "064", "--noise", "00.50")
+        self.assertEqual(cv2.imread(str(self.folder / "s/frame_0000.png")).shape[:2], (64, 100))
+
+    def test_broken_configurations(self):
+        frames = self.sequence([(0, 0), (0.3, 0.2)])
+        for text, words in (("step = \n", ["line 1"]), ("step = 5\n[a.b.c]\nx = 1\n", ["Unknown key", "a"]),
+                            ("a = " + "[" * 5000, ["cannot be understood"]), ("step 5\nsubset = 21\n", ["line 1"])):
+            (self.folder / "c.toml").write_text(text)
+            self.refuse(2, ["c.toml", *words], "track", *frames, "--config", "c.toml")
+
+    def test_frames_of_a_video_with_dots_in_its_name(self):
+        video = cv2.VideoWriter(str(self.folder / "a.b.v2.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 10, (140, 120))
+        for u in (0, 0.3, 0.6):
+            video.write(cv2.cvtColor(np.round(speckle(120, 140, u)).astype(np.uint8), cv2.COLOR_GRAY2BGR))
+        video.release()
+        self.succeed("track", "a.b.v2.avi", *QUICK, "--csv")
+        self.assertEqual(sorted(path.name for path in (self.folder / "dic_out/csv").iterdir()),
+                         ["a_b_v2_000001.csv", "a_b_v2_000002.csv"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+// Elements of the page. Text goes in as text, never as HTML: names of files and contents of results come from
+// outside.
+
+/** h("button", {class: "x", onclick: f, title: "..."}, "text", child, ...) */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && name !== "list" && name !== "form") element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const $ = (id) => document.getElementById(id);
+
+/** One sentence at the top of the page; kind: "info" or "error". */
+export function say(text, kind = "info") {
+  const place = $("message");
+  place.textContent = text;
+  place.dataset.kind = kind;
+}
+
+/** Saves bytes or text as a file of the user's. */
+export function download(name, content, type = "text/plain") {
+  const url = URL.createObjectURL(new Blob([content], {type}));
+  const link = h("a", {href: url, download: name});
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** Lets the user choose a file of theirs; its text goes to `use`. */
+export function openText(accept, use) {
+  const input = h("input", {type: "file", accept, class: "hidden"});
+  input.addEventListener("change", async () => {
+    if (input.files[0]) use(await input.files[0].text(), input.files[0].name);
+    input.remove();
+  });
+  document.body.append(input);
+  input.click();
+}
+
+/** A labelled control. */
+export function labelled(text, control, hint = "") {
+  return h("label", {class: "field", title: hint}, h("span", {}, text), control);
+}
+
+export function select(options, value, onchange, attributes = {}) {
+  const element = h("select", {...attributes, onchange: () => onchange(element.value)},
+    options.map(([key, text]) => h("option", {value: key, selected: key === value}, text)));
+  return element;
+}
+
+/** A folding section of the side panel. */
+export function section(title, open, ...content) {
+  return h("details", {class: "section", open}, h("summary", {}, title), h("div", {class: "inside"}, ...content));
+}
+
+/** "0.01234", "1.2e-5", "-": a number for people, to `digits` significant ones. */
+export function number(value, digits = 4) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(Math.max(0, digits - 2));
+  return String(Number(value.toPrecision(digits)));
+}
+
+/** One cell of a CSV table. */
+function cell(value) {
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "nan";
+  const text = String(value);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+export function csv(header, rows) {
+  return [header, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}

@@ -1,0 +1,341 @@
+// What the stage shows: image, field, contour lines, vectors, grid.
+
+import {contourLines} from "dic/contours.js";
+import {STATUS_COLOURS, table} from "dic/colours.js";
+import {number} from "dic/dom.js";
+import {principal} from "dic/quantities.js";
+
+/** Values of an image as an ImageBitmap-like canvas, stretched between 0.5 and 99.5 % of them. */
+function pictureOf(image) {
+  const {width, height, values} = image;
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext("2d");
+  const pixels = context.createImageData(width, height);
+  const {low, high} = stretch(values);
+  const factor = 255 / (high - low);
+  for (let i = 0; i < values.length; ++i) {
+    const grey = (values[i] - low) * factor;  // a Uint8ClampedArray rounds and clamps
+    pixels.data[4 * i] = pixels.data[4 * i + 1] = pixels.data[4 * i + 2] = grey;
+    pixels.data[4 * i + 3] = 255;
+  }
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+function stretch(values) {
+  if (values instanceof Uint8Array) return {low: 0, high: 255};
+  const stride = Math.max(1, Math.floor(values.length / 50000));
+  const sorted = values.filter((value, i) => i % stride === 0).sort();
+  const low = sorted[Math.floor(0.005 * (sorted.length - 1))];
+  const high = sorted[Math.ceil(0.995 * (sorted.length - 1))];
+  return {low, high: high > low ? high : low + 1};
+}
+
+export class ImageLayer {
+  inImage = true;
+  opacity = 1;
+  #picture = null;
+
+  set(image) {
+    this.image = image;
+    this.#picture = image && pictureOf(image);
+  }
+
+  /** Grey level at a place, or nothing. */
+  at({x, y}) {
+    if (!this.image) return undefined;
+    const {width, height, reduced, values} = this.image;
+    const i = Math.floor((x + 0.5) / reduced), j = Math.floor((y + 0.5) / reduced);
+    return i >= 0 && j >= 0 && i < width && j < height ? values[j * width + i] : undefined;
+  }
+
+  draw(context, stage) {
+    if (!this.#picture) return;
+    const {width, height, reduced} = this.image;
+    context.imageSmoothingEnabled = stage.view.scale * reduced < 3;
+    context.imageSmoothingQuality = "high";
+    context.globalAlpha = this.opacity;
+    context.drawImage(this.#picture, -0.5, -0.5, width * reduced, height * reduced);
+  }
+}
+
+/** The four corners of cell (i, j) between nodes, where the nodes are in the current image. */
+function cellPath(context, grid, u, v, node) {
+  const corner = (k, x, y) => [x + u[k], y + v[k]];
+  const i = node % grid.nx, j = (node - i) / grid.nx;
+  const x = grid.x0 + i * grid.step, y = grid.y0 + j * grid.step, s = grid.step;
+  context.beginPath();
+  context.moveTo(...corner(node, x, y));
+  context.lineTo(...corner(node + 1, x + s, y));
+  context.lineTo(...corner(node + grid.nx + 1, x + s, y + s));
+  context.lineTo(...corner(node + grid.nx, x, y + s));
+  context.closePath();
+}
+
+export class FieldLayer {
+  inImage = true;
+  opacity = 0.75;
+  smooth = true;
+  #canvas = null;
+  #style = null;
+
+  /** displacement: {u, v} in px shows the field where the material is now; else where it was. */
+  set(grid, values, style, displacement = null) {
+    this.grid = grid;
+    this.values = values;
+    this.displacement = displacement;
+    this.#style = style;
+    this.#canvas = values && !displacement ? this.#paint() : null;
+  }
+
+  /** Colours of all nodes, one pixel each. */
+  #paint() {
+    const {nx, ny} = this.grid;
+    const canvas = new OffscreenCanvas(nx, ny);
+    const context = canvas.getContext("2d");
+    const pixels = context.createImageData(nx, ny);
+    const colour = this.#colouring();
+    for (let i = 0; i < nx * ny; ++i) {
+      const c = colour(this.values[i]);
+      if (!c) continue;
+      pixels.data.set(c, 4 * i);
+    }
+    context.putImageData(pixels, 0, 0);
+    return canvas;
+  }
+
+  /** value -> [r, g, b, 255] or nothing. */
+  #colouring() {
+    const {range, map, names} = this.#style;
+    if (names) {
+      const colours = names.map((name) => statusColour(name));
+      return (status) => colours[status];
+    }
+    const colours = table(map), rgba = [];
+    for (let i = 0; i < 256; ++i) rgba.push([colours[3 * i], colours[3 * i + 1], colours[3 * i + 2], 255]);
+    const factor = 255 / (range.max - range.min);
+    return (value) =>
+      Number.isNaN(value) ? null : rgba[Math.min(Math.max(Math.round((value - range.min) * factor), 0), 255)];
+  }
+
+  draw(context) {
+    if (!this.values) return;
+    context.globalAlpha = this.opacity;
+    if (this.displacement) return this.#drawMoved(context);
+    const {x0, y0, step, nx, ny} = this.grid;
+    context.imageSmoothingEnabled = this.smooth && !this.#style.names;
+    context.drawImage(this.#canvas, x0 - step / 2, y0 - step / 2, nx * step, ny * step);
+  }
+
+  #drawMoved(context) {
+    const {nx, ny} = this.grid, {u, v} = this.displacement, colour = this.#colouring();
+    for (let j = 0; j + 1 < ny; ++j)
+      for (let i = 0; i + 1 < nx; ++i) {
+        const node = j * nx + i;
+        const corners = [node, node + 1, node + nx, node + nx + 1];
+        if (corners.some((k) => Number.isNaN(u[k]))) continue;
+        const value = this.#style.names
+          ? this.values[node]
+          : corners.reduce((sum, k) => sum + this.values[k], 0) / 4;
+        const c = colour(value);
+        if (!c) continue;
+        context.fillStyle = `rgb(${c[0]} ${c[1]} ${c[2]} / ${c[3] / 255})`;
+        cellPath(context, this.grid, u, v, node);
+        context.fill();
+      }
+  }
+}
+
+function statusColour(name) {
+  const hex = STATUS_COLOURS[name] ?? "#000000";
+  const c = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return hex.length > 7 ? null : [...c, 255];
+}
+
+export class ContourLayer {
+  inImage = true;
+  enabled = false;
+  #lines = [];
+
+  set(grid, values, levels, label) {
+    this.#lines = this.enabled && values ? contourLines(grid, values, levels) : [];
+    this.label = label;
+  }
+
+  draw(context, stage) {
+    const px = 1 / stage.view.scale;
+    context.lineWidth = 1.2 * px;
+    context.font = `${12 * px}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const {level, path, place} of this.#lines) {
+      context.strokeStyle = "#ffffffb0";
+      context.lineWidth = 3 * px;
+      context.stroke(path);
+      context.strokeStyle = "#111";
+      context.lineWidth = 1.2 * px;
+      context.stroke(path);
+      if (!place) continue;
+      context.lineWidth = 3 * px;
+      context.strokeStyle = "#ffffffd0";
+      context.strokeText(this.label(level), place.x, place.y);
+      context.fillStyle = "#111";
+      context.fillText(this.label(level), place.x, place.y);
+    }
+  }
+}
+
+export class VectorLayer {
+  inImage = false;
+  kind = "none";  // "displacement", "principal"
+  factor = 0;     // displacement: enlarged so many times; 0: so that the longest arrow is 40 screen px
+
+  set(grid, arrays, pxPerUnit) {
+    this.grid = grid;
+    this.arrays = arrays;
+    this.pxPerUnit = pxPerUnit;
+  }
+
+  draw(context, stage) {
+    if (this.kind === "none" || !this.arrays) return;
+    const nodes = this.#visibleNodes(stage);
+    context.lineWidth = 1.5;
+    context.strokeStyle = context.fillStyle = "#000";
+    if (this.kind === "displacement") this.#drawArrows(context, stage, nodes);
+    else this.#drawCrosses(context, stage, nodes);
+  }
+
+  /** Nodes at least 28 screen px apart. */
+  #visibleNodes(stage) {
+    const {x0, y0, step, nx, ny} = this.grid;
+    const every = Math.max(1, Math.ceil(28 / (step * stage.view.scale)));
+    const nodes = [];
+    for (let j = every >> 1; j < ny; j += every)
+      for (let i = every >> 1; i < nx; i += every) {
+        const at = stage.toScreen({x: x0 + i * step, y: y0 + j * step});
+        if (at.x >= 0 && at.y >= 0 && at.x <= stage.width && at.y <= stage.height) nodes.push({k: j * nx + i, ...at});
+      }
+    return nodes;
+  }
+
+  #drawArrows(context, stage, nodes) {
+    const {u, v} = this.arrays;
+    let longest = 0;
+    for (const {k} of nodes) if (u[k] === u[k]) longest = Math.max(longest, Math.hypot(u[k], v[k]));
+    const perUnit = this.factor > 0 ? this.factor * this.pxPerUnit * stage.view.scale : longest > 0 ? 40 / longest : 0;
+    for (const {k, x, y} of nodes) {
+      if (Number.isNaN(u[k])) continue;
+      outlined(context, (c) => arrow(c, x, y, u[k] * perUnit, v[k] * perUnit));
+    }
+  }
+
+  #drawCrosses(context, stage, nodes) {
+    let largest = 0;
+    const all = nodes.map((at) => ({...at, ...principal(this.arrays, at.k)})).filter((p) => !Number.isNaN(p.e1));
+    for (const p of all) largest = Math.max(largest, Math.abs(p.e1), Math.abs(p.e2));
+    for (const p of all)
+      for (const [strain, angle, colour] of [[p.e1, p.angle, "#d55e00"], [p.e2, p.angle + Math.PI / 2, "#0072b2"]]) {
+        const length = (12 * Math.abs(strain)) / largest;
+        const dx = length * Math.cos(angle), dy = length * Math.sin(angle);
+        outlined(context, (c) => {
+          c.beginPath();
+          c.moveTo(p.x - dx, p.y - dy);
+          c.lineTo(p.x + dx, p.y + dy);
+          c.stroke();
+        }, colour);
+      }
+  }
+}
+
+function outlined(context, draw, colour = "#111") {
+  context.lineWidth = 3.5;
+  context.strokeStyle = "#ffffffb0";
+  draw(context);
+  context.lineWidth = 1.6;
+  context.strokeStyle = colour;
+  draw(context);
+}
+
+function arrow(context, x, y, dx, dy) {
+  const length = Math.hypot(dx, dy), head = Math.min(6, length / 2), angle = Math.atan2(dy, dx);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + dx, y + dy);
+  for (const side of [-0.5, 0.5]) {
+    context.moveTo(x + dx, y + dy);
+    context.lineTo(x + dx - head * Math.cos(angle + side), y + dy - head * Math.sin(angle + side));
+  }
+  context.stroke();
+}
+
+/** The bar that tells what the colours mean, and a scale bar. */
+export class LegendLayer {
+  inImage = false;
+  set(legend) { this.legend = legend; }
+
+  draw(context, stage) {
+    if (this.legend) this.#drawBar(context, stage);
+    this.#drawScale(context, stage);
+  }
+
+  #drawBar(context, stage) {
+    const {title, range, map, names} = this.legend;
+    const height = Math.min(220, stage.height - 120), left = stage.width - 110, top = 36;
+    if (height < 60) return;
+    panel(context, left - 14, 8, 116, height + 52);
+    context.font = "600 12px system-ui, sans-serif";
+    context.fillStyle = "#111";
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(title, left - 6, 21, 100);
+    context.font = "12px system-ui, sans-serif";
+    if (names) return this.#drawNames(context, names, left, top);
+    const colours = table(map);
+    for (let i = 0; i < height; ++i) {
+      const c = 3 * Math.round(255 * (1 - i / (height - 1)));
+      context.fillStyle = `rgb(${colours[c]} ${colours[c + 1]} ${colours[c + 2]})`;
+      context.fillRect(left - 4, top + i, 16, 1.5);
+    }
+    context.fillStyle = "#111";
+    for (let k = 0; k <= 4; ++k) {
+      const value = range.max - (k / 4) * (range.max - range.min);
+      context.fillText(number(value, 4), left + 18, top + (k / 4) * height);
+    }
+  }
+
+  #drawNames(context, names, left, top) {
+    names.forEach((name, k) => {
+      context.fillStyle = STATUS_COLOURS[name] ?? "#000";
+      context.fillRect(left - 4, top + 20 * k, 12, 12);
+      context.fillStyle = "#111";
+      context.fillText(name.replaceAll("_", " "), left + 12, top + 20 * k + 6, 84);
+    });
+  }
+
+  #drawScale(context, stage) {
+    const {mmPerPx, unit} = this.legend?.scale ?? {mmPerPx: 1, unit: "px"};
+    const perUnit = stage.view.scale / mmPerPx;
+    const size = niceBelow(140 / perUnit), length = size * perUnit, y = stage.height - 16;
+    if (!(length > 10)) return;
+    panel(context, 8, y - 24, length + 20, 34);
+    context.fillStyle = "#111";
+    context.fillRect(18, y, length, 3);
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
+    context.fillText(`${size} ${unit}`, 18, y - 6);
+  }
+}
+
+function panel(context, x, y, width, height) {
+  context.fillStyle = "#ffffffd8";
+  context.beginPath();
+  context.roundRect(x, y, width, height, 6);
+  context.fill();
+}
+
+/** 1, 2 or 5 times a power of ten. */
+export function niceBelow(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return Number((power * (value / power >= 5 ? 5 : value / power >= 2 ? 2 : 1)).toPrecision(1));
+}

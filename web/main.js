@@ -1,0 +1,87 @@
+// Starts the page: in the browser window of `dic view`, or as a report that stands alone.
+
+import {$, say} from "dic/dom.js";
+import {reportPage} from "dic/report_page.js";
+import {ReportSource} from "dic/report_source.js";
+import {Result} from "dic/result.js";
+import {ResultsPage} from "dic/results_page.js";
+import {ServerSource} from "dic/server_source.js";
+import {SetupPage} from "dic/setup_page.js";
+import {stage} from "dic/stage.js";
+
+const embedded = $("report-data");
+const source = embedded ? new ReportSource(JSON.parse(embedded.textContent)) : new ServerSource();
+const area = stage();
+const results = new ResultsPage(source, area);
+let setup = null;
+
+function show(name) {
+  for (const tab of ["setup", "results", "report"]) {
+    $(`tab-${tab}`).setAttribute("aria-selected", String(tab === name));
+    $(`panel-${tab}`).hidden = tab !== name;
+  }
+  $("stage").hidden = name === "report";
+  $("time").hidden = name !== "results";
+  $("plots").hidden = name !== "results" || results.probes.all.length === 0;
+  document.body.dataset.tab = name;
+  if (name === "setup") setup.activate();
+  else if (name === "results") results.activate();
+}
+
+function enable(name) {
+  const tab = $(`tab-${name}`);
+  tab.hidden = false;
+  tab.addEventListener("click", () => show(name));
+}
+
+async function openResult() {
+  const meta = await source.result();
+  const result = new Result(meta, (name, frame) => source.load(name, frame));
+  await results.openImage();
+  $("panel-results").replaceChildren(results.panel);
+  $("tab-results").disabled = false;
+  $("tab-report").disabled = false;
+  show("results");
+  await results.open(result);
+  $("panel-report").replaceChildren(reportPage(meta));
+}
+
+async function openLive(result) {
+  $("panel-results").replaceChildren(results.panel);
+  $("tab-results").disabled = false;
+  if (!results.image.image) await results.openImage();
+  if (document.body.dataset.tab === "setup" && !openLive.shown) show("results");
+  openLive.shown = true;
+  await results.open(result, true);
+}
+
+async function start() {
+  const state = await source.state();
+  $("title").textContent = state.title;
+  document.title = `${state.title} – dic`;
+  for (const tab of ["results", "report"]) enable(tab);
+  $("tab-results").disabled = $("tab-report").disabled = !state.result;
+  if (state.reference && !state.report) {
+    enable("setup");
+    setup = new SetupPage(source, state, area, {onlive: openLive, onresult: openResult});
+    setup.panel.querySelector("#run").addEventListener("click", () => { openLive.shown = false; });
+    $("panel-setup").replaceChildren(setup.panel);
+    await setup.open();
+    show("setup");
+  }
+  if (state.result) await openResult();
+  if (state.running) setup.watch().catch((error) => say(error.message, "error"));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (/^(input|textarea|select|button|summary)$/i.test(event.target.tagName) || !results.result) return;
+  if (event.key === " " && document.body.dataset.tab === "results") $("play").click();
+  else if (event.key === "," || event.key === ".") results.go(results.frame + (event.key === "." ? 1 : -1));
+  else return;
+  event.preventDefault();
+});
+$("zoom-in").addEventListener("click", () => area.zoom(1.25));
+$("zoom-out").addEventListener("click", () => area.zoom(0.8));
+$("zoom-fit").addEventListener("click", () => area.fit());
+
+start().then(() => { document.body.dataset.ready = "true"; }, (error) => say(error.message, "error"));

@@ -1,0 +1,53 @@
+// The program that shows this page, asked over the loopback address. Addresses are relative: the token is part
+// of the page's own.
+
+async function ask(path, options = {}) {
+  const answer = await fetch(path, {cache: "no-store", ...options});
+  if (answer.ok) return answer;
+  let text = `The program answered ${answer.status}.`;
+  try {
+    text = (await answer.json()).error ?? text;
+  } catch { /* no JSON */ }
+  throw new Error(text);
+}
+
+const post = (path, content) => ask(path, {
+  method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(content),
+});
+
+export class ServerSource {
+  async state() { return (await ask("api/state")).json(); }
+  async result() { return (await ask("api/result")).json(); }
+
+  async load(name, frame) {
+    const bytes = await (await ask(`api/field/${name}/${frame}`)).arrayBuffer();
+    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
+  }
+
+  /** which: "reference" or the number of a current frame. {width, height, reduced, values} */
+  async image(which) {
+    const answer = await ask(`api/image/${which}`);
+    const header = (name) => Number(answer.headers.get(name));
+    const bytes = await answer.arrayBuffer();
+    const kinds = {u8: Uint8Array, u16: Uint16Array, f32: Float32Array};
+    return {
+      width: header("X-Width"), height: header("X-Height"), reduced: header("X-Reduced"),
+      values: new kinds[answer.headers.get("X-Type")](bytes),
+    };
+  }
+
+  /** The names and values of the options in the text of a TOML file. */
+  async readSettings(text) { return (await post("api/settings", {toml: text})).json(); }
+  async preview(toml) { return (await post("api/preview", {toml})).json(); }
+  /** The ROI of these settings, a byte per pixel of the reference. */
+  async mask(toml) { return new Uint8Array(await (await post("api/mask", {toml})).arrayBuffer()); }
+  async run(toml, force) { return (await post("api/run", {toml, force})).json(); }
+  async cancel() { return (await post("api/cancel", {})).json(); }
+  async progress() { return (await ask("api/run")).json(); }
+  async live() { return (await ask("api/live")).json(); }
+
+  async loadLive(name) {
+    const bytes = await (await ask(`api/live/${name}`)).arrayBuffer();
+    return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);
+  }
+}

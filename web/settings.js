@@ -1,0 +1,101 @@
+// The options of `dic track` as a form, as TOML for --config, and as a command line. The program says which options
+// there are (app/view/option_list.cpp).
+
+import {h, labelled, section, select} from "dic/dom.js";
+import {fromOutline, outline, parse, text} from "dic/shapes.js";
+
+/** Options that most people change, in this order; the others are behind "More settings". */
+const MAIN = ["output", "subset", "step", "order", "strain-window", "strain-measure", "reference-strategy", "search"];
+/** What the page has other controls for. */
+const ELSEWHERE = ["roi-polygon", "roi-hole", "scale"];
+const NOT_HERE = ["quiet", "verbose", "reference", "force"];
+
+export class Settings {
+  values = new Map();  // only what differs from the default
+
+  constructor(options, onchange) {
+    this.options = options.filter((option) => !NOT_HERE.includes(option.name));
+    this.onchange = onchange;
+    this.form = h("div", {class: "form"});
+    this.build();
+  }
+
+  option(name) { return this.options.find((option) => option.name === name); }
+  value(name) { return this.values.get(name) ?? this.option(name)?.default ?? ""; }
+
+  set(name, value) {
+    const option = this.option(name);
+    const same = Array.isArray(value) ? value.length === 0
+      : option?.flag ? !value : value === "" || String(value) === option?.default;
+    same ? this.values.delete(name) : this.values.set(name, value);
+    this.onchange(name);
+  }
+
+  /** Of a whole file: what it does not name has its default. */
+  load(values) {
+    this.values = new Map(Object.entries(values));
+    this.build();
+    this.onchange();
+  }
+
+  build() {
+    const shown = this.options.filter((option) => !ELSEWHERE.includes(option.name));
+    const groups = new Map();
+    for (const option of shown.filter((o) => !MAIN.includes(o.name)))
+      groups.set(option.group, [...(groups.get(option.group) ?? []), option]);
+    const main = MAIN.map((name) => shown.find((o) => o.name === name)).filter(Boolean);
+    this.form.replaceChildren(
+      ...main.map((option) => this.#control(option)),
+      ...[...groups].map(([group, options]) =>
+        section(`More: ${group}`, false, ...options.map((option) => this.#control(option)))));
+  }
+
+  #control(option) {
+    const {name, description, choices, flag} = option;
+    const set = (value) => this.set(name, value);
+    const id = `option-${name}`;
+    if (flag) {
+      const box = h("input", {type: "checkbox", id, checked: this.values.get(name) === true,
+        onchange: (event) => set(event.target.checked)});
+      return h("label", {class: "check", title: description}, box, h("span", {}, name.replaceAll("-", " ")));
+    }
+    const value = String(this.value(name));
+    const control = choices.length > 0
+      ? select(choices.map((choice) => [choice, choice]), value, set, {id})
+      : h("input", {type: "text", id, value, spellcheck: false, onchange: (event) => set(event.target.value.trim())});
+    return labelled(name.replaceAll("-", " "), control, `${description} [${option.type}]`);
+  }
+
+  // Files and command -----------------------------------------------------------------------------
+
+  setShapes(shapes) {
+    const lines = (hole) => shapes.filter((s) => s.hole === hole).map((s) => text(outline(s)));
+    for (const [name, hole] of [["roi-polygon", false], ["roi-hole", true]])
+      lines(hole).length > 0 ? this.values.set(name, lines(hole)) : this.values.delete(name);
+  }
+
+  shapes() {
+    return [["roi-polygon", false], ["roi-hole", true]].flatMap(([name, hole]) =>
+      [this.values.get(name) ?? []].flat().map(parse).filter(Boolean).map((corners) => fromOutline(corners, hole)));
+  }
+
+  toml() {
+    return [...this.values].map(([name, value]) => `${name} = ${this.#tomlValue(name, value)}\n`).join("");
+  }
+
+  #tomlValue(name, value) {
+    if (Array.isArray(value)) return `[${value.map(quoted).join(", ")}]`;
+    if (typeof value === "boolean") return String(value);
+    return /^-?\d+(\.\d+)?$/.test(value) ? String(value) : quoted(String(value));
+  }
+
+  command(frames) {
+    const words = ["dic", "track", ...frames];
+    for (const [name, value] of this.values)
+      for (const one of [value].flat()) words.push(`--${name}`, ...(one === true ? [] : [String(one)]));
+    return words.map(forShell).join(" ");
+  }
+}
+
+const quoted = (text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+const forShell = (word) => (/^[\w\-./:,=+@%]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
