@@ -166,8 +166,8 @@ class Overlay {
     if (!(*long_one > 0)) return;
     const double factor = 0.95 * stride * nodes.step / *long_one;
     for (const auto& [here, moved] : arrows) {
-      const cv::Point2d tip = here + moved * factor;
-      arrow(place(here), place(tip));
+      const Canvas::Point tip = place(here + moved * factor);
+      if (box_.contains({tip.x, tip.y})) arrow(place(here), tip);
     }
     arrow_sign(factor, *long_one);
   }

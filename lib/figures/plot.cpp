@@ -35,6 +35,13 @@ std::optional<Camera> camera_of(const Json& settings) {
   return parse_camera(found->dump());
 }
 
+/// Without a region of interest there is only the border of the image to draw.
+bool has_roi(const Json& settings) {
+  const Json roi = settings.value("roi", Json::object());
+  return roi.is_object() && (roi.value("mask", Json()) == true || roi.value("rect", Json()).is_array() ||
+                             !roi.value("polygons", Json()).empty() || !roi.value("holes", Json()).empty());
+}
+
 /// The images of a result's frames, found by their names.
 class FrameImages {
  public:
@@ -162,6 +169,9 @@ PlotSummary plot(const PlotJob& job) {
   ThreadPool threads(job.threads);
   std::vector<draw::Quantity> quantities;
   for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, name));
+
+  for (draw::Quantity& drawn_quantity : quantities)
+    drawn_quantity.options.outline = job.figure.outline && has_roi(settings);
 
   FrameImages images(job, settings);
   const std::vector<std::int64_t> places = images.find(result.frame_names());
