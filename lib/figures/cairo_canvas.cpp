@@ -60,7 +60,7 @@ class CairoCanvas final : public Canvas {
   }
 
   void disc(Point centre, double radius, Colour colour) override {
-    cairo_new_sub_path(context_.get());
+    cairo_new_path(context_.get());
     cairo_arc(context_.get(), centre.x, centre.y, radius, 0, 2 * std::numbers::pi);
     set_colour(colour);
     cairo_fill(context_.get());
@@ -127,7 +127,9 @@ class CairoCanvas final : public Canvas {
 
   void set_colour(Colour c) { cairo_set_source_rgb(context_.get(), c.r / 255.0, c.g / 255.0, c.b / 255.0); }
 
+  /// A text leaves a point from which a path would go on.
   void trace(std::span<const Point> points) {
+    cairo_new_path(context_.get());
     for (const Point& p : points) cairo_line_to(context_.get(), p.x, p.y);
   }
 

@@ -115,7 +115,7 @@ std::string heading_of(const PlotJob& job, const Result& result, int frame) {
   if (job.heading == "none") return "";
   if (job.heading != "auto") return job.heading;
   char text[64];
-  if (result.time_unit() == "s")
+  if (result.info().time_unit == "s")
     std::snprintf(text, sizeof text, ",  %.4g s", result.times()[frame]);
   else
     std::snprintf(text, sizeof text, ",  frame %d", frame + 1);

@@ -12,11 +12,11 @@ constexpr double kFalse = 1e-4;
 constexpr double kFalseTorn = 1e-3;  // where bodies move apart or hide each other
 constexpr double kLost = 1e-3;       // of the points that can be measured
 constexpr double kLostTurned = 1e-2;
-// What a defocus mixes into the outermost pixels lies outside of the image: the outermost row of points of a
-// 512 px image has less than half of its subset left.
-constexpr double kLostDefocus = 4.5e-2;
+// What a defocus mixes into the outermost pixels lies outside of the image: there, points have less of their
+// subset left than both images show.
+constexpr double kLostDefocus = 5e-3;
 // A point that noise alone makes less certain than 0.125 px may not be ok: that is what the pattern lacks.
-constexpr double kLostNoise = 2e-2, kLostWeak = 6e-2;
+constexpr double kLostNoise = 2e-2, kLostWeak = 1.5e-2;
 constexpr double kLostTorn = 5e-2;  // a subset that holds two motions may have too little of its own
 constexpr Bounds::Range kScatter{0.9, 1.25};
 // Sharp edges: what interpolation leaves of them counts as noise, and displaces less. sigma is an upper

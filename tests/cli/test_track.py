@@ -4,6 +4,7 @@ import csv
 import math
 
 import cv2
+import h5py
 import numpy as np
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -24,10 +25,43 @@ class TrackTest(ProgramTest):
         self.assert_moved(fields, 0, *SHIFTS[1], edge=4)
         self.assert_moved(fields, 1, *SHIFTS[2], edge=4)
         names = {str(path.relative_to(self.folder / "dic_out")) for path in (self.folder / "dic_out").rglob("*.*")}
-        images = {f"pictures/frame_{i}_{name}.png" for i in (1, 2) for name in ("u", "v", "exx", "eyy", "exy")}
+        images = {f"pictures/frame_{i}_{name}.png" for i in (2,) for name in ("u", "v", "exx", "eyy", "exy")}
         self.assertEqual(names, images | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
                                             ".dic-files"})
-        self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_1_u.png")).shape[1], 140)
+        self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_2_u.png")).shape[1], 140)
+
+    def test_pictures(self):
+        frames = self.sequence([(0.1 * i, 0) for i in range(8)])
+        for option, drawn in (("some", {2, 4, 7}), ("all", set(range(1, 8))), ("none", set())):
+            done = self.succeed("track", *frames, "--step", "10", "--pictures", option, "--force")
+            files = {path.name for path in (self.folder / "dic_out").glob("pictures/*.png")}
+            self.assertEqual(files, {f"frame_{i}_{name}.png" for i in drawn for name in ("u", "v", "exx", "eyy", "exy")})
+            self.assertEqual(self.run_json()["frames_drawn"], len(drawn))
+            self.assertEqual("pictures/" in done.stdout, bool(drawn))
+            self.assertEqual("--pictures all" in done.stdout, option == "some")
+
+    def test_times(self):
+        frames = self.sequence(SHIFTS[:3])
+        self.succeed("track", *frames, *QUICK)
+        self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [None, None])
+        self.succeed("track", *frames, *QUICK, "--fps", "4", "--force")
+        self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [0.25, 0.5])
+        (self.folder / "times.csv").write_text("time,force\n0,1\n2.5,3\n7,9\n")
+        self.succeed("track", *frames, *QUICK, "--times", "times.csv", "--force")
+        self.assertEqual([frame["time"] for frame in self.run_json()["frames"]], [2.5, 7])
+        with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+            self.assertEqual(list(file["VTKHDF/Steps/Values"]), [2.5, 7])
+        (self.folder / "times.csv").write_text("0\n1\n")
+        self.refuse(2, ("2 times for 3 frames",), "track", *frames, *QUICK, "--times", "times.csv", "--force")
+
+    def test_extremes_of_strain(self):
+        self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK)
+        with h5py.File(self.folder / "dic_out/result.vtkhdf") as file:
+            exx, x, y = file["VTKHDF/PointData/exx"][0], file["dic/x"][:], file["dic/y"][:]
+        j, i = np.unravel_index(np.nanargmax(exx), exx.shape)
+        largest = self.run_json()["frames"][0]["max_exx"]
+        self.assertAlmostEqual(largest["value"], exx[j, i], delta=1e-9)
+        self.assertEqual((largest["x"], largest["y"]), (x[i], y[j]))
 
     def test_run_json(self):
         frames = self.sequence(SHIFTS)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <dic/draw.hpp>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -43,11 +44,12 @@ TEST_F(Io, FieldPictureDrawsPointsWhereTheyAre) {
     field.u[k] = 200, field.v[k] = 100;
     values[k] = static_cast<float>(k);
   }
-  write_field_picture(file("u.png"), grey_image(800, 700), field, values, {"u", "px"});
+  write_field_picture(file("u.png"), grey_image(800, 700), field, values,
+                      {.symbol = "u", .unit = "px", .smooth = false});
   const cv::Mat drawing = cv::imread(file("u.png").string());
   ASSERT_GT(drawing.cols, 800);
   ASSERT_GE(drawing.rows, 700);
-  const int frame = (drawing.rows - 700) / 2;
+  const int frame = 8;  // 0.6 of the font
   const auto at = [&](int x, int y) { return coloured(drawing, x + frame, y + frame); };
   EXPECT_TRUE(at(300, 400) && at(500, 600) && at(450, 450));
   EXPECT_TRUE(at(292, 392)) << "cells reach half a step further";
@@ -68,13 +70,38 @@ TEST_F(Io, FieldPictureOfAnySize) {
     const std::vector<float> constant(grid.nodes(), 0.0f), missing(grid.nodes(), kNan);
     for (const auto& values : {constant, missing})
       for (const ScalarType type : {ScalarType::u8, ScalarType::u16, ScalarType::f32}) {
-        write_field_picture(file("a.png"), grey_image(width, height, type), field, values, {"exx", ""});
+        write_field_picture(file("a.png"), grey_image(width, height, type), field, values,
+                            {.symbol = "ε_xx"});
         const cv::Mat drawing = cv::imread(file("a.png").string());
-        EXPECT_GE(drawing.rows, 360);
-        EXPECT_LE(drawing.cols, 1800);
-        EXPECT_LE(drawing.rows, 1800);
+        EXPECT_GE(std::max(drawing.rows, drawing.cols), 480);
+        EXPECT_LE(drawing.cols, 1000);
+        EXPECT_LE(drawing.rows, 1000);
       }
   }
+}
+
+TEST(RangeFinder, LeavesOutHalfAPercentOnBothSides) {
+  RangeFinder finder;
+  std::vector<float> values;
+  for (int k = 0; k <= 1000; ++k) values.push_back(static_cast<float>((k * 2) % 1001));
+  values.push_back(kNan);
+  finder.add(values);
+  EXPECT_DOUBLE_EQ(finder.range()->min, 5);
+  EXPECT_DOUBLE_EQ(finder.range()->max, 995);
+  EXPECT_DOUBLE_EQ(finder.extremes()->min, 0);
+  EXPECT_DOUBLE_EQ(finder.extremes()->max, 1000);
+}
+
+TEST(RangeFinder, SamplesWhatIsMore) {
+  RangeFinder finder;
+  std::vector<float> values(100000);
+  for (int part = 0; part < 30; ++part) {
+    for (std::size_t k = 0; k < values.size(); ++k)
+      values[k] = static_cast<float>((k * 7919 + part) % values.size()) / 100000;
+    finder.add(values);
+  }
+  EXPECT_NEAR(finder.range()->min, 0.005, 1e-3);
+  EXPECT_NEAR(finder.range()->max, 0.995, 1e-3);
 }
 
 TEST_F(Io, FieldPictureRefusesAnotherGrid) {
@@ -85,7 +112,7 @@ TEST_F(Io, FieldPictureRefusesAnotherGrid) {
   EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), Field(grid), values, {}),
                dic::UsageError);
   EXPECT_THROW(write_field_picture(file("a.png"), grey_image(9, 9), Field(grid), std::vector<float>(4),
-                                   {.title = "u", .unit = "px", .range = {{2, 2}}}),
+                                   {.symbol = "u", .unit = "px", .range = {{2, 2}}}),
                dic::UsageError);
   expect_file_error(
       [&] {
