@@ -28,11 +28,10 @@ std::string usage_message(Call&& call) {
 
 TEST(Match, RefusesPixelsThatCannotBeRead) {
   const Image image = noise_image(60, 50, 8);
-  const Image wanted = crop(image, 10, 10, 20, 20);
   ImageView none = image, overlapping = image;
   none.data = nullptr;
   overlapping.row_bytes = 30;
-  const ImageView view = wanted;
+  const ImageView view = crop(image, 10, 10, 20, 20);
   Matcher matcher({&view, 1}, cpu_options());
   for (const ImageView& bad : {none, overlapping}) {
     EXPECT_THROW(matcher.find(bad), UsageError);

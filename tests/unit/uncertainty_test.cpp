@@ -68,7 +68,7 @@ TEST(Uncertainty, KnowsThatOneImageHasLessNoise) {
   p.residual_sd = 2;  // all of it noise of the current image, at a pixel
   track::NoiseModel model = kModel;
   model.of_reference = {0, 0};
-  for (double& gain : model.gains.gain) gain = 1;
+  for (auto& gain : model.gains.gain) gain = 1;
   const track::Sigmas sigmas = track::sigmas_of({}, p, {}, model, {});
   EXPECT_NEAR(sigmas.u, 2 * 0.01 / std::sqrt(2.0), 1e-6);
 }
@@ -79,7 +79,7 @@ TEST(Uncertainty, CountsTheBiasOfTheInterpolation) {
   track::NoiseModel model = kModel;
   model.bias_u = 0.004;
   model.bias_v = 0.002;
-  for (double& gain : model.gains.gain) gain = 1;
+  for (auto& gain : model.gains.gain) gain = 1;
   ShapeParameters shape;
   shape.u = 5.25, shape.v = -2.5;
   const double noise = 0.1 * 0.01 / std::sqrt(2.0);
