@@ -3,6 +3,22 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# dic_rooms_with_uses(RESULT ROOM...): the targets of these rooms and of all rooms that they use, directly or not. CMake does not
+# pass on the objects of an object library to who links a user of it.
+function(dic_rooms_with_uses result)
+  set(found "")
+  set(rooms ${ARGN})
+  while(rooms)
+    list(POP_FRONT rooms room)
+    if(NOT dic_${room} IN_LIST found)
+      list(APPEND found dic_${room})
+      get_property(uses GLOBAL PROPERTY DIC_USES_OF_${room})
+      list(APPEND rooms ${uses})
+    endif()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
 # dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN] [SERIAL]): one executable, linked with the rooms
 # that it tests and those that they use. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
 # --gtest_filter). The binary must be able to list its cases where there is no GPU. SERIAL: no other case runs beside

@@ -5,7 +5,7 @@
 namespace dic {
 namespace {
 
-constexpr std::size_t kLargestSample = 1 << 20;
+constexpr std::size_t kLargestSample = 1 << 18;
 
 }  // namespace
 

@@ -130,16 +130,17 @@ OutputFolder::OutputFolder(fs::path folder, bool force) : folder_(std::move(fold
 OutputFolder::~OutputFolder() {
   std::error_code ignored;
   if (!collection_.empty()) fs::remove_all(collection_, ignored);
-  if (locked_ >= 0) ::close(locked_);
+}
+
+OutputFolder::Lock::~Lock() {
+  if (folder >= 0) ::close(folder);
 }
 
 /// Held until the object ends; by the system, so that a run that was killed holds none. File systems without
 /// such locks do without.
 void OutputFolder::lock() {
-  if (locked_ < 0) locked_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (locked_ < 0 || ::flock(locked_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  ::close(locked_);
-  locked_ = -1;
+  if (lock_.folder < 0) lock_.folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_.folder < 0 || ::flock(lock_.folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   throw FileError("Another run of dic is writing into " + folder_.string() +
                   ": wait for it, or choose another folder with -o.");
 }

@@ -33,6 +33,16 @@ class OutputFolder {
   void commit();
 
  private:
+  /// The folder, open while it is locked; closed even where the constructor throws.
+  struct Lock {
+    Lock() = default;
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+    int folder = -1;
+  };
+
   bool replaces() const { return !earlier_.empty(); }
   void lock();
   void look_at_earlier_result();
@@ -42,7 +52,7 @@ class OutputFolder {
 
   std::filesystem::path folder_;
   bool force_;
-  int locked_ = -1;                   // the open folder, where it is locked
+  Lock lock_;
   std::filesystem::path collection_;  // of a result that replaces another; a name that nothing else has
   std::set<std::string> earlier_;     // files of the result that is there
   std::set<std::string> claimed_;

@@ -373,7 +373,10 @@ TrackOption no_pictures() {
           .help = "Draw no pictures",
           .set =
               [=](TrackJob& job, const std::string& text) {
-                if (flag_of(name, text)) job.pictures = Pictures::none;
+                if (flag_of(name, text))
+                  job.pictures = Pictures::none;
+                else if (job.pictures == Pictures::none)
+                  job.pictures = Pictures::some;
               },
           .get = [](const TrackJob& job) { return text_of(job.pictures == Pictures::none); }};
 }

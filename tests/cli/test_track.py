@@ -347,7 +347,7 @@ class ProgramLineTest(ProgramTest):
         for arguments in ((), ("nothing",), ("track", "--no-such-option"), ("track", "--order", "3"),
                           ("track", "--resume"), ("track", "--report")):
             with self.subTest(arguments):
-                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, match"], *arguments)
+                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, view"], *arguments)
 
     def test_quiet_prints_nothing(self):
         done = self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--quiet")

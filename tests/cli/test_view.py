@@ -136,7 +136,8 @@ class ViewTest(ProgramTest):
         self.assertEqual(run["state"], "failed")
         self.assertIn("already holds a result", run["error"])
         server.post("api/run", {"toml": toml, "force": True})
-        self.assertEqual(self.wait(server)["state"], "done")
+        run = self.wait(server)
+        self.assertEqual(run["state"], "done", run)
 
     def test_cancel_keeps_what_was_finished(self):
         names = self.sequence([(0.1 * k, 0) for k in range(60)], size=(200, 220))
