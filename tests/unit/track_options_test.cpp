@@ -94,7 +94,7 @@ TEST(TrackOptions, ReachTheirMembers) {
   EXPECT_EQ(job.options.reference_strategy, ReferenceStrategy::automatic);
   EXPECT_FALSE(job.options.split);
   EXPECT_FALSE(job.options.outliers.enabled);
-  EXPECT_EQ(job.pictures, Pictures::none);
+  EXPECT_EQ(job.pictures, Pictures::all);
   EXPECT_EQ(job.roi.polygons.size(), 2u);
   EXPECT_EQ(job.roi.polygons[1][2].y, 44.25);
   EXPECT_EQ(job.roi.holes[0].size(), 3u);

@@ -70,7 +70,7 @@ class RangeFinder {
  public:
   /// Adds values; those that are not finite do not count.
   void add(std::span<const float> values);
-  /// The 0.5th and 99.5th percentile, of a regular sample where there are more than a million values; a
+  /// The 0.5th and 99.5th percentile, of a regular sample where there are more than 262,144 values; a
   /// little wider where all are the same. None without values.
   std::optional<ValueRange> range() const;
   /// The smallest and the largest of all values.
