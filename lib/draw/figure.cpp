@@ -167,7 +167,7 @@ class Overlay {
     const double factor = 0.95 * stride * nodes.step / *long_one;
     for (const auto& [here, moved] : arrows) {
       const Canvas::Point tip = place(here + moved * factor);
-      if (box_.contains({tip.x, tip.y})) arrow(place(here), tip);
+      if (box_.contains(cv::Point2d(tip.x, tip.y))) arrow(place(here), tip);
     }
     arrow_sign(factor, *long_one);
   }
