@@ -242,6 +242,9 @@ class Run {
     summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
+    // Pictures are drawn in what the images and points took.
+    reader_.reset();
+    stream_.reset();
     results_.finish(summary_);
   }
 
