@@ -116,7 +116,7 @@ class MemoryTest(ProgramTest):
             self.skipTest("sanitizers take memory of their own")
         write_image(self.folder / "a.png", speckle(1024, 1024))
         write_image(self.folder / "b.png", speckle(1024, 1024, 0.3, 0.2))
-        self.assertLess(self.peak_megabytes("a.png", "b.png"), 165)
+        self.assertLess(self.peak_megabytes("a.png", "b.png"), 150)
 
     def test_long_sequences_take_no_more(self):
         names = self.sequence([(0, 0), (0.4, 0.2)], (300, 300))
