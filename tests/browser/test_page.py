@@ -11,6 +11,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.chrome.service import Service
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import dic_program
@@ -60,7 +61,9 @@ class PageTest(ProgramTest):
         self.until(lambda: self.browser.execute_script("return document.body.dataset.ready"))
 
     def until(self, condition, seconds=20):
-        WebDriverWait(self.browser, seconds, 0.05).until(lambda _: condition())
+        # The page makes parts anew, so that an element may be gone when it is asked.
+        waiting = WebDriverWait(self.browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
+        waiting.until(lambda _: condition())
 
     def by_id(self, name):
         return self.browser.find_element(By.ID, name)
