@@ -40,14 +40,13 @@ Seen seen_of_subset(const View& view, int x, int y, int body) {
   const bool corners = view.seen(x - half, y - half, body) && view.seen(x + half, y - half, body) &&
                        view.seen(x - half, y + half, body) && view.seen(x + half, y + half, body);
   if (corners) return Seen::all;
-  // An even number of samples, and more than half of them: else what is seen up to the centre would count as
-  // five columns of nine.
+  // Samples of cells of equal size: what is seen up to the centre is half.
   constexpr int kSide = 10;
   const double apart = (2.0 * half + 1) / kSide, first = -half - 0.5 + 0.5 * apart;
   int seen = 0;
   for (int j = 0; j < kSide; ++j)
     for (int i = 0; i < kSide; ++i) seen += view.seen(x + first + apart * i, y + first + apart * j, body);
-  return 2 * seen > kSide * kSide ? Seen::part : Seen::less_than_half;
+  return 2 * seen >= kSide * kSide ? Seen::part : Seen::less_than_half;
 }
 
 /// True where a subset, but for its innermost 5 px, holds another body: beside a crack or an edge.

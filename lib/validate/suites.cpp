@@ -12,16 +12,8 @@ constexpr double kFalse = 1e-4;
 constexpr double kFalseTorn = 1e-3;  // where bodies move apart or hide each other
 constexpr double kLost = 1e-3;       // of the points that can be measured
 constexpr double kLostTurned = 1e-2;
-// What a defocus mixes into the outermost pixels lies outside of the image: there, points have less of their
-// subset left than both images show.
-constexpr double kLostDefocus = 5e-3;
-// A point that noise alone makes less certain than 0.125 px may not be ok: that is what the pattern lacks.
-constexpr double kLostNoise = 2e-2, kLostWeak = 1.5e-2;
 constexpr double kLostTorn = 5e-2;  // a subset that holds two motions may have too little of its own
 constexpr Bounds::Range kScatter{0.9, 1.25};
-// Sharp edges: what interpolation leaves of them counts as noise, and displaces less. sigma is an upper
-// bound.
-constexpr Bounds::Range kScatterPrinted{0.65, 1.25};
 constexpr Bounds::Range kScatterNoise{0.9, 1.1};
 
 /// Bounds of a motion without tears.
@@ -334,10 +326,7 @@ std::vector<Case> noise(const Options& options) {
     synth.seed = seed;
     std::string name =
         text("noise %g", grey) + ", subset " + std::to_string(subset) + ", order " + std::to_string(order);
-    Bounds bounds = continuous(kScatterNoise);
-    if (grey >= 8) bounds.lost = kLostNoise;
-    if (grey >= 16) bounds.lost = std::nullopt;  // the noise is as strong as the pattern
-    Case one = make(std::move(name), synth, bounds, {.subset = subset, .order = order});
+    Case one = make(std::move(name), synth, continuous(kScatterNoise), {.subset = subset, .order = order});
     cases.push_back(with_parameter(std::move(one), "noise", grey));
   };
   const int subset = options.track.refine.subset, order = options.track.refine.order;
@@ -364,9 +353,7 @@ std::vector<Case> blur(const Options& options) {
   for (const double width : options.quick ? std::vector<double>{2} : std::vector<double>{1, 2, 3}) {
     SynthOptions synth = shifted(options, 0.3, 0.2);
     synth.blur = width;
-    Bounds bounds = continuous(kScatter);
-    bounds.lost = kLostDefocus;
-    cases.push_back(make(text("defocus %.0f px", width), synth, bounds));
+    cases.push_back(make(text("defocus %.0f px", width), synth, continuous(kScatter)));
   }
   return cases;
 }
@@ -389,7 +376,6 @@ std::vector<Case> weak(const Options& options) {
     synth.grey_min = 100;
     synth.grey_max = 100 + grey;
     Bounds bounds = continuous(kScatter);
-    bounds.lost = kLostWeak;
     if (grey < 20) bounds.lost = std::nullopt;  // contrast as of the noise: it need not be measured
     cases.push_back(make(text("grey of the speckle spans %.0f", grey), synth, bounds));
   }
@@ -406,10 +392,10 @@ std::vector<Case> textures(const Options& options) {
   spread.size_spread = 2;
   coarse.blob_sigma = 3.5;
   fine.blob_sigma = 1.0;
-  std::vector<Case> cases = {make("printed dots of mixed sizes", mixed, continuous(kScatterPrinted)),
+  std::vector<Case> cases = {make("printed dots of mixed sizes", mixed, continuous(kScatter)),
                              make("blobs 3.5 px", coarse, continuous(kScatter))};
   if (options.quick) return cases;
-  cases.push_back(make("printed dots of one size", dots, continuous(kScatterPrinted)));
+  cases.push_back(make("printed dots of one size", dots, continuous(kScatter)));
   cases.push_back(make("blobs of mixed sizes", spread, continuous(kScatter)));
   cases.push_back(make("blobs 1.0 px", fine, continuous(kScatter)));
   return cases;
