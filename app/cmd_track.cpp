@@ -10,6 +10,7 @@
 #include "config_file.hpp"
 #include "figures/cairo_canvas.hpp"
 #include "interruption.hpp"
+#include "mpi/process_group.hpp"
 #include "track_flags.hpp"
 #include "track_report.hpp"
 
@@ -132,16 +133,23 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
   const Interruption interruption;
+  const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
+  if (group) group->share_machine(job.options);
+  const bool speaks = !group || group->leads();
   const TrackSummary summary = [&] {
-    ProgressLine line(!flags.quiet);
-    return track_files(
-        job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
+    ProgressLine line(!flags.quiet && speaks);
+    const auto show = [&](const Progress& progress) { line.show(progress); };
+    return group ? track_together(job, *group, show, interruption.token())
+                 : track_files(job, show, interruption.token());
   }();
+  if (!speaks) return;
   if (summary.was_complete) {
-    if (!flags.quiet)
-      std::printf("%s holds all %zu frames: nothing is left to do.\n", job.output.c_str(),
-                  summary.frames.size());
+    if (!flags.quiet) std::printf("%s holds all frames: nothing is left to do.\n", job.output.c_str());
     return;
+  }
+  if (group && summary.interrupted) {
+    std::fprintf(stderr, "dic: Interrupted: go on with --resume, with as many processes as you like.\n");
+    throw CLI::RuntimeError(interrupted);
   }
   print_warnings(summary, job.noise_floor);
   if (!flags.quiet) print_summary(job, summary, flags.verbose);

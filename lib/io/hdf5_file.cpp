@@ -128,6 +128,13 @@ OutputFile OutputFile::open_growing(const std::filesystem::path& path) {
   return opened;
 }
 
+OutputFile OutputFile::create_joined(const std::filesystem::path& path, const std::filesystem::path& shown,
+                                     std::vector<SeriesPart> parts) {
+  OutputFile created = create_growing(path, shown);
+  created.parts_ = std::move(parts);
+  return created;
+}
+
 Handle OutputFile::access_list(bool grows) {
   const Calls check(path_, *error_);
   driver_ = check(register_forgiving_driver(), H5FDunregister);
@@ -221,6 +228,7 @@ void OutputFile::write_texts(const std::string& name, const std::vector<std::str
 }
 
 void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type) {
+  if (!parts_.empty() && !item.empty()) return create_joined_series(name, item, type);
   const Calls check(path_, *error_);
   Shape none{0}, any{H5S_UNLIMITED};
   const hsize_t scalars = std::max<hsize_t>(kScalarChunkBytes / H5Tget_size(type), 1);
@@ -234,6 +242,30 @@ void OutputFile::create_series(const std::string& name, const Shape& item, hid_t
                         H5Dclose);
 }
 
+void OutputFile::create_joined_series(const std::string& name, const Shape& item, hid_t type) {
+  const Calls check(path_, *error_);
+  const auto shape_with = [&](std::uint64_t items) {
+    Shape shape{items};
+    shape.insert(shape.end(), item.begin(), item.end());
+    return shape;
+  };
+  std::uint64_t all = 0;
+  for (const SeriesPart& part : parts_) all += part.items;
+  const Handle space = data_space(check, shape_with(all));
+  const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  std::vector<hsize_t> start(item.size() + 1, 0);
+  for (const SeriesPart& part : parts_) {
+    const Shape shape = shape_with(part.items);
+    const std::vector<hsize_t> count(shape.begin(), shape.end());
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
+    check(H5Pset_virtual(creation, space, part.file.c_str(), name.c_str(), data_space(check, shape)));
+    start[0] += part.items;
+  }
+  check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape_with(all)), link_creation(check),
+                   creation, H5P_DEFAULT),
+        H5Dclose);
+}
+
 void OutputFile::create_text_series(const std::string& name, std::size_t bytes) {
   const Calls check(path_, *error_);
   create_series(name, {}, fixed_utf8_type(check, bytes));
@@ -244,8 +276,7 @@ void OutputFile::open_series(const std::string& name, std::uint64_t items) {
   Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
   std::vector<hsize_t> shape = shape_of(check, dataset);
   check(!shape.empty() && shape[0] >= items ? 0 : -1);
-  if (shape.size() > 1)
-    dataset = check(H5Dopen2(file_, name.c_str(), series_access(check, true)), H5Dclose);
+  if (shape.size() > 1) dataset = check(H5Dopen2(file_, name.c_str(), series_access(check, true)), H5Dclose);
   shape[0] = items;
   check(H5Dset_extent(dataset, shape.data()));
   series_[name] = std::move(dataset);

@@ -15,6 +15,12 @@
 /// The part of HDF5 that writing needs, with owned handles and exceptions.
 namespace dic::hdf5 {
 
+/// A file that has the first items of series.
+struct SeriesPart {
+  std::filesystem::path file;  ///< relative to the folder of the file that joins them
+  std::uint64_t items = 0;
+};
+
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
 /// are made as needed. Every failure (no rights, disk full) is a FileError with the file's name and the
 /// system's reason, at the latest from the next `check_written` or from `close`.
@@ -30,6 +36,10 @@ class OutputFile {
   /// The same two for a file that others read while series of it grow: in the format of HDF5 1.10.
   static OutputFile create_growing(const std::filesystem::path& path, const std::filesystem::path& shown);
   static OutputFile open_growing(const std::filesystem::path& path);
+  /// One whose series of items that are no scalars are those of other files, one part after the other:
+  /// virtual datasets, which readers see as one. Needs HDF5 1.10 to be read.
+  static OutputFile create_joined(const std::filesystem::path& path, const std::filesystem::path& shown,
+                                  std::vector<SeriesPart> parts);
   /// From now on, whenever the process or the disk ends, the file is as whole as `publish` left it the last
   /// time or later. Nothing can be created any more; series of numbers and text of fixed length grow, and
   /// attributes get other values of the type that they have.
@@ -90,9 +100,7 @@ class OutputFile {
   /// Adds an item to a series of scalars.
   template <typename T>
   requires std::is_arithmetic_v<T>
-  void append(const std::string& name, T item) {
-    append_scalar(name, native_type<T>(), &item);
-  }
+  void append(const std::string& name, T item) { append_scalar(name, native_type<T>(), &item); }
   void append(const std::string& name, std::string_view text);
 
   /// Another name of a dataset that is there.
@@ -120,6 +128,7 @@ class OutputFile {
   void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
   void rewrite_attribute(const std::string& object, const std::string& name, hid_t type, const void* value);
   void create_series(const std::string& name, const Shape& item, hid_t type);
+  void create_joined_series(const std::string& name, const Shape& item, hid_t type);
   void append_item(const std::string& name, hid_t type, const void* item);
   void append_scalar(const std::string& name, hid_t type, const void* item);
   Handle access_list(bool grows);
@@ -130,6 +139,7 @@ class OutputFile {
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's
   Handle driver_, file_;
   std::map<std::string, Handle> series_;  // stay open: opening one takes longer than many an append
+  std::vector<SeriesPart> parts_;         // of a joined file
 };
 
 }  // namespace dic::hdf5

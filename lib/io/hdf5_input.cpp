@@ -119,9 +119,41 @@ Handle InputFile::open_dataset(const std::string& name) const {
   Handle object = open_object(name);
   if (H5Iget_type(object) != H5I_DATASET) fail(name + " is no dataset");
   const Handle creation(H5Dget_create_plist(object), H5Pclose);
-  if (!creation.valid() || H5Pget_layout(creation) == H5D_VIRTUAL || H5Pget_external_count(creation) != 0)
-    fail(name + " lies in another file");
+  if (!creation.valid() || H5Pget_external_count(creation) != 0) fail(name + " lies in another file");
+  if (H5Pget_layout(creation) == H5D_VIRTUAL) check_parts(name, creation);
   return object;
+}
+
+/// What a run on several machines measured lies in files below the folder of the result. Others are not
+/// opened.
+void InputFile::check_parts(const std::string& name, const Handle& creation) const {
+  std::size_t count = 0;
+  if (is_part_ || H5Pget_virtual_count(creation, &count) < 0) fail(name + " lies in another file");
+  for (std::size_t k = 0; k < count; ++k) {
+    std::vector<char> file(H5Pget_virtual_filename(creation, k, nullptr, 0) + 1);
+    std::vector<char> dataset(H5Pget_virtual_dsetname(creation, k, nullptr, 0) + 1);
+    H5Pget_virtual_filename(creation, k, file.data(), file.size());
+    H5Pget_virtual_dsetname(creation, k, dataset.data(), dataset.size());
+    const auto part = parts_.find(file.data());
+    const InputFile& opened = part != parts_.end()
+                                  ? *part->second
+                                  : *parts_.emplace(file.data(), open_part(file.data())).first->second;
+    const Handle plain = opened.open_dataset(dataset.data());
+  }
+}
+
+std::unique_ptr<InputFile> InputFile::open_part(const fs::path& file) const {
+  std::error_code failure;
+  const fs::path folder = fs::canonical(fs::absolute(path_).parent_path(), failure);
+  const fs::path place = fs::canonical(folder / file, failure);
+  const fs::path inside = place.lexically_relative(folder);
+  if (failure) fail("its part " + file.string() + " is missing");
+  if (file.is_absolute() || inside.empty() || *inside.begin() == "..")
+    fail("its part " + file.string() + " lies in another folder");
+  auto part = std::make_unique<InputFile>(place);
+  part->is_part_ = true;
+  bytes_ += part->bytes_;
+  return part;
 }
 
 Shape InputFile::shape(const std::string& name) const {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -12,9 +14,9 @@
 namespace dic::hdf5 {
 
 /// An HDF5 file that is read, perhaps a stranger's: sizes and types are checked before memory is taken, and
-/// nothing outside the file is opened (external links, external storage, virtual datasets). Every failure is
-/// a FileError with the file's name. What libhdf5 itself does with forged records (1.10 trusts the lengths in
-/// its global heap) is beyond this.
+/// nothing outside the file is opened (external links, external storage), but for parts of the result in
+/// files below its folder (virtual datasets). Every failure is a FileError with the file's name. What libhdf5
+/// itself does with forged records (1.10 trusts the lengths in its global heap) is beyond this.
 class InputFile {
  public:
   explicit InputFile(std::filesystem::path path);
@@ -57,6 +59,8 @@ class InputFile {
  private:
   Handle open_object(const std::string& name) const;
   Handle open_dataset(const std::string& name) const;
+  void check_parts(const std::string& name, const Handle& creation) const;
+  std::unique_ptr<InputFile> open_part(const std::filesystem::path& file) const;
   std::size_t elements(const std::string& name, const Shape& count) const;
   template <typename Allocate>
   void read_numbers(const std::string& name, hid_t type, const Allocate& allocate) const {
@@ -68,8 +72,10 @@ class InputFile {
                   void* values) const;
 
   std::filesystem::path path_;
-  std::uintmax_t bytes_ = 0;  // of the file
-  Handle links_, file_;       // links_: properties by which objects are looked up
+  mutable std::uintmax_t bytes_ = 0;  // of the file and of its parts
+  mutable std::map<std::string, std::unique_ptr<InputFile>> parts_;
+  bool is_part_ = false;
+  Handle links_, file_;  // links_: properties by which objects are looked up
 };
 
 }  // namespace dic::hdf5

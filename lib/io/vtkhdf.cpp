@@ -38,7 +38,8 @@ struct VtkHdfWriter::Impl {
   std::tuple<std::vector<double>, std::vector<float>>
       scratch;  // reused: new memory costs more than filling it
 
-  Impl(std::unique_ptr<PendingFile> pending, hdf5::OutputFile opened, const Grid& nodes, const ResultInfo& info)
+  Impl(std::unique_ptr<PendingFile> pending, hdf5::OutputFile opened, const Grid& nodes,
+       const ResultInfo& info)
       : target(std::move(pending)),
         file(std::move(opened)),
         grid(nodes),
@@ -58,14 +59,33 @@ struct VtkHdfWriter::Impl {
     return created;
   }
 
-  static std::unique_ptr<Impl> resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
-                                      const ResultInfo& info) {
+  static std::unique_ptr<Impl> resume(const std::filesystem::path& path, std::int64_t frames,
+                                      const Grid& grid, const ResultInfo& info) {
     auto opened = std::make_unique<Impl>(nullptr, hdf5::OutputFile::open_growing(path), grid, info);
     opened->frames = frames;
     for (const std::string& name : opened->series()) opened->file.open_series(name, frames);
     opened->file.change_attribute(kSteps, "NSteps", frames);
     opened->file.begin_growing();
     return opened;
+  }
+
+  static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
+                   std::span<const ResultPart> parts) {
+    std::vector<hdf5::SeriesPart> files;
+    for (const ResultPart& part : parts) files.push_back({part.file, part.names.size()});
+    auto target = std::make_unique<PendingFile>(path);
+    auto file = hdf5::OutputFile::create_joined(target->temporary(), target->path(), std::move(files));
+    Impl joined(std::move(target), std::move(file), grid, info);
+    joined.write_geometry(info);
+    joined.write_about(info);
+    joined.write_scales(info);
+    joined.create_arrays();
+    if (parts.front().positions) joined.write_positions(*parts.front().positions);
+    for (const ResultPart& part : parts)
+      for (std::size_t k = 0; k < part.names.size(); ++k)
+        joined.append_frame(part.times[k], static_cast<double>(part.numbers[k]), part.names[k]);
+    joined.file.change_attribute(kSteps, "NSteps", joined.frames);
+    joined.finish();
   }
 
   /// VTK's y points up, the image's down. The rows stay in image order, a negative spacing turns the
@@ -103,8 +123,12 @@ struct VtkHdfWriter::Impl {
 
   /// What has an item for each frame.
   static std::vector<std::string> series() {
-    std::vector<std::string> names = {kTimes, kOffsets + kDisplacements[0].name, "/frame", kAbout + "/frames",
-                                      kPointData + "displacement", kPointData + "status",
+    std::vector<std::string> names = {kTimes,
+                                      kOffsets + kDisplacements[0].name,
+                                      "/frame",
+                                      kAbout + "/frames",
+                                      kPointData + "displacement",
+                                      kPointData + "status",
                                       kPointData + "iterations"};
     for (const auto& array : kDisplacements) names.push_back(kPointData + array.name);
     for (const auto& array : kQualities) names.push_back(kPointData + array.name);
@@ -244,15 +268,19 @@ struct VtkHdfWriter::Impl {
 
   /// Readers see the new frame when all of it is there: the number of frames comes last.
   void publish(double time, std::string_view name) {
-    file.append(kOffsets + kDisplacements[0].name, frames);
-    ++frames;
-    file.append(kTimes, time);
-    file.append("/frame", has_seconds() ? static_cast<double>(frames) : time);
-    file.append(kAbout + "/frames", name);
+    append_frame(time, has_seconds() ? static_cast<double>(frames + 1) : time, name);
     file.publish();
     file.change_attribute(kSteps, "NSteps", frames);
     file.publish();
     take_place();
+  }
+
+  void append_frame(double time, double number, std::string_view name) {
+    file.append(kOffsets + kDisplacements[0].name, frames);
+    ++frames;
+    file.append(kTimes, time);
+    file.append("/frame", number);
+    file.append(kAbout + "/frames", name);
   }
 
   /// The file is no longer a temporary one.
@@ -308,6 +336,10 @@ VtkHdfWriter::VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, 
 VtkHdfWriter VtkHdfWriter::resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
                                   const ResultInfo& info) {
   return VtkHdfWriter(Impl::resume(path, frames, grid, info));
+}
+void VtkHdfWriter::join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
+                        std::span<const ResultPart> parts) {
+  Impl::join(path, grid, info, parts);
 }
 VtkHdfWriter::~VtkHdfWriter() = default;
 VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;

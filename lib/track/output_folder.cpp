@@ -252,7 +252,12 @@ fs::path OutputFolder::claim(const fs::path& name) {
   return path;
 }
 
-std::string OutputFolder::unique_stem(const std::string& stem) {
+void OutputFolder::adopt(const fs::path& name) {
+  const std::string text = name.generic_string();
+  if (claimed_.insert(text).second) append_to_list({text});
+}
+
+std::string UniqueStems::unique(const std::string& stem) {
   std::string unique = stem;
   for (int number = 2; !stems_.insert(unique).second; ++number) unique = stem + "_" + std::to_string(number);
   return unique;
@@ -269,7 +274,9 @@ void OutputFolder::commit() {
     parents.insert((folder_ / name).parent_path());
   }
   parents.erase(folder_);
-  for (const fs::path& parent : parents) fs::remove(parent, ignored);  // only where it is empty now
+  for (auto parent = parents.rbegin(); parent != parents.rend();
+       ++parent)                   // a folder after those that it holds
+    fs::remove(*parent, ignored);  // only where it is empty now
   for (const std::string& name : claimed_) {
     if (!is_there(collection_ / name)) continue;  // it was needed only while the run lasted
     create_folder((folder_ / name).parent_path());

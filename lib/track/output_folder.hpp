@@ -6,6 +6,16 @@
 
 namespace dic {
 
+/// Names of files without their endings, none twice.
+class UniqueStems {
+ public:
+  /// One that no earlier call returned: `stem`, or with _2, _3, ... at its end.
+  std::string unique(const std::string& stem);
+
+ private:
+  std::set<std::string> stems_;
+};
+
 /// The folder of one result. Every file is recorded in the folder's list before it is written, so that a
 /// later run with `force` can replace exactly what dic wrote, also after a run that was killed. One run at a
 /// time writes into a folder. Symbolic links inside the folder are never followed.
@@ -35,8 +45,9 @@ class OutputFolder {
   /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
   /// FileError where a file of that name was not written by dic.
   std::filesystem::path claim(const std::filesystem::path& name);
-  /// A stem that no earlier call returned: `stem`, or with _2, _3, ... at its end.
-  std::string unique_stem(const std::string& stem);
+  /// A file that dic wrote there before, `name` relative to the folder, belongs to the result.
+  void adopt(const std::filesystem::path& name);
+  std::string unique_stem(const std::string& stem) { return stems_.unique(stem); }
   /// The claimed files, all written by now, become the folder's result in place of the earlier one.
   void commit();
   /// What was claimed stays where it is, so that a later run can go on with it. Returns where.
@@ -71,7 +82,7 @@ class OutputFolder {
   std::filesystem::path collection_;  // of a result that replaces another; a name that nothing else has
   std::set<std::string> earlier_;     // files of the result that is there
   std::set<std::string> claimed_;
-  std::set<std::string> stems_;
+  UniqueStems stems_;
 };
 
 }  // namespace dic

@@ -69,12 +69,38 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   run_path_ = folder_.claim("run.json");
 }
 
-/// Pictures need of each frame what `add` keeps.
 void Results::resume(const RunLog::Contents& done, const Grid& grid) {
   const auto measured = std::ranges::count_if(done.frames, was_measured);
   writer_.emplace(VtkHdfWriter::resume(result_path_, measured, grid, info_));
+  add_earlier_frames(done);
+}
+
+void Results::begin_joined(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
+                           const RunLog::Contents& done, std::span<const ResultPart> parts,
+                           std::span<const fs::path> tables) {
+  info_ = std::move(info);
+  folder_.begin();
+  result_path_ = folder_.claim("result.vtkhdf");
+  for (const std::int64_t k : frames_to_draw(count - first)) planned_.insert(first + k);
+  if (parts.empty())
+    VtkHdfWriter(result_path_, grid, info_).finish();
+  else
+    VtkHdfWriter::join(result_path_, grid, info_, parts);
+  const std::vector<std::string> stems = add_earlier_frames(done);
+  for (std::size_t k = 0; job_.csv && k < stems.size(); ++k)
+    if (fs::exists(tables[k])) fs::rename(tables[k], folder_.claim(fs::path("csv") / (stems[k] + ".csv")));
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(job_.output / "parts"))
+    if (entry.is_regular_file()) folder_.adopt(entry.path().lexically_relative(job_.output));
+  log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
+  run_path_ = folder_.claim("run.json");
+}
+
+/// Pictures need of each frame what `add` keeps. Returns the stems of the measured frames.
+std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& done) {
+  std::vector<std::string> stems;
   std::optional<Result> result;
-  if (job_.pictures != Pictures::none) result.emplace(result_path_);
+  if (job_.pictures != Pictures::none && std::ranges::any_of(done.frames, was_measured))
+    result.emplace(result_path_);
   int number = 0;
   for (const RunLog::Done& frame : done.frames) {
     ++number;
@@ -83,8 +109,10 @@ void Results::resume(const RunLog::Contents& done, const Grid& grid) {
     const std::string stem = folder_.unique_stem(fs::path(name).stem().string());
     const double time = info_.time_unit == "s" ? frame.summary.time.value_or(NAN) : number;
     if (result) add_picture(result->field(count_), {frame.index, time, name}, stem);
+    stems.push_back(stem);
     ++count_;
   }
+  return stems;
 }
 
 void Results::add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state) {
@@ -201,7 +229,7 @@ void Results::draw_pictures(FrameSource& source) {
 }
 
 void Results::finish(TrackSummary& summary, FrameSource& source) {
-  writer_->finish();
+  if (writer_) writer_->finish();
   if (!frames_.empty()) draw_pictures(source);
   summary.frames_drawn = std::ssize(frames_);
   if (!summary.noise_curve.empty()) {

@@ -54,7 +54,13 @@ class Results {
   /// far. Where earlier() has measured frames, they stay, as many as `done` has.
   void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
              const RunLog::Contents& done);
-  /// Adds a measured frame. current: its pixels, empty where no pictures are drawn. state: of its FrameResult.
+  /// All frames were measured by other runs, into `parts`. tables: the files of their tables, one for each
+  /// measured frame; they move. Only `finish` may follow.
+  void begin_joined(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
+                    const RunLog::Contents& done, std::span<const ResultPart> parts,
+                    std::span<const std::filesystem::path> tables);
+  /// Adds a measured frame. current: its pixels, empty where no pictures are drawn. state: of its
+  /// FrameResult.
   void add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state);
   /// The last frame is processed: from now on it will not be done again.
   void note(const RunLog::Done& done, const TrackSummary& summary);
@@ -73,6 +79,7 @@ class Results {
   };
 
   void resume(const RunLog::Contents& done, const Grid& grid);
+  std::vector<std::string> add_earlier_frames(const RunLog::Contents& done);
   void add_picture(const Field& field, const Frame& frame, const std::string& stem);
   void find_ranges(const Field& field);
   void write_run(const TrackSummary& summary, RunState state);

@@ -27,6 +27,15 @@ struct ResultInfo {
   double length_factor() const { return has_scale() ? scale_mm_per_px : 1.0; }
 };
 
+/// Some frames of a sequence, in a file of their own.
+struct ResultPart {
+  std::filesystem::path file;         ///< relative to the folder of the file that joins them
+  std::vector<double> times;          ///< of its frames, on the time axis of the sequence
+  std::vector<std::int64_t> numbers;  ///< of its frames after the reference
+  std::vector<std::string> names;
+  std::shared_ptr<const NodePositions> positions;  ///< with a camera
+};
+
 /// Streams the fields of a sequence into one VTKHDF 2 ImageData file with a time axis, in constant memory.
 ///
 /// Arrays under /VTKHDF/PointData, each [frame, y, x] (displacement [frame, y, x, 3]): u, v, displacement,
@@ -36,22 +45,26 @@ struct ResultInfo {
 /// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
 /// netCDF-4 as xarray opens it. docs/file-formats.md has the rest.
 ///
-/// From the first frame on the file is at `path`, and readers may open it while it grows (h5py with swmr=True,
-/// VTK as any file). A frame that was appended is in it also if the process is killed.
+/// From the first frame on the file is at `path`, and readers may open it while it grows (h5py with
+/// swmr=True, VTK as any file). A frame that was appended is in it also if the process is killed.
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError where it cannot be created.
   VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info);
-  /// Goes on with a file that an earlier writer, perhaps killed, left with at least one frame: after the first
-  /// `frames` of them. grid, info: as they were. Throws FileError.
+  /// Goes on with a file that an earlier writer, perhaps killed, left with at least one frame: after the
+  /// first `frames` of them. grid, info: as they were. Throws FileError.
   static VtkHdfWriter resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
                              const ResultInfo& info);
+  /// A file that shows the frames of several as one sequence: their fields stay where they are, as virtual
+  /// datasets. All are results of the same measurement. Throws FileError.
+  static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
+                   std::span<const ResultPart> parts);
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
   VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
-  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. name: at
-  /// most 272 bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError only the
-  /// destructor may follow; the frames before are in the file.
+  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. name:
+  /// at most 272 bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError only
+  /// the destructor may follow; the frames before are in the file.
   void append(const Field& field, double time, std::string_view name);
   /// Closes; nothing may follow. With no frame appended the file is still valid. Throws FileError.
   void finish();
