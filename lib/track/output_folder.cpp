@@ -105,7 +105,7 @@ std::string state_of_run(const fs::path& folder) {
 bool is_empty_result(const fs::path& folder, const std::set<std::string>& names) {
   for (const std::string& name : names)
     if (name != "result.vtkhdf" && name != "run.json" && name != OutputFolder::kFramesName) return false;
-  if (!names.contains("run.json")) return false;
+  if (!names.contains("run.json")) return !names.contains("result.vtkhdf");
   const auto run = read_run(folder);
   if (!run.is_object() || !run.contains("frames") || !run["frames"].is_array()) return false;
   if (state_of_run(folder) == "running") return false;

@@ -45,7 +45,12 @@ Results::Results(const TrackJob& job)
 
 std::optional<RunLog::Contents> Results::earlier() const {
   if (folder_.resumed().empty()) return {};
-  return RunLog::read(folder_.resumed() / OutputFolder::kFramesName);
+  const fs::path path = folder_.resumed() / OutputFolder::kFramesName;
+  auto contents = RunLog::read(path);
+  if (!contents)
+    throw FileError(path.string() +
+                    " is damaged, and with it what the run had done: begin anew with --force, or elsewhere.");
+  return contents;
 }
 
 Result Results::earlier_result() const { return Result(folder_.resumed() / "result.vtkhdf"); }
@@ -138,8 +143,9 @@ void Results::add_picture(const Field& field, const Frame& frame, const std::str
 void Results::note(const RunLog::Done& done, const TrackSummary& summary) {
   constexpr double kReportSeconds = 1;
   log_->add(done);
-  if (log_->frames() == 1 || since_report_.seconds() > kReportSeconds) {
+  if (!is_reported_ || since_report_.seconds() > kReportSeconds) {
     write_run(summary, RunState::running);
+    is_reported_ = true;
     since_report_ = {};
   }
   sync_now_and_then();
@@ -237,6 +243,11 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
     track::write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
   }
   if (syncing_.valid()) syncing_.get();
+  if (!summary.interrupted) {  // frames that come later find their way from the last one
+    state_.reset();
+    std::error_code ignored;
+    fs::remove(result_path_.parent_path() / kStateName, ignored);
+  }
   write_run(summary, summary.interrupted ? RunState::interrupted : RunState::complete);
   folder_.commit();
 }

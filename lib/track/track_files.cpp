@@ -143,6 +143,7 @@ class Run {
       finish();
     } catch (const FileError& failure) {  // from writing: nothing more can be written
       if (!results_.begun() || summary_.frames.empty()) throw;
+      summary_.interrupted = true;
       throw FileError(std::string(failure.what()) + " What was measured is in " +
                       results_.keep(summary_).string() + ": go on with it with --resume.");
     }

@@ -24,7 +24,7 @@ std::vector<std::string> WatchOptions::validate() const {
   std::vector<std::string> found;
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    found.push_back("'" + folder.string() + "' is not a folder: name the one into which the images come.");
+    found.push_back(folder.string() + " is not a folder: name the one into which the images come.");
   if (until < 0) found.push_back("The number of frames must not be negative (0 = any number).");
   for (const double seconds : {idle, patience})
     if (!std::isfinite(seconds) || seconds < 0)
@@ -94,8 +94,8 @@ WatchedFolder::WatchedFolder(const WatchOptions& options, const std::vector<std:
       on_stop_(std::move(stop), [this] { end(); }) {
   for (const std::string& name : known)
     if (file_stamp(options.folder / name).empty())
-      throw FileError("'" + (options.folder / name).string() +
-                      "' was measured, but is not there any more: put it back, or begin anew with --force.");
+      throw FileError((options.folder / name).string() +
+                      " was measured, but is not there any more: put it back, or begin anew with --force.");
 }
 
 WatchedFolder::~WatchedFolder() {
