@@ -8,8 +8,9 @@
 #include <span>
 #include <string_view>
 
+#include "image/codecs.hpp"
 #include "image/endings.hpp"
-#include "image/video.hpp"
+#include "image/opencv_codecs.hpp"
 
 namespace dic {
 
@@ -91,6 +92,14 @@ class FileSource : public FrameSource {
  private:
   std::vector<fs::path> files_;
 };
+
+std::unique_ptr<FrameSource> open_video(const fs::path& path) {
+  try {
+    return opencv_codecs().open_video(path);
+  } catch (const Refusal& why) {
+    throw FileError("'" + path.string() + "' " + why.what());
+  }
+}
 
 }  // namespace
 

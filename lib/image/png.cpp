@@ -7,6 +7,7 @@
 
 #include "image/codecs.hpp"
 #include "image/grey.hpp"
+#include "image/opencv_codecs.hpp"
 #include "image/png_filter.hpp"
 
 namespace dic {
@@ -167,7 +168,7 @@ Image decode_png(std::vector<std::uint8_t> bytes) {
   const Header header = read_header(bytes);
   if (!header.plain()) {
     bytes.resize(keep_pixel_chunks(bytes));
-    return decode_with_opencv(std::move(bytes));
+    return opencv_codecs().decode(std::move(bytes));
   }
   const auto rows = inflate(header, gather_image_data(bytes));
   return header.depth == 8 ? image_of<std::uint8_t>(header, rows.get(), ScalarType::u8)

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "image/codecs.hpp"
+#include "image/opencv_codecs.hpp"
 
 namespace dic {
 
@@ -86,7 +87,7 @@ Image decode(const fs::path& path) {
   auto bytes = read_bytes(file, size);
   if (format == Format::jpeg) return decode_jpeg(bytes);
   if (format == Format::png) return decode_png(std::move(bytes));
-  return decode_with_opencv(std::move(bytes));
+  return opencv_codecs().decode(std::move(bytes));
 }
 
 void check_finite(const Image& image) {

@@ -16,7 +16,7 @@
 #include <random>
 #include <thread>
 
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
 // Formats, depths, colours and damaged files.
