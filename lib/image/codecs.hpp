@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "image/buffer.hpp"
 #include "image/raster.hpp"
 
 /// The decoders behind read_image. OpenCV decodes most formats (opencv_codecs.hpp). PNG is read and written
@@ -35,10 +36,14 @@ void check_size(std::int64_t width, std::int64_t height);
 void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
-Image decode_png(std::vector<std::uint8_t> bytes);
+/// Changes the bytes.
+Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked);
 /// 8 or 16 bit.
 std::vector<std::uint8_t> encode_png(const Raster& image);
 /// Reads from the file itself: a TIFF may be much larger than its first page.
-Image decode_tiff(const std::filesystem::path& path);
+Image decode_tiff(const std::filesystem::path& path, ReadBuffers& buffers);
+
+/// As read_image of <dic/image_io.hpp>.
+Image read_image(const std::filesystem::path& path, ReadBuffers& buffers);
 
 }  // namespace dic
