@@ -25,8 +25,8 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// What reading one image needs beside the image.
-struct ReadBuffers {
+/// What reading or writing one image needs beside the image.
+struct ImageBuffers {
   Buffer file, unpacked;
 };
 

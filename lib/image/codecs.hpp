@@ -38,12 +38,12 @@ void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
 /// Changes the bytes.
 Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked);
-/// 8 or 16 bit.
-std::vector<std::uint8_t> encode_png(const Raster& image);
+/// 8 or 16 bit. The bytes are in the buffers.
+std::span<const std::uint8_t> encode_png(const Raster& image, ImageBuffers& buffers);
 /// Reads from the file itself: a TIFF may be much larger than its first page.
-Image decode_tiff(const std::filesystem::path& path, ReadBuffers& buffers);
+Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers);
 
 /// As read_image of <dic/image_io.hpp>.
-Image read_image(const std::filesystem::path& path, ReadBuffers& buffers);
+Image read_image(const std::filesystem::path& path, ImageBuffers& buffers);
 
 }  // namespace dic

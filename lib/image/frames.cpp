@@ -88,7 +88,7 @@ class FileSource : public FrameSource {
   std::optional<std::int64_t> count() const override { return std::ssize(files_); }
   std::string name(std::int64_t i) const override { return files_.at(i).filename().string(); }
   Image read(std::int64_t i) override {
-    std::unique_ptr<ReadBuffers> buffers = take_buffers();
+    std::unique_ptr<ImageBuffers> buffers = take_buffers();
     Image image = read_image(files_.at(i), *buffers);
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(buffers));
@@ -97,17 +97,17 @@ class FileSource : public FrameSource {
   bool reads_in_parallel() const override { return true; }
 
  private:
-  std::unique_ptr<ReadBuffers> take_buffers() {
+  std::unique_ptr<ImageBuffers> take_buffers() {
     const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<ReadBuffers>();
-    std::unique_ptr<ReadBuffers> buffers = std::move(idle_.back());
+    if (idle_.empty()) return std::make_unique<ImageBuffers>();
+    std::unique_ptr<ImageBuffers> buffers = std::move(idle_.back());
     idle_.pop_back();
     return buffers;
   }
 
   std::vector<fs::path> files_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ReadBuffers>> idle_;  // as many as threads have read at once
+  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // as many as threads have read at once
 };
 
 std::unique_ptr<FrameSource> open_video(const fs::path& path) {

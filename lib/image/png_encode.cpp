@@ -11,26 +11,25 @@
 namespace dic {
 namespace {
 
-void append_big_endian(std::vector<std::uint8_t>& bytes, std::size_t value) {
-  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(value >> shift));
+std::uint8_t* put_big_endian(std::uint8_t* out, std::size_t value) {
+  for (const int shift : {24, 16, 8, 0}) *out++ = static_cast<std::uint8_t>(value >> shift);
+  return out;
 }
 
-void append_chunk(std::vector<std::uint8_t>& file, const char* type, std::span<const std::uint8_t> data) {
-  append_big_endian(file, data.size());
-  const std::size_t checked = file.size();
-  file.insert(file.end(), type, type + 4);
-  file.insert(file.end(), data.begin(), data.end());
-  append_big_endian(file, libdeflate_crc32(0, file.data() + checked, file.size() - checked));
+/// Around the `size` bytes of data that lie 8 bytes behind `chunk`. Returns the end.
+std::uint8_t* frame_chunk(std::uint8_t* chunk, const char* type, std::size_t size) {
+  std::memcpy(put_big_endian(chunk, size), type, 4);
+  return put_big_endian(chunk + 8 + size, libdeflate_crc32(0, chunk + 4, size + 4));
 }
 
-std::vector<std::uint8_t> header_of(const Raster& image) {
-  std::vector<std::uint8_t> header;
-  append_big_endian(header, static_cast<std::size_t>(image.width));
-  append_big_endian(header, static_cast<std::size_t>(image.height));
-  header.push_back(image.type == ScalarType::u16 ? 16 : 8);
-  header.push_back(image.channels == 3 ? 2 : 0);  // RGB or grey
-  header.insert(header.end(), 3, 0);              // deflate, adaptive filters, not interlaced
-  return header;
+std::uint8_t* put_header(std::uint8_t* chunk, const Raster& image) {
+  std::uint8_t* data = put_big_endian(chunk + 8, static_cast<std::size_t>(image.width));
+  data = put_big_endian(data, static_cast<std::size_t>(image.height));
+  // Depth, RGB or grey, deflate, adaptive filters, not interlaced.
+  const std::uint8_t rest[] = {static_cast<std::uint8_t>(image.type == ScalarType::u16 ? 16 : 8),
+                               static_cast<std::uint8_t>(image.channels == 3 ? 2 : 0), 0, 0, 0};
+  std::memcpy(data, rest, sizeof rest);
+  return frame_chunk(chunk, "IHDR", 13);
 }
 
 /// Writes row - neighbour and returns how large the differences are.
@@ -72,10 +71,10 @@ void copy_row(const Raster& image, int y, std::span<std::uint8_t> row) {
     for (std::size_t i = 0; i < row.size(); i += 2) std::swap(row[i], row[i + 1]);
 }
 
-std::vector<std::uint8_t> filtered(const Raster& image) {
+std::span<const std::uint8_t> filtered(const Raster& image, Buffer& buffer) {
   const std::size_t pixel_bytes = (image.type == ScalarType::u16 ? 2 : 1) * image.channels;
   std::vector<std::uint8_t> row(pixel_bytes * image.width);
-  std::vector<std::uint8_t> rows((row.size() + 1) * image.height);
+  const std::span<std::uint8_t> rows = buffer.get((row.size() + 1) * image.height);
   RowFilter filter(row.size(), pixel_bytes);
   for (int y = 0; y < image.height; ++y) {
     copy_row(image, y, row);
@@ -84,32 +83,26 @@ std::vector<std::uint8_t> filtered(const Raster& image) {
   return rows;
 }
 
-std::vector<std::uint8_t> deflate(std::span<const std::uint8_t> bytes) {
+}  // namespace
+
+std::span<const std::uint8_t> encode_png(const Raster& image, ImageBuffers& buffers) {
   constexpr int kFastest = 1;
+  constexpr std::size_t kFrames = 8 + 25 + 12 + 12;  // signature, header, frames of data and end
+  constexpr std::size_t kLongestChunk = 0x7fffffff;
   const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
       libdeflate_alloc_compressor(kFastest), libdeflate_free_compressor);
   if (!compressor) throw std::bad_alloc();
-  std::vector<std::uint8_t> packed(libdeflate_zlib_compress_bound(compressor.get(), bytes.size()));
-  packed.resize(
-      libdeflate_zlib_compress(compressor.get(), bytes.data(), bytes.size(), packed.data(), packed.size()));
-  return packed;
-}
-
-}  // namespace
-
-std::vector<std::uint8_t> encode_png(const Raster& image) {
-  constexpr std::size_t kLongestChunk = std::size_t{1} << 30;
-  const std::vector<std::uint8_t> packed = deflate(filtered(image));
-  std::vector<std::uint8_t> file = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  file.reserve(packed.size() + 100);
-  append_chunk(file, "IHDR", header_of(image));
-  for (std::span<const std::uint8_t> rest = packed; !rest.empty();) {
-    const auto data = rest.first(std::min(rest.size(), kLongestChunk));
-    append_chunk(file, "IDAT", data);
-    rest = rest.subspan(data.size());
-  }
-  append_chunk(file, "IEND", {});
-  return file;
+  const auto rows = filtered(image, buffers.unpacked);
+  const std::size_t most = libdeflate_zlib_compress_bound(compressor.get(), rows.size());
+  if (most > kLongestChunk) throw Refusal("is too large for a PNG of one piece; choose TIFF.");
+  std::uint8_t* file = buffers.file.get(most + kFrames).data();
+  const std::uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  std::memcpy(file, signature, sizeof signature);
+  std::uint8_t* chunk = put_header(file + sizeof signature, image);
+  const std::size_t packed =
+      libdeflate_zlib_compress(compressor.get(), rows.data(), rows.size(), chunk + 8, most);
+  const std::uint8_t* end = frame_chunk(frame_chunk(chunk, "IDAT", packed), "IEND", 0);
+  return {file, end};
 }
 
 }  // namespace dic

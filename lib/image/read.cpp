@@ -77,7 +77,7 @@ void read_at(std::ifstream& file, std::uintmax_t offset, std::span<std::uint8_t>
     throw unreadable();
 }
 
-Image decode(const fs::path& path, ReadBuffers& buffers) {
+Image decode(const fs::path& path, ImageBuffers& buffers) {
   std::uintmax_t size = 0;
   std::ifstream file = open_file(path, size);
   char start[64] = {};
@@ -107,11 +107,11 @@ void check_finite(const Image& image) {
 }  // namespace
 
 Image read_image(const fs::path& path) {
-  ReadBuffers buffers;
+  ImageBuffers buffers;
   return read_image(path, buffers);
 }
 
-Image read_image(const fs::path& path, ReadBuffers& buffers) {
+Image read_image(const fs::path& path, ImageBuffers& buffers) {
   try {
     Image image = decode(path, buffers);
     check_finite(image);

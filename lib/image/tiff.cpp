@@ -113,7 +113,7 @@ void check_read(tmsize_t got, tmsize_t wanted) {
 }
 
 /// libtiff leaves the checksum at the end of deflated data unread, and with it what was made up before.
-void check_deflated(TIFF* tiff, const Layout& layout, ReadBuffers& buffers) {
+void check_deflated(TIFF* tiff, const Layout& layout, ImageBuffers& buffers) {
   const auto compression = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE});
   const bool is_deflated = compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE;
   const auto order = tag(tiff, TIFFTAG_FILLORDER, std::uint16_t{FILLORDER_MSB2LSB});
@@ -284,7 +284,7 @@ Image read_page(TIFF* tiff, const Layout& layout) {
 
 }  // namespace
 
-Image decode_tiff(const std::filesystem::path& path, ReadBuffers& buffers) {
+Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers) {
   bool warned = false;
   const Handle tiff = open(path, warned);
   if (!tiff) throw damaged("TIFF", "its directory cannot be read");

@@ -40,7 +40,7 @@ std::string checked_ending(const fs::path& path, const Raster& image) {
 }
 
 /// The file is whole or not there.
-void write_bytes(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
+void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   std::error_code failure;
   NewFile target(path, failure);
   if (failure) refuse(path, failure.value());
@@ -58,7 +58,9 @@ void encode_and_write(const fs::path& path, const Raster& image) {
   if (image.width == 0 || image.height == 0)
     throw UsageError("'" + path.string() + "' cannot be written: the image has no pixels.");
   try {
-    write_bytes(path, ending == ".png" ? encode_png(image) : opencv_codecs().encode(ending, image));
+    ImageBuffers buffers;
+    if (ending == ".png") return write_bytes(path, encode_png(image, buffers));
+    write_bytes(path, opencv_codecs().encode(ending, image));
   } catch (const Refusal& why) {
     throw FileError("'" + path.string() + "' " + why.what());
   }
