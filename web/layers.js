@@ -3,7 +3,7 @@
 import {contourLines} from "dic/contours.js";
 import {STATUS_COLOURS, table} from "dic/colours.js";
 import {number} from "dic/dom.js";
-import {principal} from "dic/quantities.js";
+import {principal, principalAngle} from "dic/quantities.js";
 
 /** Values of an image as an ImageBitmap-like canvas, stretched between 0.5 and 99.5 % of them. */
 function pictureOf(image) {
@@ -231,7 +231,10 @@ export class VectorLayer {
 
   #drawCrosses(context, stage, nodes) {
     let largest = 0;
-    const all = nodes.map((at) => ({...at, ...principal(this.arrays, at.k)})).filter((p) => !Number.isNaN(p.e1));
+    const all = nodes.map(({k, x, y}) => {
+      const [e1, e2] = principal(this.arrays, k);
+      return {x, y, e1, e2, angle: principalAngle(this.arrays, k)};
+    }).filter((p) => !Number.isNaN(p.e1));
     for (const p of all) largest = Math.max(largest, Math.abs(p.e1), Math.abs(p.e2));
     for (const p of all)
       for (const [strain, angle, colour] of [[p.e1, p.angle, "#d55e00"], [p.e2, p.angle + Math.PI / 2, "#0072b2"]]) {

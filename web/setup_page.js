@@ -21,9 +21,11 @@ export class SetupPage {
   sigma = new FieldLayer();
   legend = new LegendLayer();
 
+  frame = 0;
+
   /** onlive(result), onresult(): show fields of a run under way, and its finished result. */
-  constructor(source, state, stage, {onlive, onresult}) {
-    Object.assign(this, {source, state, stage, onlive, onresult});
+  constructor(source, state, stage, timeBar, {onlive, onresult}) {
+    Object.assign(this, {source, state, stage, timeBar, onlive, onresult});
     this.editor = new RegionEditor(stage, {
       onchange: () => this.#shapesChanged(), onscale: (px) => this.#askLength(px),
     });
@@ -45,7 +47,29 @@ export class SetupPage {
     this.stage.layers = [this.image, this.sigma, this.editor, this.legend];
     this.stage.setTool(this.editor);
     this.stage.onhover = (place) => this.#hover(place);
+    this.timeBar.attach(this);
+    this.#nameFrame();
     this.stage.redraw();
+  }
+
+  // Frames ----------------------------------------------------------------------------------------
+
+  get frameCount() { return this.state.frames.names.length; }
+
+  async showFrame(frame) {
+    try {
+      this.image.set(await this.source.frame(frame));
+      this.frame = frame;
+    } catch (error) {
+      say(error.message, "error");
+    }
+    this.#nameFrame();
+    this.stage.redraw();
+  }
+
+  #nameFrame() {
+    const {names} = this.state.frames;
+    this.timeBar.update(`${this.frame + 1} / ${names.length}  ${names[this.frame]}${this.frame === 0 ? "  (reference)" : ""}`);
   }
 
   #hover(place) {
@@ -282,6 +306,7 @@ export class SetupPage {
     if (now.state === "failed") return say(now.error, "error");
     say(now.state === "cancelled" ? "Cancelled; what was finished is saved." : `Done: ${now.output}`);
     if (now.has_result) await this.onresult();
+    if (now.error) say(`In ${now.output} ${now.error}`, "error");
   }
 }
 
