@@ -155,7 +155,7 @@ class Overlay {
     canvas_.text(label, {middle, sign.y + 1.05 * font_}, font_, kInk, Canvas::Align::centre);
   }
 
-  /// About twenty arrows along the longer side, and one in a sign that says how long they are.
+  /// About twenty arrows along the longer side.
   void vectors(const MovedGrid& grid) {
     const Grid& nodes = grid.grid();
     constexpr double kArrows = 20;
@@ -176,12 +176,28 @@ class Overlay {
         lengths.begin() + static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(lengths.size() - 1));
     std::nth_element(lengths.begin(), long_one, lengths.end());
     if (!(*long_one > 0)) return;
-    const double factor = 0.95 * stride * nodes.step / *long_one;
+    longest_ = *long_one;
+    enlarged_ = 0.95 * stride * nodes.step / longest_;
     for (const auto& [here, moved] : arrows) {
-      const Canvas::Point tip = place(here + moved * factor);
+      const Canvas::Point tip = place(here + moved * enlarged_);
       if (box_.contains(cv::Point2d(tip.x, tip.y))) arrow(place(here), tip);
     }
-    arrow_sign(factor, *long_one);
+  }
+
+  /// How long the arrows are, beside the scale bar or above it.
+  void arrow_sign() {
+    if (!(longest_ > 0)) return;
+    const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
+    const double length = round_below(longest_ * unit), drawn = length / unit * enlarged_ * zoom_;
+    const std::string label = length_label(length);
+    const double width = drawn + canvas_.width_of(label, font_) + 1.4 * font_;
+    const double left = std::max(signs_.br().x - 0.5 * font_ - width, signs_.x);
+    const double above = left < scale_sign_end_ + 0.3 * font_ ? 2.3 * font_ : 0;
+    const cv::Rect2d sign(left, signs_.br().y - 2 * font_ - above, width, 1.5 * font_);
+    paper(sign);
+    const double y = sign.y + sign.height / 2;
+    arrow({sign.x + 0.5 * font_, y}, {sign.x + 0.5 * font_ + drawn, y});
+    canvas_.text(label, {sign.br().x - 0.4 * font_, y + 0.35 * font_}, font_, kInk, Canvas::Align::right);
   }
 
  private:
@@ -210,26 +226,13 @@ class Overlay {
     canvas_.polygon(tip, kInk);
   }
 
-  void arrow_sign(double factor, double long_one) {
-    const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
-    const double length = round_below(long_one * unit), drawn = length / unit * factor * zoom_;
-    const std::string label = length_label(length);
-    const double width = drawn + canvas_.width_of(label, font_) + 1.4 * font_;
-    const double left = signs_.br().x - 0.5 * font_ - width;
-    const double above = left < scale_sign_end_ + 0.3 * font_ ? 2.3 * font_ : 0;  // no room beside the other
-    const cv::Rect2d sign(left, signs_.br().y - 2 * font_ - above, width, 1.5 * font_);
-    paper(sign);
-    const double y = sign.y + sign.height / 2;
-    arrow({sign.x + 0.5 * font_, y}, {sign.x + 0.5 * font_ + drawn, y});
-    canvas_.text(label, {sign.br().x - 0.4 * font_, y + 0.35 * font_}, font_, kInk, Canvas::Align::right);
-  }
-
   Canvas& canvas_;
   const cv::Rect2d box_, signs_;
   const double zoom_;
   const FigureOptions& options_;
   const double font_;
   double scale_sign_end_ = 0;
+  double longest_ = 0, enlarged_ = 1;  // of the arrows, px
 };
 
 void check(const MovedGrid& grid, std::span<const float> values, const FigureOptions& options) {
@@ -295,8 +298,9 @@ void FrameDrawing::write(const std::filesystem::path& path, std::span<const floa
   Overlay overlay(*canvas, layout, units_per_px_, options);
   if (options.outline) overlay.outlines(grid_);
   if (options.contours && !empty) overlay.contours(grid_, values, legend.ticks());
-  if (options.scale_bar) overlay.scale_bar();
   if (options.vectors) overlay.vectors(grid_);
+  if (options.scale_bar) overlay.scale_bar();
+  overlay.arrow_sign();
   canvas->write(path);
 }
 

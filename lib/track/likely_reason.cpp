@@ -18,8 +18,6 @@ struct Look {
   double mean = 0, saturated = 0;  ///< saturated: share of the pixels with the largest value of the type
   double contrast = 0;             ///< standard deviation inside of blocks, the median
   double detail = 0;  ///< difference of neighbours, root mean square inside of blocks, the median
-
-  double sharpness() const { return contrast > 0 ? detail / contrast : 0; }
 };
 
 double median(std::vector<double> values) {
@@ -63,32 +61,32 @@ Look look_of(ImageView image) {
   return visit_scalar(image.type, [&](auto element) { return look_of<decltype(element)>(image); });
 }
 
-std::string text(double value, const char* unit = "") {
+std::string text(double value) {
   char buffer[48];
-  std::snprintf(buffer, sizeof buffer, "%.3g%s", value, unit);
+  std::snprintf(buffer, sizeof buffer, value < 10 ? "%.1f" : "%.0f", value);
   return buffer;
 }
 
-std::string against(double frame, double reference) {
-  return text(frame) + ", " + text(reference) + " in the reference";
-}
+std::string percent(double share) { return text(100 * share) + " %"; }
 
 /// What the frame looks like beside the reference; empty: alike.
 std::string difference(const Look& reference, const Look& frame) {
-  constexpr double kMuchSaturated = 0.2, kDark = 0.4, kBlank = 0.1, kBlurred = 0.7;
+  constexpr double kMuchSaturated = 0.2, kDark = 0.4, kBlank = 0.1, kBlurred = 0.6;
   if (frame.saturated > kMuchSaturated && frame.saturated > 2 * reference.saturated)
-    return text(100 * frame.saturated, " %") +
-           " of the frame is saturated: less light, or a shorter exposure.";
+    return percent(frame.saturated) + " of the frame is saturated: less light, or a shorter exposure.";
   if (frame.mean < kDark * reference.mean)
-    return "The frame is dark (mean grey " + against(frame.mean, reference.mean) +
-           "): was the light on, and the exposure the same?";
+    return "The frame is dark (mean grey level " + text(frame.mean) + ", in the reference " +
+           text(reference.mean) + "): was the light on, and the exposure the same?";
   if (frame.contrast < kBlank * reference.contrast)
-    return "The frame is blank (contrast " + against(frame.contrast, reference.contrast) +
-           " grey levels): does it show the specimen?";
-  if (frame.sharpness() < kBlurred * reference.sharpness())
-    return "The frame is less sharp than the reference (its detail is " +
-           text(100 * frame.sharpness() / reference.sharpness(), " %") +
-           " of it): out of focus, or moved during the exposure?";
+    return "The frame is blank (contrast " + text(frame.contrast) + " grey levels, in the reference " +
+           text(reference.contrast) + "): does it show the specimen?";
+  // More or less light changes the detail as it changes the mean.
+  const double detail = frame.detail / reference.detail * reference.mean / frame.mean;
+  if (detail < kBlurred)
+    return "The frame has " + percent(detail) +
+           " of the reference's detail: is it out of focus, did it move during the exposure, or is it "
+           "another "
+           "surface?";
   return {};
 }
 
