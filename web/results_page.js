@@ -8,6 +8,7 @@ import {Plot} from "dic/plots.js";
 import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
 import {STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
+import {ticks} from "dic/ticks.js";
 
 const CURRENT = "current", REFERENCE = "reference";
 
@@ -102,13 +103,12 @@ export class ResultsPage {
           look.strainUnit, (unit) => { set("strainUnit")(unit); this.#probesChanged(); }, {id: "strain-unit"})),
         labelled("image", select([[REFERENCE, "reference"], ...(this.result.meta.has_images ? [[CURRENT, "current frame"]] : [])],
           look.background, set("background"), {id: "background"})),
-        labelled("points", select([[REFERENCE, "where they were"], [CURRENT, "where they are now"]], look.where, set("where"),
-          {id: "where"})),
+        labelled("shape", select([[REFERENCE, "undeformed"], [CURRENT, "deformed"]], look.where, set("where"), {id: "where"})),
         box("smooth", "smooth colours", this.field.smooth, (on) => { this.field.smooth = on; this.stage.redraw(); }),
         box("outliers", "hide outliers", look.hideOutliers, set("hideOutliers"))),
       section("Lines and arrows", false,
         box("contours", "contour lines", this.contours.enabled, (on) => { this.contours.enabled = on; this.refresh(); }),
-        labelled("how many", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
+        labelled("about so many", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
           onchange: (event) => set("contourCount")(Math.min(30, Math.max(1, Number(event.target.value))))})),
         labelled("vectors", select([["none", "none"], ["displacement", "displacement"], ["principal", "principal strains"]],
           this.vectors.kind, (kind) => { this.vectors.kind = kind; this.refresh(); }, {id: "vectors"})),
@@ -127,7 +127,7 @@ export class ResultsPage {
         h("div", {class: "row"}, h("button", {type: "button", id: "load-forces", onclick: () => this.#openForces()}, "Open forces…")),
         (this.forceBox = h("div", {id: "force-columns"}))),
       section("This frame", true, this.frameFacts),
-      h("div", {class: "row inside"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
+      h("div", {class: "row end"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
         "Save picture")));
     this.#listProbes();
     this.#buildForces();
@@ -204,11 +204,10 @@ export class ResultsPage {
     this.values = values;
     this.shownQuantity = q;
     this.field.set(grid, values, {range, map, names}, moved);
-    const count = look.contourCount;
-    const levels = Array.from({length: count}, (_, k) => range.min + ((k + 0.5) / count) * (range.max - range.min));
-    this.contours.set(grid, names || moved ? null : values, levels, (level) => number(level * unit.factor, 3));
-    this.vectors.set(grid, arrays, 1 / result.scale);
     const shown = {min: range.min * unit.factor, max: range.max * unit.factor};
+    const levels = ticks(shown.min, shown.max, look.contourCount).map(({value, text}) => ({value: value / unit.factor, text}));
+    this.contours.set(grid, names ? null : values, levels, moved);
+    this.vectors.set(grid, arrays, 1 / result.scale, moved);
     this.legend.set({title: `${q.id}${unit.name ? ` [${unit.name}]` : ""}`, range: shown, map, names,
       scale: {mmPerPx: result.scale, unit: meta.length_unit}});
     if (look.range !== "fixed" && !names)
@@ -249,10 +248,10 @@ export class ResultsPage {
     const mean = sum / count, sd = Math.sqrt(Math.max(0, squares / count - mean * mean));
     const place = (node) => {
       const {nx, x0, y0, step} = this.result.grid;
-      return `${number(values[node] * unit.factor)} at ${x0 + (node % nx) * step},${y0 + Math.floor(node / nx) * step} px`;
+      return `${number(values[node] * unit.factor)} at ${x0 + (node % nx) * step},${y0 + Math.floor(node / nx) * step}`;
     };
-    return [["mean", `${number(mean * unit.factor)} ${unit.name}`], ["standard deviation", `${number(sd * unit.factor)} ${unit.name}`],
-      ["least", place(least)], ["most", place(most)]];
+    return [["values", count], ["mean", `${number(mean * unit.factor)} ${unit.name}`], ["standard deviation", `${number(sd * unit.factor)} ${unit.name}`],
+      ["smallest, at px", place(least)], ["largest, at px", place(most)]];
   }
 
   async #hover(place) {
@@ -281,14 +280,14 @@ export class ResultsPage {
 
   #listProbes() {
     this.probeList?.replaceChildren(...this.probes.all.map((probe) => {
-      const name = h("input", {type: "text", class: "short", value: probe.name, "aria-label": "Name",
+      const name = h("input", {type: "text", class: "name", value: probe.name, "aria-label": "Name",
         onchange: () => { probe.name = name.value; this.#probesChanged(); this.stage.redraw(); }});
-      const places = h("input", {type: "text", value: corners(probe), "aria-label": `Places of ${probe.name}, px`,
+      const places = h("input", {type: "text", class: "places", value: corners(probe), "aria-label": `Places of ${probe.name}, px`,
         onchange: () => this.probes.retype(probe, places.value) || say("Places are x,y x,y … in px.", "error")});
       const swatch = h("span", {class: "swatch"});
       swatch.style.background = probe.colour;
-      return h("li", {}, swatch, name, places, h("button", {type: "button", "aria-label": `Remove ${probe.name}`,
-        onclick: () => this.probes.remove(probe)}, "×"), h("span", {class: "problem"}));
+      return h("li", {}, swatch, name, h("button", {type: "button", "aria-label": `Remove ${probe.name}`,
+        onclick: () => this.probes.remove(probe)}, "×"), places, h("span", {class: "problem"}));
     }));
   }
 

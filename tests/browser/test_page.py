@@ -238,7 +238,7 @@ class PageTest(ProgramTest):
         np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
         np.testing.assert_allclose([float(row[4]) for row in rows[1:]], STRAINS[1:], atol=5e-4)
         places = [field.get_attribute("value") for field in
-                  self.browser.find_elements(By.CSS_SELECTOR, "#probes input:not(.short)")]
+                  self.browser.find_elements(By.CSS_SELECTOR, "#probes input.places")]
         ends = [place.replace(" ", ",") for place in places]
         self.succeed("probe", "dic_out", "--extensometer", ends[0], "--line", ends[1], "--point", ends[2], "-o", "asked")
         asked = json.loads((self.folder / "asked/probe.json").read_text())["frames"]
