@@ -304,9 +304,9 @@ export class SetupPage {
 
   async #ended(now) {
     if (now.state === "failed") return say(now.error, "error");
-    say(now.state === "cancelled" ? "Cancelled; what was finished is saved." : `Done: ${now.output}`);
     if (now.has_result) await this.onresult();
     if (now.error) say(`In ${now.output} ${now.error}`, "error");
+    else say(now.state === "cancelled" ? "Cancelled; what was finished is saved." : `Done: ${now.output}`);
   }
 }
 

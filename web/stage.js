@@ -40,7 +40,7 @@ export class Stage {
   }
 
   fit() {
-    const margin = 16, beside = this.width > 600 ? LEGEND_WIDTH : 0;
+    const margin = 16, beside = this.width > 480 ? LEGEND_WIDTH : 0;
     const scale = Math.min((this.width - beside - 2 * margin) / this.image.width,
       (this.height - 2 * margin) / this.image.height);
     this.view.scale = Math.max(scale, 1e-3);
