@@ -8,6 +8,7 @@ const ROUNDING = 1e-9;  // of positions that were computed
 const TEAR_SLOPE = 0.05, TEAR_SIGMAS = 12;  // as in dic/shared/tears.hpp
 const STORED = ["u", "v", "sigma_u", "sigma_v", "zncc", "exx", "eyy", "exy", "sigma_exx", "sigma_eyy", "sigma_exy"];
 const STRAINS = ["exx", "eyy", "exy"];
+const OF_EXTENSOMETERS = ["u", "v", "sigma_u", "sigma_v"];  // arrays of a report take a while to unpack
 
 /** The nodes around a place that take part in its bilinear interpolation, none outside of the grid. */
 function cornersAround(grid, {x, y}) {
@@ -34,8 +35,8 @@ class Frame {
     this.nameOf = (node) => names[arrays.status[node]];
   }
 
-  static async read(result, frame) {
-    const names = [...STORED.filter((name) => result.meta.arrays.includes(name)), "status"];
+  static async read(result, frame, needed = STORED) {
+    const names = [...needed.filter((name) => result.meta.arrays.includes(name)), "status"];
     const arrays = await result.arrays(names, frame);
     if (result.meta.corrected) {
       arrays.dx = await result.array("shift_x", 0);
@@ -172,7 +173,7 @@ export async function profileOf(result, points, frame) {
 export async function historyOf(result, kind, points, stopped) {
   const values = [];
   for (let k = 0; k < result.frames.length && !stopped(); ++k) {
-    const frame = await Frame.read(result, k);
+    const frame = await Frame.read(result, k, kind === "extensometer" ? OF_EXTENSOMETERS : STORED);
     if (kind === "line") {
       const line = frame.line(points);
       values.push(meanOf(line, line[0].problem));
