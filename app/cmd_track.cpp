@@ -151,7 +151,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
     std::fprintf(stderr, "dic: Interrupted: go on with --resume, with as many processes as you like.\n");
     throw CLI::RuntimeError(interrupted);
   }
-  print_warnings(summary, job.noise_floor);
+  print_warnings(job, summary);
   if (!flags.quiet) print_summary(job, summary, flags.verbose);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
   if (summary.interrupted) throw CLI::RuntimeError(interrupted);
