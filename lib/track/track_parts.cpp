@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
@@ -94,8 +93,8 @@ std::vector<TrackJob> jobs_of(const TrackJob& job, const Sequence& sequence,
     const std::size_t end = k + 1 < first.size() ? first[k + 1] : sequence.current();
     const auto from = static_cast<std::ptrdiff_t>(sequence.first_current + first[k]),
                to = static_cast<std::ptrdiff_t>(sequence.first_current + end);
-    char name[16];
-    std::snprintf(name, sizeof name, "%04zu", k);
+    const std::string number = std::to_string(k),
+                      name = std::string(number.size() < 4 ? 4 - number.size() : 0, '0') + number;
     TrackJob part = job;
     part.reference = job.reference.empty() ? sequence.files.front() : job.reference;
     part.frames.assign(sequence.files.begin() + from, sequence.files.begin() + to);
@@ -189,8 +188,8 @@ class Join {
     const std::string host = run.at("host");
     if (summary_.host.find(host) == std::string::npos)
       summary_.host += (summary_.host.empty() ? "" : ", ") + host;
-    summary_.date =
-        summary_.date.empty() ? run.at("date").get<std::string>() : std::min<std::string>(summary_.date, run.at("date"));
+    summary_.date = summary_.date.empty() ? run.at("date").get<std::string>()
+                                          : std::min<std::string>(summary_.date, run.at("date"));
     summary_.image = {run.at("image").at("width"), run.at("image").at("height")};
     summary_.gauge = run.at("gauge_px");
     summary_.points = run.at("points");
