@@ -25,7 +25,8 @@ struct VtkHdfWriter::Impl {
   double length_factor;
   std::string length_unit, strain_measure, time_unit;
   std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
-  std::vector<double> times;        // of the frames so far
+  bool has_order = false, has_global = false;
+  std::vector<double> times;  // of the frames so far
   std::vector<std::string> names;
   std::vector<double> vectors;  // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>>
@@ -61,7 +62,7 @@ struct VtkHdfWriter::Impl {
   }
 
   /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
-  void create_arrays() {
+  void create_arrays(const Field& first) {
     file.create_series<double>(kTimes, {});
     file.set_attribute(kTimes, "unit", time_unit);
     if (has_seconds()) name_for_netcdf("time", kTimes, {"/frame"}, time_unit, "time");
@@ -73,6 +74,10 @@ struct VtkHdfWriter::Impl {
     describe_status();
     create<std::int16_t>("iterations", Kind::plain, "Gauss-Newton iterations");
     for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
+    if ((has_order = !first.order.empty()))
+      create<std::uint8_t>("order", Kind::plain, "order of the point's shape function");
+    if ((has_global = !first.resolution.empty()))
+      for (const auto& array : kGlobal) create<float>(array.name, array.kind, array.description);
   }
 
   template <typename T>
@@ -182,7 +187,7 @@ struct VtkHdfWriter::Impl {
                        std::to_string(grid.nx) + "x" + std::to_string(grid.ny) +
                        ", or begins elsewhere: write it to a file of its own.");
     if (times.empty()) {
-      create_arrays();
+      create_arrays(field);
       if (field.positions) write_positions(*field.positions);
     }
     auto displacement = std::async(std::launch::async, [&] { fill_vectors(field); });
@@ -196,6 +201,9 @@ struct VtkHdfWriter::Impl {
     file.append(kPointData + "iterations", field.iterations.data());
     for (const auto& array : kStrains)
       append_values<float>(array.name, array.kind, field.strain.*array.member);
+    if (has_order) append_order(field);
+    if (has_global)
+      for (const auto& array : kGlobal) append_values<float>(array.name, array.kind, field.*array.member);
 
     times.push_back(time);
     names.emplace_back(name);
@@ -210,6 +218,11 @@ struct VtkHdfWriter::Impl {
       name_for_netcdf(axis, kAbout + "/" + axis, {"/y", "/x"}, length_unit,
                       std::string(axis) + " of the node in corrected coordinates");
     file.set_attribute("/", "coordinates", coordinates(true));
+  }
+
+  void append_order(const Field& field) {
+    const NodeValues<std::uint8_t> none(field.order.empty() ? field.status.size() : 0);
+    file.append(kPointData + "order", field.order.empty() ? none.data() : field.order.data());
   }
 
   /// An empty array (strain that was not computed) becomes NaN.
