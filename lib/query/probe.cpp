@@ -292,9 +292,13 @@ void Probe::add(const Field& field, const std::string& file, double time) {
 ProbeHistory probe_result(const Result& result, const ProbeRequest& request, const ProgressCallback& progress,
                           std::stop_token stop) {
   Probe probe(result.grid(), result.info(), request);
-  for (int frame = 0; frame < result.frame_count(); ++frame) {
+  std::vector<int> frames = request.frames;
+  if (frames.empty())
+    for (int frame = 0; frame < result.frame_count(); ++frame) frames.push_back(frame);
+  int done = 0;
+  for (const int frame : frames) {
     if (stop.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
-    if (progress) progress({"load", frame + 1, result.frame_count(), 0, 0});
+    if (progress) progress({"load", ++done, static_cast<int>(frames.size()), 0, 0});
     probe.add(result.field(frame), result.frame_names()[frame], result.times()[frame]);
   }
   return probe.history();
