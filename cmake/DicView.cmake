@@ -1,5 +1,5 @@
 # What `dic view` and `dic report` need beside the library: the page (web/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
-# and DIC_VIEW_LIBRARIES of the program.
+# and DIC_VIEW_LIBRARIES of the program, and DIC_WEB_FILES of the report.
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig QUIET)
 
@@ -33,4 +33,4 @@ add_custom_command(OUTPUT ${embedded}
   DEPENDS ${web_files} ${DIC_CHART_JS} ${script}
   COMMENT "Embedding the page of dic view" VERBATIM)
 set_source_files_properties(${embedded} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-list(APPEND DIC_VIEW_SOURCES ${embedded})
+set(DIC_WEB_FILES ${embedded})

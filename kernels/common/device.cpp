@@ -259,6 +259,17 @@ bool is_device_memory(const void* memory) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
+int device_of(const void* memory) {
+  cudaPointerAttributes attributes;
+  check(cudaPointerGetAttributes(&attributes, memory), "Asking which GPU has an image");
+  return attributes.device;
+}
+
+void wait_for_default_stream(int device) {
+  const DeviceScope scope(device);
+  check(cudaStreamSynchronize(cudaStreamLegacy), "Waiting for the default stream");
+}
+
 void upload(void* device, std::size_t device_pitch, const void* host, std::ptrdiff_t host_pitch,
             std::size_t row_bytes, std::size_t rows, const Stream& stream) {
   if (host_pitch < static_cast<std::ptrdiff_t>(row_bytes)) {  // cudaMemcpy2D does not take that

@@ -33,6 +33,7 @@ Image copy_from_gpu(ImageView image) {
   if (!is_on_gpu(image)) return {};
   Image copy(image.size(), image.type, image.bit_depth);
   const std::size_t row_bytes = image.width * size_of(image.type);
+  kernels::wait_for_default_stream(kernels::device_of(image.data));
   const kernels::Stream stream;
   kernels::upload(copy.row<std::byte>(0), row_bytes, image.data, image.row_bytes, row_bytes, image.height,
                   stream);

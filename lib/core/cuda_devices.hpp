@@ -18,7 +18,8 @@ void start_cuda(const std::vector<int>& ordinals);
 
 /// Is the image in the memory of a GPU?
 bool is_on_gpu(ImageView image);
-/// A copy on the host of an image in the memory of a GPU; empty for an image that the host can read.
+/// A copy on the host of an image in the memory of a GPU, after what was queued in the default stream; empty
+/// for an image that the host can read.
 Image copy_from_gpu(ImageView image);
 
 /// What a GPU does at most per second.

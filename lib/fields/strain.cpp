@@ -260,12 +260,12 @@ void for_each_gradient(const Field& field, const std::vector<double>& u, const s
   });
 }
 
-/// Means over the nodes of a field that have gradients.
-class BoxMeans {
+/// Sums over squares of nodes.
+class SquareSums {
  public:
-  BoxMeans(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
+  SquareSums(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
 
-  /// Of values that are 0 where a node has no gradient, around each node.
+  /// Around each node, in place of the values; 0 where one does not count.
   void take(std::vector<double>& values) const {
     along(values, grid_.nx, 1, grid_.ny, grid_.nx);
     along(values, grid_.ny, grid_.nx, grid_.nx, 1);
@@ -309,8 +309,8 @@ std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOpti
                         yy[k] += g.uy * g.uy + g.vy * g.vy;
                       });
   }
-  const BoxMeans means(field.grid(), options.window);
-  for (std::vector<double>* values : {&square, &xx, &xy, &yy}) means.take(*values);
+  const SquareSums sums(field.grid(), options.window);
+  for (std::vector<double>* values : {&square, &xx, &xy, &yy}) sums.take(*values);
   std::vector<SlopeCovariance> out(nodes);
   for (std::size_t k = 0; k < nodes; ++k)
     out[k] = {static_cast<float>(xx[k] / square[k]), static_cast<float>(xy[k] / square[k]),
@@ -330,7 +330,8 @@ SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
   const double det = x.ux * x.vy - x.uy * x.vx;
   const auto a = static_cast<float>(x.vy / det), b = static_cast<float>(-x.vx / det);
   const auto d = static_cast<float>(-x.uy / det), e = static_cast<float>(x.ux / det);
-  return {a * a * c.xx + 2 * a * b * c.xy + b * b * c.yy, a * d * c.xx + (a * e + b * d) * c.xy + b * e * c.yy,
+  return {a * a * c.xx + 2 * a * b * c.xy + b * b * c.yy,
+          a * d * c.xx + (a * e + b * d) * c.xy + b * e * c.yy,
           d * d * c.xx + 2 * d * e * c.xy + e * e * c.yy};
 }
 
@@ -339,8 +340,9 @@ std::vector<Gradient> position_gradients(const Field& field, int window, int thr
   if (!field.positions) return {};
   const std::vector<double> x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
   std::vector<Gradient> out(x.size(), kNoGradient);
-  for_each_gradient(field, x, y, window, threads,
-                    [&](std::size_t k, const Gradient& gradient, const PartialWindows*) { out[k] = gradient; });
+  for_each_gradient(
+      field, x, y, window, threads,
+      [&](std::size_t k, const Gradient& gradient, const PartialWindows*) { out[k] = gradient; });
   return out;
 }
 
@@ -362,6 +364,48 @@ StrainField strain_of(const Field& field, const StrainOptions& options, int thre
                       store_sigma(result, field, options, k, gradient, *slopes);
                     });
   return result;
+}
+
+/// Of the slopes of windows, by the pixels that subsets share.
+class WindowCovariance {
+ public:
+  WindowCovariance(const MeasuredSubsets& subsets, int step, int window)
+      : errors_(subsets, step), complete_(strain::complete_window_covariance(errors_, window)) {}
+  SlopeCovariance operator()(const PartialWindows* partial) const {
+    return partial ? partial->covariance(errors_) : complete_;
+  }
+
+ private:
+  ErrorCorrelation errors_;
+  SlopeCovariance complete_;
+};
+
+/// Share of the points around each node that were measured with order 2.
+std::vector<double> shares_of_order_2(const Field& field, int window) {
+  std::vector<double> second(field.order.size()), all(field.order.size());
+  for (std::size_t k = 0; k < all.size(); ++k) second[k] = field.order[k] == 2, all[k] = field.order[k] != 0;
+  const SquareSums sums(field.grid(), window / 2);
+  sums.take(second);
+  sums.take(all);
+  for (std::size_t k = 0; k < all.size(); ++k) second[k] /= all[k];
+  return second;
+}
+
+/// A window with points of both orders is between those of one: the order changes over more than a subset.
+StrainField strain_of_orders(const Field& field, const StrainOptions& options, int threads,
+                             MeasuredSubsets subsets) {
+  const auto with = [&](int order) {
+    subsets.order = order;
+    return WindowCovariance(subsets, field.grid().step, options.window);
+  };
+  const WindowCovariance first = with(1), second = with(2);
+  const std::vector<double> shares = shares_of_order_2(field, options.window);
+  return strain_of(field, options, threads, [&](std::size_t k, const PartialWindows* partial) {
+    const SlopeCovariance a = first(partial), b = second(partial);
+    const auto share = static_cast<float>(shares[k]);
+    return std::optional(SlopeCovariance{std::lerp(a.xx, b.xx, share), std::lerp(a.xy, b.xy, share),
+                                         std::lerp(a.yy, b.yy, share)});
+  });
 }
 
 void check(const StrainOptions& options) {
@@ -401,10 +445,10 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
   if (!subsets)
     return strain_of(field, options, threads,
                      [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
-  const ErrorCorrelation errors(*subsets, field.grid().step);
-  const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
+  if (!field.order.empty()) return strain_of_orders(field, options, threads, *subsets);
+  const WindowCovariance covariance(*subsets, field.grid().step, options.window);
   return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
-    return std::optional(partial ? partial->covariance(errors) : complete);
+    return std::optional(covariance(partial));
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/global.hpp>
+#include <limits>
 #include <vector>
 
 #include "global/levels.hpp"
@@ -30,11 +31,13 @@ struct Measurement {
   const Mesh mesh;
   Eigen::MatrixXd values, variances;  ///< columns u and v; px, px^2
 
-  explicit Measurement(const Field& field) : mesh(field), values(mesh.size(), 2), variances(mesh.size(), 2) {
+  /// sigma: of the subsets.
+  Measurement(const Field& field, const NodeValues<float>& sigma_u, const NodeValues<float>& sigma_v)
+      : mesh(field), values(mesh.size(), 2), variances(mesh.size(), 2) {
     for (Eigen::Index row = 0; row < mesh.size(); ++row) {
       const std::int64_t node = mesh.nodes[row];
       values.row(row) << field.u[node], field.v[node];
-      variances.row(row) << variance_of(field.sigma_u[node]), variance_of(field.sigma_v[node]);
+      variances.row(row) << variance_of(sigma_u[node]), variance_of(sigma_v[node]);
     }
   }
 
@@ -51,6 +54,35 @@ struct Measurement {
   }
 };
 
+/// Errors of the subsets, a draw per column, of the mean variance of u and v.
+Eigen::MatrixXd draw_errors(const Measurement& measurement, const MeasuredSubsets& subsets,
+                            ThreadPool& pool) {
+  return measurement.variance().cwiseSqrt().asDiagonal() *
+         subset_errors(measurement.mesh, subsets, kErrors, pool);
+}
+
+/// The global step for the subsets of a measurement.
+class Step {
+ public:
+  Step(const Measurement& measurement, const MeasuredSubsets& subsets)
+      : transfer_(subsets, measurement.mesh.step),
+        mean_(measurement.mesh.subset_mean(transfer_.curvature_of_mean())),
+        system_(measurement.mesh, mean_, measurement.weights()) {}
+
+  /// What the subsets should measure of a field, for each column.
+  Eigen::MatrixXd mean(const Eigen::MatrixXd& fields) const { return mean_ * fields; }
+  /// What is left of each column at a resolution.
+  Eigen::MatrixXd left(const Eigen::MatrixXd& columns, double resolution, ThreadPool& pool) {
+    system_.set_penalty(transfer_.penalty_of(resolution));
+    return system_.alternate(columns, pool);
+  }
+
+ private:
+  Transfer transfer_;
+  SparseMatrix mean_;
+  System system_;
+};
+
 /// What is left of the measurement at some resolutions, and what the subsets should measure of it.
 struct Solution {
   std::vector<Level> levels;
@@ -58,19 +90,13 @@ struct Solution {
 
   Solution(const Measurement& measurement, const MeasuredSubsets& subsets,
            const std::vector<double>& resolutions, ThreadPool& pool) {
-    const Mesh& mesh = measurement.mesh;
-    const Transfer transfer(subsets, mesh.step);
-    const SparseMatrix mean = mesh.subset_mean(transfer.curvature_of_mean());
-    System system(mesh, mean, measurement.weights());
-    Eigen::MatrixXd columns(mesh.size(), 2 + kErrors);
-    columns << measurement.values,
-        measurement.variance().cwiseSqrt().asDiagonal() * subset_errors(mesh, subsets, kErrors, pool);
+    Step step(measurement, subsets);
+    Eigen::MatrixXd columns(measurement.mesh.size(), 2 + kErrors);
+    columns << measurement.values, draw_errors(measurement, subsets, pool);
     measured = split(0, columns);
-    for (const double resolution : resolutions) {
-      system.set_penalty(transfer.penalty_of(resolution));
-      levels.push_back(split(resolution, system.alternate(columns, pool)));
-    }
-    expected = {resolutions.front(), mean * levels.front().field, mean * levels.front().errors};
+    for (const double resolution : resolutions)
+      levels.push_back(split(resolution, step.left(columns, resolution, pool)));
+    expected = {resolutions.front(), step.mean(levels.front().field), step.mean(levels.front().errors)};
   }
 
  private:
@@ -78,6 +104,14 @@ struct Solution {
     return {resolution, columns.leftCols(2), columns.rightCols(kErrors)};
   }
 };
+
+/// Between which levels a resolution is.
+double level_of(float resolution, double finest) {
+  return std::max(0.0, std::log(double{resolution} / finest) / std::log(kBetweenLevels));
+}
+float resolution_of(double level, double finest) {
+  return static_cast<float>(finest * std::pow(kBetweenLevels, level));
+}
 
 /// Variances of u and v that are left. Means over the neighbourhood make up for few draws of errors; towards
 /// an edge, where errors grow, it becomes smaller.
@@ -116,15 +150,28 @@ ErrorDraws draws_of(const Mesh& mesh, const Eigen::MatrixXd& errors, std::int64_
   return out;
 }
 
+/// What is known of a field before the step.
+void keep_subset_sigma(Field& field) {
+  field.resolution = NodeValues<float>(field.status.size(), std::numeric_limits<float>::quiet_NaN());
+  field.subset_sigma_u = field.sigma_u;
+  field.subset_sigma_v = field.sigma_v;
+}
+
 ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector<double>& resolutions,
                  int threads) {
-  const Measurement measurement(field);
+  keep_subset_sigma(field);
+  const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
   const Mesh& mesh = measurement.mesh;
   if (mesh.size() == 0) return {};
   ThreadPool pool(threads);
   const Solution solution(measurement, subsets, resolutions, pool);
   const Eigen::Array2d shares = measurement.shares();
-  const Blend blend = choose_levels(mesh, solution.levels, shares);
+  Blend blend = choose_levels(mesh, solution.levels, shares);
+  for (Eigen::Index row = 0; row < mesh.size(); ++row) {
+    float& resolution = field.resolution[mesh.nodes[row]];
+    resolution = resolution_of(blend.level[row], resolutions.front());
+    blend.level[row] = level_of(resolution, resolutions.front());  // as it is kept
+  }
   const Eigen::MatrixXd values = blend.of(solution.levels, &Level::field);
   const Eigen::MatrixXd errors = blend.of(solution.levels, &Level::errors);
   const Eigen::ArrayXXd variances =
@@ -137,6 +184,39 @@ ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector
     field.sigma_v[node] = static_cast<float>(std::sqrt(variances(row, 1)));
   }
   return draws_of(mesh, errors, field.grid().nodes());
+}
+
+ErrorDraws solve_errors(const Field& field, const MeasuredSubsets& subsets,
+                        const std::vector<double>& resolutions, int threads) {
+  const Measurement measurement(field, field.subset_sigma_u, field.subset_sigma_v);
+  const Mesh& mesh = measurement.mesh;
+  if (mesh.size() == 0) return {};
+  ThreadPool pool(threads);
+  Step step(measurement, subsets);
+  const Eigen::MatrixXd errors = draw_errors(measurement, subsets, pool);
+  std::vector<Level> levels;
+  for (const double resolution : resolutions)
+    levels.push_back({resolution, {}, step.left(errors, resolution, pool)});
+  Blend blend{Eigen::ArrayXd(mesh.size())};
+  for (Eigen::Index row = 0; row < mesh.size(); ++row) {
+    const double level = level_of(field.resolution[mesh.nodes[row]], resolutions.front());
+    blend.level[row] = std::min(level, static_cast<double>(levels.size() - 1));
+  }
+  return draws_of(mesh, blend.of(levels, &Level::errors), field.grid().nodes());
+}
+
+/// The finest first.
+std::vector<double> resolutions_of(const MeasuredSubsets& subsets, const GlobalOptions& options, int step) {
+  const auto problems = options.validate();
+  if (!problems.empty()) throw UsageError(problems.front());
+  const double least = least_resolution(subsets, step);
+  if (options.resolution && *options.resolution < least)
+    throw UsageError("The resolution of the global step must be at least " +
+                     std::to_string(static_cast<int>(std::ceil(least))) + " px for this subset and step.");
+  std::vector<double> resolutions = {options.resolution.value_or(least)};
+  while (!options.resolution && resolutions.size() < kLevels)
+    resolutions.push_back(kBetweenLevels * resolutions.back());
+  return resolutions;
 }
 
 }  // namespace
@@ -154,16 +234,15 @@ double least_resolution(const MeasuredSubsets& subsets, int step) {
 
 ErrorDraws global_step(Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
                        int threads) {
-  const auto problems = options.validate();
-  if (!problems.empty()) throw UsageError(problems.front());
-  const double least = least_resolution(subsets, field.grid().step);
-  if (options.resolution && *options.resolution < least)
-    throw UsageError("The resolution of the global step must be at least " +
-                     std::to_string(static_cast<int>(std::ceil(least))) + " px for this subset and step.");
-  std::vector<double> resolutions = {options.resolution.value_or(least)};
-  while (!options.resolution && resolutions.size() < global::kLevels)
-    resolutions.push_back(global::kBetweenLevels * resolutions.back());
-  return global::solve(field, subsets, resolutions, threads);
+  return global::solve(field, subsets, global::resolutions_of(subsets, options, field.grid().step), threads);
+}
+
+ErrorDraws global_errors(const Field& field, const MeasuredSubsets& subsets, const GlobalOptions& options,
+                         int threads) {
+  if (field.resolution.empty() || field.subset_sigma_u.empty() || field.subset_sigma_v.empty())
+    throw UsageError("The field does not say what the global step made of it.");
+  const auto resolutions = global::resolutions_of(subsets, options, field.grid().step);
+  return global::solve_errors(field, subsets, resolutions, threads);
 }
 
 }  // namespace dic

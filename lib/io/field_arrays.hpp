@@ -28,6 +28,15 @@ inline constexpr std::array kQualities = {
     FieldArray{"sigma_u", Kind::length, &Field::sigma_u, "predicted standard deviation of u"},
     FieldArray{"sigma_v", Kind::length, &Field::sigma_v, "predicted standard deviation of v"},
 };
+/// Of measurements with the global step.
+inline constexpr std::array kGlobal = {
+    FieldArray{"resolution", Kind::length, &Field::resolution,
+               "period of a displacement that keeps nine tenths of its amplitude"},
+    FieldArray{"subset_sigma_u", Kind::length, &Field::subset_sigma_u,
+               "predicted standard deviation of u before the global step"},
+    FieldArray{"subset_sigma_v", Kind::length, &Field::subset_sigma_v,
+               "predicted standard deviation of v before the global step"},
+};
 inline constexpr std::array kStrains = {
     FieldArray{"exx", Kind::strain, &StrainField::exx, "normal strain along x"},
     FieldArray{"eyy", Kind::strain, &StrainField::eyy, "normal strain along y"},

@@ -172,6 +172,11 @@ void OutputFile::publish() {
   check_written();
 }
 
+bool OutputFile::has(const std::string& name) const {
+  const SilentErrors silent;
+  return H5Lexists(file_, name.c_str(), H5P_DEFAULT) > 0;
+}
+
 void OutputFile::create_group(const std::string& name) {
   const Calls check(path_, *error_);
   check(H5Gcreate2(file_, name.c_str(), link_creation(check), H5P_DEFAULT, H5P_DEFAULT), H5Gclose);

@@ -47,6 +47,7 @@ class OutputFile {
   /// Everything so far is there for readers. Throws FileError.
   void publish();
 
+  bool has(const std::string& name) const;
   void create_group(const std::string& name);
 
   /// Attributes of the group or dataset `object`; one of that name is replaced. Text is UTF-8 of variable

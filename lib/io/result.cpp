@@ -272,6 +272,9 @@ struct Result::Impl {
     load_status(field, frame);
     for (const auto& array : kStrains)
       if (find(array.name) != nullptr) load(field.strain.*array.member, array.name, frame);
+    if (find("order") != nullptr) load(field.order, "order", frame);
+    for (const auto& array : kGlobal)
+      if (find(array.name) != nullptr) load(field.*array.member, array.name, frame, factor_of(array.kind));
     field.positions = positions;
     return field;
   }

@@ -34,7 +34,8 @@ struct VtkHdfWriter::Impl {
   double length_factor;
   std::string length_unit, strain_measure, time_unit;
   std::int64_t frames = 0;
-  std::vector<double> vectors;  // of a frame's displacement
+  bool has_order = false, has_global = false;  ///< the arrays that not all results have
+  std::vector<double> vectors;                 // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>>
       scratch;  // reused: new memory costs more than filling it
 
@@ -63,6 +64,8 @@ struct VtkHdfWriter::Impl {
                                       const Grid& grid, const ResultInfo& info) {
     auto opened = std::make_unique<Impl>(nullptr, hdf5::OutputFile::open_growing(path), grid, info);
     opened->frames = frames;
+    opened->has_order = opened->file.has(kPointData + "order");
+    opened->has_global = opened->file.has(kPointData + kGlobal[0].name);
     for (const std::string& name : opened->series()) opened->file.open_series(name, frames);
     opened->file.change_attribute(kSteps, "NSteps", frames);
     opened->file.begin_growing();
@@ -79,6 +82,8 @@ struct VtkHdfWriter::Impl {
     joined.write_geometry(info);
     joined.write_about(info);
     joined.write_scales(info);
+    joined.has_order = parts.front().has_order;
+    joined.has_global = parts.front().has_global;
     joined.create_arrays();
     if (parts.front().positions) joined.write_positions(*parts.front().positions);
     for (const ResultPart& part : parts)
@@ -119,10 +124,13 @@ struct VtkHdfWriter::Impl {
     describe_status();
     create<std::int16_t>("iterations", Kind::plain, "Gauss-Newton iterations");
     for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
+    if (has_order) create<std::uint8_t>("order", Kind::plain, "order of the point's shape function");
+    if (has_global)
+      for (const auto& array : kGlobal) create<float>(array.name, array.kind, array.description);
   }
 
   /// What has an item for each frame.
-  static std::vector<std::string> series() {
+  std::vector<std::string> series() const {
     std::vector<std::string> names = {kTimes,
                                       kOffsets + kDisplacements[0].name,
                                       "/frame",
@@ -133,6 +141,9 @@ struct VtkHdfWriter::Impl {
     for (const auto& array : kDisplacements) names.push_back(kPointData + array.name);
     for (const auto& array : kQualities) names.push_back(kPointData + array.name);
     for (const auto& array : kStrains) names.push_back(kPointData + array.name);
+    if (has_order) names.push_back(kPointData + "order");
+    if (has_global)
+      for (const auto& array : kGlobal) names.push_back(kPointData + array.name);
     return names;
   }
 
@@ -257,10 +268,15 @@ struct VtkHdfWriter::Impl {
     file.append(kPointData + "iterations", field.iterations.data());
     for (const auto& array : kStrains)
       append_values<float>(array.name, array.kind, field.strain.*array.member);
+    if (has_order) append_order(field);
+    if (has_global)
+      for (const auto& array : kGlobal) append_values<float>(array.name, array.kind, field.*array.member);
     publish(time, name);
   }
 
   void begin(const Field& field) {
+    has_order = !field.order.empty();
+    has_global = !field.resolution.empty();
     create_arrays();
     if (field.positions) write_positions(*field.positions);
     file.begin_growing();
@@ -297,6 +313,11 @@ struct VtkHdfWriter::Impl {
       name_for_netcdf(axis, kAbout + "/" + axis, {"/y", "/x"}, length_unit,
                       std::string(axis) + " of the node in corrected coordinates");
     file.set_attribute("/", "coordinates", coordinates(true));
+  }
+
+  void append_order(const Field& field) {
+    const NodeValues<std::uint8_t> none(field.order.empty() ? field.status.size() : 0);
+    file.append(kPointData + "order", field.order.empty() ? none.data() : field.order.data());
   }
 
   /// An empty array (strain that was not computed) becomes NaN.

@@ -129,78 +129,40 @@ std::string text_of(Position at) {
   return number(at.x) + "," + number(at.y);
 }
 
-/// Reads frame after frame and asks all that was asked for.
-class History {
- public:
-  History(const Result& result, const ProbeRequest& request)
-      : result_(result), factor_(result.info().length_factor()) {
-    history_.request = request;
-    history_.length_unit = result.info().length_unit();
-    history_.time_unit = result.info().time_unit;
-    history_.strain_measure = to_string(result.info().strain.measure);
-    for (const auto& ends : request.extensometers) check_ends("extensometer", ends);
-    for (const auto& ends : request.lines) check_ends("line", ends);
-    for (const Position& point : request.points) check_inside(point);
-    for (const Roi::Polygon& area : request.areas)
-      areas_.push_back(nodes_in(result.grid(), result.info().image, area));
-  }
+void check_inside(Position at, Size image) {
+  if (at.x >= 0 && at.y >= 0 && at.x <= image.width - 1 && at.y <= image.height - 1) return;
+  throw UsageError("The position " + text_of(at) + " is outside the reference of " +
+                   std::to_string(image.width) + "x" + std::to_string(image.height) +
+                   " px: positions are in px, from the top left pixel.");
+}
 
-  void add(int index) {
-    const Field field = result_.field(index);
-    ProbeFrame& frame = history_.frames.emplace_back();
-    frame.file = result_.frame_names()[index];
-    frame.time = result_.times()[index];
-    for (const Position& point : history_.request.points)
-      frame.points.push_back(scaled(probe_point(field, point)));
-    for (const auto& [a, b] : history_.request.extensometers)
-      frame.extensometers.push_back(scaled(probe_extensometer(field, a, b)));
-    for (const auto& [a, b] : history_.request.lines) frame.lines.push_back(scaled(probe_line(field, a, b)));
-    for (const auto& nodes : areas_) frame.areas.push_back(scaled(probe_area(field, nodes)));
-  }
+void check_ends(const char* what, const std::array<Position, 2>& ends, Size image) {
+  for (const Position& end : ends) check_inside(end, image);
+  if (distance(ends[0], ends[1]) < 1)
+    throw UsageError(std::string("The ends of the ") + what + " " + text_of(ends[0]) + "," +
+                     text_of(ends[1]) + " are less than 1 px apart.");
+}
 
-  ProbeHistory take() { return std::move(history_); }
-
- private:
-  void check_inside(Position at) const {
-    const Size image = result_.info().image;
-    if (at.x >= 0 && at.y >= 0 && at.x <= image.width - 1 && at.y <= image.height - 1) return;
-    throw UsageError("The position " + text_of(at) + " is outside the reference of " +
-                     std::to_string(image.width) + "x" + std::to_string(image.height) +
-                     " px: positions are in px, from the top left pixel.");
+PointValues scaled(PointValues point, double factor) {
+  scale_lengths(point.values, factor);
+  return point;
+}
+ExtensometerValues scaled(ExtensometerValues values, double factor) {
+  for (double* length : {&values.gauge_length, &values.change, &values.sigma_change}) *length *= factor;
+  return values;
+}
+std::vector<LinePoint> scaled(std::vector<LinePoint> line, double factor) {
+  for (LinePoint& point : line) {
+    point.distance *= factor;
+    scale_lengths(point.point.values, factor);
   }
-  void check_ends(const char* what, const std::array<Position, 2>& ends) const {
-    for (const Position& end : ends) check_inside(end);
-    if (distance(ends[0], ends[1]) < 1)
-      throw UsageError(std::string("The ends of the ") + what + " " + text_of(ends[0]) + "," +
-                       text_of(ends[1]) + " are less than 1 px apart.");
-  }
-
-  PointValues scaled(PointValues point) const {
-    scale_lengths(point.values, factor_);
-    return point;
-  }
-  ExtensometerValues scaled(ExtensometerValues values) const {
-    for (double* length : {&values.gauge_length, &values.change, &values.sigma_change}) *length *= factor_;
-    return values;
-  }
-  std::vector<LinePoint> scaled(std::vector<LinePoint> line) const {
-    for (LinePoint& point : line) {
-      point.distance *= factor_;
-      scale_lengths(point.point.values, factor_);
-    }
-    return line;
-  }
-  AreaValues scaled(AreaValues area) const {
-    scale_lengths(area.mean, factor_);
-    scale_lengths(area.sd, factor_);
-    return area;
-  }
-
-  const Result& result_;
-  double factor_;
-  ProbeHistory history_;
-  std::vector<std::vector<std::size_t>> areas_;
-};
+  return line;
+}
+AreaValues scaled(AreaValues area, double factor) {
+  scale_lengths(area.mean, factor);
+  scale_lengths(area.sd, factor);
+  return area;
+}
 
 }  // namespace
 
@@ -299,11 +261,37 @@ AreaValues probe_area(const Field& field, std::span<const std::size_t> nodes) {
   return result;
 }
 
-ProbeHistory probe_result(const Result& result, const ProbeRequest& request, const ProgressCallback& progress,
-                          std::stop_token stop) {
+Probe::Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request)
+    : length_factor_(info.length_factor()) {
   if (request.empty())
     throw UsageError("Nothing was asked for: name a point, an extensometer, a line or an area.");
-  History history(result, request);
+  for (const auto& ends : request.extensometers) check_ends("extensometer", ends, info.image);
+  for (const auto& ends : request.lines) check_ends("line", ends, info.image);
+  for (const Position& point : request.points) check_inside(point, info.image);
+  for (const Roi::Polygon& area : request.areas) area_nodes_.push_back(nodes_in(grid, info.image, area));
+  history_.request = std::move(request);
+  history_.length_unit = info.length_unit();
+  history_.time_unit = info.time_unit;
+  history_.strain_measure = to_string(info.strain.measure);
+}
+
+void Probe::add(const Field& field, const std::string& file, double time) {
+  ProbeFrame& frame = history_.frames.emplace_back();
+  frame.file = file;
+  frame.time = time;
+  for (const Position& point : history_.request.points)
+    frame.points.push_back(scaled(probe_point(field, point), length_factor_));
+  for (const auto& [a, b] : history_.request.extensometers)
+    frame.extensometers.push_back(scaled(probe_extensometer(field, a, b), length_factor_));
+  for (const auto& [a, b] : history_.request.lines)
+    frame.lines.push_back(scaled(probe_line(field, a, b), length_factor_));
+  for (const auto& nodes : area_nodes_)
+    frame.areas.push_back(scaled(probe_area(field, nodes), length_factor_));
+}
+
+ProbeHistory probe_result(const Result& result, const ProbeRequest& request, const ProgressCallback& progress,
+                          std::stop_token stop) {
+  Probe probe(result.grid(), result.info(), request);
   std::vector<int> frames = request.frames;
   if (frames.empty())
     for (int frame = 0; frame < result.frame_count(); ++frame) frames.push_back(frame);
@@ -311,9 +299,9 @@ ProbeHistory probe_result(const Result& result, const ProbeRequest& request, con
   for (const int frame : frames) {
     if (stop.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
     if (progress) progress({"load", ++done, static_cast<int>(frames.size()), 0, 0});
-    history.add(frame);
+    probe.add(result.field(frame), result.frame_names()[frame], result.times()[frame]);
   }
-  return history.take();
+  return probe.history();
 }
 
 }  // namespace dic

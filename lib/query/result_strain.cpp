@@ -150,17 +150,39 @@ fs::path write(const Result& result, const ResultStrainJob& job, const ProgressC
 
 ResultStrain strain_basis(const Result& result) {
   const Json settings = parsed(result.info().settings_json);
-  if (settings.contains("global") && settings["global"] == true)
-    return {{}, "After --global the errors of neighbours are not known any more: the strain has no sigma."};
-  if (!settings.contains("order"))
-    return {{}, "The result does not say the order of its shape function: the strain has no sigma."};
-  // With both orders, those of order 2, as `dic track` takes them.
-  const int order = settings["order"].is_number_integer() ? settings["order"].get<int>() : 2;
-  return {MeasuredSubsets{result.info().subset, order}, ""};
+  ResultStrain basis;
+  if (settings.contains("global") && settings["global"] == true) {
+    basis.global.enabled = true;
+    if (settings.contains("global_resolution") && settings["global_resolution"].is_number())
+      basis.global.resolution = settings["global_resolution"].get<double>();
+  }
+  const bool is_old = !settings.contains("order") || (basis.global.enabled && !result.has("resolution"));
+  if (is_old) {
+    basis.no_sigma_reason =
+        "The result is of an older version of dic, and does not say how its errors are related: the strain "
+        "has no sigma.";
+    return basis;
+  }
+  MeasuredSubsets& subsets = basis.subsets.emplace();
+  subsets.size = result.info().subset;
+  // With both orders, where the points do not say theirs, errors of order 2 are less alike: sigma is too
+  // large.
+  subsets.order = settings["order"].is_number_integer() ? settings["order"].get<int>() : 2;
+  if (settings.contains("weights") && settings["weights"] == "gaussian")
+    subsets.weights = SubsetWeights::gaussian;
+  return basis;
+}
+
+StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
+                         int threads) {
+  if (basis.global.enabled && basis.subsets)
+    return compute_strain(field, options, threads,
+                          global_errors(field, *basis.subsets, basis.global, threads));
+  return compute_strain(field, options, threads, basis.subsets);
 }
 
 StrainField result_strain(const Result& result, int frame, const StrainOptions& options, int threads) {
-  return compute_strain(result.field(frame), options, threads, strain_basis(result).subsets);
+  return field_strain(result.field(frame), strain_basis(result), options, threads);
 }
 
 fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback& progress,

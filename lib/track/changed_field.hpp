@@ -15,10 +15,9 @@ void change_field(FrameResult& result, const TrackOptions& options, const char* 
   const auto begin = std::chrono::steady_clock::now();
   change(result.field);
   const double refine = watch.lap();
-  // Errors of order 2 are the less alike from point to point: with either order, sigma is that or more.
-  const int order = options.automatic_order ? 2 : options.refine.order;
+  const RefineOptions& measured = options.refine;
   result.field.strain = compute_strain(result.field, options.strain, options.threads,
-                                       MeasuredSubsets{options.refine.subset, order, options.refine.weights});
+                                       MeasuredSubsets{measured.subset, measured.order, measured.weights});
   const double strain = watch.lap();
   result.seconds += {.refine = refine, .strain = strain};
   add_spans(result.spans, begin, {{stage, refine}, {"strain", strain}});

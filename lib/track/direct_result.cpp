@@ -53,6 +53,7 @@ void take_direct(Field& followed, const Field& direct) {
     followed.sigma_v[node] = direct.sigma_v[node];
     followed.status[node] = Status::ok;
     followed.iterations[node] = direct.iterations[node];
+    if (!followed.order.empty()) followed.order[node] = direct.order[node];
   }
 }
 

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/cuda_devices.hpp"
 #include "track/interpolation_bias.hpp"
 #include "track/prefilter.hpp"
 
@@ -264,13 +265,25 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, con
       spectrum_(spectrum),
       open_(std::move(open)),
       places_(noise_places(reference.size(), points.x, points.y)),
+      gpu_places_(std::make_unique<GpuPlaces>(places_)),
       sharpness_(sharpness(reference, places_)) {}
 
-std::shared_ptr<const Image> FocusMatch::suspicious(ImageView current) const {
-  if (!(sharpness_ > 0)) return nullptr;
-  const double ratio = sharpness(current, places_) / sharpness_;
+bool FocusMatch::is_suspicious(double sharpness) const {
+  const double ratio = sharpness / sharpness_;
   const bool is_same = ratio > kSameSharpness && ratio * kSameSharpness < 1;
-  return is_same || !(ratio > 0) ? nullptr : std::make_shared<const Image>(copy_of(current));
+  return !is_same && ratio > 0;
+}
+
+std::shared_ptr<const Image> FocusMatch::suspicious(ImageView current) const {
+  if (!(sharpness_ > 0) || !is_suspicious(sharpness(current, places_))) return nullptr;
+  return std::make_shared<const Image>(copy_of(current));
+}
+
+std::shared_ptr<const Image> FocusMatch::suspicious_in_gpu(ImageView current) const {
+  if (!(sharpness_ > 0)) return nullptr;
+  const Image places = gpu_places_->copy(current);
+  if (!is_suspicious(sharpness(places.view(), gpu_places_->in_copy()))) return nullptr;
+  return std::make_shared<const Image>(copy_from_gpu(current));
 }
 
 std::unique_ptr<Result> FocusMatch::matched(std::unique_ptr<Result> measured,

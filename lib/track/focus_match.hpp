@@ -9,6 +9,7 @@
 
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
+#include "track/gpu_images.hpp"
 #include "track/noise.hpp"
 #include "track/power_spectrum.hpp"
 
@@ -29,6 +30,8 @@ class FocusMatch {
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
   std::shared_ptr<const Image> suspicious(ImageView current) const;
+  /// The same for a frame in the memory of a GPU: of some places alone. One call at a time.
+  std::shared_ptr<const Image> suspicious_in_gpu(ImageView current) const;
   /// The result of a frame that was suspicious, measured again when it is fetched, if a blur explains what
   /// noise does not.
   std::unique_ptr<Result> matched(std::unique_ptr<Result> measured, std::shared_ptr<const Image> current,
@@ -38,6 +41,7 @@ class FocusMatch {
   friend class MatchedResult;
   FrameResult measured_again(FrameResult result, const Image& current, const std::stop_token& stop);
   /// Does the frame differ by more than the noise of both images?
+  bool is_suspicious(double sharpness) const;
   bool has_misfit(const FrameResult& result, const Image& current) const;
   ActiveReference& reference_blurred_by(double blur);
   double noise_factor() const;
@@ -48,6 +52,7 @@ class FocusMatch {
   std::optional<PowerSpectrum> spectrum_;
   OpenBackend open_;
   std::vector<NoisePlace> places_;
+  std::unique_ptr<GpuPlaces> gpu_places_;
   double sharpness_ = 0;                 ///< of the reference
   std::unique_ptr<ThreadPool> threads_;  ///< none until a frame is measured again
   std::unique_ptr<Backend> backend_;     ///< of the last blur

@@ -77,7 +77,9 @@ double variance_of_difference(double shared, float sigma_first, float sigma_seco
                   kLeastShare * squared(sigma_second));
 }
 
+/// Those of order 2.
 void take_values(Field& to, const Field& from, std::int64_t node) {
+  to.order[node] = has_values(from.status[node]) ? 2 : 0;
   to.u[node] = from.u[node];
   to.v[node] = from.v[node];
   to.zncc[node] = from.zncc[node];
@@ -217,6 +219,9 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
   const auto fill = [&](SquareSums& to, const auto& value) {
     to.fill([&](std::int64_t node) { return comparable(node) ? value(node) : 0.0; });
   };
+  first.order = NodeValues<std::uint8_t>(first.status.size());
+  std::ranges::transform(first.status, first.order.begin(),
+                         [](Status status) { return std::uint8_t{has_values(status)}; });
   const double shared = shared_variance(subset, weights);
   fill(sums[0], [&](auto node) { return squared(second.u[node] - first.u[node]); });
   fill(sums[1], [&](auto node) { return squared(second.v[node] - first.v[node]); });

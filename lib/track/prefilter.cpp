@@ -145,6 +145,7 @@ Prefilter::Prefilter(const TrackOptions& chosen, const std::optional<PowerSpectr
     : sigma_(chosen.prefilter.value_or(0)), on_gpu_(on_gpu) {
   if (!enabled()) return;
   threads_ = std::make_unique<ThreadPool>(chosen.threads);
+  gpu_low_pass_ = std::make_unique<GpuLowPass>(sigma_);
   const std::vector<double> taps = gaussian_taps(sigma_);
   double along_axis = taps[0] * taps[0];
   for (std::size_t k = 1; k < taps.size(); ++k) along_axis += 2 * taps[k] * taps[k];
@@ -165,6 +166,10 @@ Image low_pass(ImageView image, double sigma, ThreadPool& threads) {
 
 Image Prefilter::operator()(ImageView image) const {
   return low_pass(HostPixels(image, on_gpu_).view(), sigma_, *threads_);
+}
+
+ImageView Prefilter::on_gpu(ImageView image) const {
+  return gpu_low_pass_->takes(image.type) ? (*gpu_low_pass_)(image) : ImageView();
 }
 
 ImageView Prefilter::view_of(ImageView image) const {

@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
+#include "track/gpu_images.hpp"
 #include "track/power_spectrum.hpp"
 
 namespace dic::track {
@@ -21,8 +22,12 @@ class Prefilter {
 
   bool enabled() const { return sigma_ > 0; }
   double sigma() const { return sigma_; }
-  /// The filtered image, f32; beyond the edges it goes on by point reflection. One call at a time.
+  /// The filtered image, f32, on the host; beyond the edges it goes on by point reflection. One call at a
+  /// time.
   Image operator()(ImageView image) const;
+  /// The same of an image in the memory of a GPU, there, until the next call; no data where its type or the
+  /// filter are none for a GPU. One call at a time.
+  ImageView on_gpu(ImageView image) const;
   /// Size and type of what the backend gets, without the pixels.
   ImageView view_of(ImageView image) const;
   /// What the backend gets.
@@ -36,6 +41,7 @@ class Prefilter {
   double noise_gain_ = 1;    ///< standard deviation of white noise after the filter over that before
   double sigma_factor_ = 1;  ///< of a displacement: what the correlation of the noise makes of it
   std::unique_ptr<ThreadPool> threads_;
+  std::unique_ptr<GpuLowPass> gpu_low_pass_;
 };
 
 /// The image after a Gaussian low-pass of standard deviation sigma px, f32; beyond the edges it goes on by

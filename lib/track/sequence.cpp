@@ -170,13 +170,20 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   check_pixels(image);
-  auto frame = prefilter_.enabled() ? backend_->take(prefilter_(image)) : backend_->take(image);
-  if (focus_ && !is_on_gpu(image)) frame->suspicious = focus_->suspicious(image);
+  const bool is_in_gpu = on_gpu() && is_on_gpu(image);
+  if (is_in_gpu) wait_for_default_stream(image);
+  auto frame = prefilter_.enabled() ? take_filtered(image, is_in_gpu) : backend_->take(image);
+  if (focus_) frame->suspicious = is_in_gpu ? focus_->suspicious_in_gpu(image) : focus_->suspicious(image);
   return frame;
 }
 
 bool Sequence::restore(std::span<const std::byte> state) {
   return options_.reference_strategy == ReferenceStrategy::first && active_reference_->restore(state);
+}
+
+std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in_gpu) const {
+  const ImageView filtered = is_in_gpu ? prefilter_.on_gpu(image) : ImageView();
+  return filtered.data ? backend_->take(filtered) : backend_->take(prefilter_(image));
 }
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,

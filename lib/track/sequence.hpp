@@ -45,6 +45,7 @@ class Sequence {
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
+  std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
   void watch_focus(const Image& roi, bool whole);
   std::unique_ptr<Result> measure_subsets(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next);

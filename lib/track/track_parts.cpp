@@ -162,6 +162,8 @@ class Join {
     ResultPart joined;
     joined.file = fs::path("parts") / part.output.filename() / "result.vtkhdf";
     joined.positions = result.positions();
+    joined.has_order = result.has("order");
+    joined.has_global = result.has("resolution");
     UniqueStems stems;
     for (const RunLog::Done& frame : log.frames) {
       RunLog::Done moved = frame;

@@ -10,6 +10,8 @@ from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,
                    correlate_variants, info, read_image, version, write_image)
 from ._match import match
+from ._probe import Probe, probe
+from ._report import report
 from ._result import open_result as open
 from ._strain import strain
 from ._synth import synth
@@ -18,7 +20,7 @@ from ._track import Tracker, TrackStream, track
 __version__ = version()
 
 __all__ = [
-    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Status", "TrackStream", "Tracker",
-    "UsageError", "correlate", "correlate_variants", "info", "match", "open", "read_image", "strain", "synth",
-    "track", "write_image",
+    "Cancelled", "DeviceError", "Error", "FileError", "FrameResult", "Grid", "Probe", "Status", "TrackStream",
+    "Tracker", "UsageError", "correlate", "correlate_variants", "info", "match", "open", "probe", "read_image",
+    "report", "strain", "synth", "track", "write_image",
 ]

@@ -29,8 +29,17 @@ VARIABLES = {
     "sigma_exx": (np.float32, "strain", "predicted standard deviation of exx"),
     "sigma_eyy": (np.float32, "strain", "predicted standard deviation of eyy"),
     "sigma_exy": (np.float32, "strain", "predicted standard deviation of exy"),
+    # Only with order="auto".
+    "order": (np.uint8, "plain", "order of the point's shape function"),
+    # Only with global_=True.
+    "resolution": (np.float32, "length", "period of a displacement that keeps nine tenths of its amplitude"),
+    "subset_sigma_u": (np.float32, "length", "predicted standard deviation of u before the global step"),
+    "subset_sigma_v": (np.float32, "length", "predicted standard deviation of v before the global step"),
 }
 STRAINS = [name for name, (_, kind, _) in VARIABLES.items() if kind == "strain"]
+
+
+_ALWAYS = list(VARIABLES)[:list(VARIABLES).index("order")]
 
 
 def variable_attributes(name, unit, measure):
@@ -75,10 +84,11 @@ def scaled(values, factor):
 
 
 class DatasetBuilder:
-    """Collects the results of a sequence. `source` has grid, options and device; scale: mm per px, 0 = px."""
+    """Collects the results of a sequence. `source` has grid, options and device; scale: mm per px, 0 = px; shape: of
+    the reference image."""
 
-    def __init__(self, source, scale, reference="", capacity=None):
-        self._grid, self._scale, self._reference = source.grid, scale, reference
+    def __init__(self, source, scale, shape, reference="", capacity=None):
+        self._grid, self._scale, self._shape, self._reference = source.grid, scale, shape, reference
         self._options, self._device = dict(source.options), source.device
         self._arrays, self._capacity, self._filled = {}, capacity or 16, 0
         self._numbers, self._names = [], []
@@ -88,24 +98,28 @@ class DatasetBuilder:
         return self._filled
 
     def add(self, result, number=None, name=""):
-        if not self._arrays or self._filled == self._capacity:
-            self._grow()
+        if not self._arrays:
+            self._grow([name for name in VARIABLES if getattr(result, name) is not None])
+        elif self._filled == self._capacity:
+            self._grow(self._arrays)
         factor = self._scale or 1.0
-        for variable, (_, kind, _) in VARIABLES.items():
+        for variable in self._arrays:
             values = getattr(result, variable)
             if values is not None:
-                self._arrays[variable][self._filled] = scaled(values, factor if kind == "length" else 1)
+                is_length = VARIABLES[variable][1] == "length"
+                self._arrays[variable][self._filled] = scaled(values, factor if is_length else 1)
         if self._X is None and result.X is not None:
             self._X, self._Y = scaled(result.X, factor), scaled(result.Y, factor)
         self._filled += 1
         self._numbers.append(result.index + 1 if number is None else number)
         self._names.append(name)
 
-    def _grow(self):
+    def _grow(self, names):
         if self._filled:
             self._capacity *= 2
         shape = (self._capacity, self._grid.ny, self._grid.nx)
-        for variable, (kind, _, _) in VARIABLES.items():
+        for variable in names:
+            kind = VARIABLES[variable][0]
             larger = np.full(shape, np.nan if np.dtype(kind).kind == "f" else 0, kind)
             if self._filled:
                 larger[: self._filled] = self._arrays[variable][: self._filled]
@@ -113,12 +127,12 @@ class DatasetBuilder:
 
     def dataset(self, times=None):
         if not self._arrays:
-            self._grow()
+            self._grow(_ALWAYS)
         unit, factor = ("mm", self._scale) if self._scale else ("px", 1.0)
         measure = self._options["strain-measure"]
         variables = {
             name: (("frame", "y", "x"), self._arrays[name][: self._filled], variable_attributes(name, unit, measure))
-            for name in VARIABLES
+            for name in self._arrays
         }
         grid = self._grid
         coordinates = position_coordinates(grid.x * factor, grid.y * factor, grid.inside.copy(), unit)
@@ -137,6 +151,8 @@ class DatasetBuilder:
             "scale_mm_per_px": float(self._scale),
             "subset": int(self._options["subset"]),
             "step": self._grid.step,
+            "image_width": int(self._shape[1]),
+            "image_height": int(self._shape[0]),
             "strain_window": int(self._options["strain-window"]),
             "strain_measure": self._options["strain-measure"],
             "settings": json.dumps(settings),

@@ -13,11 +13,36 @@ def is_path(value):
     return isinstance(value, (str, os.PathLike))
 
 
+class _OnGpu:
+    """An array in the memory of a GPU whose DLPack waits, in the default stream, for who writes it. The library waits
+    for that stream."""
+
+    _DEFAULT_STREAM = 1  # CUDA's legacy default stream, by the DLPack protocol
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(stream=self._DEFAULT_STREAM, **options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+_CUDA = 2  # device type of DLPack
+
+
+def _is_on_gpu(value):
+    return not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == _CUDA
+
+
 def image(value):
     """An array [y, x] that the library can read: a file is read; others are handed on without a copy where rows
     lie one pixel beside the other."""
     if is_path(value):
         return _dic.read_image(value)
+    if _is_on_gpu(value):
+        return _OnGpu(value)
     if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
         value = np.asarray(value)
     if isinstance(value, np.ndarray):
@@ -26,6 +51,14 @@ def image(value):
         if value.ndim >= 2 and value.shape[-1] > 1 and value.strides[-1] != value.itemsize:
             value = np.ascontiguousarray(value)
     return value
+
+
+def shape_of(given, image):
+    """Of what a caller gave, and `image` made of it."""
+    for value in (given, image):
+        if hasattr(value, "shape"):
+            return tuple(value.shape)
+    return np.from_dlpack(image).shape
 
 
 def mask(value):

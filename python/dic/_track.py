@@ -36,8 +36,10 @@ def _split_roi(roi, options):
 class _Measuring:
     """What Tracker and TrackStream share: they describe themselves by an object of the extension."""
 
-    def __init__(self, made, options):
-        self._made, self._scale = made, scale_of(options)
+    def __init__(self, make, reference, options):
+        image = _images.image(reference)
+        self._made, self._scale = make(image), scale_of(options)
+        self._shape = _images.shape_of(reference, image)
 
     @property
     def grid(self) -> Grid:
@@ -71,7 +73,7 @@ class _Measuring:
 
     def dataset(self, results: FrameResult | Iterable[FrameResult]) -> xr.Dataset:
         """The results as dic.track returns them: dimensions frame, y, x; in mm with a scale."""
-        builder = DatasetBuilder(self._made, self._scale)
+        builder = DatasetBuilder(self._made, self._scale, self._shape)
         for result in [results] if isinstance(results, FrameResult) else results:
             builder.add(result)
         return builder.dataset()
@@ -84,8 +86,9 @@ class Tracker(_Measuring):
         result = tracker.track(frame)          # result.u: float64 [y, x], px
 
     reference: array [y, x] of uint8, uint16, int32, float32 or float64, or a file. roi: mask [y, x], inside where
-    not 0, or a file. Arrays of other libraries (PyTorch, CuPy) come through DLPack without a copy; they have to be
-    in the memory of the host. options: as of dic.track, without those of files.
+    not 0, or a file. Arrays of other libraries (PyTorch, CuPy) come through DLPack without a copy, also those in the
+    memory of a GPU: a reference there is measured on that GPU, and frames go from its memory to its memory. options:
+    as of dic.track, without those of files.
 
     Raises UsageError (options, sizes, ROI), FileError, DeviceError.
     """
@@ -93,7 +96,7 @@ class Tracker(_Measuring):
     def __init__(self, reference: Any, *, roi: Any = None, **options: Unpack[Options]):
         mask, options = _split_roi(roi, options)
         _refuse_file_options(options)
-        super().__init__(_dic.Tracker(_images.image(reference), _options.values(options), mask), options)
+        super().__init__(lambda image: _dic.Tracker(image, _options.values(options), mask), reference, options)
 
     def track(self, frame: Any) -> FrameResult:
         """Measures the next frame, an array [y, x] of the reference's size and type, or a file.
@@ -123,8 +126,8 @@ class TrackStream(_Measuring):
         mask, options = _split_roi(roi, options)
         _refuse_file_options(options)
         self._has_callback = callback is not None
-        super().__init__(_dic.TrackStream(_images.image(reference), _options.values(options), mask, callback,
-                                          capacity), options)
+        super().__init__(lambda image: _dic.TrackStream(image, _options.values(options), mask, callback, capacity),
+                         reference, options)
 
     def push(self, frame: Any) -> int:
         """Copies the next frame, an array [y, x], and returns its index (0, 1, ...), as soon as fewer than
@@ -222,7 +225,7 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
         first = 1  # of the frames that are measured
     stream = TrackStream(reference, roi=roi, **options)
     measured = None if count is None else count - first
-    builder = DatasetBuilder(stream._made, stream._scale, name, measured)
+    builder = DatasetBuilder(stream._made, stream._scale, stream._shape, name, measured)
     names, indices, number = {}, [], 0
 
     def take(result):

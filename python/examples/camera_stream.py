@@ -8,16 +8,23 @@ import numpy as np
 import dic
 
 made = dic.synth(width=256, height=256, frames=20, motion="translation", u=3, v=-1, noise=2, seed=3)
+has_gpu = bool(dic.info()["devices"])
 
 
-def camera(stream, pause=0.005):
-    """A thread of the camera's driver that hands over an image buffer, which it will use again."""
-    buffer = np.empty(made.image.shape[1:], np.uint8)
-    for image in made.image.values[1:]:
-        buffer[:] = image
-        stream.push(buffer)  # copies the pixels
-        time.sleep(pause)
-    stream.finish()
+class Camera(threading.Thread):
+    """The thread of a camera's driver: it hands over an image buffer, which it will use again."""
+
+    def __init__(self, stream, pause=0.005):
+        super().__init__()
+        self.stream, self.pause = stream, pause
+
+    def run(self):
+        buffer = np.empty(made.image.shape[1:], np.uint8)
+        for image in made.image.values[1:]:
+            buffer[:] = image
+            self.stream.push(buffer)  # copies the pixels
+            time.sleep(self.pause)
+        self.stream.finish()
 
 
 history = []
@@ -28,17 +35,24 @@ def show(result):
     history.append((result.index, np.nanmean(result.u), 1e3 * result.latency))
 
 
-stream = dic.TrackStream(made.image.values[0], callback=show, subset=21, step=8)
+# A small image is faster on the CPU, which "auto" would choose; cameras with more pixels need no device.
+stream = dic.TrackStream(made.image.values[0], callback=show, subset=21, step=8, device="cuda" if has_gpu else "cpu")
 print(f"measuring {stream.grid.points} points on {stream.device}: {stream.device_reason}")
-thread = threading.Thread(target=camera, args=(stream,))
-thread.start()
-thread.join()
-
+camera = Camera(stream)
+camera.start()
+camera.join()
 for index, u, latency in history[::6]:
     print(f"frame {index}: u = {u:.3f} px, {latency:.1f} ms after it arrived")
 
-# The same as an iterator, for images that are there already.
-stream.reset(made.image.values[0])
-with dic.TrackStream(made.image.values[0], subset=21, step=8) as second:
-    means = [float(np.nanmean(result.u)) for result in second.results(made.image.values[1:])]
+# The same as an iterator, for images that are there already. Those in the memory of the GPU stay there.
+images = made.image.values
+if has_gpu:
+    try:
+        import cupy
+
+        images = cupy.asarray(images)
+    except ImportError:
+        print("without CuPy, images come from the memory of the host")
+with dic.TrackStream(images[0], subset=21, step=8) as second:
+    means = [float(np.nanmean(result.u)) for result in second.results(images[1:])]
 print("as an iterator:", np.round(means[-1], 3))

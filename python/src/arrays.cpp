@@ -7,15 +7,14 @@ namespace dic::python {
 
 namespace {
 
-void check_memory(const Array& array) {
-  const int device = array.device_type();
-  if (device == nb::device::cpu::value || device == nb::device::cuda_host::value ||
-      device == nb::device::cuda_managed::value)
-    return;
-  throw UsageError(
-      "This array is in the memory of a GPU, and dic reads images from the memory of the host: pass "
-      "array.get() "
-      "(CuPy) or tensor.cpu() (PyTorch).");
+void check_memory(const Array& array, Memory memory) {
+  if (!gpu_of(array)) return;
+  if (array.device_type() != nb::device::cuda::value)
+    throw UsageError("This array is in the memory of a device that dic does not know: only CUDA's are.");
+  if (memory == Memory::host)
+    throw UsageError(
+        "This array is in the memory of a GPU: only Tracker and TrackStream take those, on a GPU. Pass "
+        "array.get() (CuPy) or tensor.cpu() (PyTorch), or choose device=\"cuda\".");
 }
 
 ScalarType type_of(const Array& array) {
@@ -51,8 +50,16 @@ void check_size(const Array& array) {
 
 }  // namespace
 
-ImageView view_of(const Array& array) {
-  check_memory(array);
+std::optional<int> gpu_of(const Array& array) {
+  const int device = array.device_type();
+  if (device == nb::device::cpu::value || device == nb::device::cuda_host::value ||
+      device == nb::device::cuda_managed::value)
+    return std::nullopt;
+  return array.device_id();
+}
+
+ImageView view_of(const Array& array, Memory memory) {
+  check_memory(array, memory);
   check_size(array);
   if (array.ndim() != 2)
     throw UsageError("An image is an array [y, x] of grey values, but this array has " +
@@ -62,7 +69,7 @@ ImageView view_of(const Array& array) {
 
 std::vector<ImageView> views_of(const Array& array) {
   if (array.ndim() == 2) return {view_of(array)};
-  check_memory(array);
+  check_memory(array, Memory::host);
   check_size(array);
   if (array.ndim() != 3)
     throw UsageError("Images are an array [image, y, x] or [y, x], but this array has " +

@@ -8,6 +8,7 @@
 #include <dic/node_values.hpp>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,15 @@ class NumpyArray : public nb::object {
   NB_OBJECT_DEFAULT(NumpyArray, nb::object, "numpy.typing.NDArray", is_any)
 };
 
+/// Where an array may lie.
+enum class Memory : std::uint8_t { host, any };
+
+/// The number of the GPU that has the array; none where the host can read it.
+std::optional<int> gpu_of(const Array& array);
+
 /// A view of the rows of an array [y, x]. Throws UsageError: another number of dimensions, an element type
-/// that an image does not have, elements of a row that are not neighbours, memory that the host cannot read.
-ImageView view_of(const Array& array);
+/// that an image does not have, elements of a row that are not neighbours, memory that cannot be read.
+ImageView view_of(const Array& array, Memory memory = Memory::host);
 /// Views of the images of an array [image, y, x], or of one image [y, x].
 std::vector<ImageView> views_of(const Array& array);
 
@@ -57,11 +64,5 @@ NumpyArray numpy_of(std::vector<T> values) {
 
 /// The image as an array [y, x] of its type.
 NumpyArray numpy_of(Image image);
-
-/// A copy of an array of nodes [y, x] of this type.
-template <typename T>
-NodeValues<T> node_values(const nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>& array) {
-  return NodeValues<T>(std::span<const T>(array.data(), array.size()));
-}
 
 }  // namespace dic::python

@@ -11,6 +11,8 @@ void add_images(nanobind::module_& module);
 void add_track(nanobind::module_& module);
 void add_stream(nanobind::module_& module);
 void add_strain(nanobind::module_& module);
+void add_probe(nanobind::module_& module);
+void add_report(nanobind::module_& module);
 void add_match(nanobind::module_& module);
 void add_correlate(nanobind::module_& module);
 void add_synth(nanobind::module_& module);

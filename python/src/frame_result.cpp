@@ -124,6 +124,17 @@ void add_frame_result(nb::module_& module) {
       .def_prop_ro("status", &status, "How the measurement ended, a value of dic.Status: uint8 [y, x].")
       .def_prop_ro("iterations", field_member(&Field::iterations), "Of Gauss-Newton: int16 [y, x].")
       .def_prop_ro(
+          "order", field_member(&Field::order),
+          "With order='auto', of the shape function, 0 where nothing was measured: uint8 [y, x]; else None.")
+      .def_prop_ro(
+          "resolution", field_member(&Field::resolution),
+          "With global_=True, period of a displacement that keeps nine tenths of its amplitude, px: float32 "
+          "[y, x]; else None.")
+      .def_prop_ro("subset_sigma_u", field_member(&Field::subset_sigma_u),
+                   "With global_=True, sigma_u before the global step, px: float32 [y, x]; else None.")
+      .def_prop_ro("subset_sigma_v", field_member(&Field::subset_sigma_v),
+                   "With global_=True, sigma_v before the global step, px: float32 [y, x]; else None.")
+      .def_prop_ro(
           "X", [](nb::handle self) { return position(self, &NodePositions::x); },
           "With a camera: x of the nodes in corrected coordinates, px: float64 [y, x]; else None.")
       .def_prop_ro(

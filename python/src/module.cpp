@@ -13,6 +13,8 @@ NB_MODULE(_dic, module) {
   dic::python::add_track(module);
   dic::python::add_stream(module);
   dic::python::add_strain(module);
+  dic::python::add_probe(module);
+  dic::python::add_report(module);
   dic::python::add_match(module);
   dic::python::add_correlate(module);
   dic::python::add_synth(module);

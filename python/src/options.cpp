@@ -27,6 +27,17 @@ TrackJob job_with(const OptionValues& values, const std::optional<Array>& roi) {
   return job;
 }
 
+TrackJob job_for(const Array& reference, const OptionValues& values, const std::optional<Array>& roi) {
+  TrackJob job = job_with(values, roi);
+  if (const auto gpu = gpu_of(reference); gpu && job.options.device == "auto")
+    job.options.device = "cuda:" + std::to_string(*gpu);
+  return job;
+}
+
+Memory memory_for(const std::string& device) {
+  return device.starts_with("cuda") ? Memory::any : Memory::host;
+}
+
 OptionValues values_of(const TrackJob& job) {
   OptionValues values;
   for (const TrackOption& option : track_options()) values.emplace_back(option.name, option.get(job));

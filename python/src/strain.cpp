@@ -1,29 +1,18 @@
-#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-#include <dic/error.hpp>
-#include <dic/fields.hpp>
-#include <dic/track_options.hpp>
-#include <memory>
-#include <optional>
+#include <dic/result_strain.hpp>
+#include <utility>
 
-#include "arrays.hpp"
 #include "bindings.hpp"
+#include "fields.hpp"
 #include "interruptible.hpp"
+#include "options.hpp"
 
 namespace dic::python {
 
 namespace {
-
-template <typename T>
-using Nodes = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-StrainOptions options_of(const std::string& window, const std::string& measure) {
-  TrackJob job;
-  track_option("strain-window").set(job, window);
-  track_option("strain-measure").set(job, measure);
-  return job.options.strain;
-}
 
 NumpyArray array_of(NodeValues<float> values, const Grid& grid) {
   const float* const data = values.data();
@@ -31,42 +20,24 @@ NumpyArray array_of(NodeValues<float> values, const Grid& grid) {
                   {static_cast<std::size_t>(grid.ny), static_cast<std::size_t>(grid.nx)});
 }
 
-template <typename T>
-NodeValues<T> checked(const Nodes<T>& array, const Grid& grid) {
-  if (array.shape(0) != static_cast<std::size_t>(grid.ny) ||
-      array.shape(1) != static_cast<std::size_t>(grid.nx))
-    throw UsageError("Arrays of the same nodes have the same shape [y, x].");
-  return node_values(array);
+/// How the errors of a field's points are related. measured: the options that it was measured with.
+ResultStrain basis_of(const Field& field, const TrackOptions& measured) {
+  ResultStrain basis;
+  basis.global = measured.global;
+  if (measured.global.enabled && field.resolution.empty()) return basis;
+  const RefineOptions& refine = measured.refine;
+  basis.subsets = {refine.subset, measured.automatic_order ? 2 : refine.order, refine.weights};
+  return basis;
 }
 
-nb::dict strain(const Nodes<double>& u, const Nodes<double>& v, const Nodes<std::uint8_t>& status,
-                const Nodes<float>& sigma_u, const Nodes<float>& sigma_v, const Nodes<std::uint8_t>& inside,
-                int step, const std::string& window, const std::string& measure, int subset, int order,
-                const std::optional<Nodes<double>>& x, const std::optional<Nodes<double>>& y, int threads) {
-  const StrainOptions options = options_of(window, measure);
-  Grid grid;
-  grid.step = step;
-  grid.ny = static_cast<int>(u.shape(0));
-  grid.nx = static_cast<int>(u.shape(1));
-  const NodeValues<std::uint8_t> is_inside = checked(inside, grid);
-  grid.inside.assign(is_inside.begin(), is_inside.end());
-  Field field(grid);
-  field.u = checked(u, grid);
-  field.v = checked(v, grid);
-  field.sigma_u = checked(sigma_u, grid);
-  field.sigma_v = checked(sigma_v, grid);
-  const NodeValues<std::uint8_t> numbers = checked(status, grid);
-  for (std::size_t k = 0; k < numbers.size(); ++k) {
-    if (numbers[k] >= kStatusCount) throw UsageError("A status is a number from 0 to 8.");
-    field.status[k] = static_cast<Status>(numbers[k]);
-  }
-  if (x && y)
-    field.positions =
-        std::make_shared<NodePositions>(NodePositions{.x = checked(*x, grid), .y = checked(*y, grid)});
-  std::optional<MeasuredSubsets> subsets;
-  if (subset > 0) subsets = {.size = subset, .order = order};
-  StrainField result =
-      interruptible([&](const std::stop_token&) { return compute_strain(field, options, threads, subsets); });
+nb::dict strain(const nb::dict& arrays, const Array& inside, int step, const OptionValues& measured,
+                const OptionValues& wanted) {
+  const Field field = field_of(arrays, grid_of(inside, 0, 0, step));
+  const ResultStrain basis = basis_of(field, job_with(measured, {}).options);
+  const TrackOptions options = job_with(wanted, {}).options;
+  StrainField result = interruptible(
+      [&](const std::stop_token&) { return field_strain(field, basis, options.strain, options.threads); });
+  const Grid& grid = field.grid();
   nb::dict out;
   out["exx"] = array_of(std::move(result.exx), grid);
   out["eyy"] = array_of(std::move(result.eyy), grid);
@@ -90,10 +61,9 @@ nb::dict status_names() {
 
 void add_strain(nb::module_& module) {
   using namespace nb::literals;
-  module.def("strain", &strain, "u"_a, "v"_a, "status"_a, "sigma_u"_a, "sigma_v"_a, "inside"_a, "step"_a,
-             "window"_a, "measure"_a, "subset"_a = 0, "order"_a = 1, "x"_a = nb::none(), "y"_a = nb::none(),
-             "threads"_a = 0,
-             "Strain of one frame from arrays [y, x]; lengths in px. subset = 0: no standard deviations.");
+  module.def("strain", &strain, "arrays"_a, "inside"_a, "step"_a, "measured"_a, "wanted"_a,
+             "Strain of one frame from arrays [y, x] by their names, lengths in px. measured: options of the "
+             "measurement; wanted: strain-window, strain-measure, threads.");
   module.def("status_names", &status_names, "The number of each status by its name.");
 }
 

@@ -23,9 +23,10 @@ class Stream {
   Stream(const Array& reference, const OptionValues& options, const std::optional<Array>& roi,
          const nb::object& callback, int capacity)
       : callback_(callback) {
-    const TrackJob job = job_with(options, roi);
+    const TrackJob job = job_for(reference, options, roi);
     roi_ = job.roi;
-    const ImageView image = view_of(reference);
+    memory_ = memory_for(job.options.device);
+    const ImageView image = view_of(reference, memory_);
     TrackStream::Callback deliver;
     if (!callback.is_none()) deliver = [this](FrameResult result) { call(std::move(result)); };
     stream_ = interruptible([&](const std::stop_token&) {
@@ -41,11 +42,11 @@ class Stream {
 
   std::int64_t push(const Array& frame) {
     if (const auto index = try_push(frame)) return *index;
-    const ImageView image = view_of(frame);
+    const ImageView image = view_of(frame, memory_for(stream_->device()));
     return run_long([&] { return stream_->push(image); });
   }
   std::optional<std::int64_t> try_push(const Array& frame) {
-    const ImageView image = view_of(frame);
+    const ImageView image = view_of(frame, memory_for(stream_->device()));
     return run([&] { return stream_->try_push(image); });
   }
   std::optional<FrameResult> poll() {
@@ -67,7 +68,7 @@ class Stream {
       roi_ = {};
       roi_.mask = copy_of(view_of(*roi));
     }
-    const ImageView image = view_of(reference);
+    const ImageView image = view_of(reference, memory_);
     run([&] {
       stream_->reset(image, roi_);
       return true;
@@ -125,6 +126,7 @@ class Stream {
   }
 
   Roi roi_;
+  Memory memory_;  ///< where a reference may lie
   nb::object callback_;
   std::unique_ptr<nb::python_error> raised_;  // what the callback raised
   std::unique_ptr<TrackStream> stream_;

@@ -43,14 +43,14 @@ OptionValues values_in(const TrackOptions& options) {
 
 std::unique_ptr<Tracker> make_tracker(const Array& reference, const OptionValues& options,
                                       const std::optional<Array>& roi) {
-  const TrackJob job = job_with(options, roi);
-  const ImageView image = view_of(reference);
+  const TrackJob job = job_for(reference, options, roi);
+  const ImageView image = view_of(reference, memory_for(job.options.device));
   return interruptible(
       [&](const std::stop_token&) { return std::make_unique<Tracker>(job.options, image, job.roi); });
 }
 
 FrameResult track(Tracker& tracker, const Array& current) {
-  const ImageView image = view_of(current);
+  const ImageView image = view_of(current, memory_for(tracker.device()));
   return interruptible([&](const std::stop_token& stop) { return tracker.track(image, stop); });
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <dic/error.hpp>
 #include <dic/kernels/device.hpp>
 #include <dic/track_stream.hpp>
@@ -130,6 +133,82 @@ TEST_F(StreamOnGpu, TakesFramesInGpuMemory) {
     expect_same(result->field, expected[result->index]);
   }
   while (const auto result = stream.wait()) expect_same(result->field, expected[result->index]);
+}
+
+/// A copy of an image in the memory of the GPU, rows padded.
+class GpuImage {
+ public:
+  explicit GpuImage(const Image& image) : image_(image.view()) {
+    const std::size_t row = image.width() * size_of(image.type()), pitch = row + 24;
+    const kernels::Stream queue;
+    kernels::upload(memory_.reserve(pitch * image.height()), pitch, image_.data, image_.row_bytes, row,
+                    image.height(), queue);
+    queue.synchronize("upload");
+    image_.data = memory_.data();
+    image_.row_bytes = static_cast<std::ptrdiff_t>(pitch);
+  }
+  operator ImageView() const { return image_; }  // NOLINT
+
+ private:
+  ImageView image_;
+  kernels::DeviceBuffer memory_;
+};
+
+/// Reference and frame both from the host, and both from the memory of the GPU.
+std::array<FrameResult, 2> from_host_and_gpu(const TrackOptions& given, const Image& reference,
+                                             const Image& frame) {
+  const GpuImage gpu_reference(reference), gpu_frame(frame);
+  Tracker host(given, reference), gpu(given, gpu_reference);
+  return {host.track(frame), gpu.track(gpu_frame)};
+}
+
+TEST_F(StreamOnGpu, FiltersImagesInGpuMemory) {
+  const std::vector<Image> images = frames(3, 7);
+  TrackOptions given = options();
+  for (const double sigma : {0.7, 2.0, 9.0}) {  // the last has more taps than the kernel takes
+    given.prefilter = sigma;
+    const auto [host, gpu] = from_host_and_gpu(given, images[0], images[2]);
+    EXPECT_NEAR(gpu.noise / host.noise, 1, 1e-3);
+    std::int64_t ok = 0, other = 0;
+    double largest = 0;
+    for (std::size_t k = 0; k < host.field.u.size(); ++k) {
+      other += host.field.status[k] != gpu.field.status[k];
+      if (host.field.status[k] != Status::ok || gpu.field.status[k] != Status::ok) continue;
+      ++ok;
+      largest = std::max(
+          {largest, std::abs(host.field.u[k] - gpu.field.u[k]), std::abs(host.field.v[k] - gpu.field.v[k])});
+    }
+    EXPECT_GT(ok, 1000) << sigma;
+    EXPECT_LT(other, 10) << sigma;
+    EXPECT_LT(largest, 1e-3) << sigma;
+  }
+}
+
+/// Means over 5x5 px.
+Image out_of_focus(const Image& image) {
+  return test::converted<std::uint8_t>(
+      test::image_of(image.width(), image.height(),
+                     [&](int x, int y) {
+                       double sum = 0;
+                       for (int dy = -2; dy <= 2; ++dy)
+                         for (int dx = -2; dx <= 2; ++dx)
+                           sum += image.row<std::uint8_t>(std::clamp(
+                               y + dy, 0, image.height() - 1))[std::clamp(x + dx, 0, image.width() - 1)];
+                       return std::round(sum / 25);
+                     }),
+      ScalarType::u8);
+}
+
+TEST_F(StreamOnGpu, MatchesTheFocusOfImagesInGpuMemory) {
+  const std::vector<Image> images = frames(3, 8);
+  const Image blurred = out_of_focus(images[2]);
+  const auto [host, gpu] = from_host_and_gpu(options(), images[0], blurred);
+  expect_same(host.field, gpu.field);
+  const auto [unmatched, same] = from_host_and_gpu(options(ReferenceStrategy::previous), images[0], blurred);
+  std::int64_t different = 0;
+  for (std::size_t k = 0; k < host.field.u.size(); ++k)
+    different += unmatched.field.u[k] != host.field.u[k] && host.field.status[k] == Status::ok;
+  EXPECT_GT(different, 1000) << "the focus was not matched: the comparison shows nothing";
 }
 
 /// Resident memory of this process, bytes.

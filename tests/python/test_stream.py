@@ -107,9 +107,15 @@ def test_frame_that_cannot_be_measured(moved):
     assert "size" in stream.wait().error
 
 
-def test_other_threads_run(moved):
+@pytest.mark.parametrize("call", [
+    lambda image: dic.Tracker(image, subset=41, step=3, threads=1).track(image),
+    lambda image: dic.track([image, image], subset=41, step=3, threads=1, progress=False),
+    lambda image: dic.match(image[40:200, 60:220], [image] * 3, rotations=range(-8, 9), threads=1),
+    lambda image: dic.correlate(np.repeat(image[None, 100:164, 100:164], 40, 0), image, threads=1, pairing="n_to_m",
+                                variant="cpu-direct")],
+    ids=["Tracker", "track", "match", "correlate"])
+def test_other_threads_run(moved, call):
     large = np.tile(moved.image.values[0], (4, 4))
-    tracker = dic.Tracker(large, subset=41, step=3, threads=1)
     count, done = 0, threading.Event()
 
     def work():
@@ -120,23 +126,34 @@ def test_other_threads_run(moved):
 
     thread = threading.Thread(target=work)
     thread.start()
-    tracker.track(large)
+    begin = time.perf_counter()
+    call(large)
+    seconds = time.perf_counter() - begin
     done.set()
     thread.join()
+    assert seconds > 0.05, "too short to show anything"
     assert count > 10
 
 
-def test_interruption():
-    script = """
+@pytest.mark.parametrize("call", [
+    "dic.track([image] + [image] * 1000, subset=41, step=2, threads=1, progress=False)",
+    "dic.track(files, output='out', pictures='none', subset=41, step=2, threads=1, progress=False)",
+    "stream = dic.TrackStream(image, subset=41, step=2, threads=1); [stream.push(image) for _ in range(1000)]",
+    "dic.match(image[40:240, 60:260], [image] * 1000, rotations=range(-30, 31), threads=1)"],
+    ids=["memory", "files", "stream", "match"])
+def test_interruption(tmp_path, call):
+    script = f"""
 import dic, numpy as np
 image = np.random.default_rng(1).integers(0, 255, (300, 300)).astype(np.uint8)
+files = ["f.png"] * 300
+dic.write_image("f.png", image)
 print("begin", flush=True)
 try:
-    dic.track([image] + [image] * 1000, subset=41, step=2, threads=1, progress=False)
+    {call}
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert child.stdout.readline() == "begin\n"
     time.sleep(1)
     child.send_signal(signal.SIGINT)

@@ -280,6 +280,35 @@ TEST(GlobalStep, ChoosesTheResolutionThatTheFieldNeeds) {
   EXPECT_LT(std::sqrt(normalized), 1.5);
 }
 
+TEST(GlobalStep, ErrorsAreDrawnAgainFromWhatTheFieldKeeps) {
+  const Grid grid = grid_of(100, 40, 5);
+  const MeasuredSubsets subsets{.size = 21, .order = 1};
+  for (const GlobalOptions& options : {kAutomatic, at_resolution(80)}) {
+    Field field = noise_field(grid, subsets, 0.01, 6);
+    const auto wave = [](double x) {
+      return x < 250 ? 0 : 0.3 * std::sin(2 * std::numbers::pi * (x - 250) / 60);
+    };
+    for (std::size_t k = 0; k < field.u.size(); ++k) field.u[k] += wave(grid.x(k % 100));
+    for (std::size_t k = 0; k < 2000; ++k) field.sigma_v[k] = 0.03f;
+    for (int j = 8; j < 14; ++j) lose(field, 12, j);
+    EXPECT_THROW(dic::global_errors(field, subsets, options), dic::UsageError);
+    const dic::NodeValues<float> before = field.sigma_v;
+    const dic::ErrorDraws first = dic::global_step(field, subsets, options);
+    EXPECT_EQ(field.subset_sigma_v, before);
+    EXPECT_EQ(dic::global_errors(field, subsets, options, 1).draws, first.draws);
+    EXPECT_TRUE(std::isnan(field.resolution[8 * 100 + 12]));
+    const float flat = field.resolution[30 * 100 + 20], waves = field.resolution[30 * 100 + 80];
+    if (options.resolution) {
+      EXPECT_FLOAT_EQ(flat, 80);
+      EXPECT_FLOAT_EQ(waves, 80);
+    } else {
+      const auto least = static_cast<float>(dic::least_resolution(subsets, 5));
+      EXPECT_FLOAT_EQ(waves, least);
+      EXPECT_GT(flat, 1.5f * least);
+    }
+  }
+}
+
 TEST(GlobalStep, SigmaTellsWhatIsDamped) {
   const Grid grid = grid_of(120, 50, 5);
   const MeasuredSubsets subsets{.size = 21, .order = 1};

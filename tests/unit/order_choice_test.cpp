@@ -76,6 +76,17 @@ TEST(ChoiceOfTheOrder, TellsAnErrorThatItKeepsBySigma) {
   EXPECT_GT(sigma, 1.3 * kSigma1);
 }
 
+TEST(ChoiceOfTheOrder, SaysWhichItTook) {
+  auto [chosen, second] = measured(0.1);
+  chosen.status[5] = Status::flat;
+  second.status[5] = Status::flat;
+  choose_order(chosen, second, kSubset);
+  ASSERT_EQ(chosen.order.size(), chosen.u.size());
+  EXPECT_EQ(chosen.order[5], 0);
+  for (std::size_t k = 6; k < chosen.u.size(); ++k)
+    ASSERT_EQ(chosen.order[k], chosen.u[k] == second.u[k] ? 2 : 1) << k;
+}
+
 TEST(ChoiceOfTheOrder, TakesWhatIsMeasured) {
   auto [chosen, second] = measured(0);
   chosen.status[100] = Status::not_converged;

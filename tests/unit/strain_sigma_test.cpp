@@ -205,6 +205,27 @@ TEST(StrainSigma, TakesTheNoiseOfTheWholeWindow) {
   EXPECT_LT(share, 2.6);
 }
 
+TEST(StrainSigma, FollowsTheOrderOfThePoints) {
+  const Grid grid = full_grid(21, 9, 5);
+  Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+  const auto sigmas = [&](int order, bool of_points) {
+    field.order =
+        NodeValues<std::uint8_t>(of_points ? field.status.size() : 0, static_cast<std::uint8_t>(order));
+    return compute_strain(field, {5}, 1, MeasuredSubsets{21, of_points ? 1 : order}).sigma_exx;
+  };
+  const NodeValues<float> first = sigmas(1, false), second = sigmas(2, false);
+  EXPECT_EQ(sigmas(1, true)[94], first[94]);
+  EXPECT_EQ(sigmas(2, true)[94], second[94]);
+  EXPECT_GT(second[94], 1.2f * first[94]);
+  for (int j = 0; j < 9; ++j)
+    for (int i = 0; i < 10; ++i) field.order[j * 21 + i] = 1;  // beyond: 2
+  const NodeValues<float> mixed = compute_strain(field, {5}, 1, MeasuredSubsets{21, 1}).sigma_exx;
+  EXPECT_EQ(mixed[4 * 21 + 5], first[4 * 21 + 5]);
+  EXPECT_EQ(mixed[4 * 21 + 15], second[4 * 21 + 15]);
+  EXPECT_GT(mixed[4 * 21 + 10], first[4 * 21 + 10]);
+  EXPECT_LT(mixed[4 * 21 + 10], second[4 * 21 + 10]);
+}
+
 /// Errors that nodes do not share: the slope of a plane is that of independent values.
 TEST(StrainSigma, FollowsDrawsOfErrors) {
   const Grid grid = full_grid(40, 40, 5);

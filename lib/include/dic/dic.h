@@ -11,7 +11,9 @@
  * with one object they may not, except those of a stream.
  *
  * An image is height rows of width pixels, x right, y down; row_bytes is the distance between the starts of
- * two rows (0 = width * size of a pixel). Pixels are copied unless a function says otherwise. */
+ * two rows (0 = width * size of a pixel). Pixels are copied unless a function says otherwise. With the option
+ * device "cuda" or "cuda:N" the pixels of dic_track_pair and of a stream may be in the memory of a GPU; what was
+ * queued in its default stream is waited for. */
 
 #ifdef __cplusplus
 extern "C" {

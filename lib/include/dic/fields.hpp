@@ -54,6 +54,10 @@ class Field {
   NodeValues<Status> status;
   NodeValues<std::int16_t> iterations;  ///< Gauss-Newton iterations
   StrainField strain;                   ///< empty arrays until computed
+  /// Order of each point's shape function, 0 where nothing was measured. Empty: that of the options.
+  NodeValues<std::uint8_t> order;
+  /// After the global step: the resolution that it took, and sigma of the subsets before it, px. Else empty.
+  NodeValues<float> resolution, subset_sigma_u, subset_sigma_v;
   /// With a camera, the nodes in corrected coordinates (dic/camera.hpp): u, v, sigma and strain are theirs
   /// too. Null: the nodes are where the grid says.
   std::shared_ptr<const NodePositions> positions;
@@ -97,7 +101,7 @@ std::string_view to_string(StrainMeasure measure);
 /// UsageError for options with problems.
 ///
 /// Its standard deviations follow from sigma_u and sigma_v and from the pixels that the subsets of different
-/// nodes share: without `subsets` they are NaN.
+/// nodes share: without `subsets` they are NaN. The order is that of the points where the field knows it.
 StrainField compute_strain(const Field& field, const StrainOptions& options = {}, int threads = 0,
                            const std::optional<MeasuredSubsets>& subsets = {});
 

@@ -34,6 +34,7 @@ struct ResultPart {
   std::vector<std::int64_t> numbers;  ///< of its frames after the reference
   std::vector<std::string> names;
   std::shared_ptr<const NodePositions> positions;  ///< with a camera
+  bool has_order = false, has_global = false;      ///< arrays that not all results have
 };
 
 /// Streams the fields of a sequence into one VTKHDF 2 ImageData file with a time axis, in constant memory.

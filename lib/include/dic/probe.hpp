@@ -109,6 +109,23 @@ struct ProbeHistory {
   /// load / section_mm2, MPa; empty without both.
   std::vector<double> stresses() const;
 };
+
+/// Asks one field after the other: of a result, or of an experiment that runs.
+class Probe {
+ public:
+  /// grid: of the fields. info: image, scale, unit of the times, strain. Throws UsageError: nothing is asked
+  /// for, a place makes no sense.
+  Probe(const Grid& grid, const ResultInfo& info, ProbeRequest request);
+  /// time: on the time axis of info.
+  void add(const Field& field, const std::string& file, double time);
+  /// Of the fields so far.
+  const ProbeHistory& history() const { return history_; }
+
+ private:
+  double length_factor_;
+  ProbeHistory history_;
+  std::vector<std::vector<std::size_t>> area_nodes_;
+};
 /// Throws UsageError (a place that makes no sense, a frame that is not there), FileError, Cancelled.
 ProbeHistory probe_result(const Result& result, const ProbeRequest& request,
                           const ProgressCallback& progress = {}, std::stop_token stop = {});

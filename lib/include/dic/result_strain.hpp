@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dic/fields.hpp>
+#include <dic/global.hpp>
 #include <dic/progress.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
@@ -12,13 +13,17 @@ namespace dic {
 
 /// How the strain of a result follows from its displacements.
 struct ResultStrain {
-  /// The subsets that it was measured with. None where the errors of its points are not those of single
-  /// subsets (after --global): then the strain has no standard deviations.
+  /// The subsets that it was measured with. None: the strain has no standard deviations.
   std::optional<MeasuredSubsets> subsets;
+  /// Of the global step that followed.
+  GlobalOptions global;
   /// Why there are no standard deviations, one sentence; else empty.
   std::string no_sigma_reason;
 };
 ResultStrain strain_basis(const Result& result);
+/// The strain of a field that was measured so. Throws UsageError.
+StrainField field_strain(const Field& field, const ResultStrain& basis, const StrainOptions& options,
+                         int threads = 0);
 
 /// The strain of one frame by other options, from the stored displacements. Without scale and camera it has
 /// the bits that `dic track` on a CPU with these options gives. Lengths that were stored in mm are rounded:

@@ -40,25 +40,6 @@ int stager_threads(const TrackOptions& options) {
   return std::min(most, options.threads > 0 ? options.threads : cores);
 }
 
-/// The same as image_noise for an image in the memory of a GPU: of copies of the places, one below the other.
-double noise_on_device(const ImageView& image, const std::vector<NoisePlace>& places) {
-  constexpr int reach = NoisePlace::kReach, side = 2 * reach;
-  if (places.empty()) return 0;
-  const int count = static_cast<int>(places.size());
-  Image copies({side, side * count}, image.type);
-  const std::size_t element = size_of(image.type);
-  std::vector<NoisePlace> in_copies;
-  const kernels::Stream stream;
-  for (int k = 0; k < count; ++k) {
-    const auto* from = image.row<std::byte>(places[k].y - reach) + (places[k].x - reach) * element;
-    kernels::upload(copies.row<std::byte>(k * side), copies.view().row_bytes, from, image.row_bytes,
-                    side * element, side, stream);
-    in_copies.push_back({reach, k * side + reach});
-  }
-  stream.synchronize("the noise of a frame");
-  return image_noise(copies.view(), in_copies);
-}
-
 }  // namespace
 
 GpuGroup::GpuGroup(const TrackOptions& options, const ImageMemory& memory, const Points& points,
@@ -83,9 +64,11 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
   return {height * rank / size(), height * (rank + 1) / size()};
 }
 
-double GpuGroup::noise_of(const ImageView& image) const {
+double GpuGroup::noise_of(const ImageView& image) {
   const std::vector<NoisePlace> places = noise_places(image.size(), points_.x, points_.y);
-  return kernels::is_device_memory(image.data) ? noise_on_device(image, places) : image_noise(image, places);
+  if (places.empty() || !kernels::is_device_memory(image.data)) return image_noise(image, places);
+  if (!places_) places_ = std::make_unique<GpuPlaces>(places);
+  return image_noise(places_->copy(image).view(), places_->in_copy());
 }
 
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {

@@ -10,6 +10,7 @@
 #include "track/backend.hpp"
 #include "track/cuda/gpu_context.hpp"
 #include "track/cuda/multi_gpu/load_balancer.hpp"
+#include "track/gpu_images.hpp"
 
 namespace dic::track::cuda {
 
@@ -41,7 +42,7 @@ class GpuGroup {
  private:
   kernels::RowRange rows_from_host(int rank, int height) const;
 
-  double noise_of(const ImageView& image) const;
+  double noise_of(const ImageView& image);
 
   const Points& points_;
   std::vector<std::unique_ptr<GpuContext>> gpus_;  ///< by rank, at least one
@@ -51,6 +52,7 @@ class GpuGroup {
   LoadBalancer balancer_;
   std::mutex uploading_;
   Stager stager_;
+  std::unique_ptr<GpuPlaces> places_;  ///< none before an image came from a GPU; see noise_places
 };
 
 }  // namespace dic::track::cuda
