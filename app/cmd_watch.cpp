@@ -101,7 +101,7 @@ void run_watch(CLI::App& command, WatchFlags& flags) {
   };
   const TrackSummary summary = watch_folder(job, flags.watch, print, interruption.token());
   if (summary.was_complete) return;
-  print_warnings(summary, job.noise_floor);
+  print_warnings(job, summary);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
   if (std::ranges::any_of(summary.frames, was_skipped)) throw CLI::RuntimeError(frames_lost);
 }
