@@ -401,10 +401,13 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
   if (!subsets)
     return strain_of(field, options, threads,
                      [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
-  const ErrorCorrelation errors(*subsets, field.grid().step);
+  const Grid& grid = field.grid();
+  const ErrorCorrelation errors(*subsets, grid.step, options.window);
   const SlopeCovariance complete = strain::complete_window_covariance(errors, options.window);
-  return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
-    return std::optional(partial ? partial->covariance(errors) : complete);
+  return strain_of(field, options, threads, [&](std::size_t node, const PartialWindows* partial) {
+    const SlopeCovariance whole = partial ? partial->covariance(errors) : complete;
+    const int i = static_cast<int>(node % grid.nx), j = static_cast<int>(node / grid.nx);
+    return std::optional(strain::near_borders(whole, errors.border, i, j, grid.nx, grid.ny));
   });
 }
 
