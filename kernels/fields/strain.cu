@@ -50,9 +50,11 @@ __device__ void store(const StrainJob& job, StrainMeasure measure, int node, con
   field.e1[node] = values.e1;
   field.e2[node] = values.e2;
   field.von_mises[node] = values.von_mises;
+  const int i = node % job.grid.nx, j = node / job.grid.nx;
+  const strain::SlopeCovariance covariance =
+      strain::near_borders(plane.covariance, job.errors.border, i, j, job.grid.nx, job.grid.ny);
   const strain::Sigmas sigmas =
-      strain::sigmas_of(plane.gradient, measure, plane.covariance,
-                        variances_around(job, node % job.grid.nx, node / job.grid.nx));
+      strain::sigmas_of(plane.gradient, measure, covariance, variances_around(job, i, j));
   field.sigma_exx[node] = sigmas.exx;
   field.sigma_eyy[node] = sigmas.eyy;
   field.sigma_exy[node] = sigmas.exy;
@@ -483,7 +485,7 @@ auto list_kernel(int window) {
 void launch_strain(const DeviceGrid& grid, const FieldArrays& field, const StrainOptions& options,
                    const MeasuredSubsets& subsets, void* workspace, StreamHandle stream) {
   if (grid.nodes() == 0) return;
-  const strain::ErrorCorrelation errors(subsets, grid.step);
+  const strain::ErrorCorrelation errors(subsets, grid.step, options.window);
   const StrainJob job{grid,
                       field,
                       FieldsMemory(grid, workspace),

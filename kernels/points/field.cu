@@ -29,12 +29,14 @@ __device__ Status fill_node(const FieldArrays& field, const FramePoints& points,
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
-  track::Bend bend;
-  if (noise.bends)
-    bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                          noise.mean_square);
-  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
-  if (sigmas.too_large) return Status::low_correlation;
+  track::Surroundings around;
+  if (noise.slopes)
+    around = track::surroundings_of(
+        points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
+  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, around);
+  if (!(sigmas.by_noise <= track::kLargestNoiseSigma) &&
+      !track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise))
+    return Status::low_correlation;
   field.zncc[node] = r.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
@@ -42,7 +44,7 @@ __device__ Status fill_node(const FieldArrays& field, const FramePoints& points,
   const track::MaterialPoint m = material[i];
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
-  const bool outside = track::is_outside(points.x(i), points.y(i), m, shape, noise);
+  const bool outside = track::is_outside(points.x(i), points.y(i), m, shape, sigmas.u, sigmas.v, noise);
   return outside ? Status::out_of_image : Status::ok;
 }
 

@@ -21,6 +21,7 @@ struct FramePoints {
   DIC_HOST_DEVICE ShapeParameters shape(Index i) const {
     return joined(tracked[i].u, tracked[i].v, tracked[i].result.shape);
   }
+  DIC_HOST_DEVICE const RefineResult& refined(Index i) const { return tracked[i].result; }
   DIC_HOST_DEVICE float residual(Index i) const { return tracked[i].result.residual_sd; }
   DIC_HOST_DEVICE float own_sigma(Index i) const {
     const RefineResult& result = tracked[i].result;

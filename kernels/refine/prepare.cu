@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<kWindow>)
       const std::int64_t task = first + __ffs(left) - 1;
       PreparedSubset s = subset_in_image(args, task);
       if (s.status == Status::ok)
-        prepare<kOrder, kWindow>(args, 0, s, args.half(), matrices + task * matrix_floats(kOrder));
+        prepare<kOrder, kWindow>(args, 0, s, args.least_pixels, matrices + task * matrix_floats(kOrder));
       if (lane == 0) subsets[task] = s;
     }
   });
@@ -323,7 +323,7 @@ template <int kOrder, bool kWindow>
 __global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2>)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
                   PreparedSubset* subsets, float* matrices) {
-  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * 2 * args.half();
+  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * static_cast<float>(args.subset * args.subset);
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
     if (s.status != unprepared) return;
@@ -368,7 +368,8 @@ PrepareArguments arguments(const RefineReference& reference, const RefineOptions
           Window(options.weights, options.subset),
           static_cast<float>(icgn::gradient_noise_gain(options.interpolation, options.smoothing)),
           x,
-          y};
+          y,
+          static_cast<float>(refine::least_pixels(options))};
 }
 
 }  // namespace

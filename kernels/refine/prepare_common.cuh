@@ -2,6 +2,7 @@
 
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/least_pixels.hpp>
 
 #include "common/launch.cuh"
 #include "filter/reference_pixel.cuh"
@@ -24,9 +25,8 @@ struct PrepareArguments {
   Window window;
   float noise_gain;
   const int *x, *y;
+  float least_pixels;  ///< of a whole subset, see refine::least_pixels
 
-  /// Half of the subset's pixels.
-  __device__ float half() const { return 0.5F * static_cast<float>(subset * subset); }
   __device__ float flat_sd() const { return static_cast<float>(icgn::flat_sd) * grey_scale(); }
   __device__ float largest_unit_sigma() const {
     return static_cast<float>(icgn::largest_unit_sigma) / grey_scale();
@@ -49,14 +49,14 @@ __device__ inline void clip_to_image(const PrepareArguments& args, PreparedSubse
   if (outside || static_cast<float>(inside) < least) s.status = Status::out_of_image;
 }
 
-/// The part of the subset inside the image; status out_of_image where that is less than half of it.
+/// The part of the subset inside the image; status out_of_image where that is too little.
 __device__ inline PreparedSubset subset_in_image(const PrepareArguments& args, std::int64_t task) {
   PreparedSubset s;
   s.x = args.x[task];
   s.y = args.y[task];
   s.left = s.top = static_cast<std::int16_t>(-(args.subset / 2));
   s.right = s.bottom = static_cast<std::int16_t>(args.subset / 2);
-  clip_to_image(args, s, args.half());
+  clip_to_image(args, s, args.least_pixels);
   return s;
 }
 

@@ -369,13 +369,18 @@ StrainField strain_of(const Field& field, const StrainOptions& options, int thre
 /// Of the slopes of windows, by the pixels that subsets share.
 class WindowCovariance {
  public:
-  WindowCovariance(const MeasuredSubsets& subsets, int step, int window)
-      : errors_(subsets, step), complete_(strain::complete_window_covariance(errors_, window)) {}
-  SlopeCovariance operator()(const PartialWindows* partial) const {
-    return partial ? partial->covariance(errors_) : complete_;
+  WindowCovariance(const MeasuredSubsets& subsets, const Grid& grid, int window)
+      : grid_(grid),
+        errors_(subsets, grid.step, window),
+        complete_(strain::complete_window_covariance(errors_, window)) {}
+  SlopeCovariance operator()(std::size_t node, const PartialWindows* partial) const {
+    const SlopeCovariance whole = partial ? partial->covariance(errors_) : complete_;
+    const int i = static_cast<int>(node % grid_.nx), j = static_cast<int>(node / grid_.nx);
+    return strain::near_borders(whole, errors_.border, i, j, grid_.nx, grid_.ny);
   }
 
  private:
+  const Grid& grid_;
   ErrorCorrelation errors_;
   SlopeCovariance complete_;
 };
@@ -396,12 +401,12 @@ StrainField strain_of_orders(const Field& field, const StrainOptions& options, i
                              MeasuredSubsets subsets) {
   const auto with = [&](int order) {
     subsets.order = order;
-    return WindowCovariance(subsets, field.grid().step, options.window);
+    return WindowCovariance(subsets, field.grid(), options.window);
   };
   const WindowCovariance first = with(1), second = with(2);
   const std::vector<double> shares = shares_of_order_2(field, options.window);
   return strain_of(field, options, threads, [&](std::size_t k, const PartialWindows* partial) {
-    const SlopeCovariance a = first(partial), b = second(partial);
+    const SlopeCovariance a = first(k, partial), b = second(k, partial);
     const auto share = static_cast<float>(shares[k]);
     return std::optional(SlopeCovariance{std::lerp(a.xx, b.xx, share), std::lerp(a.xy, b.xy, share),
                                          std::lerp(a.yy, b.yy, share)});
@@ -446,9 +451,9 @@ StrainField compute_strain(const Field& field, const StrainOptions& options, int
     return strain_of(field, options, threads,
                      [](std::size_t, const PartialWindows*) { return std::optional<SlopeCovariance>(); });
   if (!field.order.empty()) return strain_of_orders(field, options, threads, *subsets);
-  const WindowCovariance covariance(*subsets, field.grid().step, options.window);
-  return strain_of(field, options, threads, [&](std::size_t, const PartialWindows* partial) {
-    return std::optional(covariance(partial));
+  const WindowCovariance covariance(*subsets, field.grid(), options.window);
+  return strain_of(field, options, threads, [&](std::size_t k, const PartialWindows* partial) {
+    return std::optional(covariance(k, partial));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
+#include <dic/shared/least_pixels.hpp>
 #include <dic/shared/shape.hpp>
 #include <limits>
 #include <optional>
@@ -283,7 +284,7 @@ class CpuBackend final : public Backend {
                           points[i].x = x[i];
                           points[i].y = y[i];
                           points[i].rect = whole();
-                          prepare(points[i], matrix(i), half());
+                          prepare(points[i], matrix(i), least_pixels());
                         }
                       });
   }
@@ -336,7 +337,7 @@ class CpuBackend final : public Backend {
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
   int radius() const { return options.subset / 2; }
   SubsetRect whole() const { return {-radius(), radius(), -radius(), radius()}; }
-  double half() const { return 0.5 * options.subset * options.subset; }
+  double least_pixels() const { return refine::least_pixels(options); }
   float* matrix(std::int64_t point) { return values.data() + point * values_per_point(parameters()); }
 
   /// Distributes the refinements 0 .. count - 1 over the threads.

@@ -2,10 +2,19 @@
 
 #include <dic/fields.hpp>
 #include <dic/track.hpp>
+#include <limits>
 
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
+
+/// A node without values, for this reason.
+inline void clear_node(Field& field, std::int64_t node, Status reason) {
+  constexpr float none = std::numeric_limits<float>::quiet_NaN();
+  field.u[node] = field.v[node] = std::numeric_limits<double>::quiet_NaN();
+  field.zncc[node] = field.sigma_u[node] = field.sigma_v[node] = none;
+  field.status[node] = reason;
+}
 
 /// Calls change(field) on the field of a measured frame, computes its strain again, on the CPU, and counts
 /// the time, under the name `stage`.

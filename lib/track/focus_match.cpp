@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/cuda_devices.hpp"
+#include "track/changed_field.hpp"
 #include "track/interpolation_bias.hpp"
 #include "track/prefilter.hpp"
 
@@ -312,6 +313,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   const double prefilter = options_.prefilter.value_or(0), after = std::hypot(prefilter, blur);
   TrackOptions& options = matched_ = options_;
   options.refine.matching = blur;
+  options.refine.edge_gradient = 0;  // no edge is sharp after a low-pass
   if (spectrum_) {
     const double noise = spectrum_->noise_variance();
     const FilteredEnergies e = energies_after(*spectrum_, noise, options.refine.interpolation, after);
@@ -356,9 +358,13 @@ FrameResult FocusMatch::measured_again(FrameResult result, const Image& current,
   FrameResult again = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
   const auto before = static_cast<double>(found(result));
   if (static_cast<double>(found(again)) < kFewerPoints * before) return result;
-  for (std::int64_t k = 0; k < std::ssize(again.field.status); ++k)
-    if (again.field.status[k] == Status::masked && result.field.status[k] != Status::masked)
+  for (std::int64_t k = 0; k < std::ssize(again.field.status); ++k) {
+    const bool masked_before = result.field.status[k] == Status::masked;
+    if (masked_before)
+      clear_node(again.field, k, Status::masked);
+    else if (again.field.status[k] == Status::masked)
       again.field.status[k] = Status::out_of_image;
+  }
   if (!options_.noise) again.noise *= noise_factor();
   again.state = std::move(result.state);
   again.seconds += result.seconds;

@@ -211,6 +211,18 @@ std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, 
           factor * std::abs(pattern.bias(still, quarter)[1])};
 }
 
+double sharp_edge_gradient(const PowerSpectrum& spectrum, double noise, Interpolation interpolation) {
+  if (!is_folded(spectrum, noise)) return 0;
+  double sum = 0;
+  for (int j = 0; j < kSize; ++j)
+    for (int i = 0; i < kSize; ++i) {
+      const double x = icgn::gradient_response(interpolation, PowerSpectrum::frequency(i));
+      const double y = icgn::gradient_response(interpolation, PowerSpectrum::frequency(j));
+      sum += (x * x + y * y) * spectrum(i, j);
+    }
+  return sum / (kSize * kSize);
+}
+
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,
                                      std::shared_ptr<const InterpolationBias> bias,
                                      const TrackOptions& options) {

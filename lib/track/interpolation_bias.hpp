@@ -37,6 +37,10 @@ class InterpolationBias {
 std::array<double, 2> largest_bias(const PowerSpectrum& spectrum, double noise, Interpolation interpolation,
                                    double sigma);
 
+/// Mean squared gradient of a pattern that reaches beyond the highest frequency along an axis (sharp edges),
+/// grey levels^2 per px^2; 0: it does not. noise: variance of that of the image.
+double sharp_edge_gradient(const PowerSpectrum& spectrum, double noise, Interpolation interpolation);
+
 /// The measurement of a backend without this bias, and the strain that follows, on the CPU when the result is
 /// fetched.
 std::unique_ptr<Result> without_bias(std::unique_ptr<Result> measured,

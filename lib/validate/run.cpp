@@ -23,11 +23,12 @@ struct View {
     const Roi::Rect area = one.roi.value_or(Roi::Rect{0, 0, size.width, size.height});
     return x >= area.x && y >= area.y && x <= area.x + area.width - 1 && y <= area.y + area.height - 1;
   }
-  /// True where the reference shows material of this body at (x, y) that the frame shows too.
+  /// True where the reference shows material of this body at (x, y) that the frame shows too: not where glare
+  /// hides it.
   bool seen(double x, double y, int body) const {
     if (!inside(x, y)) return false;
     const auto truth = scene.truth(frame, x, y);
-    return truth && truth->measurable != Measurable::no && truth->body == body;
+    return truth && truth->measurable == Measurable::yes && truth->body == body;
   }
 };
 

@@ -48,6 +48,11 @@ double correlation(const Eigen::MatrixXd& weights, int dx, int dy) {
   return part(1).cwiseProduct(part(-1)).sum();
 }
 
+/// Nodes around a window so that no subset of it is at the border of the grid.
+int margin_of(const MeasuredSubsets& subsets, int window, int step) {
+  return window / 2 + subsets.size / 2 / step + 1;
+}
+
 Field noisy_field(const Grid& grid, const Eigen::Matrix2d& gradient, double sigma_u, double sigma_v) {
   Field field(grid);
   for (std::int64_t k = 0; k < grid.nodes(); ++k) {
@@ -118,12 +123,12 @@ TEST(StrainSigma, OfCompleteWindowsIsTheSumOverAllPairsOfNodes) {
                                             {33, 2, SubsetWeights::gaussian}}) {
         SCOPED_TRACE("window " + std::to_string(window) + ", step " + std::to_string(step) + ", subset " +
                      std::to_string(subsets.size) + ", order " + std::to_string(subsets.order));
-        const Grid grid = full_grid(window, window, step);
+        const int middle = margin_of(subsets, window, step), side = 2 * middle + 1;
+        const Grid grid = full_grid(side, side, step);
         const Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.02);
         const std::size_t centre = field.status.size() / 2;
         const StrainField got = compute_strain(field, {window}, 1, subsets);
-        const Eigen::Matrix2d slopes =
-            slope_covariance(field, window, window / 2, window / 2, influence(subsets));
+        const Eigen::Matrix2d slopes = slope_covariance(field, window, middle, middle, influence(subsets));
         expect_near(got, centre,
                     propagated(Eigen::Matrix2d::Zero(), StrainMeasure::engineering, slopes, 0.01, 0.02),
                     1e-3);
@@ -132,9 +137,10 @@ TEST(StrainSigma, OfCompleteWindowsIsTheSumOverAllPairsOfNodes) {
 
 TEST(StrainSigma, FollowsTheMeasure) {
   const MeasuredSubsets subsets{21, 1};
-  const Grid grid = full_grid(5, 5, 5);
-  const Eigen::Matrix2d unit =
-      slope_covariance(noisy_field(grid, Eigen::Matrix2d::Zero(), 1, 1), 5, 2, 2, influence(subsets));
+  const int middle = margin_of(subsets, 5, 5), side = 2 * middle + 1;
+  const Grid grid = full_grid(side, side, 5);
+  const Eigen::Matrix2d unit = slope_covariance(noisy_field(grid, Eigen::Matrix2d::Zero(), 1, 1), 5, middle,
+                                                middle, influence(subsets));
   std::mt19937 random(7);
   std::uniform_real_distribution<double> any(-0.4, 0.4);
   for (int trial = 0; trial < 50; ++trial) {
@@ -147,7 +153,7 @@ TEST(StrainSigma, FollowsTheMeasure) {
       const StrainField got =
           compute_strain(noisy_field(grid, gradient, 0.01, 0.03), {5, measure}, 1, subsets);
       SCOPED_TRACE(std::string(to_string(measure)) + " " + std::to_string(trial));
-      expect_near(got, 12, propagated(gradient, measure, unit, 0.01, 0.03), 2e-3);
+      expect_near(got, got.exx.size() / 2, propagated(gradient, measure, unit, 0.01, 0.03), 2e-3);
     }
   }
 }
@@ -175,23 +181,81 @@ TEST(StrainSigma, OfIncompleteWindowsIsNearTheSum) {
           SCOPED_TRACE("window " + std::to_string(window) + ", step " + std::to_string(step) + ", subset " +
                        std::to_string(subsets.size) + ", order " + std::to_string(subsets.order) + ", loss " +
                        std::to_string(kind));
-          const Grid grid = full_grid(window, window, step);
+          const int middle = margin_of(subsets, window, step), side = 2 * middle + 1;
+          const Grid grid = full_grid(side, side, step);
           Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
           std::mt19937 random(window + kind);
           const int half = window / 2;
           for (int j = -half; j <= half; ++j)
             for (int i = -half; i <= half; ++i)
               if (is_lost(kind, i, j, half, random) && (i != 0 || j != 0))
-                field.status[static_cast<std::size_t>(j + half) * window + i + half] = Status::flat;
+                field.status[static_cast<std::size_t>(j + middle) * side + i + middle] = Status::flat;
           const StrainField got = compute_strain(field, {window}, 1, subsets);
           const std::size_t centre = field.status.size() / 2;
           ASSERT_FALSE(std::isnan(got.exx[centre]));
-          const Eigen::Matrix2d slopes = slope_covariance(field, window, half, half, influence(subsets));
+          const Eigen::Matrix2d slopes = slope_covariance(field, window, middle, middle, influence(subsets));
           const Sigma want =
               propagated(Eigen::Matrix2d::Zero(), StrainMeasure::engineering, slopes, 0.01, 0.01);
           // Rectangles and scattered losses; other outlines are told by their moments alone.
           expect_near(got, centre, want, kind < 2 ? 1e-3 : kind == 2 ? 0.1 : 0.15);
         }
+}
+
+/// Weights of the pixels (i, j) of a subset of which only those from (left, top) on are there, by which the
+/// displacement at its node follows from their noise.
+Eigen::MatrixXd cut_influence(const MeasuredSubsets& subsets, int left, int top) {
+  const int half = subsets.size / 2, side = subsets.size;
+  const int terms = subsets.order == 0 ? 1 : subsets.order == 1 ? 3 : 6;
+  Eigen::MatrixXd design = Eigen::MatrixXd::Zero(side * side, terms);
+  for (int j = std::max(-half, top); j <= half; ++j)
+    for (int i = std::max(-half, left); i <= half; ++i) {
+      const double all[] = {1, double(i), double(j), double(i) * i, double(i) * j, double(j) * j};
+      for (int k = 0; k < terms; ++k) design((j + half) * side + i + half, k) = all[k];
+    }
+  const Eigen::VectorXd weights = (design.transpose() * design).inverse().row(0) * design.transpose();
+  return weights.reshaped(side, side);
+}
+
+TEST(StrainSigma, KnowsThatTheBorderCutsSubsets) {
+  for (const MeasuredSubsets subsets : {MeasuredSubsets{21, 0}, {21, 1}, {33, 1}, {21, 2}})
+    for (const int window : {3, 5, 9}) {
+      constexpr int step = 5, nodes = 24;
+      const Grid grid = full_grid(nodes, nodes, step);
+      Field field = noisy_field(grid, Eigen::Matrix2d::Zero(), 0.01, 0.01);
+      const Eigen::MatrixXd whole = cut_influence(subsets, -subsets.size, -subsets.size);
+      const auto weights = [&](int i, int j) { return cut_influence(subsets, -i * step, -j * step); };
+      for (int j = 0; j < 18; ++j)
+        for (int i = 0; i < 18; ++i)
+          field.sigma_u[j * nodes + i] = field.sigma_v[j * nodes + i] =
+              static_cast<float>(0.01 * weights(i, j).norm() / whole.norm());
+      const StrainField got = compute_strain(field, {window}, 1, subsets);
+      for (const auto& [ci, cj] : {std::pair{0, 11}, {1, 11}, {3, 11}, {11, 0}, {11, 2}}) {
+        const int half = window / 2;
+        std::vector<std::pair<int, int>> members;
+        for (int j = std::max(0, cj - half); j <= cj + half; ++j)
+          for (int i = std::max(0, ci - half); i <= ci + half; ++i) members.emplace_back(i, j);
+        const auto n = static_cast<Eigen::Index>(members.size());
+        Eigen::MatrixXd plane(n, 3), errors = Eigen::MatrixXd::Zero(n, 160 * 160);
+        for (Eigen::Index a = 0; a < n; ++a) {
+          const auto [i, j] = members[a];
+          plane.row(a) << 1, i * step, j * step;
+          const Eigen::MatrixXd w = weights(i, j);
+          const int r = subsets.size / 2;
+          for (int y = -r; y <= r; ++y)
+            for (int x = -r; x <= r; ++x)
+              if (i * step + x >= 0 && j * step + y >= 0)
+                errors(a, (j * step + y) * 160 + i * step + x) = w(x + r, y + r);
+        }
+        const Eigen::MatrixXd fit = (plane.transpose() * plane).inverse() * plane.transpose() * errors;
+        const double scale = 0.01 / whole.norm();
+        const std::size_t k = static_cast<std::size_t>(cj) * nodes + ci;
+        SCOPED_TRACE("subset " + std::to_string(subsets.size) + ", order " + std::to_string(subsets.order) +
+                     ", window " + std::to_string(window) + ", node " + std::to_string(ci) + "," +
+                     std::to_string(cj));
+        EXPECT_NEAR(got.sigma_exx[k] / (scale * fit.row(1).norm()), 1, 0.1);
+        EXPECT_NEAR(got.sigma_eyy[k] / (scale * fit.row(2).norm()), 1, 0.1);
+      }
+    }
 }
 
 TEST(StrainSigma, TakesTheNoiseOfTheWholeWindow) {

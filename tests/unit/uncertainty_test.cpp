@@ -123,24 +123,86 @@ TEST(Uncertainty, GradientNoiseIsThatOfAllPixels) {
   EXPECT_NEAR(found.uv, uv, 0.01 * uu);
 }
 
-/// A row of points with given slopes du/dx.
+/// A row of points, 10 px apart, with given shapes.
 struct Row {
+  using Index = int;
   std::vector<ShapeParameters> shapes;
+  RefinedPoint point = isotropic(0.01, 0, 1);
 
   Status status(int) const { return Status::ok; }
   const ShapeParameters& shape(int i) const { return shapes[i]; }
+  const RefinedPoint& refined(int) const { return point; }
   int x(int i) const { return 10 * i; }
   int y(int) const { return 0; }
+  template <typename Visit>
+  void for_each_neighbour(int i, const Visit& visit) const {
+    if (i > 0) visit(i - 1);
+    if (i + 1 < std::ssize(shapes)) visit(i + 1);
+  }
 };
+
+track::NoiseModel model_of_row() {
+  track::NoiseModel model = kModel;
+  model.slopes = model.bends = true;
+  model.mean_square = 90;
+  return model;
+}
 
 TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   Row row{std::vector<ShapeParameters>(3)};
   for (int i = 0; i < 3; ++i) row.shapes[i].ux = 0.01 * i;  // 0.001 per px
   const track::Cross<int> cross{0, 2, -1, -1};
-  EXPECT_NEAR(track::bend_at(row, 1, cross, 90).u, 1.5 * 90 / 2 * 0.001, 1e-12);
-  EXPECT_EQ(track::bend_at(row, 1, cross, 90).v, 0);
+  const auto bend = [&] { return track::surroundings_of(row, 1, cross, model_of_row()).bend; };
+  EXPECT_NEAR(bend().u, 1.5 * 90 / 2 * 0.001, 1e-12);
+  EXPECT_EQ(bend().v, 0);
   row.shapes[2].ux = row.shapes[1].ux;
-  EXPECT_EQ(track::bend_at(row, 1, cross, 90).u, 0);
+  EXPECT_EQ(bend().u, 0);
+}
+
+TEST(Uncertainty, SlopesAndDisplacementsMustNotContradictEachOther) {
+  Row row{std::vector<ShapeParameters>(3)};
+  for (int i = 0; i < 3; ++i) {  // a parabola: u = 0.001 x^2
+    row.shapes[i].u = 0.001 * 100 * i * i;
+    row.shapes[i].ux = 0.002 * 10 * i;
+  }
+  row.point.residual_sd = 1;
+  const track::Cross<int> cross{0, 2, -1, -1};
+  const auto contradiction = [&] {
+    return track::surroundings_of(row, 1, cross, model_of_row()).contradiction;
+  };
+  EXPECT_NEAR(contradiction(), 0, 1e-12);
+  row.shapes[2].u += 5;  // another body: that side says nothing
+  EXPECT_NEAR(contradiction(), 0, 1e-12);
+  row.shapes[0].u += 0.3;
+  row.shapes[2].u -= 4.6;  // both sides, by 0.3 and 0.4 px
+  EXPECT_NEAR(contradiction(), 0.3 * 0.3 / 2, 1e-9);
+}
+
+TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
+  Row row{std::vector<ShapeParameters>(3)};
+  row.point.residual_sd = 2;
+  const auto confirmed = [&](double sigma) {
+    return track::is_certain_by_neighbours(row, 1, sigma, model_of_row());
+  };
+  row.shapes[1].u = 0.2;
+  EXPECT_TRUE(confirmed(0.15));
+  EXPECT_FALSE(confirmed(0.25));
+  row.shapes[1].u = 0.3;
+  EXPECT_FALSE(confirmed(0.15));
+}
+
+TEST(Uncertainty, APointBeyondTheOutermostPixelIsOutside) {
+  track::NoiseModel model = kModel;
+  model.width = model.height = 100;
+  ShapeParameters shape;
+  const auto outside = [&](double u) {
+    shape.u = u;
+    return track::is_outside(98, 50, {}, shape, 0.01f, 0.01f, model);
+  };
+  EXPECT_FALSE(outside(1));
+  EXPECT_FALSE(outside(1.02));  // noise may have put it there
+  EXPECT_TRUE(outside(1.05));
+  EXPECT_TRUE(outside(-98.05));
 }
 
 Image noisy(double noise, int saturated_columns) {

@@ -196,13 +196,15 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      if (is_outside(reference_.subsets.x[i], reference_.subsets.y[i], m, p.shape, noise)) {
+      const Surroundings around =
+          noise.slopes ? surroundings_of(points, i, cross(node), noise) : Surroundings{};
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, around);
+      if (is_outside(points.x(i), points.y(i), m, p.shape, sigmas.u, sigmas.v, noise)) {
         field.status[node] = Status::out_of_image;
         continue;
       }
-      const Bend bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Bend{};
-      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
-      if (sigmas.too_large) {
+      if (!(sigmas.by_noise <= kLargestNoiseSigma) &&
+          !is_certain_by_neighbours(points, i, sigmas.by_noise, noise)) {
         field.status[node] = Status::low_correlation;
         continue;
       }

@@ -18,6 +18,7 @@ struct FramePoints {
   Status status(Index i) const { return results[i].status; }
   float zncc(Index i) const { return results[i].zncc; }
   const ShapeParameters& shape(Index i) const { return results[i].shape; }
+  const RefinedPoint& refined(Index i) const { return results[i]; }
   float residual(Index i) const { return results[i].residual_sd; }
   float own_sigma(Index i) const {
     return track::own_sigma(results[i].residual_sd, results[i].unit_sigma_u, results[i].unit_sigma_v);

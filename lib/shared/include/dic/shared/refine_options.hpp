@@ -31,6 +31,9 @@ struct RefineOptions {
   double matching_effect = 1;
   /// Largest bias of u and v by the interpolation, px, where it is known: it counts in sigma.
   double interpolation_bias_u = 0, interpolation_bias_v = 0;
+  /// Mean squared gradient of a reference with edges that are sharper than its pixels, grey levels^2 per px^2;
+  /// 0: it has none. Such edges count in sigma.
+  double edge_gradient = 0;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };

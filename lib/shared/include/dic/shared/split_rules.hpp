@@ -26,8 +26,9 @@ struct ResidualLevel {
 inline constexpr int kTileSamples = 8;
 /// Fewer say nothing.
 inline constexpr int kLeastSamples = 6;
-/// A match as good as this is not doubtful: what remains is interpolation.
-inline constexpr float kExact = 0.99995f;
+/// A match as good as this is not doubtful: what remains is interpolation, which is worse at the border of
+/// the image. Motions that differ by a fortieth of a speckle within a subset leave as much.
+inline constexpr float kExact = 0.9997f;
 
 /// Nodes along a side of a tile: two subsets, so that those across a straight crack are a minority.
 DIC_HOST_DEVICE constexpr int tile_side(int subset, int step) {
@@ -171,6 +172,9 @@ DIC_HOST_DEVICE constexpr SubsetPart part_towards(std::int64_t point, Direction 
           towards.dy > 0 ? -beyond : -radius, towards.dy < 0 ? beyond : radius};
 }
 
+/// A point may be so far beyond the middle of the outermost pixels, px: the start of one that is just there.
+inline constexpr double kAtBorder = 0.02;
+
 /// Cuts a part of the subset at pixel (x, y) until it lies in an image of width x height px after `shape` has
 /// moved it; to nothing where its centre leaves the image.
 DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, const ShapeParameters& shape,
@@ -183,7 +187,8 @@ DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, cons
       corner_j = corner & 2 ? part.bottom : part.top;
       const double at_x = x + corner_i + shape.u_at(corner_i, corner_j);
       const double at_y = y + corner_j + shape.v_at(corner_i, corner_j);
-      const bool out_x = at_x < 0 || at_x > width - 1, out_y = at_y < 0 || at_y > height - 1;
+      const bool out_x = at_x < -kAtBorder || at_x > width - 1 + kAtBorder;
+      const bool out_y = at_y < -kAtBorder || at_y > height - 1 + kAtBorder;
       if (!out_x && !out_y) continue;
       // The side whose motion inwards brings the corner back soonest.
       const double by_i = std::abs(out_x ? 1 + shape.ux : shape.vx),

@@ -7,6 +7,7 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/strain.hpp>
 #include <dic/shared/subset_window.hpp>
+#include <vector>
 
 /// What noise of the displacements does to the strain (docs/theory.md, "Uncertainty of strain"); for CPU and
 /// GPU.
@@ -43,6 +44,143 @@ struct ErrorKernel {
   double square(int i) const { return double(i) * i - mean_square; }
 };
 
+/// Nodes from a border of the grid on for which subsets that the border cuts are known; a window that reaches
+/// from farther to the border is treated as one without them.
+inline constexpr int most_border_nodes = 128;
+
+/// What the variance of a slope, or of a mean, along an axis is near a border of image or ROI, over that of
+/// whole subsets. By the position of the window's centre, in nodes from the border.
+struct BorderFactors {
+  int nodes = 0;  ///< beyond them: 1
+  float slope[most_border_nodes], mean[most_border_nodes];
+};
+
+/// Sums over the pixels of an axis that two subsets have in common: of the kernels of the mean, of it times
+/// what the fit of slopes and curvatures adds to it, of the latter.
+struct AxisProducts {
+  double f = 0, c = 0, d = 0;
+
+  AxisProducts& add(double weight, const AxisProducts& other) {
+    f += weight * other.f, c += weight * other.c, d += weight * other.d;
+    return *this;
+  }
+  /// Covariance of two displacements; this along one axis, `across` along the other one.
+  double with(const AxisProducts& across) const {
+    return f * across.f + 2 * (c * across.f + f * across.c) + d * across.f + f * across.d + 2 * c * across.c;
+  }
+};
+
+/// A subset along one axis whose pixels before a border are missing: the least-squares estimate of the
+/// displacement at its node weighs the pixel i with mean(i) + rest(i), for pixels of even texture.
+class AxisKernel {
+ public:
+  /// before: px from the node to the border.
+  AxisKernel(const MeasuredSubsets& subsets, std::int64_t before)
+      : subsets_(subsets), first_(static_cast<int>(-std::min<std::int64_t>(before, subsets.size / 2))) {
+    for (int i = first_; i <= last(); ++i) total_ += weight(i), centre_ += weight(i) * i;
+    centre_ /= total_;
+    for (int i = first_; i <= last(); ++i)
+      square_ += weight(i) * power(i, 2), cube_ += weight(i) * power(i, 3);
+    square_ /= total_, cube_ /= total_;
+    for (int i = first_; i <= last(); ++i) spread_ += weight(i) * bent(i) * bent(i) / total_;
+  }
+  int first() const { return first_; }
+  int last() const { return subsets_.size / 2; }
+  double mean(int i) const { return weight(i) / total_; }
+  double rest(int i) const {
+    double sum = 0;
+    if (subsets_.order > 0) sum -= centre_ * (i - centre_) / square_;
+    if (subsets_.order > 1) sum += bent(0) * bent(i) / spread_;
+    return weight(i) / total_ * sum;
+  }
+
+ private:
+  double weight(int i) const { return window_weight<double>(subsets_.weights, i, subsets_.size); }
+  double power(int i, int exponent) const { return std::pow(i - centre_, exponent); }
+  /// A parabola, orthogonal to the mean and to the slope.
+  double bent(int i) const { return power(i, 2) - square_ - cube_ / square_ * (i - centre_); }
+
+  const MeasuredSubsets& subsets_;
+  int first_;
+  double total_ = 0, centre_ = 0, square_ = 0, cube_ = 0, spread_ = 0;
+};
+
+/// b is so many px behind a.
+inline AxisProducts products_of(const AxisKernel& a, const AxisKernel& b, std::int64_t apart) {
+  AxisProducts sum;
+  for (std::int64_t i = std::max<std::int64_t>(a.first(), b.first() + apart); i <= a.last(); ++i) {
+    const int near = static_cast<int>(i), far = static_cast<int>(i - apart);
+    if (far > b.last()) break;
+    sum.f += a.mean(near) * b.mean(far);
+    sum.c += 0.5 * (a.mean(near) * b.rest(far) + a.rest(near) * b.mean(far));
+    sum.d += a.rest(near) * b.rest(far);
+  }
+  return sum;
+}
+
+/// Products of the subsets of nodes in a row from a border on, the first of which is at the border.
+class RowProducts {
+ public:
+  /// cut: does the border cut subsets?
+  RowProducts(const MeasuredSubsets& subsets, int step, int nodes, bool cut)
+      : nodes_(nodes), products_(static_cast<std::size_t>(nodes) * nodes) {
+    std::vector<AxisKernel> kernels;
+    for (std::int64_t k = 0; k < nodes; ++k)
+      kernels.emplace_back(subsets, cut ? k * step : std::int64_t{subsets.size});
+    for (int a = 0; a < nodes; ++a)
+      for (int b = a; b < nodes && std::int64_t{b - a} * step < subsets.size; ++b)
+        products_[static_cast<std::size_t>(a) * nodes + b] =
+            products_of(kernels[a], kernels[b], std::int64_t{b - a} * step);
+  }
+  const AxisProducts& of(int a, int b) const {
+    return products_[static_cast<std::size_t>(std::min(a, b)) * nodes_ + std::max(a, b)];
+  }
+  AxisProducts slope(int first, int last) const {
+    const double centre = 0.5 * (first + last), n = last - first + 1, square = n * (n * n - 1) / 12;
+    return sum(first, last, [=](int k) { return (k - centre) / square; });
+  }
+  AxisProducts mean(int first, int last) const {
+    const double n = last - first + 1;
+    return sum(first, last, [=](int) { return 1 / n; });
+  }
+
+ private:
+  template <typename Weight>
+  AxisProducts sum(int first, int last, const Weight& weight) const {
+    AxisProducts out;
+    for (int a = first; a <= last; ++a)
+      for (int b = first; b <= last; ++b) out.add(weight(a) * weight(b), of(a, b));
+    return out;
+  }
+
+  int nodes_;
+  std::vector<AxisProducts> products_;
+};
+
+inline BorderFactors border_factors(const MeasuredSubsets& subsets, int step, int window) {
+  BorderFactors factors;
+  const int half = window / 2, cut = (subsets.size / 2 + step - 1) / step;
+  factors.nodes = std::min(half + cut, most_border_nodes);
+  const int nodes = factors.nodes + half;
+  const RowProducts near(subsets, step, nodes, true), whole(subsets, step, std::max(nodes, window), false);
+  const AxisProducts slope_across = whole.slope(0, window - 1), mean_across = whole.mean(0, window - 1);
+  const AxisProducts& across = whole.of(0, 0);
+  // Variance of the nodes that strain::NodeVariances looks at, over that of a whole subset.
+  const auto growth = [&](int k) { return near.of(k, k).with(across) / across.with(across); };
+  const int distance = window / 3;
+  for (int k = 0; k < factors.nodes; ++k) {
+    const int first = std::max(0, k - half), last = k + half;
+    const double before = k < distance ? 0 : 2 * growth(k - distance);
+    const double seen =
+        (growth(k) + 2 * growth(std::min(k + distance, nodes - 1)) + before) / (k < distance ? 3 : 5);
+    factors.slope[k] = static_cast<float>(near.slope(first, last).with(mean_across) /
+                                          whole.slope(first, last).with(mean_across) / seen);
+    factors.mean[k] = static_cast<float>(near.mean(first, last).with(slope_across) /
+                                         whole.mean(first, last).with(slope_across) / seen);
+  }
+  return factors;
+}
+
 /// Correlation of the errors of subsets at different nodes: that of their kernels, of which the pixels that
 /// both have count. A sum of products of functions of the lag along x and along y, in nodes:
 /// ff F F + 2 fc (F C + C F) + cc (F D + D F + 2 C C).
@@ -51,8 +189,10 @@ struct ErrorCorrelation {
   float ff = 1, fc = 0, cc = 0;
   bool is_box = true;  ///< fc and cc are 0
   float f[largest_window], c[largest_window], d[largest_window];
+  BorderFactors border;
 
-  ErrorCorrelation(const MeasuredSubsets& subsets, int step_px) {
+  ErrorCorrelation(const MeasuredSubsets& subsets, int step_px, int window)
+      : border(border_factors(subsets, step_px, window)) {
     const ErrorKernel kernel(subsets);
     per_square_px = static_cast<float>(1.0 / (double(step_px) * step_px));
     is_box = kernel.curved == 0;
@@ -145,6 +285,19 @@ DIC_HOST_DEVICE inline SlopeCovariance partial_window_covariance(const ErrorCorr
   const float skew = static_cast<float>(xy) / std::sqrt(static_cast<float>(xx) * static_cast<float>(yy));
   const float scale = errors.per_square_px / (1 - skew * skew);
   return {x * scale, -skew * std::sqrt(x * y) * scale, y * scale};
+}
+
+/// The covariance at node (i, j) of a grid of nx x ny nodes, where borders cut subsets.
+DIC_HOST_DEVICE inline SlopeCovariance near_borders(SlopeCovariance covariance, const BorderFactors& border,
+                                                    int i, int j, int nx, int ny) {
+  float slope_x = 1, slope_y = 1, mean_x = 1, mean_y = 1;
+  const auto add = [&border](int nodes, float& slope, float& mean) {
+    if (nodes < border.nodes) slope *= border.slope[nodes], mean *= border.mean[nodes];
+  };
+  add(i, slope_x, mean_x), add(nx - 1 - i, slope_x, mean_x);
+  add(j, slope_y, mean_y), add(ny - 1 - j, slope_y, mean_y);
+  const float x = slope_x * mean_y, y = slope_y * mean_x;
+  return {covariance.xx * x, covariance.xy * std::sqrt(x * y), covariance.yy * y};
 }
 
 struct NodeSigmas {

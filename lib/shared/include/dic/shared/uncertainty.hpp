@@ -69,7 +69,9 @@ struct NoiseShare {
 struct NoiseModel {
   NoiseGains gains;
   int reach = 1;           ///< nodes to the points that tell how the field bends
-  bool bends = false;      ///< it displaces: the shape function has slopes but no curvature
+  bool slopes = false;     ///< the shape function has slopes
+  bool bends = false;      ///< that displaces: the shape function has slopes but no curvature
+  double apart = 1;        ///< by how much more noise lets points `reach` nodes apart contradict each other
   int radius = 0;          ///< of the subsets
   double mean_square = 0;  ///< see mean_square_distance
   double given =
@@ -79,16 +81,20 @@ struct NoiseModel {
   NoiseShare of_reference, of_current;    ///< where one of both alone was made as blurred as the other
   int width = 1 << 24, height = 1 << 24;  ///< of the images, px; as large where they are not known
   double bias_u = 0, bias_v = 0;          ///< by the interpolation, at its largest, px
-  double most_share = 0;                  ///< of noise in the Gauss-Newton matrix
-  double correlated = 1;                  ///< RefineOptions::smooth_noise_factor
-  double inflation = 1;                   ///< of the variance of a displacement by the other shape parameters
+  /// Mean squared gradient of a reference whose edges are sharper than its pixels, grey levels^2 per px^2; 0:
+  /// it has none.
+  double edge_gradient = 0;
+  double most_share = 0;  ///< of noise in the Gauss-Newton matrix
+  double correlated = 1;  ///< RefineOptions::smooth_noise_factor
+  double inflation = 1;   ///< of the variance of a displacement by the other shape parameters
 };
 
 /// What there is around a refined point that makes its displacement uncertain.
 struct LocalNoise {
-  double images;     ///< white noise of each image that displaces as theirs does, grey levels
-  double reference;  ///< of the reference alone
-  double misfit;     ///< factor by which misfits make the standard deviation larger
+  double images;                    ///< white noise of each image that displaces as theirs does, grey levels
+  double reference;                 ///< of the reference alone
+  double misfit;                    ///< factor by which misfits make the standard deviation larger
+  double edges_u = 0, edges_v = 0;  ///< variance of noise that displaces as sharp edges do, grey levels^2
 };
 
 /// The noise of an image varies; so much more of the residuals' variance than expected is no misfit.
@@ -119,25 +125,68 @@ DIC_HOST_DEVICE double misfit_weight(const Refined& point, double variance, cons
   return std::fmin(std::fmax(weight, 1.0), 16.0);
 }
 
+/// What a spline leaves in the residual of edges that are sharper than the pixels, grey levels^2.
+struct EdgeResidual {
+  double variance = 0;   ///< of the residual
+  double in_images = 0;  ///< what seems to be noise of each image
+  double u = 0, v = 0;   ///< see LocalNoise::edges_u
+};
+
+/// Edges that are sharper than the pixels look like noise in one image, of variance e: fourth differences
+/// have n^2 + e of noise n. A spline that is asked between pixels misses them by 0.45 e (sin^2 pi u + sin^2
+/// pi v): the residual has n^2 (1 + gain) + that, and both tell n and e. Most of it is near the highest
+/// frequency, where the gradients are small: it displaces less than noise. The factors are measured, with
+/// printed dots. e goes with the gradients in the subset.
+template <typename Refined>
+DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, double gain,
+                                           const NoiseModel& model) {
+  const auto missed = [](double x) {
+    const double t = std::abs(x - std::nearbyint(x));
+    return 4 * t * (1 - t);  // nearly sin^2
+  };
+  double u = 0, v = 0;
+  DIC_NO_UNROLL
+  for (int k = 0; k < 9; ++k) {
+    const double dx = 0.67 * model.radius * (k % 3 - 1), dy = 0.67 * model.radius * (k / 3 - 1);
+    u += missed(shape.u_at(dx, dy)) / 9;
+    v += missed(shape.v_at(dx, dy)) / 9;
+  }
+  const double su = point.unit_sigma_u, sv = point.unit_sigma_v, subset = 2 * model.radius + 1;
+  const double gradient = 8 * model.inflation / (subset * subset * (su * su + sv * sv));
+  const double denser = gradient / model.edge_gradient, left = 0.45 * (u + v) * denser;
+  const double residual = double{point.residual_sd} * point.residual_sd;
+  const double seen = 0.5 * (model.reference * model.reference + model.current * model.current);
+  const double most = 0.95 * seen;
+  const double edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
+  const double e = std::fmin(std::fmax(edges, 0.0), most), here = e * denser;
+  return {std::fmin(left * e, 0.95 * residual), e, here * (0.18 * u + 0.06 * v),
+          here * (0.06 * u + 0.18 * v)};
+}
+
 template <typename Refined>
 DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParameters& shape,
                                         const NoiseModel& model) {
   if (model.given >= 0) return {model.correlated * model.given, model.given, 1};
   const double gain = mean_gain(model.gains, shape, model.radius) * model.of_current.left;
   const double both = model.of_reference.left + gain;
-  const double found = double{point.residual_sd} * point.residual_sd / both;
+  EdgeResidual edges;
+  if (model.edge_gradient > 0) edges = edge_residual(point, shape, gain, model);
+  const double residual = double{point.residual_sd} * point.residual_sd;
+  const double found = (residual - edges.variance) / both;
   const double least = model.least * model.least, variance = found > least ? found : least;
+  const double of_reference = model.reference * model.reference - edges.in_images;
   const double by_images =
-      model.reference * model.reference * model.of_reference.left + gain * model.current * model.current;
-  if (!(by_images > 0)) return {model.correlated * std::sqrt(variance), std::sqrt(variance), 1};  // not known
+      of_reference * model.of_reference.left + gain * (model.current * model.current - edges.in_images);
+  LocalNoise noise{model.correlated * std::sqrt(variance), std::sqrt(variance), 1, edges.u, edges.v};
+  if (!(by_images > 0)) return noise;  // not known
   const double expected = std::fmax(normal_variance(model.radius) * by_images / both, least);
-  const double reference = std::fmin(std::sqrt(variance), model.reference);
-  if (!(variance > expected)) return {model.correlated * std::sqrt(variance), reference, 1};
+  noise.reference = std::sqrt(std::fmin(variance, std::fmax(of_reference, 0.0)));
+  if (!(variance > expected)) return noise;
   const double share = 1 - expected / variance, rest = 1 - point.zncc;
-  const double weight = misfit_weight(point, 0.5 * both * found / rest, model);
-  const double slope = slope_after(share * rest);
-  return {model.correlated * std::sqrt(expected), reference,
-          std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope};
+  const double weight = misfit_weight(point, 0.5 * residual / rest, model);
+  noise.images = model.correlated * std::sqrt(expected);
+  noise.misfit = std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope_after(share * rest);
+  return noise;
 }
 
 /// A displacement is never known better than this, px: where iterations stop.
@@ -145,6 +194,11 @@ inline constexpr double kLeastSigma = 1e-4;
 /// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. Misfits
 /// do not count here, because how far they displace is a rough estimate.
 inline constexpr double kLargestNoiseSigma = 0.125;
+/// It may be so much less certain where neighbours that are certain predict it to so many px: of points that
+/// are wrong by half a pixel, they predict about one in ten.
+inline constexpr double kLargestConfirmedSigma = 0.2, kConfirmedWithin = 0.25;
+/// Errors of neighbours that are as uncertain as the point are the same: they confirm nothing.
+inline constexpr double kMoreCertain = 0.8;
 
 /// Covariance matrix of a displacement, px^2.
 struct Covariance {
