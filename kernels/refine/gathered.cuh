@@ -66,14 +66,17 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
     bool taken[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
-      const int row = min(j, static_cast<int>(s.bottom)), index = state.centre + row * stride + i;
+      // What is hidden may lie outside the current image: the centre is read instead.
+      const bool hidden = j > s.bottom || (masked && reference.masks.hide(state.point, i, j));
+      const int column = hidden ? 0 : i, row = hidden ? 0 : j;
+      const int index = state.centre + row * stride + column;
       f[k] = reference.pixels[index];
       gradient[k] = exact_gradient(f[k], reference.rest[index]);
-      fi[k] = static_cast<float>(i);
+      fi[k] = static_cast<float>(column);
       fj[k] = static_cast<float>(row);
       value[k] = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi[k], fj[k]),
                                          displacement.y(fi[k], fj[k]));
-      taken[k] = j <= s.bottom && counts(f[k]) && !(masked && reference.masks.hide(state.point, i, row));
+      taken[k] = !hidden && counts(f[k]);
       i += along;
       j += down;
       if (i > s.right) {
