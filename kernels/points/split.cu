@@ -124,7 +124,7 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
   return task;
 }
 
-__global__ void __launch_bounds__(point_threads)
+__global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registers would spill
     list_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n, int round,
                const __grid_constant__ PartList parts) {
   static_assert(warp_size % kDirections == 0);

@@ -23,7 +23,7 @@ struct PixelMasks {
   int radius = 0, row_words = 0;
 
   PixelMasks() = default;
-  PixelMasks(const std::uint32_t* first, int subset)
+  DIC_HOST_DEVICE PixelMasks(const std::uint32_t* first, int subset)
       : words(first), radius(subset / 2), row_words((subset + 31) / 32) {}
 
   DIC_HOST_DEVICE int words_of() const { return (2 * radius + 1) * row_words; }
