@@ -96,7 +96,8 @@ SplitState naive_state(const PointsState& s, int point) {
 int naive_trusted_towards(const PointsState& s, const std::vector<SplitState>& states, int point,
                           const track::Direction& towards) {
   constexpr int reach = 5;  // nodes: a radius, and three
-  for (int k = 1; k <= reach; ++k) {
+  const int longest = std::max(std::abs(towards.dx), std::abs(towards.dy));
+  for (int k = 1; k * longest <= reach; ++k) {
     const int i = s.node_of[point] % s.nx + k * towards.dx, j = s.node_of[point] / s.nx + k * towards.dy;
     if (i < 0 || j < 0 || i >= s.nx || j >= s.ny) return -1;
     const int other = s.point_at[j * s.nx + i];
@@ -130,7 +131,7 @@ struct NaivePart {
   track::CountedPart part;
 };
 
-/// What is measured of a point in a round, by direction; area 0: nothing.
+/// What is measured of a point in a round, by direction; without pixels: nothing.
 std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<SplitState>& states, int point,
                                    int round) {
   const HostPoints points{s};
@@ -253,7 +254,7 @@ RefineResult part_result(PointsState& s, const RefineTask& task) {
   result.shape = task.start;
   result.shape.u[0] += static_cast<float>(s.chance(0.2) ? 3 : s.uniform(-0.5, 0.5));
   result.zncc = static_cast<float>(s.chance(0.1) ? 0.5 : s.uniform(0.6, 0.95));
-  result.residual_sd = static_cast<float>(s.chance(0.3) ? 9 : 2);
+  result.residual_sd = static_cast<float>(s.chance(0.3) ? 9 : s.uniform(1.5, 1.9));
   result.iterations = static_cast<std::int16_t>(s.integer(1, 9));
   return result;
 }
@@ -319,7 +320,7 @@ TEST_F(Points, ContradictedOnesAreGivenUp) {
     for (const int i : open) {
       if (!measured(s, i)) continue;
       int sources = 0, agree = 0;
-      for (int k = 0; k < kDirections; ++k) {
+      for (int k = 0; k < track::kNeighbours; ++k) {
         const int source = naive_trusted_towards(s, states, i, track::direction(k));
         if (source < 0) continue;
         const ShapeParameters predicted = track::between(host, source, i), own = host.shape(i);
