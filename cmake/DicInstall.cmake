@@ -3,6 +3,13 @@ include(CMakePackageConfigHelpers)
 
 set(DIC_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dic)
 
+set(codecs)
+if(TARGET dic_codecs)
+  set(codecs dic_codecs) # loaded by libdic, from beside it
+endif()
+# The same RUNPATH in the build folder. CMake would otherwise end it with ":" there, to have it replaced later, and the loader takes
+# that for the current folder.
+set_target_properties(dic dic_program ${codecs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS dic EXPORT dicTargets)
 if(DIC_WITH_CUDA AND NOT BUILD_SHARED_LIBS)
   install(TARGETS dic_kernels EXPORT dicTargets)
@@ -10,10 +17,10 @@ endif()
 if(DIC_BUNDLE)
   # Everything but the C and C++ runtimes. RPATH, not RUNPATH: it also serves the libraries that these need.
   target_link_options(dic_program PRIVATE -Wl,--disable-new-dtags)
-  install(TARGETS dic_program RUNTIME_DEPENDENCIES
+  install(TARGETS dic_program ${codecs} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME_DEPENDENCIES
     PRE_EXCLUDE_REGEXES "^(ld-linux|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\\+\\+))[-.]")
 else()
-  install(TARGETS dic_program)
+  install(TARGETS dic_program ${codecs} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY lib/include/dic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "dic.h")
 install(FILES ${DIC_PUBLIC_SHARED_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dic/shared)

@@ -9,7 +9,7 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
 
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
 // Sequences of files, and videos.

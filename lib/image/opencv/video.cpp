@@ -1,5 +1,3 @@
-#include "image/video.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,8 +7,8 @@
 #include <stdexcept>
 
 #include "image/codecs.hpp"
-#include "image/opencv.hpp"
-#include "image/quiet.hpp"
+#include "image/opencv/codecs.hpp"
+#include "image/opencv/quiet.hpp"
 
 namespace dic {
 namespace {
@@ -102,7 +100,7 @@ class VideoSource : public FrameSource {
 
 }  // namespace
 
-std::unique_ptr<FrameSource> open_video(const std::filesystem::path& path) {
+std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path& path) {
   return std::make_unique<VideoSource>(path);
 }
 
