@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registe
     const bool left_out = round == 0 && repeats(own);
     const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
     const bool any = (__ballot_sync(all_lanes, own.exists()) >> first & ((1u << kDirections) - 1)) != 0;
-    if (is_open && round == 0 && !any && threadIdx.x % kDirections == 0) frame.states[i] = SplitState::exhausted;
+    if (is_open && round == 0 && !any && threadIdx.x % kDirections == 0)
+      frame.states[i] = SplitState::exhausted;
     PartSlot slot;
     if (own.exists() && !left_out) slot = {add(parts, frame, own), own.part.pixels};
     if (exists) parts.slots[at] = slot;

@@ -55,7 +55,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   int i = s.left + pixels.first % width, j = s.top + pixels.first / width;
   const bool masked = reference.masks.words != nullptr;
   constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
-  constexpr bool crowded = kDegree == 5 && kOrder == 2 && sizeof(T) > sizeof(float);
+  constexpr bool crowded = (kDegree == 5 ? kOrder > 0 : kOrder == 2) && sizeof(T) > sizeof(float);
   while (j <= s.bottom) {
     if constexpr (crowded) asm volatile("" ::: "memory");  // the displacement stays in shared memory
     const auto displacement = converted<T>(state.displacement);

@@ -275,9 +275,11 @@ class Point {
     };
     if (stays(x) && stays(y)) return true;
     const PreparedSubset& s = subset();
-    if (corners_inside(args_, p_.state.displacement, s, task(), {s.left, s.right, s.top, s.bottom})) return true;
+    if (corners_inside(args_, p_.state.displacement, s, task(), {s.left, s.right, s.top, s.bottom}))
+      return true;
     if constexpr (Variant::exact)
-      return args_.reference.masks.words && s.weighted && rows_inside(args_, p_.state.displacement, s, task());
+      return args_.reference.masks.words && s.weighted &&
+             rows_inside(args_, p_.state.displacement, s, task());
     return false;
   }
 

@@ -146,8 +146,8 @@ __device__ bool may_be_saturated(const SaturatedFrame& frame, const PreparedSubs
                     s.y + v + s.bottom + dv);
 }
 
-/// Calls visit(i, j, is the pixel saturated in one image alone) for the pixels of this lane that count. number:
-/// of the subset.
+/// Calls visit(i, j, is the pixel saturated in one image alone) for the pixels of this lane that count.
+/// number: of the subset.
 template <typename Visit>
 __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s, std::int32_t number,
                            const Displacement& displaced, Visit&& visit) {
@@ -198,8 +198,7 @@ __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, 
 
 /// A lane looks whether its refinement may be concerned, then the warp looks closely.
 __global__ void __launch_bounds__(threads)
-    list_saturated(const __grid_constant__ SaturatedFrame frame,
-                   const __grid_constant__ SaturatedList list) {
+    list_saturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ SaturatedList list) {
   const int lane = threadIdx.x % warp_size;
   for_each_task((frame.count + warp_size - 1) / warp_size, warps, warp_index(), [&](std::int64_t chunk) {
     const auto own = static_cast<std::int32_t>(chunk * warp_size + lane);

@@ -34,8 +34,8 @@ struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
-  bool masked = false;  // some pixels of the rectangle are outside the ROI
-  PixelWeights mask;    // its own instead of that of the ROI
+  bool masked = false;            // some pixels of the rectangle are outside the ROI
+  PixelWeights mask;              // its own instead of that of the ROI
   const PartRow* rows = nullptr;  // of a part that is no rectangle, at its centre
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;

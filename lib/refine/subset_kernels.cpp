@@ -330,13 +330,13 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
 }
 
 /// Spline values of one vector of a subset row, any deformation. `row`: coefficient at (row's first column,
-/// row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes beyond them
-/// repeat the nearest one.
+/// row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes beyond
+/// them repeat the nearest one.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                  const RowOf<D>& dv, float first, const Columns& usable, hn::Vec<D> i) {
-  const auto column =
-      hn::Max(hn::Min(i, hn::Set(d, static_cast<hn::TFromD<D>>(usable.last))), hn::Set(d, static_cast<hn::TFromD<D>>(usable.first)));
+  const auto column = hn::Max(hn::Min(i, hn::Set(d, static_cast<hn::TFromD<D>>(usable.last))),
+                              hn::Set(d, static_cast<hn::TFromD<D>>(usable.first)));
   const auto lane = hn::Sub(column, hn::Set(d, first));
   return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
                                      displacement<kOrder>(d, dv, 0, column));

@@ -225,8 +225,8 @@ TEST_F(Points, OpenOnesAreMeasuredWithPartsFromAllSides) {
       int count = 0;
       for (std::size_t at = 0; at < open.size(); ++at) {
         const auto want = naive_parts(s, states, open[at], round);
-        if (std::ranges::none_of(want, [](const NaivePart& one) { return one.part.pixels > 0; }) && round == 0 &&
-            states[open[at]] == SplitState::open)
+        if (std::ranges::none_of(want, [](const NaivePart& one) { return one.part.pixels > 0; }) &&
+            round == 0 && states[open[at]] == SplitState::open)
           states[open[at]] = SplitState::exhausted;
         for (int k = 0; k < kDirections; ++k) {
           const PartSlot& slot = slots[at * kDirections + k];

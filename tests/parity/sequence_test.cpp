@@ -337,8 +337,7 @@ std::vector<Sequence> shared_sequences() {
   bodies.bodies = {{.x = 150, .y = 180, .radius = 110, .u = -5, .v = 3.4}};
   const Motion half_turn{.kind = MotionKind::rotation, .angle_deg = 140};
   const Motion turned{.kind = MotionKind::rotation, .angle_deg = 45};
-  const Motion oblique{
-      .kind = MotionKind::crack, .angle_deg = 30, .amplitude = 6, .crack_y = 150};
+  const Motion oblique{.kind = MotionKind::crack, .angle_deg = 30, .amplitude = 6, .crack_y = 150};
   std::vector<Sequence> all{{"stretch", speckle(700, 680, {0, 0.5, 1}, stretch), options_with(21, 3), {}},
                             {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(15, 1), ring()},
                             {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(15, 2), {}},

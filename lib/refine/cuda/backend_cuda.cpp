@@ -214,15 +214,14 @@ class CudaBackend final : public Backend {
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
     kernels::launch_refine(reference, options, subsets, matrices, coefficients_,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
-    measure_without_saturated(
-        options, {saturated_reference_.found(),
-                  saturated_current_.found(),
-                  roi_on_device_,
-                  {reference.masks.words, options.subset},
-                  subsets,
-                  tasks,
-                  results,
-                  static_cast<std::int64_t>(count)});
+    measure_without_saturated(options, {saturated_reference_.found(),
+                                        saturated_current_.found(),
+                                        roi_on_device_,
+                                        {reference.masks.words, options.subset},
+                                        subsets,
+                                        tasks,
+                                        results,
+                                        static_cast<std::int64_t>(count)});
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);

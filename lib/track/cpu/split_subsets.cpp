@@ -81,8 +81,8 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
   return out;
 }
 
-/// Of the accepted measurements of a point that with the least residual counts. Attempts of a point follow each
-/// other. A point whose whole subset cannot be measured is not tried again.
+/// Of the accepted measurements of a point that with the least residual counts. Attempts of a point follow
+/// each other. A point whose whole subset cannot be measured is not tried again.
 void SplitSubsets::measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop) {
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;

@@ -70,7 +70,8 @@ kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
   const std::int64_t most = kDirections * static_cast<std::int64_t>(std::bit_ceil<std::uint64_t>(points));
   matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));
   results_.reserve<kernels::RefineResult>(most);
-  return {parts_.reserve<kernels::PreparedSubset>(most), tasks_.reserve<kernels::RefineTask>(most),
+  return {parts_.reserve<kernels::PreparedSubset>(most),
+          tasks_.reserve<kernels::RefineTask>(most),
           most_residuals_.reserve<float>(most),
           masks_.reserve<std::uint32_t>(most * kernels::PixelMasks(nullptr, options_.subset).words_of()),
           static_cast<std::int32_t*>(counts_.data()) + 1,

@@ -35,7 +35,7 @@ class SplitSubsets {
 
   const RefineOptions options_;
   const int step_;
-  const std::int64_t most_points_;  ///< that are measured at once, which limits the memory
+  const std::int64_t most_points_;             ///< that are measured at once, which limits the memory
   const std::unique_ptr<ImageAccess> images_;  ///< beside that of the frame under way
   SaturatedSubsets saturated_;
   kernels::DeviceBuffer levels_, states_, open_, counts_;

@@ -141,8 +141,8 @@ DIC_HOST_DEVICE constexpr Direction direction(int k) {
 
 /// Rounds of measurements with ever smaller parts: the whole subset, then half-planes and wedges.
 inline constexpr int kSplitRounds = 8;
-/// Is the part of a round a wedge of 90 degrees? Beside a curved edge or in a corner a half-plane may hold two
-/// motions.
+/// Is the part of a round a wedge of 90 degrees? Beside a curved edge or in a corner a half-plane may hold
+/// two motions.
 DIC_HOST_DEVICE constexpr bool is_wedge(int round) { return round >= 3 && round % 2 == 1; }
 /// px that remain beyond the centre on the far side, in a round.
 DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
@@ -159,7 +159,8 @@ template <typename Index, typename IsTrusted>
 DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Index node, Direction towards,
                                       int reach, IsTrusted&& is_trusted) {
   int x = static_cast<int>(node % nx), y = static_cast<int>(node / nx);
-  const int longest = std::abs(towards.dx) > std::abs(towards.dy) ? std::abs(towards.dx) : std::abs(towards.dy);
+  const int longest =
+      std::abs(towards.dx) > std::abs(towards.dy) ? std::abs(towards.dx) : std::abs(towards.dy);
   for (int k = longest; k <= reach; k += longest) {
     x += towards.dx;
     y += towards.dy;

@@ -62,8 +62,8 @@ struct SubsetPart {
 /// The share of a subset's pixels that a measurement of a part needs at least.
 inline constexpr double kLeastPart = 0.25;
 
-/// Shrinks the rectangle of a part to its pixels, drops rows that an empty one parts from the centre, and half-
-/// planes that then cut nothing off. Returns how many pixels there are.
+/// Shrinks the rectangle of a part to its pixels, drops rows that an empty one parts from the centre, and
+/// half- planes that then cut nothing off. Returns how many pixels there are.
 DIC_HOST_DEVICE inline int shrink_to_pixels(SubsetPart& part) {
   const auto has_centre = [](const PartRow& row) { return row.first <= 0 && row.last >= 0; };
   if (part.area() == 0 || part.top > 0 || part.bottom < 0 || !has_centre(part.row(0))) {
