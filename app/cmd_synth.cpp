@@ -65,8 +65,10 @@ void add_motion(CLI::App& command, SynthCommand& flags) {
   command.add_option("--uy", motion.uy, "affine: du/dy");
   command.add_option("--vx", motion.vx, "affine: dv/dx");
   command.add_option("--vy", motion.vy, "affine: dv/dy");
-  command.add_option("--angle", motion.angle_deg, "rotation: degrees, positive from x (right) to y (down)");
-  command.add_option("--cx", flags.cx, "affine, rotation, ramp: centre, px")->default_str("the middle");
+  command.add_option("--angle", motion.angle_deg,
+                     "rotation; crack, from horizontal: degrees, positive from x (right) to y (down)");
+  command.add_option("--cx", flags.cx, "affine, rotation, ramp, crack: centre, px")
+      ->default_str("the middle");
   command.add_option("--cy", flags.cy, "affine, rotation, star: centre, px")->default_str("the middle");
   command.add_option("--amplitude", motion.amplitude,
                      "star: of v; chirp: of u; ramp: rise of u; crack: half of the opening, px");

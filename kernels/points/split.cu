@@ -73,9 +73,9 @@ __device__ std::int32_t trusted_towards(const SplitFrame& frame, std::int32_t i,
 /// A measurement that may be made.
 struct Candidate {
   ShapeParameters start;
-  SubsetPart part{0, 0, -1, 0, -1};
+  track::CountedPart part;
 
-  __device__ bool exists() const { return part.area() > 0; }
+  __device__ bool exists() const { return part.pixels > 0; }
 };
 
 __device__ Candidate candidate(const SplitFrame& frame, std::int32_t i, int round, track::Direction towards) {
@@ -106,7 +106,7 @@ __device__ bool repeats(const Candidate& own) {
 
 __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, const Candidate& candidate) {
   const std::int32_t task = count_up(parts.count);
-  const SubsetPart& part = candidate.part;
+  const SubsetPart& part = candidate.part.part;
   PreparedSubset subset;
   subset.x = frame.points.x[part.point];
   subset.y = frame.points.y[part.point];
@@ -118,11 +118,13 @@ __device__ std::int32_t add(const PartList& parts, const SplitFrame& frame, cons
   parts.subsets[task] = subset;
   const SplitShape start = split(candidate.start);
   parts.tasks[task] = {task, start.u, start.v, start.rest};
-  parts.most_residuals[task] = track::most_part_residual(level_at(frame, part.point), part.area());
+  parts.most_residuals[task] = track::most_part_residual(level_at(frame, part.point), candidate.part.pixels);
+  const PixelMasks masks(nullptr, 2 * frame.radius + 1);
+  masks.write(part, parts.masks + std::int64_t{task} * masks.words_of());
   return task;
 }
 
-__global__ void __launch_bounds__(point_threads)
+__global__ void __launch_bounds__(point_threads, 1)  // with two blocks, registers would spill
     list_parts(const __grid_constant__ SplitFrame frame, const std::int32_t* list, std::int64_t n, int round,
                const __grid_constant__ PartList parts) {
   static_assert(warp_size % kDirections == 0);
@@ -134,9 +136,10 @@ __global__ void __launch_bounds__(point_threads)
     const bool left_out = round == 0 && repeats(own);
     const unsigned first = threadIdx.x % warp_size / kDirections * kDirections;
     const bool any = (__ballot_sync(all_lanes, own.exists()) >> first & ((1u << kDirections) - 1)) != 0;
-    if (is_open && !any && threadIdx.x % kDirections == 0) frame.states[i] = SplitState::exhausted;
+    if (is_open && round == 0 && !any && threadIdx.x % kDirections == 0)
+      frame.states[i] = SplitState::exhausted;
     PartSlot slot;
-    if (own.exists() && !left_out) slot = {add(parts, frame, own), own.part.area()};
+    if (own.exists() && !left_out) slot = {add(parts, frame, own), own.part.pixels};
     if (exists) parts.slots[at] = slot;
   });
 }
@@ -154,8 +157,8 @@ __global__ void __launch_bounds__(point_threads)
       const RefineTask& task = parts.tasks[slot.task];
       const RefineResult& result = results[slot.task];
       if (track::is_accepted(result, joined(task.u, task.v, result.shape), joined(task.u, task.v, task.start),
-                             level_at(frame, i), slot.area) &&
-          (best < 0 || result.zncc > results[best].zncc))
+                             level_at(frame, i), slot.pixels) &&
+          (best < 0 || result.residual_sd < results[best].residual_sd))
         best = slot.task;
     }
     if (best < 0) return;

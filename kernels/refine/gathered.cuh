@@ -55,7 +55,7 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
   int i = s.left + pixels.first % width, j = s.top + pixels.first / width;
   const bool masked = reference.masks.words != nullptr;
   constexpr int at_once = sizeof(T) == sizeof(float) ? 2 : 1;  // pixels whose loads are in flight
-  constexpr bool crowded = kDegree == 5 && kOrder == 2 && sizeof(T) > sizeof(float);
+  constexpr bool crowded = (kDegree == 5 ? kOrder > 0 : kOrder == 2) && sizeof(T) > sizeof(float);
   while (j <= s.bottom) {
     if constexpr (crowded) asm volatile("" ::: "memory");  // the displacement stays in shared memory
     const auto displacement = converted<T>(state.displacement);
@@ -66,14 +66,17 @@ __device__ T gathered_total(const RefineArguments& args, const IterationState<kO
     bool taken[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
-      const int row = min(j, static_cast<int>(s.bottom)), index = state.centre + row * stride + i;
+      // What is hidden may lie outside the current image: the centre is read instead.
+      const bool hidden = j > s.bottom || (masked && reference.masks.hide(state.point, i, j));
+      const int column = hidden ? 0 : i, row = hidden ? 0 : j;
+      const int index = state.centre + row * stride + column;
       f[k] = reference.pixels[index];
       gradient[k] = exact_gradient(f[k], reference.rest[index]);
-      fi[k] = static_cast<float>(i);
+      fi[k] = static_cast<float>(column);
       fj[k] = static_cast<float>(row);
       value[k] = gathered_value<kDegree>(coefficients + index, stride, displacement.x(fi[k], fj[k]),
                                          displacement.y(fi[k], fj[k]));
-      taken[k] = j <= s.bottom && counts(f[k]) && !(masked && reference.masks.hide(state.point, i, row));
+      taken[k] = !hidden && counts(f[k]);
       i += along;
       j += down;
       if (i > s.right) {

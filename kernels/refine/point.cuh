@@ -40,12 +40,17 @@ __device__ inline float room_of(const RefineArguments& args, const PreparedSubse
   return static_cast<float>(min(left, right)) + static_cast<float>(icgn::border);
 }
 
-/// Do the displaced pixels stay in the current image?
+/// A rectangle of a subset's pixels, relative to its centre, inclusive.
+struct SubsetRectangle {
+  int left, right, top, bottom;
+};
+
+/// Do the displaced pixels of a rectangle stay in the current image?
 template <typename T, int kDegree>
 __device__ bool corners_inside(const RefineArguments& args, const BasicWarp<T, kDegree>& displacement,
-                               const PreparedSubset& s, const RefineTask& task) {
+                               const PreparedSubset& s, const RefineTask& task, const SubsetRectangle& r) {
   const auto& [x, y] = displacement;
-  const auto w = static_cast<T>(s.right - s.left), h = static_cast<T>(s.bottom - s.top);
+  const auto w = static_cast<T>(r.right - r.left), h = static_cast<T>(r.bottom - r.top);
   const auto within = [](T position, T bulge, int origin, int length) {
     const T low = static_cast<T>(-origin) - static_cast<T>(icgn::border);
     const T high = static_cast<T>(length - 1 - origin) + static_cast<T>(icgn::border);
@@ -54,10 +59,23 @@ __device__ bool corners_inside(const RefineArguments& args, const BasicWarp<T, k
   bool inside = true;
 #pragma unroll 1
   for (int corner = 0; corner < 4; ++corner) {
-    const auto i = static_cast<T>(corner & 1 ? s.right : s.left),
-               j = static_cast<T>(corner & 2 ? s.bottom : s.top);
+    const auto i = static_cast<T>(corner & 1 ? r.right : r.left),
+               j = static_cast<T>(corner & 2 ? r.bottom : r.top);
     inside = inside && within(i + x(i, j), icgn::bulge(x, w, h), s.x + task.u, args.reference.layout.width) &&
              within(j + y(i, j), icgn::bulge(y, w, h), s.y + task.v, args.reference.layout.height);
+  }
+  return inside;
+}
+
+/// Do those pixels of a masked subset that count?
+template <typename T, int kDegree>
+__device__ bool rows_inside(const RefineArguments& args, const BasicWarp<T, kDegree>& displacement,
+                            const PreparedSubset& s, const RefineTask& task) {
+  bool inside = true;
+#pragma unroll 1
+  for (int j = s.top; j <= s.bottom && inside; ++j) {
+    const PartRow row = args.reference.masks.shown(task.point, j, s.left, s.right);
+    inside = row.count() == 0 || corners_inside(args, displacement, s, task, {row.first, row.last, j, j});
   }
   return inside;
 }
@@ -255,7 +273,14 @@ class Point {
     const auto stays = [&](const auto& p) {
       return largest_value(p, radius()) + icgn::bulge(p, 2 * radius(), 2 * radius()) <= p_.room;
     };
-    return (stays(x) && stays(y)) || corners_inside(args_, p_.state.displacement, subset(), task());
+    if (stays(x) && stays(y)) return true;
+    const PreparedSubset& s = subset();
+    if (corners_inside(args_, p_.state.displacement, s, task(), {s.left, s.right, s.top, s.bottom}))
+      return true;
+    if constexpr (Variant::exact)
+      return args_.reference.masks.words && s.weighted &&
+             rows_inside(args_, p_.state.displacement, s, task());
+    return false;
   }
 
   __device__ ShapeOf<kOrder, Real> step_of(Real mean, Real covariance, Real sd_ratio) const {

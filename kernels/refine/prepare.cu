@@ -262,7 +262,7 @@ __device__ void prepare(const PrepareArguments& args, std::int32_t number, Prepa
     s.status = Status::masked;
     return;
   }
-  if (!args.reference.masks.words) bounds.apply(s);
+  bounds.apply(s);
   s.weighted = pixels < static_cast<float>((s.right - s.left + 1) * (s.bottom - s.top + 1));
   s.mean = warp_sum(total) / s.count;
   const float unit = gradient_unit(*args.reference.range);
@@ -323,7 +323,7 @@ template <int kOrder, bool kWindow>
 __global__ void __launch_bounds__(threads, blocks_at_once<kWindow || kOrder == 2>)
     prepare_parts(const __grid_constant__ PrepareArguments args, const std::int32_t* count,
                   PreparedSubset* subsets, float* matrices) {
-  const float least = args.reference.masks.words ? 0 : static_cast<float>(kLeastPart) * static_cast<float>(args.subset * args.subset);
+  const float least = static_cast<float>(kLeastPart) * static_cast<float>(args.subset * args.subset);
   for_each_task(*count, warps, threadIdx.x / warp_size, [&](std::int64_t task) {
     PreparedSubset s = subsets[task];
     if (s.status != unprepared) return;

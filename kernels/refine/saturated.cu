@@ -147,12 +147,14 @@ __device__ bool may_be_saturated(const SaturatedFrame& frame, const PreparedSubs
 }
 
 /// Calls visit(i, j, is the pixel saturated in one image alone) for the pixels of this lane that count.
+/// number: of the subset.
 template <typename Visit>
-__device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s,
+__device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s, std::int32_t number,
                            const Displacement& displaced, Visit&& visit) {
   const int width = s.right - s.left + 1, pixels = width * (s.bottom - s.top + 1);
   for (int k = threadIdx.x % warp_size; k < pixels; k += warp_size) {
     const int i = s.left + k % width, j = s.top + k / width;
+    if (frame.masks.hide(number, i, j)) continue;
     if (frame.roi.data && pixel_at<std::uint8_t>(frame.roi, s.x + i, s.y + j) == 0) continue;
     visit(i, j,
           frame.reference.holds(s.x + i, s.y + j) !=
@@ -161,15 +163,15 @@ __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s,
 }
 
 /// Judges a refinement and lists it, if need be. Called by all lanes.
-__device__ void look_at(const SaturatedFrame& frame, const PixelMasks& masks, const SaturatedList& list,
-                        std::int32_t number, const Displacement& displaced) {
+__device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, std::int32_t number,
+                        const Displacement& displaced) {
   constexpr float few = 0.02F;  // of the subset
   const int lane = threadIdx.x % warp_size;
   const RefineTask& task = frame.tasks[number];
   RefineResult& result = frame.results[number];
   PreparedSubset s = frame.subsets[task.point];
   int left = 0, hidden = 0;
-  each_pixel(frame, s, displaced, [&](int, int, bool differs) { ++(differs ? hidden : left); });
+  each_pixel(frame, s, task.point, displaced, [&](int, int, bool differs) { ++(differs ? hidden : left); });
   left = warp_sum(left), hidden = warp_sum(hidden);
   if (static_cast<float>(hidden) <= few * static_cast<float>(left + hidden)) return;
   if (left < hidden) {
@@ -179,10 +181,12 @@ __device__ void look_at(const SaturatedFrame& frame, const PixelMasks& masks, co
   int at = 0;
   if (lane == 0) at = atomicAdd(list.count, 1);
   at = __shfl_sync(all_lanes, at, 0);
+  const PixelMasks& masks = frame.masks;
+  const std::uint32_t* before = masks.words ? masks.words + task.point * masks.words_of() : nullptr;
   std::uint32_t* mask = list.masks + at * masks.words_of();
-  for (int k = lane; k < masks.words_of(); k += warp_size) mask[k] = 0;
+  for (int k = lane; k < masks.words_of(); k += warp_size) mask[k] = before ? before[k] : 0;
   __syncwarp();
-  each_pixel(frame, s, displaced, [&](int i, int j, bool differs) {
+  each_pixel(frame, s, task.point, displaced, [&](int i, int j, bool differs) {
     if (differs) atomicOr(mask + masks.word(i, j), masks.bit(i));
   });
   if (lane != 0) return;
@@ -194,8 +198,7 @@ __device__ void look_at(const SaturatedFrame& frame, const PixelMasks& masks, co
 
 /// A lane looks whether its refinement may be concerned, then the warp looks closely.
 __global__ void __launch_bounds__(threads)
-    list_saturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ PixelMasks masks,
-                   const __grid_constant__ SaturatedList list) {
+    list_saturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ SaturatedList list) {
   const int lane = threadIdx.x % warp_size;
   for_each_task((frame.count + warp_size - 1) / warp_size, warps, warp_index(), [&](std::int64_t chunk) {
     const auto own = static_cast<std::int32_t>(chunk * warp_size + lane);
@@ -212,7 +215,7 @@ __global__ void __launch_bounds__(threads)
     }
     for (unsigned left = __ballot_sync(all_lanes, concerned); left != 0; left &= left - 1) {
       const auto number = static_cast<std::int32_t>(chunk * warp_size + __ffs(static_cast<int>(left)) - 1);
-      look_at(frame, masks, list, number, displacement_of(number));
+      look_at(frame, list, number, displacement_of(number));
     }
   });
 }
@@ -245,12 +248,10 @@ void launch_find_saturated(const ImageView& image, std::uint32_t* words, std::ui
   check_launch("saturated pixels");
 }
 
-void launch_list_saturated(const SaturatedFrame& frame, int subset, const SaturatedList& list,
-                           StreamHandle stream) {
+void launch_list_saturated(const SaturatedFrame& frame, const SaturatedList& list, StreamHandle stream) {
   fill(list.count, 0, sizeof(*list.count), stream);
   if (frame.count == 0) return;
-  list_saturated<<<grid_size(frame.count, threads), threads, 0, stream>>>(frame, PixelMasks(nullptr, subset),
-                                                                          list);
+  list_saturated<<<grid_size(frame.count, threads), threads, 0, stream>>>(frame, list);
   check_launch("subsets with saturated pixels");
 }
 

@@ -14,6 +14,7 @@
 #include "core/parallel.hpp"
 #include "refine/backend.hpp"
 #include "refine/image.hpp"
+#include "refine/part_mask.hpp"
 #include "refine/subset_kernels.hpp"
 #include "refine/subset_sigmas.hpp"
 #include "refine/weight_table.hpp"
@@ -34,8 +35,9 @@ struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
-  bool masked = false;  // some pixels of the rectangle are outside the ROI
-  PixelWeights mask;    // its own instead of that of the ROI
+  bool masked = false;            // some pixels of the rectangle are outside the ROI
+  PixelWeights mask;              // its own instead of that of the ROI
+  const PartRow* rows = nullptr;  // of a part that is no rectangle, at its centre
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
   double count = 0, mean = 0, energy = 0;  // weighted; energy: sum (f - mean)^2
@@ -320,8 +322,8 @@ class CpuBackend final : public Backend {
         PreparedPoint p;
         p.x = points[part.point].x;
         p.y = points[part.point].y;
-        p.rect = {part.left, part.right, part.top, part.bottom};
-        prepare(p, own.data(), options.subset * options.subset * kLeastPart);
+        std::optional<PartMask> mask;
+        prepare_part(p, part, mask, own.data());
         batch.results[k] =
             refine_point(p, own.data(), batch.starts[k], batch.max_iterations, part.most_residual);
       }
@@ -338,6 +340,7 @@ class CpuBackend final : public Backend {
   int radius() const { return options.subset / 2; }
   SubsetRect whole() const { return {-radius(), radius(), -radius(), radius()}; }
   double least_pixels() const { return refine::least_pixels(options); }
+  double least_part() const { return kLeastPart * options.subset * options.subset; }
   float* matrix(std::int64_t point) { return values.data() + point * values_per_point(parameters()); }
 
   /// Distributes the refinements 0 .. count - 1 over the threads.
@@ -397,6 +400,45 @@ class CpuBackend final : public Backend {
       return;
     }
     prepare_sums(p, matrix);
+  }
+
+  /// The same for a part of a subset. mask: receives the pixels of one that is no rectangle.
+  void prepare_part(PreparedPoint& p, SubsetPart part, std::optional<PartMask>& mask, float* matrix) const {
+    p.rect = {part.left, part.right, part.top, part.bottom};
+    if (part.is_rectangle()) return prepare(p, matrix, least_part());
+    clip_to_image(p, least_part());
+    if (p.status != Status::ok) return;
+    part.left = p.rect.left;
+    part.right = p.rect.right;
+    part.top = p.rect.top;
+    part.bottom = p.rect.bottom;
+    shrink_to_pixels(part);
+    WeightTable& weights = mask.emplace(part, options.subset).weights();
+    p.rows = mask->rows();
+    for (int j = part.top; j <= part.bottom && !inside_roi.empty(); ++j)
+      for (int i = part.left; i <= part.right; ++i)
+        if (*inside_roi.at(p.x + i, p.y + j) == 0) weights.at(i, j) = 0;
+    p.rect = {part.left, part.right, part.top, part.bottom};
+    take_mask(p, weights, matrix);
+  }
+
+  /// Prepares the pixels of a mask within p.rect; masked where they are too few.
+  void take_mask(PreparedPoint& p, WeightTable& weights, float* matrix) const {
+    const SubsetRect within = p.rect;
+    SubsetRect& rect = p.rect = {radius(), -radius(), radius(), -radius()};
+    int pixels = 0;
+    for (int j = within.top; j <= within.bottom; ++j)
+      for (int i = within.left; i <= within.right; ++i) {
+        if (weights.at(i, j) == 0) continue;
+        rect = {std::min(rect.left, i), std::max(rect.right, i), std::min(rect.top, j),
+                std::max(rect.bottom, j)};
+        ++pixels;
+      }
+    p.mask = weights.view();
+    if (pixels < least_part())
+      p.status = Status::masked;
+    else
+      prepare_sums(p, matrix);
   }
 
   /// The same for a rectangle and weights that are known to be enough.
@@ -486,10 +528,21 @@ class CpuBackend final : public Backend {
     return icgn::gradient_noise<N, double>(of_u, of_v, x, y, count * gradient_gain);
   }
 
-  bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
-    const Box box = displaced_box(p.rect, s);
+  bool inside_current(const PreparedPoint& p, const SubsetRect& rect, const ShapeParameters& s) const {
+    const Box box = displaced_box(rect, s);
     return p.x + box.x_min >= -icgn::border && p.x + box.x_max <= current.width() - 1 + icgn::border &&
            p.y + box.y_min >= -icgn::border && p.y + box.y_max <= current.height() - 1 + icgn::border;
+  }
+  /// The rectangle, or all rows of the part in it.
+  bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
+    if (inside_current(p, p.rect, s)) return true;
+    if (!p.rows) return false;
+    for (int j = p.rect.top; j <= p.rect.bottom; ++j) {
+      const SubsetRect row{std::max(p.rows[j].first, p.rect.left), std::min(p.rows[j].last, p.rect.right), j,
+                           j};
+      if (row.left <= row.right && !inside_current(p, row, s)) return false;
+    }
+    return true;
   }
 
   CurrentSums sums_at(const PreparedPoint& p, const ShapeParameters& s, const GreyFit& fit,
@@ -504,7 +557,9 @@ class CpuBackend final : public Backend {
     c.fit = fit;
     CurrentSums sums;
     const auto arithmetic = iteration <= icgn::float_iterations ? Arithmetic::floats : Arithmetic::doubles;
-    current_sums(patch(p), c, options.order, options.interpolation, arithmetic, sums);
+    ReferencePatch reference_patch = patch(p);
+    if (p.rows && !inside_current(p, p.rect, s)) reference_patch.rows = p.rows;
+    current_sums(reference_patch, c, options.order, options.interpolation, arithmetic, sums);
     return sums;
   }
 
@@ -555,6 +610,12 @@ class CpuBackend final : public Backend {
     return saturated.row<std::uint8_t>(static_cast<int>(y))[x] != 0;
   }
 
+  /// Is a pixel of the rectangle measured?
+  bool counts(const PreparedPoint& p, int i, int j) const {
+    if (!p.mask.none()) return *p.mask.at(i, j) != 0;
+    return !p.masked || *inside_roi.at(p.x + i, p.y + j) != 0;
+  }
+
   /// A pixel that is saturated in one of the images alone has a wrong difference, of one sign: where there
   /// are some, the subset is measured again without them. low_correlation where less than half of it remains.
   RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found,
@@ -565,7 +626,7 @@ class CpuBackend final : public Backend {
     int left = 0, hidden = 0;
     for (int j = r.top; j <= r.bottom; ++j)
       for (int i = r.left; i <= r.right; ++i) {
-        if (p.masked && *inside_roi.at(p.x + i, p.y + j) == 0) continue;
+        if (!counts(p, i, j)) continue;
         const long x = std::lround(p.x + i + found.shape.u_at(i, j));
         const long y = std::lround(p.y + j + found.shape.v_at(i, j));
         const bool differs =
@@ -576,9 +637,8 @@ class CpuBackend final : public Backend {
     if (hidden <= few * (left + hidden)) return found;
     if (left < hidden) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     PreparedPoint rest = p;
-    rest.mask = mask.view();
     std::vector<float> own(values_per_point(parameters()));
-    prepare_sums(rest, own.data());
+    take_mask(rest, mask, own.data());
     if (rest.status != Status::ok) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     return iterate(rest, own.data(), found.shape, max_iterations);
   }

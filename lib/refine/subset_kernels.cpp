@@ -316,6 +316,11 @@ struct ShapeRows {
 template <class D>
 using RowOf = RowDisplacement<hn::TFromD<D>>;
 
+/// Columns of a row, inclusive.
+struct Columns {
+  float first, last;
+};
+
 template <int kOrder, class D>
 HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Vec<D> i) {
   const auto base = hn::Set(d, row.base - floor);
@@ -325,13 +330,13 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
 }
 
 /// Spline values of one vector of a subset row, any deformation. `row`: coefficient at (row's first column,
-/// row) for zero displacement.
+/// row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes beyond
+/// them repeat the nearest one.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
-                                 const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
-  // Lanes beyond the last column of the subset repeat it: their own positions may be outside the image's
-  // memory.
-  const auto column = hn::Min(i, hn::Set(d, last));
+                                 const RowOf<D>& dv, float first, const Columns& usable, hn::Vec<D> i) {
+  const auto column = hn::Max(hn::Min(i, hn::Set(d, static_cast<hn::TFromD<D>>(usable.last))),
+                              hn::Set(d, static_cast<hn::TFromD<D>>(usable.first)));
   const auto lane = hn::Sub(column, hn::Set(d, first));
   return interpolate_gather<kDegree>(d, row, stride, hn::Add(lane, displacement<kOrder>(d, du, 0, column)),
                                      displacement<kOrder>(d, dv, 0, column));
@@ -343,7 +348,7 @@ HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stri
                                       const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
   const FloorRange x = floor_range<kOrder>(du, first, last), y = floor_range<kOrder>(dv, first, last);
   if (x.extra() > 1 || y.extra() > 1)
-    return gather_row<kDegree, kOrder>(d, row, stride, du, dv, first, last, i);
+    return gather_row<kDegree, kOrder>(d, row, stride, du, dv, first, {first, last}, i);
   const float* taps =
       row + (static_cast<int>(y.low) - kDegree / 2) * stride + static_cast<int>(x.low) - kDegree / 2;
   const auto tx = displacement<kOrder>(d, du, x.low, i), ty = displacement<kOrder>(d, dv, y.low, i);
@@ -384,6 +389,10 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
   y.finish(d, i, out.dy);
 }
 
+HWY_INLINE Columns columns_of(const PartRow& row) {
+  return {static_cast<float>(row.first), static_cast<float>(row.last)};
+}
+
 /// How the columns of a segment are read: neighbouring columns together where few knots are crossed, else
 /// each one separately.
 enum class Taps { shared, gathered };
@@ -400,7 +409,8 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   if constexpr (kTaps == Taps::gathered) {
     add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return gather_row<kDegree, kOrder>(d, c.coefficients + j * c.stride + first, c.stride,
-                                         u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0, i1, i);
+                                         u.template row<kOrder>(fj), v.template row<kOrder>(fj), i0,
+                                         p.rows ? columns_of(p.rows[j]) : Columns{i0, i1}, i);
     });
     return;
   }
@@ -460,7 +470,7 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
 template <typename T, int kDegree, int kOrder>
 HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
   const double slope = steepness(c.shape, p.rect);
-  if (slope * 7 < 1)
+  if (slope * 7 < 1 && !p.rows)
     add_segments<T, kDegree, kOrder, Taps::shared>(p, c, slope * 15 < 1 ? 16 : 8, out);
   else
     add_segments<T, kDegree, kOrder, Taps::gathered>(p, c, 16, out);

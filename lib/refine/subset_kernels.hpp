@@ -31,6 +31,9 @@ struct ReferencePatch {
   const float* dy = nullptr;
   std::ptrdiff_t stride = 0;
   PixelWeights mask, window;  ///< a pixel has the product of both; the mask is 0 or 1
+  /// Columns that lie in the current image, by row, at the subset's centre; null: all of the rectangle do.
+  /// The mask is 0 elsewhere.
+  const PartRow* rows = nullptr;
 
   bool has_weights() const { return !mask.none() || !window.none(); }
   SubsetRect rect;
@@ -73,7 +76,7 @@ struct CurrentSums {
 };
 /// Of pixels' values and sums; images are floats.
 enum class Arithmetic : std::uint8_t { floats, doubles };
-/// The warped subset must lie within half a pixel of the current image.
+/// The warped subset, or its rows, must lie within half a pixel of the current image.
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
                   Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out);
 

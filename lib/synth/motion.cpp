@@ -84,10 +84,26 @@ Position undo_affine(const Motion& m, double amount, double x, double y) {
   return {m.cx + (fyy * dx - fxy * dy) / det, m.cy + (fxx * dy - fyx * dx) / det};
 }
 
+/// The directions along a crack and across it.
+struct CrackFrame {
+  const Motion& m;
+  double c = std::cos(radians(m.angle_deg)), s = std::sin(radians(m.angle_deg));
+
+  /// Distance from the crack; less than 0 above it.
+  double across(double x, double y) const { return c * (y - m.crack_y) - s * (x - m.cx); }
+  /// Displacement of what is below the crack.
+  std::array<double, 2> motion(double amount) const {
+    const double slip = amount * m.slip, half = amount * m.amplitude;
+    return {slip * c - half * s, slip * s + half * c};
+  }
+};
+
 std::optional<MaterialPoint> undo_crack(const Motion& m, double amount, double x, double y) {
-  const double half = amount * m.amplitude, slip = amount * m.slip;
-  if (y + half < m.crack_y) return MaterialPoint{{x + slip, y + half}, 0};
-  if (y - half >= m.crack_y) return MaterialPoint{{x - slip, y - half}, 1};
+  const CrackFrame crack{m};
+  const auto [u, v] = crack.motion(amount);
+  const double half = amount * m.amplitude, across = crack.across(x, y);
+  if (across + half < 0) return MaterialPoint{{x + u, y + v}, 0};
+  if (across - half >= 0) return MaterialPoint{{x - u, y - v}, 1};
   return std::nullopt;
 }
 
@@ -146,12 +162,12 @@ std::array<double, 2> Motion::at(double x, double y, double amount) const {
     case MotionKind::crack:
       break;
   }
-  const double side = y < crack_y ? -amount : amount;
-  return {side * slip, side * amplitude};
+  const CrackFrame crack{*this};
+  return crack.motion(crack.across(x, y) < 0 ? -amount : amount);
 }
 
 int Motion::body(double x, double y) const {
-  if (kind == MotionKind::crack) return y < crack_y ? 0 : 1;
+  if (kind == MotionKind::crack) return CrackFrame{*this}.across(x, y) < 0 ? 0 : 1;
   if (kind != MotionKind::bodies) return 0;
   const auto front = in_front(*this, [&](const Body&) { return Position{x, y}; });
   return front ? front->body : 0;

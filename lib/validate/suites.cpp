@@ -279,6 +279,12 @@ std::vector<Case> crack(const Options& options) {
       cases.push_back(make(text("opening %.0f px", opening) + (textured ? ", textured" : ", dark"),
                            cracked(options, opening / 2, 0, textured), torn()));
     }
+  for (const double angle : options.quick ? std::vector<double>{60} : std::vector<double>{30, 45, 60}) {
+    SynthOptions slip = cracked(options, 0, 1.5, false), opening = cracked(options, 5, 0, true);
+    slip.motion.angle_deg = opening.motion.angle_deg = angle;
+    cases.push_back(make("slip 3 px, " + text("%.0f degrees", angle), slip, torn()));
+    cases.push_back(make("opening 10 px, textured, " + text("%.0f degrees", angle), opening, torn()));
+  }
   return cases;
 }
 

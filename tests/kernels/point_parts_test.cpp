@@ -96,7 +96,8 @@ SplitState naive_state(const PointsState& s, int point) {
 int naive_trusted_towards(const PointsState& s, const std::vector<SplitState>& states, int point,
                           const track::Direction& towards) {
   constexpr int reach = 5;  // nodes: a radius, and three
-  for (int k = 1; k <= reach; ++k) {
+  const int longest = std::max(std::abs(towards.dx), std::abs(towards.dy));
+  for (int k = 1; k * longest <= reach; ++k) {
     const int i = s.node_of[point] % s.nx + k * towards.dx, j = s.node_of[point] / s.nx + k * towards.dy;
     if (i < 0 || j < 0 || i >= s.nx || j >= s.ny) return -1;
     const int other = s.point_at[j * s.nx + i];
@@ -127,21 +128,21 @@ TEST_F(Points, DoubtfulAndLostOnesAreOpen) {
 
 struct NaivePart {
   ShapeParameters start;
-  SubsetPart part;
+  track::CountedPart part;
 };
 
-/// What is measured of a point in a round, by direction; area 0: nothing.
+/// What is measured of a point in a round, by direction; without pixels: nothing.
 std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<SplitState>& states, int point,
                                    int round) {
   const HostPoints points{s};
-  std::vector<NaivePart> out(kDirections, {{}, {0, 0, -1, 0, -1}});
+  std::vector<NaivePart> out(kDirections);
   if (states[point] == SplitState::exhausted) return out;
   for (int k = 0; k < kDirections; ++k) {
     const int source = naive_trusted_towards(s, states, point, track::direction(k));
     if (source < 0) continue;
     const ShapeParameters start = track::between(points, source, point);
     const auto repeated = [&](const NaivePart& other) {
-      return other.part.area() > 0 && std::hypot(other.start.u - start.u, other.start.v - start.v) < 0.5;
+      return other.part.pixels > 0 && std::hypot(other.start.u - start.u, other.start.v - start.v) < 0.5;
     };
     if (round == 0 && std::any_of(out.begin(), out.begin() + k, repeated)) continue;
     out[k] = {start, track::part_to_measure(point, s.x[point], s.y[point], round, track::direction(k), start,
@@ -150,12 +151,15 @@ std::vector<NaivePart> naive_parts(const PointsState& s, const std::vector<Split
   return out;
 }
 
+const kernels::PixelMasks layout(nullptr, side);
+
 /// A list of parts in device memory, for so many points.
 struct DeviceParts {
   DeviceArray<PreparedSubset> subsets;
   DeviceArray<RefineTask> tasks;
   DeviceArray<std::int32_t> count;
   DeviceArray<float> most_residuals;
+  DeviceArray<std::uint32_t> masks;
   DeviceArray<PartSlot> slots;
 
   DeviceParts(std::size_t points, const Stream& stream)
@@ -163,27 +167,43 @@ struct DeviceParts {
         tasks(kDirections * points, stream),
         count(1, stream),
         most_residuals(kDirections * points, stream),
+        masks(kDirections * points * layout.words_of(), stream),
         slots(kDirections * points, stream) {}
   kernels::PartList list() const {
-    return {subsets.data(), tasks.data(), most_residuals.data(), count.data(), slots.data()};
+    return {subsets.data(), tasks.data(), most_residuals.data(), masks.data(), count.data(), slots.data()};
   }
 };
 
 void expect_part(const PointsState& s, const NaivePart& want, const PreparedSubset& subset,
                  const RefineTask& task, int number) {
   ASSERT_EQ(task.point, number);
-  const int i = static_cast<int>(want.part.point);
+  const SubsetPart& part = want.part.part;
+  const int i = static_cast<int>(part.point);
   ASSERT_EQ(std::pair(subset.x, subset.y), std::pair(s.x[i], s.y[i]));
   ASSERT_EQ(static_cast<int>(subset.status), static_cast<int>(kernels::unprepared));
-  ASSERT_EQ(subset.left, want.part.left);
-  ASSERT_EQ(subset.right, want.part.right);
-  ASSERT_EQ(subset.top, want.part.top);
-  ASSERT_EQ(subset.bottom, want.part.bottom);
+  ASSERT_EQ(subset.left, part.left);
+  ASSERT_EQ(subset.right, part.right);
+  ASSERT_EQ(subset.top, part.top);
+  ASSERT_EQ(subset.bottom, part.bottom);
   const ShapeParameters start = kernels::joined(task.u, task.v, task.start);
   ASSERT_NEAR(start.u, want.start.u, 1e-6);
   ASSERT_NEAR(start.v, want.start.v, 1e-6);
   ASSERT_NEAR(start.uy, want.start.uy, 1e-6);
   ASSERT_NEAR(start.vxx, want.start.vxx, 1e-6);
+}
+
+/// A pixel of the rectangle counts if it is on the right side of all lines.
+void expect_mask(const track::CountedPart& want, const std::uint32_t* mask) {
+  const SubsetPart& part = want.part;
+  int shown = 0;
+  for (int j = part.top; j <= part.bottom; ++j)
+    for (int i = part.left; i <= part.right; ++i) {
+      const bool inside = std::ranges::all_of(
+          part.sides, [&](const HalfPlane& s) { return s.x * i + s.y * j >= s.least - 1e-9; });
+      ASSERT_EQ((mask[layout.word(i, j)] & layout.bit(i)) == 0, inside) << i << ", " << j;
+      shown += inside;
+    }
+  ASSERT_EQ(shown, want.pixels);
 }
 
 TEST_F(Points, OpenOnesAreMeasuredWithPartsFromAllSides) {
@@ -201,19 +221,22 @@ TEST_F(Points, OpenOnesAreMeasuredWithPartsFromAllSides) {
       const auto slots = parts.slots.values(stream);
       const auto subsets = parts.subsets.values(stream);
       const auto tasks = parts.tasks.values(stream);
+      const auto masks = parts.masks.values(stream);
       int count = 0;
       for (std::size_t at = 0; at < open.size(); ++at) {
         const auto want = naive_parts(s, states, open[at], round);
-        if (std::ranges::none_of(want, [](const NaivePart& one) { return one.part.area() > 0; }))
+        if (std::ranges::none_of(want, [](const NaivePart& one) { return one.part.pixels > 0; }) &&
+            round == 0 && states[open[at]] == SplitState::open)
           states[open[at]] = SplitState::exhausted;
         for (int k = 0; k < kDirections; ++k) {
           const PartSlot& slot = slots[at * kDirections + k];
-          ASSERT_EQ(slot.task >= 0, want[k].part.area() > 0) << open[at] << ", direction " << k;
+          ASSERT_EQ(slot.task >= 0, want[k].part.pixels > 0) << open[at] << ", direction " << k;
           if (slot.task < 0) continue;
-          ASSERT_EQ(slot.area, want[k].part.area());
+          ASSERT_EQ(slot.pixels, want[k].part.pixels);
           ASSERT_NO_FATAL_FAILURE(expect_part(s, want[k], subsets[slot.task], tasks[slot.task], slot.task));
-          clipped += round == 0 && slot.area < side * side;
-          halves += round == track::kSplitRounds - 1 && slot.area == side * (radius + 1 + radius / 8);
+          ASSERT_NO_FATAL_FAILURE(expect_mask(want[k].part, masks.data() + slot.task * layout.words_of()));
+          clipped += round == 0 && slot.pixels < side * side;
+          halves += round == 6 && slot.pixels == side * (radius + 1 + radius / 8);
           ++count;
         }
       }
@@ -231,7 +254,7 @@ RefineResult part_result(PointsState& s, const RefineTask& task) {
   result.shape = task.start;
   result.shape.u[0] += static_cast<float>(s.chance(0.2) ? 3 : s.uniform(-0.5, 0.5));
   result.zncc = static_cast<float>(s.chance(0.1) ? 0.5 : s.uniform(0.6, 0.95));
-  result.residual_sd = static_cast<float>(s.chance(0.3) ? 9 : 2);
+  result.residual_sd = static_cast<float>(s.chance(0.3) ? 9 : s.uniform(1.5, 1.9));
   result.iterations = static_cast<std::int16_t>(s.integer(1, 9));
   return result;
 }
@@ -262,8 +285,8 @@ TEST_F(Points, TheBestPartThatIsAcceptedCounts) {
         const RefineResult& result = results[slot.task];
         const bool near = std::abs(result.shape.u[0] - tasks[slot.task].start.u[0]) <= 2;
         if (result.status != Status::ok || !near ||
-            track::is_doubtful(result.zncc, result.residual_sd, naive_level(s, i), slot.area, 1.05) ||
-            (best && result.zncc <= best->zncc))
+            track::is_doubtful(result.zncc, result.residual_sd, naive_level(s, i), slot.pixels, 0.95) ||
+            (best && result.residual_sd >= best->residual_sd))
           continue;
         best = &result;
         want[i] = {tasks[slot.task].u, tasks[slot.task].v, result};
@@ -297,7 +320,7 @@ TEST_F(Points, ContradictedOnesAreGivenUp) {
     for (const int i : open) {
       if (!measured(s, i)) continue;
       int sources = 0, agree = 0;
-      for (int k = 0; k < kDirections; ++k) {
+      for (int k = 0; k < track::kNeighbours; ++k) {
         const int source = naive_trusted_towards(s, states, i, track::direction(k));
         if (source < 0) continue;
         const ShapeParameters predicted = track::between(host, source, i), own = host.shape(i);

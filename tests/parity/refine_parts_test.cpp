@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/refine.hpp>
+#include <dic/shared/split_rules.hpp>
 #include <vector>
 
 #include "refine/image.hpp"
@@ -15,36 +16,59 @@ using namespace test;
 
 constexpr int width = 260, height = 220;
 
-double true_u(double x, double y) { return 3.3 + 0.012 * x - 0.004 * y; }
-double true_v(double x, double y) { return -2.6 + 0.003 * x + 0.007 * y; }
+/// A small deformation, or a turn by 35 degrees about the middle.
+struct Deformation {
+  bool turned = false;
+
+  ShapeParameters at(double x, double y) const {
+    ShapeParameters s;
+    if (turned) {
+      const double c = std::cos(0.61), sine = std::sin(0.61);
+      s.ux = s.vy = c - 1;
+      s.uy = -sine;
+      s.vx = sine;
+      s.u = s.ux * (x - width / 2) + s.uy * (y - height / 2);
+      s.v = s.vx * (x - width / 2) + s.vy * (y - height / 2);
+    } else {
+      s.ux = 0.012;
+      s.uy = -0.004;
+      s.vx = 0.003;
+      s.vy = 0.007;
+      s.u = 3.3 + s.ux * x + s.uy * y;
+      s.v = -2.6 + s.vx * x + s.vy * y;
+    }
+    return s;
+  }
+};
 
 struct Parts {
   std::vector<int> x, y;
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;
 
-  /// Of every point the whole subset, its quarters and halves, and narrower ones; most starts are good.
-  explicit Parts(int radius) {
+  /// Of every point the whole subset and its parts in all directions, with and without the pixels that leave
+  /// the current image; most starts are good.
+  Parts(int radius, const Deformation& deformation) {
     for (int py = 4; py < height; py += 12)
-      for (int px = 4; px < width; px += 12) add_point(px, py, radius);
+      for (int px = 4; px < width; px += 12) add_point(px, py, radius, deformation);
   }
 
  private:
-  void add_point(int px, int py, int radius) {
+  void add_point(int px, int py, int radius, const Deformation& deformation) {
     const auto point = static_cast<std::int64_t>(x.size());
     x.push_back(px);
     y.push_back(py);
-    for (const int beyond : {radius, radius / 2, 0})
-      for (int j = -1; j <= 1; ++j)
-        for (int i = -1; i <= 1; ++i) {
-          if (beyond == radius && (i != 0 || j != 0)) continue;
-          ShapeParameters start;
-          start.u = std::round(true_u(px, py)) + (point % 11 == 0 ? 9 : 0);
-          start.v = std::round(true_v(px, py));
-          parts.push_back({point, i > 0 ? -beyond : -radius, i < 0 ? beyond : radius,
-                           j > 0 ? -beyond : -radius, j < 0 ? beyond : radius});
-          starts.push_back(start);
-        }
+    ShapeParameters start = deformation.at(px, py);
+    start.u = std::round(4 * start.u) / 4 + (point % 11 == 0 ? 9 : 0);
+    start.v = std::round(4 * start.v) / 4;
+    for (const int round : {0, 3, 4, 6})
+      for (int k = 0; k < (round == 0 ? 2 : track::kDirections); ++k) {
+        SubsetPart part = track::part_towards(point, track::direction(k), round, radius);
+        if (k % 3 != 1) track::clip_to_current(part, px, py, start, radius, width, height);
+        if (shrink_to_pixels(part) == 0) continue;
+        parts.push_back(part);
+        starts.push_back(start);
+      }
   }
 };
 
@@ -59,11 +83,11 @@ Image with_hole() {
 struct PartsCase {
   int subset, order;
   Interpolation interpolation;
-  bool masked;
+  bool masked, turned = false;
 
   friend std::ostream& operator<<(std::ostream& out, const PartsCase& c) {
     return out << "subset " << c.subset << ", order " << c.order << ", " << to_string(c.interpolation)
-               << (c.masked ? ", masked" : "");
+               << (c.masked ? ", masked" : "") << (c.turned ? ", turned" : "");
   }
 };
 
@@ -71,13 +95,17 @@ class RefineParts : public GpuTest, public testing::WithParamInterface<PartsCase
 
 TEST_P(RefineParts, OnTheGpuAgreeWithTheCpu) {
   const PartsCase& c = GetParam();
-  const Speckle speckle(width, height, 1.7, 5, 60);
+  const Speckle speckle(width, height, 1.7, 5, 70);
   const auto still = [&](int x, int y) { return grey_of(speckle(x, y)); };
-  const auto moved = [&](int x, int y) { return grey_of(speckle(x + true_u(x, y), y + true_v(x, y))); };
+  const Deformation deformation{c.turned};
+  const auto moved = [&](int x, int y) {
+    const ShapeParameters s = deformation.at(x, y);
+    return grey_of(speckle(x + s.u, y + s.v));
+  };
   const Image reference = noisy(image_of(width, height, moved), 2, 6),
               current = noisy(image_of(width, height, still), 2, 7);
   const Image roi = c.masked ? with_hole() : Image();
-  const Parts all(c.subset / 2);
+  const Parts all(c.subset / 2, deformation);
   RefineOptions options;
   options.subset = c.subset;
   options.order = c.order;
@@ -90,12 +118,13 @@ TEST_P(RefineParts, OnTheGpuAgreeWithTheCpu) {
     results[on_gpu].resize(all.parts.size());
     refiner.refine_parts(all.parts, all.starts, results[on_gpu], 10);
   }
-  int statuses = 0, ok = 0;
+  int statuses = 0, ok = 0, oblique = 0;
   for (std::size_t k = 0; k < all.parts.size(); ++k) {
     const RefinedPoint &cpu = results[0][k], &gpu = results[1][k];
     statuses += cpu.status != gpu.status;
     if (cpu.status != Status::ok || gpu.status != Status::ok) continue;
     ++ok;
+    oblique += !all.parts[k].is_rectangle();
     const SubsetPart& part = all.parts[k];
     SCOPED_TRACE(testing::Message() << all.x[part.point] << ", " << all.y[part.point] << ": " << part.left
                                     << " .. " << part.right << ", " << part.top << " .. " << part.bottom);
@@ -107,7 +136,8 @@ TEST_P(RefineParts, OnTheGpuAgreeWithTheCpu) {
     ASSERT_NEAR(gpu.unit_sigma_v / cpu.unit_sigma_v, 1, 1e-3);
   }
   EXPECT_LE(statuses, 1 + std::ssize(all.parts) / 1000);
-  EXPECT_GT(ok, std::ssize(all.parts) * 6 / 10);
+  EXPECT_GT(ok, std::ssize(all.parts) * (c.turned ? 3 : 6) / 10);
+  EXPECT_GT(oblique, std::ssize(all.parts) / 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, RefineParts,
@@ -116,7 +146,10 @@ INSTANTIATE_TEST_SUITE_P(Parts, RefineParts,
                                          PartsCase{21, 1, Interpolation::quintic, false},
                                          PartsCase{41, 2, Interpolation::cubic, false},
                                          PartsCase{41, 2, Interpolation::quintic, true},
-                                         PartsCase{33, 0, Interpolation::cubic, true}));
+                                         PartsCase{33, 0, Interpolation::cubic, true},
+                                         PartsCase{31, 1, Interpolation::cubic, false, true},
+                                         PartsCase{71, 1, Interpolation::cubic, true, true},
+                                         PartsCase{41, 2, Interpolation::quintic, false, true}));
 
 }  // namespace
 }  // namespace dic

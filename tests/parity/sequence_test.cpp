@@ -205,6 +205,10 @@ std::vector<Sequence> torn_sequences() {
   bodies.bodies = {{.x = 150, .y = 150, .radius = 90, .u = -5, .v = 3.4},
                    {.x = 290, .y = 210, .radius = 60, .u = 1.2, .v = 0.7, .angle_deg = 6}};
   const Motion turn{.kind = MotionKind::rotation, .u = 7, .angle_deg = 8};
+  Motion oblique_slip = slip, oblique_opening = opening;
+  oblique_slip.angle_deg = 30;
+  oblique_opening.angle_deg = -55;
+  const Motion quarter{.kind = MotionKind::rotation, .angle_deg = 45};
   std::vector<Sequence> all{
       {"slip", speckle(400, 300, {0, 0.5, 1}, slip), options_with(21, 4), {}},
       {"opening", speckle(400, 300, {0, 0.5, 1}, opening), options_with(25, 5, 2), {}},
@@ -213,9 +217,17 @@ std::vector<Sequence> torn_sequences() {
       {"bodies order 0", speckle(400, 360, {0, 1}, bodies), options_with(21, 5, 0), {}},
       {"bodies in a ring", speckle(400, 360, {0, 1}, bodies), options_with(21, 3), ring()},
       {"step by step", speckle(400, 300, {0, 0.5, 1}, opening), options_with(21, 4), {}},
-      {"over the border", speckle(400, 360, {0, 0.5, 1}, turn), options_with(31, 5), {}}};
+      {"over the border", speckle(400, 360, {0, 0.5, 1}, turn), options_with(31, 5), {}},
+      {"oblique slip", speckle(400, 300, {0, 0.5, 1}, oblique_slip), options_with(25, 4), {}},
+      {"oblique opening", speckle(400, 300, {0, 1}, oblique_opening), options_with(25, 5, 2), {}},
+      {"oblique border", speckle(400, 360, {0, 1}, quarter), options_with(31, 5), {}},
+      {"oblique border order 2", speckle(400, 360, {0, 1}, quarter), options_with(31, 5, 2), ring()},
+      {"oblique border quintic", speckle(400, 360, {0, 1}, quarter), options_with(25, 5), {}},
+      {"oblique glare", speckle(400, 300, {0, 1}, oblique_slip), options_with(25, 4), {}}};
   all[3].options.refine.interpolation = Interpolation::quintic;
   all[6].options.reference_strategy = ReferenceStrategy::previous;
+  all[12].options.refine.interpolation = Interpolation::quintic;
+  all[13].synth.glare = 0.02;
   return all;
 }
 
@@ -324,6 +336,8 @@ std::vector<Sequence> shared_sequences() {
   Motion bodies{.kind = MotionKind::bodies, .u = 4.3, .v = -2.2};
   bodies.bodies = {{.x = 150, .y = 180, .radius = 110, .u = -5, .v = 3.4}};
   const Motion half_turn{.kind = MotionKind::rotation, .angle_deg = 140};
+  const Motion turned{.kind = MotionKind::rotation, .angle_deg = 45};
+  const Motion oblique{.kind = MotionKind::crack, .angle_deg = 30, .amplitude = 6, .crack_y = 150};
   std::vector<Sequence> all{{"stretch", speckle(700, 680, {0, 0.5, 1}, stretch), options_with(21, 3), {}},
                             {"ring", speckle(400, 360, {0, 0.5, 1}, stretch), options_with(15, 1), ring()},
                             {"crack", speckle(400, 300, {0, 0.5, 1}, crack), options_with(15, 2), {}},
@@ -333,7 +347,9 @@ std::vector<Sequence> shared_sequences() {
                             {"as needed", speckle(400, 360, {0, 0.5, 1}, turn), options_with(21, 2), ring()},
                             {"second order", speckle(400, 360, {0, 1}, turn), options_with(25, 2, 2), {}},
                             {"bodies", speckle(400, 360, {0, 0.5, 1}, bodies), options_with(21, 2), {}},
-                            {"half turn", speckle(400, 360, {0, 1}, half_turn), options_with(25, 4), {}}};
+                            {"half turn", speckle(400, 360, {0, 1}, half_turn), options_with(25, 4), {}},
+                            {"oblique", speckle(400, 300, {0, 1}, oblique), options_with(21, 2), {}},
+                            {"turned border", speckle(400, 360, {0, 1}, turned), options_with(25, 3), {}}};
   all[0].options.search = 15;
   all[3].synth.noise = 25;  // many points are lost, found again and given up
   all[5].options.reference_strategy = ReferenceStrategy::previous;

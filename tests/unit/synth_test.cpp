@@ -32,7 +32,7 @@ Motion motion_of(MotionKind kind) {
   motion.u = 3.3;
   motion.v = -1.7;
   motion.ux = 0.02, motion.uy = -0.3, motion.vx = 0.1, motion.vy = -0.4;
-  motion.angle_deg = 170;
+  motion.angle_deg = kind == MotionKind::crack ? 0 : 170;
   motion.cx = 40, motion.cy = 33;
   const bool periodic = kind == MotionKind::star || kind == MotionKind::chirp;
   motion.amplitude = periodic ? 0.9 : 4.2;
@@ -101,6 +101,24 @@ TEST(Motion, HasTheDocumentedSigns) {
   motion = motion_of(MotionKind::crack);
   EXPECT_EQ(motion.at(5, 39, 1)[1], -4.2);
   EXPECT_EQ(motion.at(5, 40, 1)[1], 4.2);
+}
+
+TEST(Motion, CracksMayBeOblique) {
+  Motion motion;
+  motion.kind = MotionKind::crack;
+  motion.cx = motion.crack_y = 50;
+  motion.angle_deg = 30;  // falls to the right
+  motion.amplitude = 3;
+  const auto below = motion.at(50, 60, 1), above = motion.at(50, 40, 1);
+  EXPECT_NEAR(below[0], -1.5, 1e-12);
+  EXPECT_NEAR(below[1], 3 * std::sqrt(0.75), 1e-12);
+  EXPECT_NEAR(above[0], 1.5, 1e-12);
+  EXPECT_EQ(motion.body(80, 60), 0) << "the crack is at y = 67 there";
+  EXPECT_EQ(motion.body(80, 70), 1);
+  motion.amplitude = 0;
+  motion.slip = 2;
+  EXPECT_NEAR(motion.at(80, 70, 1)[0], 2 * std::sqrt(0.75), 1e-12);
+  EXPECT_NEAR(motion.at(80, 70, 1)[1], 1, 1e-12);
 }
 
 TEST(Motion, StarRisesInFrequencyFromLeftToRight) {

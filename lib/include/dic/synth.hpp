@@ -27,8 +27,9 @@ std::string_view to_string(MotionKind kind);
 /// chirp:       (amplitude * sin(phase(x)), 0), its period falling linearly from period_max at x = 0 to
 ///              period_min at x = width - 1.
 /// ramp:        (amplitude * s, 0), s rising linearly from 0 to 1 over `length` px around x = cx.
-/// crack:       (-slip, -amplitude) above crack_y, (+slip, +amplitude) at and below it; what was not there
-///              before shows grey_min, or a still texture of its own.
+/// crack:       (-slip, -amplitude) above crack_y, (+slip, +amplitude) at and below it, all of it turned by
+///              angle_deg about (cx, crack_y); what was not there before shows grey_min, or a still texture
+///              of its own.
 /// bodies:      discs, each with its rigid motion, in front of a texture that moves by (u, v).
 struct Motion {
   /// A disc, in front of those before it in the list. It moves by (u, v) and turns about its centre.

@@ -165,15 +165,18 @@ class CudaBackend final : public Backend {
     tasks_.resize(count);
     for (std::size_t k = 0; k < count; ++k)
       tasks_[k] = task_of(batch.points[first + k], truncated(batch.starts[first + k], options_.order));
-    run_tasks(options_, static_cast<const PreparedSubset*>(subsets_.data()),
+    run_tasks(options_, reference_, static_cast<const PreparedSubset*>(subsets_.data()),
               static_cast<const float*>(matrices_.data()), batch.results.subspan(first, count));
   }
 
   void refine_some_parts(const PartBatch& batch, std::size_t first, std::size_t count) {
     std::vector<PreparedSubset> parts(count);
+    kernels::PixelMasks masks(nullptr, options_.subset);
+    std::vector<std::uint32_t> words(count * masks.words_of());
     tasks_.resize(count);
     for (std::size_t k = 0; k < count; ++k) {
       const SubsetPart& part = batch.parts[first + k];
+      masks.write(part, words.data() + k * masks.words_of());
       parts[k].x = x_[part.point];
       parts[k].y = y_[part.point];
       parts[k].left = static_cast<std::int16_t>(part.left);
@@ -183,32 +186,42 @@ class CudaBackend final : public Backend {
       parts[k].status = kernels::unprepared;
       tasks_[k] = task_of(static_cast<std::int64_t>(k), truncated(batch.starts[first + k], options_.order));
     }
-    DeviceBuffer subsets, matrices, listed;
+    DeviceBuffer subsets, matrices, listed, hidden;
     auto* prepared = reserve<PreparedSubset>(subsets, count);
     auto* own = reserve<float>(matrices, count * kernels::matrix_floats(options_.order));
     auto* number = reserve<std::int32_t>(listed, 1);
     const auto n = static_cast<std::int32_t>(count);
     kernels::upload(prepared, parts.data(), count * sizeof(PreparedSubset), stream_);
     kernels::upload(number, &n, sizeof(n), stream_);
-    kernels::launch_prepare_parts(reference_, options_, n, number, prepared, own, stream_.handle());
+    auto* on_device = reserve<std::uint32_t>(hidden, words.size());
+    kernels::upload(on_device, words.data(), words.size() * sizeof(std::uint32_t), stream_);
+    masks.words = on_device;
+    kernels::RefineReference reference = reference_;
+    reference.masks = masks;
+    kernels::launch_prepare_parts(reference, options_, n, number, prepared, own, stream_.handle());
     RefineOptions few = options_;
     few.max_iterations = batch.max_iterations;
-    run_tasks(few, prepared, own, batch.results.subspan(first, count));
+    run_tasks(few, reference, prepared, own, batch.results.subspan(first, count));
   }
 
   /// Refines tasks_.
-  void run_tasks(const RefineOptions& options, const PreparedSubset* subsets, const float* matrices,
-                 std::span<RefinedPoint> refined) {
+  void run_tasks(const RefineOptions& options, const kernels::RefineReference& reference,
+                 const PreparedSubset* subsets, const float* matrices, std::span<RefinedPoint> refined) {
     const std::size_t count = tasks_.size();
     results_.resize(count);
     auto* tasks = reserve<RefineTask>(device_tasks_, count);
     auto* results = reserve<RefineResult>(device_results_, count);
     kernels::upload(tasks, tasks_.data(), count * sizeof(RefineTask), stream_);
-    kernels::launch_refine(reference_, options, subsets, matrices, coefficients_,
+    kernels::launch_refine(reference, options, subsets, matrices, coefficients_,
                            {tasks, static_cast<std::int64_t>(count)}, results, stream_);
-    measure_without_saturated(
-        options, {saturated_reference_.found(), saturated_current_.found(), roi_on_device_, subsets, tasks,
-                  results, static_cast<std::int64_t>(count)});
+    measure_without_saturated(options, {saturated_reference_.found(),
+                                        saturated_current_.found(),
+                                        roi_on_device_,
+                                        {reference.masks.words, options.subset},
+                                        subsets,
+                                        tasks,
+                                        results,
+                                        static_cast<std::int64_t>(count)});
     kernels::download(results_.data(), results, count * sizeof(RefineResult), stream_);
     stream_.synchronize("refinement");
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
@@ -218,11 +231,10 @@ class CudaBackend final : public Backend {
   void measure_without_saturated(const RefineOptions& options, kernels::SaturatedFrame frame) {
     if (!frame.reference.words && !frame.current.words) return;
     constexpr std::int64_t most = 1 << 14;
-    const kernels::PixelMasks masks(nullptr, options.subset);
     DeviceBuffer subsets, tasks, of_task, words, count, matrices, results;
     const kernels::SaturatedList list{reserve<PreparedSubset>(subsets, most),
                                       reserve<RefineTask>(tasks, most), reserve<std::int32_t>(of_task, most),
-                                      reserve<std::uint32_t>(words, most * masks.words_of()),
+                                      reserve<std::uint32_t>(words, most * frame.masks.words_of()),
                                       reserve<std::int32_t>(count, 1)};
     auto* own = reserve<float>(matrices, most * kernels::matrix_floats(options.order));
     auto* again = reserve<RefineResult>(results, most);
@@ -232,7 +244,7 @@ class CudaBackend final : public Backend {
     for (std::int64_t left = frame.count; left > 0;
          left -= most, frame.tasks += most, frame.results += most) {
       frame.count = std::min(left, most);
-      kernels::launch_list_saturated(frame, options.subset, list, stream_.handle());
+      kernels::launch_list_saturated(frame, list, stream_.handle());
       std::int32_t n = 0;
       kernels::download(&n, list.count, sizeof(n), stream_);
       stream_.synchronize("subsets with saturated pixels");

@@ -25,7 +25,7 @@ void SplitSubsets::run(const std::stop_token& stop) {
     trusted_[i] = results_[i].status == Status::ok && !doubtful(i);
     if (!trusted_[i]) open_.push_back(i);
   }
-  for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), stop);
+  for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }
 
@@ -71,22 +71,23 @@ std::vector<SplitSubsets::Attempt> SplitSubsets::attempts(int round) const {
       const auto repeated = [&](const Attempt& other) { return same_start(start, other.start); };
       if (round == 0 && std::any_of(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), repeated))
         continue;
-      SubsetPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start, radius_,
-                                        image.width, image.height);
-      part.most_residual = most_part_residual(level(i), part.area());
-      if (part.area() > 0) out.push_back({part, start});
+      CountedPart part = part_to_measure(i, frame_.x(i), frame_.y(i), round, direction(k), start, radius_,
+                                         image.width, image.height);
+      if (part.pixels == 0) continue;
+      part.part.most_residual = most_part_residual(level(i), part.pixels);
+      out.push_back({part, start});
     }
   }
   return out;
 }
 
-/// Of the accepted measurements of a point that with the highest zncc counts. Attempts of a point follow each
-/// other.
-void SplitSubsets::measure(const std::vector<Attempt>& attempts, const std::stop_token& stop) {
+/// Of the accepted measurements of a point that with the least residual counts. Attempts of a point follow
+/// each other. A point whose whole subset cannot be measured is not tried again.
+void SplitSubsets::measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop) {
   std::vector<SubsetPart> parts;
   std::vector<ShapeParameters> starts;
   for (const Attempt& attempt : attempts) {
-    parts.push_back(attempt.part);
+    parts.push_back(attempt.part.part);
     starts.push_back(attempt.start);
   }
   std::vector<RefinedPoint> measured(attempts.size());
@@ -96,14 +97,15 @@ void SplitSubsets::measure(const std::vector<Attempt>& attempts, const std::stop
     const RefinedPoint* best = nullptr;
     const std::size_t first = k;
     for (; k < attempts.size() && parts[k].point == i; ++k)
-      if (is_accepted(measured[k], measured[k].shape, starts[k], level(i), parts[k].area()) &&
-          (!best || measured[k].zncc > best->zncc))
+      if (is_accepted(measured[k], measured[k].shape, starts[k], level(i), attempts[k].part.pixels) &&
+          (!best || measured[k].residual_sd < best->residual_sd))
         best = &measured[k];
+    const bool exhausted = round == 0 && k == first;
     if (best)
       results_[i] = *best;
-    else if (k == first)
+    else if (exhausted)
       give_up_contradicted(i);
-    return best || k == first;
+    return best || exhausted;
   });
 }
 

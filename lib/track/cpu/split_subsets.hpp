@@ -23,7 +23,7 @@ class SplitSubsets {
   using PointList = std::vector<std::int64_t>;
   /// A measurement with a part of a subset.
   struct Attempt {
-    SubsetPart part;
+    CountedPart part;
     ShapeParameters start;
   };
 
@@ -33,7 +33,7 @@ class SplitSubsets {
   /// The first trusted point in a direction; -1: none.
   std::int64_t trusted_towards(std::int64_t i, Direction towards) const;
   std::vector<Attempt> attempts(int round) const;
-  void measure(const std::vector<Attempt>& attempts, const std::stop_token& stop);
+  void measure(const std::vector<Attempt>& attempts, int round, const std::stop_token& stop);
   /// Gives up a doubtful point, unless all around it predict its value.
   void give_up_contradicted(std::int64_t i);
 

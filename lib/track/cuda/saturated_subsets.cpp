@@ -10,11 +10,11 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
   kernels::SaturatedFrame frame{.reference = reference.frame.saturated(),
                                 .current = current.saturated(),
                                 .roi = reference.roi,
+                                .masks = {reference.planes.masks.words, options_.subset},
                                 .subsets = subsets.prepared};
   if (!frame.reference.words && !frame.current.words) return;
   constexpr std::int64_t most_bytes = 64 << 20;  // of masks
-  const kernels::PixelMasks masks(nullptr, options_.subset);
-  const std::int64_t mask_bytes = masks.words_of() * std::int64_t{sizeof(std::uint32_t)};
+  const std::int64_t mask_bytes = frame.masks.words_of() * std::int64_t{sizeof(std::uint32_t)};
   const std::int64_t at_once = std::clamp<std::int64_t>(most_bytes / mask_bytes, 1024, 1 << 17);
   const std::int64_t count = tasks.listed ? fetched(tasks.listed, stream) : tasks.most;
   for (std::int64_t first = 0; first < count; first += at_once) {
@@ -22,7 +22,7 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
     frame.results = results + first;
     frame.count = std::min(at_once, count - first);
     const kernels::SaturatedList list = list_of(frame.count);
-    kernels::launch_list_saturated(frame, options_.subset, list, stream.handle());
+    kernels::launch_list_saturated(frame, list, stream.handle());
     const std::int64_t n = fetched(list.count, stream);
     if (n == 0) continue;
     ReferenceImage without = reference;

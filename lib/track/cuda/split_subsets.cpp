@@ -11,19 +11,32 @@ RefineOptions with_few_iterations(RefineOptions options) {
   return options;
 }
 
+/// Bytes of one measurement.
+std::size_t bytes_of(const RefineOptions& options) {
+  const auto words = static_cast<std::size_t>(kernels::PixelMasks(nullptr, options.subset).words_of());
+  return sizeof(kernels::PreparedSubset) + kernels::matrix_floats(options.order) * sizeof(float) +
+         sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot) +
+         sizeof(float) + words * sizeof(std::uint32_t);
+}
+
+/// A power of two: that much memory is reserved for them.
+std::int64_t most_points(const RefineOptions& options) {
+  constexpr std::size_t enough = 64 << 20;  // bytes
+  const std::size_t points = enough / (kDirections * bytes_of(options));
+  return static_cast<std::int64_t>(std::clamp<std::size_t>(std::bit_floor(points), 256, 8192));
+}
+
 }  // namespace
 
 SplitSubsets::SplitSubsets(const TrackOptions& options, const ImageMemory& memory)
     : options_(with_few_iterations(options.refine)),
       step_(options.step),
+      most_points_(most_points(options.refine)),
       images_(make_image_access(options_, memory)),
       saturated_(options_) {}
 
-std::size_t SplitSubsets::most_bytes(int order) {
-  return kDirections * kMostPoints *
-         (sizeof(kernels::PreparedSubset) + kernels::matrix_floats(order) * sizeof(float) +
-          sizeof(kernels::RefineTask) + sizeof(kernels::RefineResult) + sizeof(kernels::PartSlot) +
-          sizeof(float));
+std::size_t SplitSubsets::most_bytes(const RefineOptions& options) {
+  return kDirections * static_cast<std::size_t>(most_points(options)) * bytes_of(options);
 }
 
 void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& current,
@@ -33,8 +46,8 @@ void SplitSubsets::run(const DeviceReference& reference, const DeviceFrame& curr
                                 counts_.reserve<std::int32_t>(2)};
   kernels::launch_find_open_points(frame, open, stream.handle());
   const std::int64_t n = fetched(open.count, stream);
-  for (std::int64_t first = 0; first < n; first += kMostPoints)
-    measure(reference, current, frame, open.points + first, std::min(kMostPoints, n - first), stream);
+  for (std::int64_t first = 0; first < n; first += most_points_)
+    measure(reference, current, frame, open.points + first, std::min(most_points_, n - first), stream);
 }
 
 kernels::SplitFrame SplitSubsets::frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked) {
@@ -57,8 +70,11 @@ kernels::PartList SplitSubsets::parts_of(std::int64_t points) {
   const std::int64_t most = kDirections * static_cast<std::int64_t>(std::bit_ceil<std::uint64_t>(points));
   matrices_.reserve<float>(most * kernels::matrix_floats(options_.order));
   results_.reserve<kernels::RefineResult>(most);
-  return {parts_.reserve<kernels::PreparedSubset>(most), tasks_.reserve<kernels::RefineTask>(most),
-          most_residuals_.reserve<float>(most), static_cast<std::int32_t*>(counts_.data()) + 1,
+  return {parts_.reserve<kernels::PreparedSubset>(most),
+          tasks_.reserve<kernels::RefineTask>(most),
+          most_residuals_.reserve<float>(most),
+          masks_.reserve<std::uint32_t>(most * kernels::PixelMasks(nullptr, options_.subset).words_of()),
+          static_cast<std::int32_t*>(counts_.data()) + 1,
           slots_.reserve<kernels::PartSlot>(most)};
 }
 
@@ -69,7 +85,7 @@ void SplitSubsets::measure(const DeviceReference& reference, const DeviceFrame& 
   for (int round = 0; round < kSplitRounds; ++round) {
     kernels::launch_list_parts(frame, points, n, round, parts, stream.handle());
     const std::int64_t measurements = fetched(parts.count, stream);
-    if (measurements == 0) break;
+    if (measurements == 0) continue;
     refine(reference, current, parts, measurements, stream);
     kernels::launch_take_parts(frame, points, n, parts,
                                static_cast<const kernels::RefineResult*>(results_.data()), stream.handle());
@@ -81,12 +97,14 @@ void SplitSubsets::refine(const DeviceReference& reference, const DeviceFrame& c
                           const kernels::PartList& parts, std::int64_t n, const kernels::Stream& stream) {
   const kernels::GridPoints& points = reference.points();
   const ReferenceSubsets subsets{points.x, points.y, n, parts.subsets, static_cast<float*>(matrices_.data())};
-  images_->prepare_parts(reference.image(), subsets, {parts.tasks, n, parts.count}, stream);
+  ReferenceImage of_parts = reference.image();
+  of_parts.planes.masks = kernels::PixelMasks(parts.masks, options_.subset);
+  images_->prepare_parts(of_parts, subsets, {parts.tasks, n, parts.count}, stream);
   const kernels::RefineTasks tasks{
       .first = parts.tasks, .most = n, .most_residuals = parts.most_residuals, .beside = true};
   auto* results = static_cast<kernels::RefineResult*>(results_.data());
-  images_->refine(reference.image(), current, subsets, tasks, results, stream, nullptr);
-  saturated_.run(*images_, reference.image(), current, subsets, tasks, results, stream);
+  images_->refine(of_parts, current, subsets, tasks, results, stream, nullptr);
+  saturated_.run(*images_, of_parts, current, subsets, tasks, results, stream);
 }
 
 std::int64_t SplitSubsets::fetched(const std::int32_t* count, const kernels::Stream& stream) {

@@ -17,7 +17,7 @@ class SplitSubsets {
   SplitSubsets(const TrackOptions& options, const ImageMemory& memory);
 
   /// Most memory for the measurements; what grows with the points is little more.
-  static std::size_t most_bytes(int order);
+  static std::size_t most_bytes(const RefineOptions& options);
 
   /// tracked: all points, on this GPU; receives the new results. Waits for the stream for the lengths of
   /// lists: once where no point is doubtful or lost.
@@ -25,9 +25,6 @@ class SplitSubsets {
            const kernels::Stream& stream);
 
  private:
-  /// Points that are measured at once, which limits the memory.
-  static constexpr std::int64_t kMostPoints = 16384;
-
   kernels::SplitFrame frame_of(const DeviceReference& reference, kernels::TrackedPoint* tracked);
   kernels::PartList parts_of(std::int64_t points);
   void measure(const DeviceReference& reference, const DeviceFrame& current, const kernels::SplitFrame& frame,
@@ -38,11 +35,12 @@ class SplitSubsets {
 
   const RefineOptions options_;
   const int step_;
+  const std::int64_t most_points_;             ///< that are measured at once, which limits the memory
   const std::unique_ptr<ImageAccess> images_;  ///< beside that of the frame under way
   SaturatedSubsets saturated_;
   kernels::DeviceBuffer levels_, states_, open_, counts_;
-  kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_,
-      most_residuals_;  ///< of the points that are measured
+  kernels::DeviceBuffer parts_, tasks_, slots_, matrices_, results_, most_residuals_,
+      masks_;  ///< of the points that are measured
   kernels::PinnedBuffer on_host_;
   kernels::Event counted_;
 };

@@ -8,6 +8,7 @@
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/refine_options.hpp>
 #include <dic/shared/status.hpp>
+#include <dic/shared/subset_part.hpp>
 #include <limits>
 
 /// Inverse-compositional Gauss-Newton refinement on the GPU: a warp per point. Definitions, rules and
@@ -16,13 +17,13 @@
 namespace dic::kernels {
 
 /// Pixels of subsets that do not count, beside those outside the ROI: a bit per pixel of each subset's
-/// square.
+/// square. They need not lie in the current image.
 struct PixelMasks {
   const std::uint32_t* words = nullptr;  ///< words_of() by subset; null: all count
   int radius = 0, row_words = 0;
 
   PixelMasks() = default;
-  PixelMasks(const std::uint32_t* first, int subset)
+  DIC_HOST_DEVICE PixelMasks(const std::uint32_t* first, int subset)
       : words(first), radius(subset / 2), row_words((subset + 31) / 32) {}
 
   DIC_HOST_DEVICE int words_of() const { return (2 * radius + 1) * row_words; }
@@ -32,6 +33,36 @@ struct PixelMasks {
   DIC_HOST_DEVICE bool hide(std::int64_t subset, int i, int j) const {
     return words && (words[subset * words_of() + word(i, j)] & bit(i)) != 0;
   }
+  /// Writes the mask of a part.
+  DIC_HOST_DEVICE void write(const SubsetPart& part, std::uint32_t* mask) const {
+    for (int j = -radius; j <= radius; ++j) {
+      const PartRow row = j < part.top || j > part.bottom ? PartRow{} : part.row(j);
+      for (int k = 0; k < row_words; ++k, ++mask) {
+        const int first = row.first + radius - 32 * k, last = row.last + radius - 32 * k;
+        const bool none = row.count() == 0 || last < 0 || first > 31;
+        const std::uint32_t from = ~0u << (first > 0 ? first & 31 : 0),
+                            to = ~0u >> (last < 31 ? (31 - last) & 31 : 0);
+        *mask = none ? ~0u : ~(from & to);
+      }
+    }
+  }
+#ifdef __CUDACC__
+  /// From the first to the last pixel of a row, of columns left .. right, that is not hidden.
+  __device__ PartRow shown(std::int64_t subset, int j, int left, int right) const {
+    const std::uint32_t* row = words + subset * words_of() + (j + radius) * row_words;
+    left += radius, right += radius;
+    int first = right + 1, last = left - 1;
+    for (int k = left >> 5; k <= right >> 5; ++k) {
+      std::uint32_t bits = ~row[k];
+      if (k == left >> 5) bits &= ~0u << (left & 31);
+      if (k == right >> 5) bits &= ~0u >> (31 - (right & 31));
+      if (bits == 0) continue;
+      first = min(first, 32 * k + __ffs(static_cast<int>(bits)) - 1);
+      last = 32 * k + 31 - __clz(static_cast<int>(bits));
+    }
+    return {first - radius, last - radius};
+  }
+#endif
 };
 
 /// The reference of a refinement.
@@ -56,7 +87,7 @@ struct PreparedSubset {
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
   Status status = Status::ok;
-  bool weighted = false;     ///< some of the rectangle's pixels are outside the ROI
+  bool weighted = false;     ///< some of the rectangle's pixels do not count
   std::uint16_t unused = 0;  ///< padding with a value, so that copies have no uninitialized bytes
 };
 
@@ -78,7 +109,7 @@ void launch_prepare_subsets(const RefineReference& reference, const RefineOption
 inline constexpr Status unprepared{255};
 /// Queues preparing parts of subsets: those of subsets[k], for k below *count (device memory), which is at
 /// most `most`, that are `unprepared` and whose rows are in memory. Their x, y and rectangle are given.
-/// With masks (RefineReference::masks) it is known that enough pixels are left, and the rectangles stay.
+/// masked where the pixels that count (RefineReference::masks) are less than kLeastPart of a subset.
 void launch_prepare_parts(const RefineReference& reference, const RefineOptions& options, std::int64_t most,
                           const std::int32_t* count, PreparedSubset* subsets, float* matrices,
                           StreamHandle stream);

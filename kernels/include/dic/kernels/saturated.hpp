@@ -32,7 +32,8 @@ void launch_find_saturated(const ImageView& image, std::uint32_t* words, std::ui
 /// Some finished refinements, and the images that they compared.
 struct SaturatedFrame {
   SaturatedPixels reference, current;
-  ImageView roi;  ///< u8, inside where not zero; empty = everywhere
+  ImageView roi;     ///< u8, inside where not zero; empty = everywhere
+  PixelMasks masks;  ///< of the subsets; the size of a subset is always given
   const PreparedSubset* subsets = nullptr;
   const RefineTask* tasks = nullptr;  ///< [count]
   RefineResult* results = nullptr;    ///< [count]
@@ -50,9 +51,8 @@ struct SaturatedList {
 };
 
 /// Queues listing the successful refinements in whose subset more than a few pixels are saturated in one
-/// image alone. Those with less than half of their subset left become low_correlation. subset: its side, px.
-void launch_list_saturated(const SaturatedFrame& frame, int subset, const SaturatedList& list,
-                           StreamHandle stream);
+/// image alone. Those with less than half of their pixels left become low_correlation.
+void launch_list_saturated(const SaturatedFrame& frame, const SaturatedList& list, StreamHandle stream);
 /// Queues taking the results of `n` repeated refinements; low_correlation where the subset has nothing to
 /// measure left.
 void launch_take_unsaturated(const SaturatedFrame& frame, const SaturatedList& list, std::int64_t n,

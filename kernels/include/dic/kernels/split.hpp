@@ -34,20 +34,21 @@ void launch_find_open_points(const SplitFrame& frame, const PointList& open, Str
 
 /// The measurement of an open point from one direction.
 struct PartSlot {
-  std::int32_t task = -1;  ///< -1: none
-  std::int32_t area = 0;   ///< of the part, px
+  std::int32_t task = -1;   ///< -1: none
+  std::int32_t pixels = 0;  ///< of the part
 };
 /// Measurements of some open points, in any order. Memory for track::kDirections of each point.
 struct PartList {
   PreparedSubset* subsets = nullptr;  ///< by measurement; not prepared yet
   RefineTask* tasks = nullptr;        ///< by measurement; RefineTask::point is in `subsets`
   float* most_residuals = nullptr;    ///< by measurement: see RefineTasks
+  std::uint32_t* masks = nullptr;     ///< by measurement: PixelMasks::words_of() each
   std::int32_t* count = nullptr;      ///< measurements
   PartSlot* slots = nullptr;          ///< by point and direction
 };
 
 /// Queues listing what is measured of `n` points in a round: of those that are still open. Where there is
-/// nothing, the point is exhausted: later parts are smaller.
+/// nothing in round 0, the whole subset, the point is exhausted.
 void launch_list_parts(const SplitFrame& frame, const std::int32_t* points, std::int64_t n, int round,
                        const PartList& parts, StreamHandle stream);
 /// Queues taking the best accepted result of each of the same points.

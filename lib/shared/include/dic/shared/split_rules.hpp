@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <dic/shared/host_device.hpp>
 #include <dic/shared/shape_parameters.hpp>
 #include <dic/shared/subset_part.hpp>
@@ -10,8 +11,8 @@
 /// Rules for points whose subset does not move as one, for CPU and GPU: at a crack, at the edge of a body or
 /// of an object in front, at the border of the current image. They are found by their residual, which is
 /// larger than that of their surroundings, and measured again with a part of the subset, from the shape of a
-/// neighbour that is on their side (subset splitting, Poissant & Barthelat 2010, with rectangles and without
-/// a model of the crack).
+/// neighbour that is on their side (subset splitting, Poissant & Barthelat 2010, with half-planes, wedges,
+/// and without a model of the crack).
 namespace dic::track {
 
 // ---- doubtful points ----
@@ -106,8 +107,8 @@ DIC_HOST_DEVICE ResidualLevel level_around(const ResidualLevel* levels, const Ti
 }
 
 /// How much larger than the median residuals are anywhere: of whole subsets, so that few are measured again
-/// for nothing; of parts, where the other motion is near.
-inline constexpr double kWholeMargin = 1.15, kPartMargin = 1.05;
+/// for nothing; of parts, where the other motion is near, so that few hold some of it.
+inline constexpr double kWholeMargin = 1.15, kPartMargin = 0.95;
 
 /// The largest residual that is normal for a measurement with `pixels`. White noise alone varies by 1 /
 /// sqrt(2 pixels) from subset to subset, real surfaces by more: the quartile tells by how much.
@@ -124,29 +125,33 @@ DIC_HOST_DEVICE inline bool is_doubtful(float zncc, float residual, const Residu
 
 // ---- parts of subsets ----
 
-/// One of the eight directions on the grid.
+/// A direction on the grid: along rows, columns and diagonals, and between them.
 struct Direction {
   int dx, dy;
 };
-inline constexpr int kDirections = 8;
+inline constexpr int kDirections = 16;
+inline constexpr int kNeighbours = 8;  ///< directions that come first: towards the next nodes
 DIC_HOST_DEVICE constexpr Direction direction(int k) {
-  const int cell = k < 4 ? k : k + 1;
-  return {cell % 3 - 1, cell / 3 - 1};
+  if (k < kNeighbours) {
+    const int cell = k < 4 ? k : k + 1;
+    return {cell % 3 - 1, cell / 3 - 1};
+  }
+  const int i = k & 1 ? 1 : -1, j = k & 2 ? 1 : -1;
+  return k & 4 ? Direction{2 * i, j} : Direction{i, 2 * j};
 }
 
-/// Rounds of measurements with ever smaller parts. A point for which a round has none is not tried again.
-inline constexpr int kSplitRounds = 5;
+/// Rounds of measurements with ever smaller parts: the whole subset, then half-planes and wedges.
+inline constexpr int kSplitRounds = 8;
+/// Is the part of a round a wedge of 90 degrees? Beside a curved edge or in a corner a half-plane may hold
+/// two motions.
+DIC_HOST_DEVICE constexpr bool is_wedge(int round) { return round >= 3 && round % 2 == 1; }
 /// px that remain beyond the centre on the far side, in a round.
 DIC_HOST_DEVICE constexpr int kept_beyond_centre(int round, int radius) {
-  return round == 0   ? radius
-         : round == 1 ? 3 * radius / 4
-         : round == 2 ? radius / 2
-         : round == 3 ? radius / 4
-                      : radius / 8;
+  return round == 1 ? 3 * radius / 4 : radius >> round / 2;
 }
 /// Iterations of a measurement with a part: its start is good, or else it is the wrong one.
 inline constexpr int kSplitIterations = 10;
-/// Nodes in one direction that are asked for a shape: beyond them the subsets have few pixels in common.
+/// Nodes along the grid that are asked for a shape: beyond them the subsets have few pixels in common.
 DIC_HOST_DEVICE constexpr int split_reach(int radius, int step) { return radius / step + 3; }
 
 /// The first trusted point in a direction from a node of a grid of nx x ny nodes; -1: none. point_at: [ny x
@@ -155,7 +160,9 @@ template <typename Index, typename IsTrusted>
 DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Index node, Direction towards,
                                       int reach, IsTrusted&& is_trusted) {
   int x = static_cast<int>(node % nx), y = static_cast<int>(node / nx);
-  for (int k = 0; k < reach; ++k) {
+  const int longest =
+      std::abs(towards.dx) > std::abs(towards.dy) ? std::abs(towards.dx) : std::abs(towards.dy);
+  for (int k = longest; k <= reach; k += longest) {
     x += towards.dx;
     y += towards.dy;
     if (x < 0 || y < 0 || x >= nx || y >= ny) return -1;
@@ -165,60 +172,68 @@ DIC_HOST_DEVICE Index trusted_towards(int nx, int ny, const Index* point_at, Ind
   return -1;
 }
 
-/// The part of a subset that lies towards a direction.
-DIC_HOST_DEVICE constexpr SubsetPart part_towards(std::int64_t point, Direction towards, int beyond,
-                                                  int radius) {
-  return {point, towards.dx > 0 ? -beyond : -radius, towards.dx < 0 ? beyond : radius,
-          towards.dy > 0 ? -beyond : -radius, towards.dy < 0 ? beyond : radius};
+/// The pixels towards (x, y), and `beyond` px of the other side of the centre.
+DIC_HOST_DEVICE inline HalfPlane half_plane(double x, double y, int beyond) {
+  return {x, y, -beyond * std::sqrt(x * x + y * y)};
+}
+
+/// The part of a subset that lies towards a direction, in a round.
+DIC_HOST_DEVICE inline SubsetPart part_towards(std::int64_t point, Direction towards, int round, int radius) {
+  SubsetPart part{point, -radius, radius, -radius, radius};
+  const int x = towards.dx, y = towards.dy, beyond = kept_beyond_centre(round, radius);
+  if (is_wedge(round)) {
+    part.sides[0] = half_plane(x - y, x + y, beyond);
+    part.sides[1] = half_plane(x + y, y - x, beyond);
+  } else if (round > 0) {
+    part.sides[0] = half_plane(x, y, beyond);
+  }
+  return part;
 }
 
 /// A point may be so far beyond the middle of the outermost pixels, px: the start of one that is just there.
 inline constexpr double kAtBorder = 0.02;
 
-/// Cuts a part of the subset at pixel (x, y) until it lies in an image of width x height px after `shape` has
-/// moved it; to nothing where its centre leaves the image.
+/// Cuts from a part of the subset at pixel (x, y) what is not in an image of width x height px after `shape`
+/// has moved it.
 DIC_HOST_DEVICE inline void clip_to_current(SubsetPart& part, int x, int y, const ShapeParameters& shape,
-                                            int width, int height) {
-  while (part.area() > 0) {
-    bool along_x = false, along_y = false;  // the side to be moved is vertical, horizontal
-    int corner_i = 0, corner_j = 0;
-    for (int corner = 0; corner < 4 && !along_x && !along_y; ++corner) {
-      corner_i = corner & 1 ? part.right : part.left;
-      corner_j = corner & 2 ? part.bottom : part.top;
-      const double at_x = x + corner_i + shape.u_at(corner_i, corner_j);
-      const double at_y = y + corner_j + shape.v_at(corner_i, corner_j);
-      const bool out_x = at_x < -kAtBorder || at_x > width - 1 + kAtBorder;
-      const bool out_y = at_y < -kAtBorder || at_y > height - 1 + kAtBorder;
-      if (!out_x && !out_y) continue;
-      // The side whose motion inwards brings the corner back soonest.
-      const double by_i = std::abs(out_x ? 1 + shape.ux : shape.vx),
-                   by_j = std::abs(out_x ? shape.uy : 1 + shape.vy);
-      along_x = by_i >= by_j;
-      along_y = !along_x;
-    }
-    if (!along_x && !along_y) return;
-    if (along_x)
-      corner_i < 0 ? ++part.left : --part.right;
-    else
-      corner_j < 0 ? ++part.top : --part.bottom;
-    if (part.left > 0 || part.right < 0 || part.top > 0 || part.bottom < 0) part.right = part.left - 1;
-  }
+                                            int radius, int width, int height) {
+  const auto bend = [radius](double xx, double xy, double yy) {
+    return radius * radius * (std::abs(xx) / 2 + std::abs(xy) + std::abs(yy) / 2);
+  };
+  const auto clip = [&](HalfPlane& low, HalfPlane& high, double centre, double along_x, double along_y,
+                        double bulge, int size) {
+    const double reach = radius * (std::abs(along_x) + std::abs(along_y)) + bulge;
+    if (centre - reach < -kAtBorder) low = {along_x, along_y, bulge - centre - kAtBorder};
+    if (centre + reach > size - 1 + kAtBorder)
+      high = {-along_x, -along_y, bulge + centre - (size - 1) - kAtBorder};
+  };
+  clip(part.sides[2], part.sides[3], x + shape.u, 1 + shape.ux, shape.uy,
+       bend(shape.uxx, shape.uxy, shape.uyy), width);
+  clip(part.sides[4], part.sides[5], y + shape.v, shape.vx, 1 + shape.vy,
+       bend(shape.vxx, shape.vxy, shape.vyy), height);
 }
 
+/// A part, and how many pixels it has; none where there is nothing to measure.
+struct CountedPart {
+  SubsetPart part;
+  int pixels = 0;
+};
+
 /// The part that a doubtful or lost point is measured with in a round, from the shape of a point in a
-/// direction, continued to it; of area 0 where there is none. At least half of the subset must be inside the
-/// current image.
-DIC_HOST_DEVICE inline SubsetPart part_to_measure(std::int64_t point, int x, int y, int round,
-                                                  Direction towards, const ShapeParameters& shape, int radius,
-                                                  int width, int height) {
-  SubsetPart whole = part_towards(point, towards, radius, radius);
-  clip_to_current(whole, x, y, shape, width, height);
+/// direction, continued to it. At least half of the subset must be inside the current image.
+DIC_HOST_DEVICE inline CountedPart part_to_measure(std::int64_t point, int x, int y, int round,
+                                                   Direction towards, const ShapeParameters& shape,
+                                                   int radius, int width, int height) {
   const int subset = 2 * radius + 1;
-  SubsetPart part = part_towards(point, towards, kept_beyond_centre(round, radius), radius);
-  if (2 * whole.area() < subset * subset) part.right = part.left - 1;
-  clip_to_current(part, x, y, shape, width, height);
-  if (part.area() < kLeastPart * subset * subset) part.right = part.left - 1;
-  return part;
+  CountedPart whole{part_towards(point, towards, 0, radius)};
+  clip_to_current(whole.part, x, y, shape, radius, width, height);
+  whole.pixels = shrink_to_pixels(whole.part);
+  if (whole.pixels < subset * subset / 2) return CountedPart();
+  if (round == 0) return whole;
+  CountedPart part{part_towards(point, towards, round, radius)};
+  clip_to_current(part.part, x, y, shape, radius, width, height);
+  part.pixels = shrink_to_pixels(part.part);
+  return part.pixels < kLeastPart * subset * subset ? CountedPart() : part;
 }
 
 /// Do two starts of a whole subset lead to the same place?
@@ -252,7 +267,7 @@ template <typename Points, typename Index, typename Towards>
 DIC_HOST_DEVICE bool is_confirmed(const Points& points, Index i, Towards&& towards) {
   const ShapeParameters& found = points.shape(i);
   bool any = false;
-  for (int k = 0; k < kDirections; ++k) {
+  for (int k = 0; k < kNeighbours; ++k) {
     const Index source = towards(direction(k));
     if (source < 0) continue;
     const ShapeParameters predicted = between(points, source, i);
