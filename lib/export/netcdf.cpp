@@ -63,8 +63,7 @@ class NetcdfFile {
     const Grid& grid = selection_.result.grid();
     const hdf5::Shape nodes = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
     std::string names = "file inside";
-    file_.create_text_series("/file");
-    file_.append("/file", selection_.files());
+    file_.write_texts("/file", selection_.files());
     file_.attach_scales("/file", {"/frame"});
     file_.write("/inside", nodes, grid.inside.data());
     file_.attach_scales("/inside", {"/y", "/x"});

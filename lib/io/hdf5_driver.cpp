@@ -1,14 +1,19 @@
 #include "io/hdf5_driver.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "io/hdf5_superblock.hpp"
 
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
@@ -20,9 +25,11 @@ namespace {
 /// An open file. HDF5 fills in the base.
 struct DriverFile : H5FD_t {
   int descriptor = -1;
-  haddr_t allocated = 0;  // end of what HDF5 has given out
-  haddr_t written = 0;    // end of what it has written
-  haddr_t taken = 0;      // end of the blocks that the file has, or may have
+  haddr_t allocated = 0;                 // end of what HDF5 has given out
+  haddr_t written = 0;                   // end of what it has written
+  haddr_t taken = 0;                     // end of the blocks that the file has, or may have
+  haddr_t told = 0;                      // end of the file as its superblock tells it
+  std::optional<Superblock> superblock;  // as HDF5 wrote it last, where readers look while we write
   int* error = nullptr;
 
   void fail() {
@@ -33,13 +40,22 @@ struct DriverFile : H5FD_t {
 DriverFile& self(H5FD_t* file) { return *static_cast<DriverFile*>(file); }
 const DriverFile& self(const H5FD_t* file) { return *static_cast<const DriverFile*>(file); }
 
-H5FD_t* open_file(const char* name, unsigned, hid_t access, haddr_t) {
+/// HDF5 first tries whether the file can be opened without being emptied.
+H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   auto file = std::make_unique<DriverFile>();
   file->error = *static_cast<int* const*>(H5Pget_driver_info(access));
-  file->descriptor = ::open(name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file->descriptor >= 0) return file.release();
-  file->fail();
-  return nullptr;
+  const int made =
+      ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) | ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0);
+  file->descriptor = ::open(name, O_RDWR | made | O_NOFOLLOW | O_CLOEXEC, 0666);
+  struct stat found {};
+  if (file->descriptor < 0 || ::fstat(file->descriptor, &found) != 0) {
+    file->fail();
+    if (file->descriptor >= 0) ::close(file->descriptor);
+    return nullptr;
+  }
+  *file->error = 0;
+  file->written = file->taken = static_cast<haddr_t>(found.st_size);
+  return file.release();
 }
 
 /// Blocks that are taken before they are needed, many at once, shorten the writing of large fields by a
@@ -54,15 +70,18 @@ void take_blocks(DriverFile& file, haddr_t end) {
 
 herr_t close_file(H5FD_t* file) {
   const std::unique_ptr<DriverFile> owned(&self(file));
-  if (owned->written > 0 && ::ftruncate(owned->descriptor, static_cast<off_t>(owned->written)) != 0)
-    owned->fail();  // this gives blocks back that were not needed
+  // This gives blocks back that were not needed. What was written before a failure stays readable.
+  struct stat found {};
+  const bool keeps_length = *owned->error != 0 && ::fstat(owned->descriptor, &found) == 0;
+  const auto length = keeps_length ? found.st_size : static_cast<off_t>(owned->written);
+  if (length > 0 && ::ftruncate(owned->descriptor, length) != 0) owned->fail();
   if (::close(owned->descriptor) != 0) owned->fail();
   return 0;
 }
 
 herr_t query_features(const H5FD_t*, unsigned long* features) {
   *features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-              H5FD_FEAT_AGGREGATE_SMALLDATA;
+              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO;
   return 0;
 }
 
@@ -87,25 +106,51 @@ herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
   return 0;
 }
 
-herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, const void* bytes) {
-  DriverFile& target = self(file);
-  const auto* from = static_cast<const char*>(bytes);
+void write_at(DriverFile& target, haddr_t address, const char* from, size_t size) {
   target.written = std::max(target.written, address + size);
-  take_blocks(target, address + size);
   while (size > 0 && *target.error == 0) {
     const ssize_t n = ::pwrite(target.descriptor, from, size, static_cast<off_t>(address));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) target.fail();
     if (n > 0) from += n, address += n, size -= n;
   }
+}
+
+void set_length(DriverFile& target, haddr_t length) {
+  if (*target.error == 0 && ::ftruncate(target.descriptor, static_cast<off_t>(length)) != 0) target.fail();
+  target.written = length;
+}
+
+/// The superblock tells the new end of the file before anything refers to what is there.
+void tell_end(DriverFile& target) {
+  if (!target.superblock || target.allocated <= target.told) return;
+  if (target.written < target.allocated) set_length(target, target.allocated);
+  target.told = target.allocated;
+  target.superblock->set_end_of_file(target.told);
+  const auto& bytes = target.superblock->bytes();
+  write_at(target, 0, bytes.data(), bytes.size());
+}
+
+herr_t write_bytes(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t size, const void* bytes) {
+  DriverFile& target = self(file);
+  const auto* from = static_cast<const char*>(bytes);
+  take_blocks(target, address + size);
+  if (kind != H5FD_MEM_DRAW) tell_end(target);
+  if (auto superblock = address == 0 ? Superblock::in({from, size}) : std::nullopt) {
+    superblock->set_unmarked();
+    target.told = superblock->end_of_file();
+    target.superblock = superblock;
+    const auto& own = superblock->bytes();
+    write_at(target, 0, own.data(), own.size());
+    address += own.size(), from += own.size(), size -= own.size();
+  }
+  write_at(target, address, from, size);
   return 0;
 }
 
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   DriverFile& target = self(file);
-  if (target.written == target.allocated) return 0;
-  if (::ftruncate(target.descriptor, static_cast<off_t>(target.allocated)) != 0) target.fail();
-  target.written = target.allocated;
+  if (target.written != target.allocated) set_length(target, target.allocated);
   return 0;
 }
 

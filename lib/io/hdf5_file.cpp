@@ -15,8 +15,9 @@
 namespace dic::hdf5 {
 namespace {
 
-// Scalars of a series are stored in chunks of this many; whole fields one item per chunk.
-constexpr hsize_t kScalarsPerChunk = 256;
+// Scalars of a series are stored in chunks of about this many bytes; whole fields one item per chunk. A chunk
+// is written again with each of its items.
+constexpr hsize_t kScalarChunkBytes = 2048;
 
 // Fields begin on pages of the file: copied whole, these take half the time.
 constexpr hsize_t kPage = 4096, kLargeObject = 16 * kPage;
@@ -66,6 +67,14 @@ Handle fixed_ascii_type(const Calls& check, std::string_view text) {
   return type;
 }
 
+Handle fixed_utf8_type(const Calls& check, std::size_t bytes) {
+  Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
+  check(H5Tset_size(type, bytes));
+  check(H5Tset_strpad(type, H5T_STR_NULLPAD));
+  check(H5Tset_cset(type, H5T_CSET_UTF8));
+  return type;
+}
+
 Handle utf8_type(const Calls& check) {
   Handle type = check(H5Tcopy(H5T_C_S1), H5Tclose);
   check(H5Tset_size(type, H5T_VARIABLE));
@@ -77,6 +86,13 @@ Handle link_creation(const Calls& check) {
   Handle properties = check(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   check(H5Pset_create_intermediate_group(properties, 1));
   return properties;
+}
+
+/// Fields go past the cache of chunks, which would clear and copy them.
+Handle series_access(const Calls& check, bool of_fields) {
+  Handle access = check(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  if (of_fields) check(H5Pset_chunk_cache(access, 1, 0, H5D_CHUNK_CACHE_W0_DEFAULT));
+  return access;
 }
 
 /// The index of a series grows with its frames, and HDF5 would keep 4 KB of it per frame in memory: a limit
@@ -97,23 +113,56 @@ void bound_index(const Calls& check, const Handle& access) {
 OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown)
     : path_(shown.empty() ? path : shown), error_(std::make_unique<int>(0)) {
   const Calls check(path_, *error_);
+  file_ = check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access_list(false)), H5Fclose);
+}
+
+OutputFile OutputFile::open(std::filesystem::path path) {
+  OutputFile opened;
+  opened.path_ = std::move(path);
+  const Calls check(opened.path_, *opened.error_);
+  opened.file_ = check(H5Fopen(opened.path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+  return opened;
+}
+
+OutputFile OutputFile::create_growing(const std::filesystem::path& path, const std::filesystem::path& shown) {
+  OutputFile created;
+  created.path_ = shown;
+  const Calls check(created.path_, *created.error_);
+  created.file_ =
+      check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, created.access_list(true)), H5Fclose);
+  return created;
+}
+
+OutputFile OutputFile::open_growing(const std::filesystem::path& path) {
+  OutputFile opened;
+  opened.path_ = path;
+  const Calls check(opened.path_, *opened.error_);
+  opened.file_ = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, opened.access_list(true)), H5Fclose);
+  return opened;
+}
+
+Handle OutputFile::access_list(bool grows) {
+  const Calls check(path_, *error_);
   driver_ = check(register_forgiving_driver(), H5FDunregister);
-  const Handle access = check(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  Handle access = check(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   check(use_forgiving_driver(access, driver_, error_.get()));
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   check(H5Pset_alignment(access, kLargeObject, kPage));
   bound_index(check, access);
-  file_ = check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+  if (grows) check(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110));
+  return access;
 }
 
-OutputFile::OutputFile(std::filesystem::path path, Handle file)
-    : path_(std::move(path)), error_(std::make_unique<int>(0)), file_(std::move(file)) {}
+void OutputFile::begin_growing() {
+  const Calls check(path_, *error_);
+  check(H5Fstart_swmr_write(file_));
+  publish();
+}
 
-OutputFile OutputFile::open(std::filesystem::path path) {
-  const int none = 0;
-  const Calls check(path, none);
-  Handle file = check(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
-  return {std::move(path), std::move(file)};
+void OutputFile::publish() {
+  const Calls check(path_, *error_);
+  check(H5Fflush(file_, H5F_SCOPE_LOCAL));
+  check_written();
 }
 
 void OutputFile::create_group(const std::string& name) {
@@ -178,25 +227,41 @@ void OutputFile::write_text(const std::string& name, std::string_view text) {
   write_dataset(name, {}, utf8_type(check), &pointer);
 }
 
+void OutputFile::write_texts(const std::string& name, const std::vector<std::string>& texts) {
+  const Calls check(path_, *error_);
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  write_dataset(name, {pointers.size()}, utf8_type(check), pointers.data());
+}
+
 void OutputFile::create_series(const std::string& name, const Shape& item, hid_t type) {
   const Calls check(path_, *error_);
   Shape none{0}, any{H5S_UNLIMITED};
-  std::vector<hsize_t> chunk{item.empty() ? kScalarsPerChunk : 1};
+  const hsize_t scalars = std::max<hsize_t>(kScalarChunkBytes / H5Tget_size(type), 1);
+  std::vector<hsize_t> chunk{item.empty() ? scalars : 1};
   for (Shape* shape : {&none, &any}) shape->insert(shape->end(), item.begin(), item.end());
   chunk.insert(chunk.end(), item.begin(), item.end());
   const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   check(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()));
-  // Fields go past the cache of chunks, which would clear and copy them.
-  const Handle access = check(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  if (!item.empty()) check(H5Pset_chunk_cache(access, 1, 0, H5D_CHUNK_CACHE_W0_DEFAULT));
   series_[name] = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, none, &any),
-                                   link_creation(check), creation, access),
+                                   link_creation(check), creation, series_access(check, !item.empty())),
                         H5Dclose);
 }
 
-void OutputFile::create_text_series(const std::string& name) {
+void OutputFile::create_text_series(const std::string& name, std::size_t bytes) {
   const Calls check(path_, *error_);
-  create_series(name, {}, utf8_type(check));
+  create_series(name, {}, fixed_utf8_type(check, bytes));
+}
+
+void OutputFile::open_series(const std::string& name, std::uint64_t items) {
+  const Calls check(path_, *error_);
+  Handle dataset = check(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+  std::vector<hsize_t> shape = shape_of(check, dataset);
+  check(!shape.empty() && shape[0] >= items ? 0 : -1);
+  if (shape.size() > 1) dataset = check(H5Dopen2(file_, name.c_str(), series_access(check, true)), H5Dclose);
+  shape[0] = items;
+  check(H5Dset_extent(dataset, shape.data()));
+  series_[name] = std::move(dataset);
 }
 
 /// An item is a chunk: its bytes go to the file as they are.
@@ -211,22 +276,22 @@ void OutputFile::append_item(const std::string& name, hid_t type, const void* it
   check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start.data(), elements * H5Tget_size(type), item));
 }
 
-void OutputFile::append_scalars(const std::string& name, hid_t type, std::uint64_t number,
-                                const void* items) {
+void OutputFile::append_scalar(const std::string& name, hid_t type, const void* item) {
   const Calls check(path_, *error_);
   const Handle& dataset = series_.at(name);
-  const hsize_t before = shape_of(check, dataset)[0], count = number, after = before + count;
+  const hsize_t before = shape_of(check, dataset)[0], count = 1, after = before + count;
   check(H5Dset_extent(dataset, &after));
   const Handle space = check(H5Dget_space(dataset), H5Sclose);
   check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &before, nullptr, &count, nullptr));
-  check(H5Dwrite(dataset, type, data_space(check, {number}), space, H5P_DEFAULT, items));
+  check(H5Dwrite(dataset, type, data_space(check, {1}), space, H5P_DEFAULT, item));
 }
 
-void OutputFile::append(const std::string& name, const std::vector<std::string>& texts) {
+void OutputFile::append(const std::string& name, std::string_view text) {
   const Calls check(path_, *error_);
-  std::vector<const char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-  append_scalars(name, utf8_type(check), texts.size(), pointers.data());
+  const Handle type = check(H5Dget_type(series_.at(name)), H5Tclose);
+  std::string padded(text);
+  padded.resize(H5Tget_size(type), '\0');
+  append_scalar(name, type, padded.data());
 }
 
 void OutputFile::link(const std::string& dataset, const std::string& name) {
@@ -251,6 +316,15 @@ void OutputFile::attach_scales(const std::string& dataset, const std::vector<std
 void OutputFile::check_written() {
   const Calls check(path_, *error_);
   check(*error_ == 0 ? 0 : -1);
+}
+
+void OutputFile::rewrite_attribute(const std::string& object, const std::string& name, hid_t type,
+                                   const void* value) {
+  const Calls check(path_, *error_);
+  // Opened by H5Aopen_by_name, it could not be written (HDF5 1.10.8).
+  const Handle owner = check(H5Oopen(file_, object.c_str(), H5P_DEFAULT), H5Oclose);
+  const Handle attribute = check(H5Aopen(owner, name.c_str(), H5P_DEFAULT), H5Aclose);
+  check(H5Awrite(attribute, type, value));
 }
 
 void OutputFile::close() {

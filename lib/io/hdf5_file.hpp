@@ -12,7 +12,7 @@
 
 #include "io/hdf5_handle.hpp"
 
-/// The part of HDF5 that writing needs, with owned handles and exceptions: files are written front to back.
+/// The part of HDF5 that writing needs, with owned handles and exceptions.
 namespace dic::hdf5 {
 
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way
@@ -26,6 +26,16 @@ class OutputFile {
 
   /// Opens one that is there, to change it.
   static OutputFile open(std::filesystem::path path);
+
+  /// The same two for a file that others read while series of it grow: in the format of HDF5 1.10.
+  static OutputFile create_growing(const std::filesystem::path& path, const std::filesystem::path& shown);
+  static OutputFile open_growing(const std::filesystem::path& path);
+  /// From now on, whenever the process or the disk ends, the file is as whole as `publish` left it the last
+  /// time or later. Nothing can be created any more; series of numbers and text of fixed length grow, and
+  /// attributes get other values of the type that they have.
+  void begin_growing();
+  /// Everything so far is there for readers. Throws FileError.
+  void publish();
 
   void create_group(const std::string& name);
 
@@ -60,23 +70,28 @@ class OutputFile {
   /// A scalar dataset of text, in place of one of that name; attributes end at 64 KiB, this does not.
   void write_text(const std::string& name, std::string_view text);
 
+  /// A dataset [n] of text.
+  void write_texts(const std::string& name, const std::vector<std::string>& texts);
+
   /// A dataset [unlimited, item...] with no items yet.
   template <typename T>
   void create_series(const std::string& name, const Shape& item) {
     create_series(name, item, native_type<T>());
   }
-  void create_text_series(const std::string& name);
+  /// Text of at most this many bytes, UTF-8: growing files cannot have text of any length.
+  void create_text_series(const std::string& name, std::size_t bytes);
+  /// Of a dataset that is there: to append to it, with its first items only.
+  void open_series(const std::string& name, std::uint64_t items);
   /// Adds an item to a series whose items are not scalars.
   template <typename T>
   void append(const std::string& name, const T* item) {
     append_item(name, native_type<T>(), item);
   }
-  /// Adds items to a series of scalars.
+  /// Adds an item to a series of scalars.
   template <typename T>
-  void append(const std::string& name, const std::vector<T>& items) {
-    append_scalars(name, native_type<T>(), items.size(), items.data());
-  }
-  void append(const std::string& name, const std::vector<std::string>& texts);
+  requires std::is_arithmetic_v<T>
+  void append(const std::string& name, T item) { append_scalar(name, native_type<T>(), &item); }
+  void append(const std::string& name, std::string_view text);
 
   /// Another name of a dataset that is there.
   void link(const std::string& dataset, const std::string& name);
@@ -85,8 +100,13 @@ class OutputFile {
   /// The scales of the first dimensions of a dataset.
   void attach_scales(const std::string& dataset, const std::vector<std::string>& scales);
 
+  /// Gives an attribute of numbers that is there another value.
+  template <typename T>
+  void change_attribute(const std::string& object, const std::string& name, T value) {
+    rewrite_attribute(object, name, native_type<T>(), &value);
+  }
   /// Throws FileError where a write has failed so far. The arrays of appended items have been written by
-  /// then; HDF5 may write its own small records later, up to `close`.
+  /// then; HDF5 may write its own small records later, up to `publish` or `close`.
   void check_written();
   /// Flushes and closes. Nothing else may be called after it.
   void close();
@@ -96,11 +116,13 @@ class OutputFile {
                        const void* values);
   void write_dataset(const std::string& name, const Shape& shape, hid_t type, const void* values);
   void write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values);
+  void rewrite_attribute(const std::string& object, const std::string& name, hid_t type, const void* value);
   void create_series(const std::string& name, const Shape& item, hid_t type);
   void append_item(const std::string& name, hid_t type, const void* item);
-  void append_scalars(const std::string& name, hid_t type, std::uint64_t number, const void* items);
+  void append_scalar(const std::string& name, hid_t type, const void* item);
+  Handle access_list(bool grows);
 
-  OutputFile(std::filesystem::path path, Handle file);
+  OutputFile() : error_(std::make_unique<int>(0)) {}
 
   std::filesystem::path path_;
   std::unique_ptr<int> error_;  // errno of the first write that failed; its address is the driver's

@@ -87,13 +87,21 @@ class Description {
     return std::make_shared<NodePositions>(NodePositions{read(kAbout + "/X"), read(kAbout + "/Y")});
   }
 
-  std::vector<std::string> frame_names() const { return file_.texts(kAbout + "/frames"); }
+  /// A file that grows, or whose writer was killed, may have a part of one more.
+  std::vector<std::string> frame_names() const {
+    std::vector<std::string> names = file_.texts(kAbout + "/frames");
+    const auto whole = file_.has(kSteps) ? file_.number_attribute(kSteps, "NSteps") : std::nullopt;
+    if (whole && *whole >= 0 && *whole < static_cast<double>(names.size()))
+      names.resize(static_cast<std::size_t>(*whole));
+    return names;
+  }
 
   /// One for each frame.
   std::vector<double> times(std::size_t frames) const {
     std::vector<double> times;
     if (file_.has(kTimes)) file_.read(kTimes, times);
-    if (times.size() != frames) file_.fail("it has not one time for each frame");
+    if (times.size() < frames) file_.fail("it has not one time for each frame");
+    times.resize(frames);
     return times;
   }
 
@@ -108,6 +116,7 @@ class Description {
         components = static_cast<int>(shape[3]);
         shape.pop_back();
       }
+      if (!shape.empty()) shape[0] = std::min<std::uint64_t>(shape[0], frames);
       if (shape !=
           hdf5::Shape{frames, static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)})
         file_.fail("the array " + name + " has not a value for each node of each frame");

@@ -6,8 +6,10 @@
 #include <future>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "io/field_arrays.hpp"
 #include "io/hdf5_file.hpp"
@@ -18,30 +20,53 @@ namespace dic {
 
 using namespace io;
 
+namespace {
+
+/// The longest name of a file, and what the number of a video's frame adds.
+constexpr std::size_t kNameBytes = 272;
+
+}  // namespace
+
 struct VtkHdfWriter::Impl {
-  PendingFile target;
+  std::unique_ptr<PendingFile> target;  ///< until the first frame is in it: then the file takes its place
   hdf5::OutputFile file;
   Grid grid;
   double length_factor;
   std::string length_unit, strain_measure, time_unit;
-  std::vector<std::string> arrays;  // names, for the offsets that VTK wants per array and step
-  std::vector<double> times;        // of the frames so far
-  std::vector<std::string> names;
+  std::int64_t frames = 0;
   std::vector<double> vectors;  // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>>
       scratch;  // reused: new memory costs more than filling it
 
-  Impl(const std::filesystem::path& path, const Grid& nodes, const ResultInfo& info)
-      : target(path),
-        file(target.temporary(), target.path()),
+  Impl(std::unique_ptr<PendingFile> pending, hdf5::OutputFile opened, const Grid& nodes,
+       const ResultInfo& info)
+      : target(std::move(pending)),
+        file(std::move(opened)),
         grid(nodes),
         length_factor(info.length_factor()),
         length_unit(info.length_unit()),
         strain_measure(to_string(info.strain.measure)),
-        time_unit(info.time_unit) {
-    write_geometry(info);
-    write_about(info);
-    write_scales(info);
+        time_unit(info.time_unit) {}
+
+  static std::unique_ptr<Impl> create(const std::filesystem::path& path, const Grid& grid,
+                                      const ResultInfo& info) {
+    auto target = std::make_unique<PendingFile>(path);
+    auto file = hdf5::OutputFile::create_growing(target->temporary(), target->path());
+    auto created = std::make_unique<Impl>(std::move(target), std::move(file), grid, info);
+    created->write_geometry(info);
+    created->write_about(info);
+    created->write_scales(info);
+    return created;
+  }
+
+  static std::unique_ptr<Impl> resume(const std::filesystem::path& path, std::int64_t frames,
+                                      const Grid& grid, const ResultInfo& info) {
+    auto opened = std::make_unique<Impl>(nullptr, hdf5::OutputFile::open_growing(path), grid, info);
+    opened->frames = frames;
+    for (const std::string& name : opened->series()) opened->file.open_series(name, frames);
+    opened->file.change_attribute(kSteps, "NSteps", frames);
+    opened->file.begin_growing();
+    return opened;
   }
 
   /// VTK's y points up, the image's down. The rows stay in image order, a negative spacing turns the
@@ -63,6 +88,8 @@ struct VtkHdfWriter::Impl {
   /// Called for the first frame: VTK reads a file without a time axis, but not a time axis without steps.
   void create_arrays() {
     file.create_series<double>(kTimes, {});
+    file.set_attribute(kSteps, "NSteps", std::int64_t{0});
+    file.create_series<std::int64_t>(kOffsets + kDisplacements[0].name, {});
     file.set_attribute(kTimes, "unit", time_unit);
     if (has_seconds()) name_for_netcdf("time", kTimes, {"/frame"}, time_unit, "time");
     for (const auto& array : kDisplacements) create<double>(array.name, array.kind, array.description);
@@ -75,6 +102,21 @@ struct VtkHdfWriter::Impl {
     for (const auto& array : kStrains) create<float>(array.name, array.kind, array.description);
   }
 
+  /// What has an item for each frame.
+  static std::vector<std::string> series() {
+    std::vector<std::string> names = {kTimes,
+                                      kOffsets + kDisplacements[0].name,
+                                      "/frame",
+                                      kAbout + "/frames",
+                                      kPointData + "displacement",
+                                      kPointData + "status",
+                                      kPointData + "iterations"};
+    for (const auto& array : kDisplacements) names.push_back(kPointData + array.name);
+    for (const auto& array : kQualities) names.push_back(kPointData + array.name);
+    for (const auto& array : kStrains) names.push_back(kPointData + array.name);
+    return names;
+  }
+
   template <typename T>
   void create(const std::string& name, Kind kind, std::string_view description, hdf5::Shape components = {}) {
     hdf5::Shape item = {static_cast<std::uint64_t>(grid.ny), static_cast<std::uint64_t>(grid.nx)};
@@ -84,8 +126,8 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kPointData + name, "description", description);
     file.set_attribute(kPointData + name, "unit", unit);
     if (kind == Kind::strain) file.set_attribute(kPointData + name, "measure", strain_measure);
-    file.create_series<std::int64_t>(kOffsets + name, {});
-    arrays.push_back(name);
+    // VTK wants a list of offsets for each array: they are the same.
+    if (name != kDisplacements[0].name) file.link(kOffsets + kDisplacements[0].name, kOffsets + name);
 
     std::vector<std::string> scales = {"/frame", "/y", "/x"};
     if (!components.empty()) scales.emplace_back("/component");
@@ -172,7 +214,7 @@ struct VtkHdfWriter::Impl {
     file.write(kAbout + "/x", {nx}, x.data());
     file.write(kAbout + "/y", {ny}, y.data());
     file.write(kAbout + "/inside", {ny, nx}, grid.inside.data());
-    file.create_text_series(kAbout + "/frames");
+    file.create_text_series(kAbout + "/frames", kNameBytes);
   }
 
   void append(const Field& field, double time, std::string_view name) {
@@ -181,10 +223,10 @@ struct VtkHdfWriter::Impl {
                        std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
                        std::to_string(grid.nx) + "x" + std::to_string(grid.ny) +
                        ", or begins elsewhere: write it to a file of its own.");
-    if (times.empty()) {
-      create_arrays();
-      if (field.positions) write_positions(*field.positions);
-    }
+    if (name.size() > kNameBytes)
+      throw UsageError("A frame's name has " + std::to_string(name.size()) + " bytes: at most " +
+                       std::to_string(kNameBytes) + " fit into the file.");
+    if (frames == 0 && target) begin(field);
     auto displacement = std::async(std::launch::async, [&] { fill_vectors(field); });
     for (const auto& array : kDisplacements)
       append_values<double>(array.name, array.kind, field.*array.member);
@@ -196,10 +238,32 @@ struct VtkHdfWriter::Impl {
     file.append(kPointData + "iterations", field.iterations.data());
     for (const auto& array : kStrains)
       append_values<float>(array.name, array.kind, field.strain.*array.member);
+    publish(time, name);
+  }
 
-    times.push_back(time);
-    names.emplace_back(name);
-    file.check_written();
+  void begin(const Field& field) {
+    create_arrays();
+    if (field.positions) write_positions(*field.positions);
+    file.begin_growing();
+  }
+
+  /// Readers see the new frame when all of it is there: the number of frames comes last.
+  void publish(double time, std::string_view name) {
+    file.append(kOffsets + kDisplacements[0].name, frames);
+    ++frames;
+    file.append(kTimes, time);
+    file.append("/frame", has_seconds() ? static_cast<double>(frames) : time);
+    file.append(kAbout + "/frames", name);
+    file.publish();
+    file.change_attribute(kSteps, "NSteps", frames);
+    file.publish();
+    take_place();
+  }
+
+  /// The file is no longer a temporary one.
+  void take_place() {
+    if (target) target->commit();
+    target.reset();
   }
 
   void write_positions(const NodePositions& positions) {
@@ -237,34 +301,19 @@ struct VtkHdfWriter::Impl {
     }
   }
 
-  /// The arrays with one number per frame are written at the end: an append to each of them for every frame
-  /// would take a tenth of the frame's time.
-  void write_steps() {
-    std::vector<std::int64_t> offsets(times.size());
-    std::iota(offsets.begin(), offsets.end(), 0);
-    for (const std::string& array : arrays) file.append(kOffsets + array, offsets);
-    file.append(kTimes, times);
-    file.append("/frame", frame_numbers());
-    file.append(kAbout + "/frames", names);
-    file.set_attribute(kSteps, "NSteps", std::ssize(times));
-  }
-
-  std::vector<double> frame_numbers() const {
-    if (!has_seconds()) return times;
-    std::vector<double> numbers(times.size());
-    std::iota(numbers.begin(), numbers.end(), 1.0);
-    return numbers;
-  }
-
   void finish() {
-    if (!times.empty()) write_steps();
     file.close();
-    target.commit();
+    take_place();
   }
 };
 
+VtkHdfWriter::VtkHdfWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 VtkHdfWriter::VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info)
-    : impl_(std::make_unique<Impl>(path, grid, info)) {}
+    : impl_(Impl::create(path, grid, info)) {}
+VtkHdfWriter VtkHdfWriter::resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
+                                  const ResultInfo& info) {
+  return VtkHdfWriter(Impl::resume(path, frames, grid, info));
+}
 VtkHdfWriter::~VtkHdfWriter() = default;
 VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;
 VtkHdfWriter& VtkHdfWriter::operator=(VtkHdfWriter&&) noexcept = default;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
+#include <dic/result.hpp>
 #include <fstream>
 #include <functional>
 #include <opencv2/imgcodecs.hpp>
@@ -61,8 +62,8 @@ TEST_F(Io, VtkHdfHoldsEveryFrame) {
   const ResultInfo info = sample_info();
   const Field frames[] = {sample_field(1.5), sample_field(-7.25), sample_field(40)};
   dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
+  EXPECT_FALSE(fs::exists(file("r.vtkhdf"))) << "before a frame is in it there is only a temporary file";
   for (int f = 0; f < 3; ++f) writer.append(frames[f], f + 1, "frame" + std::to_string(f));
-  EXPECT_FALSE(fs::exists(file("r.vtkhdf"))) << "before finish() only the temporary file is there";
   writer.finish();
   EXPECT_EQ(files(), std::vector<std::string>{"r.vtkhdf"});
 
@@ -119,14 +120,47 @@ TEST_F(Io, VtkHdfWithoutStrainHoldsNan) {
     EXPECT_TRUE(std::isnan(e));
 }
 
-TEST_F(Io, UnfinishedVtkHdfLeavesNothing) {
+TEST_F(Io, VtkHdfWithoutAFrameLeavesNothing) {
   {
     dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
-    writer.append(sample_field(1), 1, "a");
     ASSERT_EQ(files().size(), 1U);
     EXPECT_TRUE(files()[0].ends_with(".part"));
   }
   EXPECT_TRUE(files().empty());
+}
+
+/// After each frame the bytes that are in the file are a whole file: what a kill would leave.
+TEST_F(Io, VtkHdfIsWholeAfterEveryFrame) {
+  dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), sample_info());
+  for (int f = 0; f < 5; ++f) {
+    writer.append(sample_field(f), f + 1, "frame" + std::to_string(f));
+    fs::copy_file(file("r.vtkhdf"), file("copy"), fs::copy_options::overwrite_existing);
+    for (const char* name : {"r.vtkhdf", "copy"}) {
+      std::vector<hsize_t> shape;
+      const auto u = read_dataset<double>(file(name), "/VTKHDF/PointData/u", shape);
+      ASSERT_EQ(shape, (std::vector<hsize_t>{static_cast<hsize_t>(f) + 1, 5, 7}));
+      EXPECT_EQ(u[static_cast<std::size_t>(f) * 35], sample_field(f).u[0]);
+      EXPECT_EQ(dic::Result(file(name)).frame_count(), f + 1);
+    }
+  }
+}
+
+TEST_F(Io, VtkHdfGoesOn) {
+  const ResultInfo info = sample_info();
+  {
+    dic::VtkHdfWriter writer(file("r.vtkhdf"), sample_grid(), info);
+    for (int f = 0; f < 3; ++f) writer.append(sample_field(f), f + 1, "old" + std::to_string(f));
+  }
+  dic::VtkHdfWriter writer = dic::VtkHdfWriter::resume(file("r.vtkhdf"), 2, sample_grid(), info);
+  EXPECT_EQ(dic::Result(file("r.vtkhdf")).frame_count(), 2);
+  for (int f = 2; f < 4; ++f) writer.append(sample_field(10 * f), f + 1, "new" + std::to_string(f));
+  writer.finish();
+  const dic::Result result(file("r.vtkhdf"));
+  EXPECT_EQ(result.frame_names(), (std::vector<std::string>{"old0", "old1", "new2", "new3"}));
+  EXPECT_EQ(result.times(), (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(result.field(1).u[0], sample_field(1).u[0]);
+  EXPECT_EQ(result.field(3).u[0], sample_field(30).u[0]);
+  expect_file_error([&] { dic::VtkHdfWriter::resume(file("r.vtkhdf"), 5, sample_grid(), info); }, "r.vtkhdf");
 }
 
 TEST_F(Io, VtkHdfWithoutFramesIsWhole) {

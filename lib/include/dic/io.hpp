@@ -34,25 +34,31 @@ struct ResultInfo {
 /// von_mises, sigma_exx, sigma_eyy, sigma_exy. Lengths in px, in mm with a scale (attribute "unit"). Rows run
 /// downwards as in the image; VTK's y points up, so the spacing in y is negative, and `displacement` is (u,
 /// -v, 0). The root group has the same arrays by their names alone, with dimension scales frame, y and x:
-/// netCDF-4 as xarray opens it. docs/file-formats.md has the rest. The file is written as `path`.part and
-/// renamed by `finish`.
+/// netCDF-4 as xarray opens it. docs/file-formats.md has the rest.
+///
+/// From the first frame on the file is at `path`, and readers may open it while it grows (h5py with
+/// swmr=True, VTK as any file). A frame that was appended is in it also if the process is killed.
 class VtkHdfWriter {
  public:
   /// grid: of all fields. Throws FileError where it cannot be created.
   VtkHdfWriter(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info);
-  /// Without `finish` the unfinished file is removed.
+  /// Goes on with a file that an earlier writer, perhaps killed, left with at least one frame: after the
+  /// first `frames` of them. grid, info: as they were. Throws FileError.
+  static VtkHdfWriter resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
+                             const ResultInfo& info);
   ~VtkHdfWriter();
   VtkHdfWriter(VtkHdfWriter&&) noexcept;
   VtkHdfWriter& operator=(VtkHdfWriter&&) noexcept;
-  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. Throws
-  /// FileError (disk full) and UsageError (another grid). After a FileError only the destructor may follow.
+  /// Adds one frame and hands it to the system. `time`: its value on the time axis, in info.time_unit. name:
+  /// at most 272 bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError only
+  /// the destructor may follow; the frames before are in the file.
   void append(const Field& field, double time, std::string_view name);
-  /// Closes and renames into place; nothing may follow. With no frame appended the file is still valid.
-  /// Throws FileError.
+  /// Closes; nothing may follow. With no frame appended the file is still valid. Throws FileError.
   void finish();
 
  private:
   struct Impl;
+  explicit VtkHdfWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
