@@ -9,6 +9,7 @@
 
 #include "commands.hpp"
 #include "interruption.hpp"
+#include "track_flags.hpp"
 #include "track_report.hpp"
 
 namespace dic::app {
@@ -58,11 +59,6 @@ void add_place(CLI::App& command, const std::string& name, const std::string& ty
       ->allow_extra_args(false);
 }
 
-std::array<Position, 2> ends(const std::string& option, const std::string& text) {
-  const std::vector<double> n = numbers(option, text, 4, "four numbers x1,y1,x2,y2");
-  return {Position{n[0], n[1]}, Position{n[2], n[3]}};
-}
-
 Roi::Polygon corners(const std::string& text) {
   Roi::Polygon polygon;
   std::istringstream words(text);
@@ -82,11 +78,12 @@ void add_places(CLI::App& command, ProbeRequest& request) {
     const std::vector<double> xy = numbers("--point", text, 2, "two numbers x,y");
     request.points.push_back({xy[0], xy[1]});
   });
-  add_place(
-      command, "--extensometer", "x1,y1,x2,y2", "Change of the distance between two points",
-      [&request](const std::string& text) { request.extensometers.push_back(ends("--extensometer", text)); });
+  add_place(command, "--extensometer", "x1,y1,x2,y2", "Change of the distance between two points",
+            [&request](const std::string& text) {
+              request.extensometers.push_back(ends_of("--extensometer", text));
+            });
   add_place(command, "--line", "x1,y1,x2,y2", "Values along a line",
-            [&request](const std::string& text) { request.lines.push_back(ends("--line", text)); });
+            [&request](const std::string& text) { request.lines.push_back(ends_of("--line", text)); });
   add_place(command, "--area", "\"x,y x,y ...\"", "Means over a polygon",
             [&request](const std::string& text) { request.areas.push_back(corners(text)); });
 }
@@ -199,6 +196,11 @@ void run_probe(ProbeFlags& flags) {
 }
 
 }  // namespace
+
+std::array<Position, 2> ends_of(const std::string& option, const std::string& text) {
+  const std::vector<double> n = numbers(option, text, 4, "four numbers x1,y1,x2,y2");
+  return {Position{n[0], n[1]}, Position{n[2], n[3]}};
+}
 
 void add_probe(CLI::App& app) {
   auto flags = std::make_shared<ProbeFlags>();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/track.hpp>
 #include <dic/track_options.hpp>
@@ -9,6 +10,7 @@
 #include "config_file.hpp"
 #include "figures/cairo_canvas.hpp"
 #include "interruption.hpp"
+#include "track_flags.hpp"
 #include "track_report.hpp"
 
 namespace dic::app {
@@ -21,12 +23,6 @@ constexpr const char* kExamples =
     "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
     "  dic track loaded.tif --reference start.tif --roi-rect 100,80,400,300 --scale 0.02 -o result\n"
     "\n";
-
-struct TrackFlags {
-  TrackJob job;
-  std::string config, save_config;
-  bool quiet = false, verbose = false;
-};
 
 /// Gives a value of the command line or a configuration file to the job.
 void set(TrackJob& job, const TrackOption& option, const std::string& value) {
@@ -132,22 +128,21 @@ void apply_csv_style(CLI::App& command, TrackFlags& flags) {
 }
 
 void run_track(CLI::App& command, TrackFlags& flags) {
-  apply_csv_style(command, flags);
-  if (!flags.save_config.empty()) {
-    refuse_input("--save-config", flags.save_config, {flags.job.frames.begin(), flags.job.frames.end()});
-    save_config(command, flags.save_config);
-  }
+  apply_run_options(command, flags);
   TrackJob& job = flags.job;
   if (!flags.save_config.empty() && job.frames.empty()) return;
-  job.command = command_line();
-  job.canvases = figures::canvases(figures::Format::png);
-
   const Interruption interruption;
   const TrackSummary summary = [&] {
     ProgressLine line(!flags.quiet);
     return track_files(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }();
+  if (summary.was_complete) {
+    if (!flags.quiet)
+      std::printf("%s holds all %zu frames: nothing is left to do.\n", job.output.c_str(),
+                  summary.frames.size());
+    return;
+  }
   print_warnings(job, summary);
   if (!flags.quiet) print_summary(job, summary, flags.verbose);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
@@ -157,6 +152,24 @@ void run_track(CLI::App& command, TrackFlags& flags) {
 }
 
 }  // namespace
+
+void add_run_options(CLI::App& command, TrackFlags& flags) {
+  for (const char* group : {"Input", "Measurement", "Output", "Running"})
+    add_group(command, flags.job, group);
+  for (const char* name : {"--force", "--resume"}) command.get_option(name)->configurable(false);
+  add_program(command, flags);
+}
+
+void apply_run_options(CLI::App& command, TrackFlags& flags) {
+  apply_csv_style(command, flags);
+  TrackJob& job = flags.job;
+  if (!flags.save_config.empty()) {
+    refuse_input("--save-config", flags.save_config, {job.frames.begin(), job.frames.end()});
+    save_config(command, flags.save_config);
+  }
+  job.command = command_line();
+  job.canvases = figures::canvases(figures::Format::png);
+}
 
 std::function<TrackOptions()> add_track_options(CLI::App& command) {
   auto job = std::make_shared<TrackJob>();
@@ -170,10 +183,7 @@ void add_track(CLI::App& app) {
   CLI::App* command = app.add_subcommand("track", "Displacement and strain fields of a sequence of images");
   command->option_defaults()->always_capture_default();
   add_frames(*command, *flags);
-  for (const char* group : {"Input", "Measurement", "Output", "Running"})
-    add_group(*command, flags->job, group);
-  command->get_option("--force")->configurable(false);
-  add_program(*command, *flags);
+  add_run_options(*command, *flags);
   command->footer(kExamples + guide("user-guide.md") + " says how to choose subset, step and strain window.");
   command->callback([command, flags] { run_track(*command, *flags); });
 }

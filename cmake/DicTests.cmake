@@ -75,7 +75,7 @@ endif()
 # dic_add_python_test(NAME SCRIPT): SCRIPT is run with the path of the program as its first argument.
 function(dic_add_python_test name script)
   add_test(NAME ${name}
-    COMMAND ${DIC_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script} $<TARGET_FILE:dic_program>)
+    COMMAND ${DIC_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script} $<TARGET_FILE:dic_program> ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT 900
     ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
   if(missing)

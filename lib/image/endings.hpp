@@ -8,4 +8,7 @@ namespace dic {
 /// ".png" of "A.PNG".
 std::string lower_case_ending(const std::filesystem::path& path);
 
+/// True for endings of image files.
+bool has_image_ending(const std::filesystem::path& path);
+
 }  // namespace dic

@@ -1,8 +1,10 @@
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <mutex>
@@ -48,8 +50,7 @@ std::vector<fs::path> images_in(const fs::path& directory) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const bool hidden = entry->path().filename().string().starts_with('.');
-    if (!hidden && !entry->is_directory() && has_ending(entry->path(), kImageEndings))
-      found.push_back(entry->path());
+    if (!hidden && !entry->is_directory() && has_image_ending(entry->path())) found.push_back(entry->path());
   }
   if (error)
     throw FileError("'" + directory.string() + "' cannot be listed (" + error.message() +
@@ -94,6 +95,7 @@ class FileSource : public FrameSource {
     idle_.push_back(std::move(buffers));
     return image;
   }
+  std::string stamp(std::int64_t i) const override { return file_stamp(files_.at(i)); }
   bool reads_in_parallel() const override { return true; }
 
  private:
@@ -126,6 +128,8 @@ std::string lower_case_ending(const fs::path& path) {
   return ending;
 }
 
+bool has_image_ending(const fs::path& path) { return has_ending(path, kImageEndings); }
+
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -141,6 +145,15 @@ bool natural_less(const std::string& a, const std::string& b) {
   }
   if (i < a.size() || j < b.size()) return j < b.size();
   return a < b;  // differ in leading zeros at most
+}
+
+std::string file_stamp(const fs::path& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return {};
+  char text[64];
+  std::snprintf(text, sizeof text, "%lld %lld.%09ld", static_cast<long long>(file.st_size),
+                static_cast<long long>(file.st_mtim.tv_sec), file.st_mtim.tv_nsec);
+  return text;
 }
 
 std::vector<fs::path> expand_frames(const std::vector<std::string>& arguments) {

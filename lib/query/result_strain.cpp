@@ -174,7 +174,7 @@ fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback&
   if (fs::equivalent(job.output, result.path().parent_path(), unknown))
     throw UsageError(job.output.string() +
                      " is the folder of the result itself: give another with -o, or --in-place.");
-  OutputFolder folder(job.output, job.force);
+  OutputFolder folder(job.output, job.force ? OutputFolder::Earlier::replace : OutputFolder::Earlier::refuse);
   folder.begin();
   write(result, job, progress, stop, [&](const fs::path& name) {
     return folder.claim(name == "run.json" ? name : fs::path("result.vtkhdf"));

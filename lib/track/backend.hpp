@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <dic/image.hpp>
 #include <dic/track.hpp>
@@ -75,6 +76,8 @@ class ActiveReference {
   /// Cancelled.
   virtual std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) = 0;
+  /// Takes a FrameResult::state as the result of the last call; false where that cannot be.
+  virtual bool restore(std::span<const std::byte>) { return false; }
 };
 
 class Backend {

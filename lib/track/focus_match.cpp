@@ -347,6 +347,7 @@ FrameResult FocusMatch::measured_again(FrameResult result, const Image& current,
     if (again.field.status[k] == Status::masked && result.field.status[k] != Status::masked)
       again.field.status[k] = Status::out_of_image;
   if (!options_.noise) again.noise *= noise_factor();
+  again.state = std::move(result.state);
   again.seconds += result.seconds;
   again.spans.insert(again.spans.begin(), result.spans.begin(), result.spans.end());
   return again;

@@ -10,6 +10,7 @@
 #include <dic/error.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/new_file.hpp"
 
@@ -88,17 +89,40 @@ std::set<std::string> read_list(const fs::path& folder) {
   return names;
 }
 
+nlohmann::json read_run(const fs::path& folder) {
+  std::ifstream stream(folder / "run.json");
+  return nlohmann::json::parse(stream, nullptr, false);
+}
+
+/// "running", "interrupted", "complete"; empty where run.json does not say.
+std::string state_of_run(const fs::path& folder) {
+  const auto run = read_run(folder);
+  if (!run.is_object() || !run.contains("state") || !run["state"].is_string()) return {};
+  return run["state"];
+}
+
 /// True where no frame of the earlier result was measured: nothing is lost with it.
 bool is_empty_result(const fs::path& folder, const std::set<std::string>& names) {
   for (const std::string& name : names)
-    if (name != "result.vtkhdf" && name != "run.json") return false;
-  if (!names.contains("run.json")) return false;
-  std::ifstream stream(folder / "run.json");
-  const auto run = nlohmann::json::parse(stream, nullptr, false);
+    if (name != "result.vtkhdf" && name != "run.json" && name != OutputFolder::kFramesName) return false;
+  if (!names.contains("run.json")) return !names.contains("result.vtkhdf");
+  const auto run = read_run(folder);
   if (!run.is_object() || !run.contains("frames") || !run["frames"].is_array()) return false;
+  if (state_of_run(folder) == "running") return false;
   return std::ranges::all_of(run["frames"], [](const auto& frame) {
     return frame.is_object() && frame.contains("error") && frame["error"].is_string();
   });
+}
+
+/// Files of a folder and its subfolders, relative to it.
+std::set<std::string> files_below(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored))
+    if (entry->is_regular_file(ignored))
+      names.insert(entry->path().lexically_relative(folder).generic_string());
+  return names;
 }
 
 void check_writable(const fs::path& folder) {
@@ -121,7 +145,7 @@ void create_folder(const fs::path& folder) {
 
 }  // namespace
 
-OutputFolder::OutputFolder(fs::path folder, bool force) : folder_(std::move(folder)), force_(force) {
+OutputFolder::OutputFolder(fs::path folder, Earlier earlier) : folder_(std::move(folder)), wanted_(earlier) {
   check_writable(folder_);
   lock();
   look_at_earlier_result();
@@ -149,17 +173,45 @@ void OutputFolder::look_at_earlier_result() {
   earlier_ = read_list(folder_);
   for (const char* name : {"result.vtkhdf", "run.json"})
     if (is_there(folder_ / name) && !earlier_.contains(name)) throw_not_ours(folder_ / name);
-  if (replaces() && !force_ && !is_empty_result(folder_, earlier_))
-    throw FileError(folder_.string() +
-                    " already holds a result of dic: choose another folder with -o, or replace " +
-                    "it with --force.");
+  if (wanted_ == Earlier::resume) resumed_ = find_unfinished();
+  if (!resumed_.empty() || !replaces() || wanted_ == Earlier::replace || is_empty_result(folder_, earlier_))
+    return;
+  throw FileError(folder_.string() +
+                  (state_of_run(folder_) == "running" || state_of_run(folder_) == "interrupted"
+                       ? " holds the result of a run that was ended early: go on with it with --resume, "
+                         "replace it with --force, or choose another folder with -o."
+                       : " already holds a result of dic: choose another folder with -o, or replace it with "
+                         "--force."));
 }
+
+/// A collection, else the folder itself, that says how far its run came.
+fs::path OutputFolder::find_unfinished() const {
+  std::error_code ignored;
+  const auto has_frames = [&](const fs::path& place) {
+    return fs::symlink_status(place / kFramesName, ignored).type() == fs::file_type::regular &&
+           fs::symlink_status(place / "result.vtkhdf", ignored).type() == fs::file_type::regular;
+  };
+  for (fs::directory_iterator entry(folder_, ignored), end; !ignored && entry != end;
+       entry.increment(ignored))
+    if (is_unique_name(entry->path().filename(), kCollectionEnding) && has_frames(entry->path()))
+      return entry->path();
+  return earlier_.contains(kFramesName) && has_frames(folder_) ? folder_ : fs::path();
+}
+
+bool OutputFolder::resumed_is_complete() const { return state_of_run(resumed_) == "complete"; }
 
 void OutputFolder::begin() {
   create_folder(folder_);
   lock();
   look_at_earlier_result();
+  if (resumed_ == folder_) {
+    claimed_ = std::exchange(earlier_, {});
+  } else if (!resumed_.empty()) {
+    collection_ = resumed_;
+    claimed_ = files_below(collection_);
+  }
   remove_leftovers();
+  if (!resumed_.empty()) return;
   std::error_code ignored;
   if (replaces())
     collection_ = folder_ / unique_name(kCollectionEnding);
@@ -171,6 +223,8 @@ void OutputFolder::begin() {
 void OutputFolder::remove_leftovers() const {
   std::set<fs::path> places = {folder_};
   for (const std::string& name : earlier_) places.insert((folder_ / name).parent_path());
+  for (const std::string& name : claimed_)
+    places.insert(((resumed_.empty() ? folder_ : resumed_) / name).parent_path());
   std::error_code ignored;
   std::vector<fs::path> leftovers;
   for (const fs::path& place : places)
@@ -182,15 +236,17 @@ void OutputFolder::remove_leftovers() const {
           (type == fs::file_type::directory && is_unique_name(name, kCollectionEnding)))
         leftovers.push_back(entry->path());
     }
+  std::erase(leftovers, collection_);
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, ignored);
 }
 
 fs::path OutputFolder::claim(const fs::path& name) {
   const std::string text = name.generic_string();
-  if (is_there(folder_ / name) && !earlier_.contains(text)) throw_not_ours(folder_ / name);
+  const bool is_ours = earlier_.contains(text) || (!replaces() && claimed_.contains(text));
+  if (is_there(folder_ / name) && !is_ours) throw_not_ours(folder_ / name);
   if (!has_own_parents(folder_, name)) throw_not_ours(folder_ / name.parent_path());
-  claimed_.insert(text);
-  if (!replaces()) append_to_list({text});
+  const bool is_new = claimed_.insert(text).second;
+  if (!replaces() && is_new) append_to_list({text});
   const fs::path path = (replaces() ? collection_ : folder_) / name;
   create_folder(path.parent_path());
   return path;
@@ -215,6 +271,7 @@ void OutputFolder::commit() {
   parents.erase(folder_);
   for (const fs::path& parent : parents) fs::remove(parent, ignored);  // only where it is empty now
   for (const std::string& name : claimed_) {
+    if (!is_there(collection_ / name)) continue;  // it was needed only while the run lasted
     create_folder((folder_ / name).parent_path());
     std::error_code error;
     fs::rename(collection_ / name, folder_ / name, error);
@@ -222,6 +279,11 @@ void OutputFolder::commit() {
   }
   fs::remove(list_path(), ignored);
   append_to_list(claimed_);
+}
+
+fs::path OutputFolder::keep() {
+  fs::path place = replaces() ? std::exchange(collection_, {}) : folder_;
+  return place;
 }
 
 fs::path OutputFolder::list_path() const { return folder_ / kListName; }

@@ -12,16 +12,24 @@ namespace dic {
 ///
 /// A new result that replaces an earlier one is collected in a subfolder until `commit`: a run that fails
 /// leaves the earlier one as it was. An earlier result without a measured frame does not need `force`.
+///
+/// A result that a run left unfinished, in the folder or collected in a subfolder, can be gone on with.
 class OutputFolder {
  public:
-  /// Checks and changes nothing. Throws FileError: a result is there and `force` is not set, another run
+  enum class Earlier { refuse, replace, resume };
+
+  /// Checks and changes nothing. Throws FileError: a result is there and `earlier` is refuse, another run
   /// writes there, a file would replace one that dic did not write, or the folder cannot be written.
-  OutputFolder(std::filesystem::path folder, bool force);
-  /// Removes what was collected and not committed.
+  OutputFolder(std::filesystem::path folder, Earlier earlier);
+  /// Removes what was collected and not committed, unless it is kept.
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
+  /// Where the result lies that is gone on with; empty where there is none, or it was not asked for.
+  const std::filesystem::path& resumed() const { return resumed_; }
+  /// Its run.json says that the run came to its end.
+  bool resumed_is_complete() const;
   /// Creates the folder. Throws FileError, as the constructor does where the folder has changed meanwhile.
   void begin();
   /// The path of a file that is written now, `name` relative to the folder; creates its parent. Throws
@@ -31,6 +39,11 @@ class OutputFolder {
   std::string unique_stem(const std::string& stem);
   /// The claimed files, all written by now, become the folder's result in place of the earlier one.
   void commit();
+  /// What was claimed stays where it is, so that a later run can go on with it. Returns where.
+  std::filesystem::path keep();
+
+  /// The file that every result has that can be gone on with.
+  static constexpr const char* kFramesName = ".dic-frames.jsonl";
 
  private:
   /// The folder, open while it is locked; closed even where the constructor throws.
@@ -46,12 +59,14 @@ class OutputFolder {
   bool replaces() const { return !earlier_.empty(); }
   void lock();
   void look_at_earlier_result();
+  std::filesystem::path find_unfinished() const;
   void remove_leftovers() const;
   std::filesystem::path list_path() const;
   void append_to_list(const std::set<std::string>& names) const;
 
   std::filesystem::path folder_;
-  bool force_;
+  Earlier wanted_;
+  std::filesystem::path resumed_;
   Lock lock_;
   std::filesystem::path collection_;  // of a result that replaces another; a name that nothing else has
   std::set<std::string> earlier_;     // files of the result that is there

@@ -12,13 +12,16 @@ namespace {
 
 std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
   if (const auto count = source.count(); count && index >= *count) return std::nullopt;
-  SourceFrame frame{index, source.name(index), {}, {}, {}};
-  const track::Stopwatch watch;
+  SourceFrame frame{index, {}, {}, {}, {}};
+  track::Stopwatch watch;
   try {
+    frame.name = source.name(index);  // where frames are still coming, this waits for the next
+    watch = {};
     frame.image = source.read(index);
   } catch (const FileError& e) {
     frame.error = e.what();
-  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is
+  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is, or of a folder
+                                        // that is watched
     return std::nullopt;
   }
   frame.decode = watch.span("decode");

@@ -1,7 +1,10 @@
 #include "track/results.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
@@ -17,6 +20,14 @@ namespace dic {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* kStateName = ".dic-state";
+
+bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
+
+}  // namespace
+
 std::set<std::int64_t> frames_to_draw(std::int64_t count) {
   constexpr std::int64_t kMost = 10, kEvery = 5;
   const std::int64_t pictures = std::min(kMost, (count + kEvery - 1) / kEvery);
@@ -25,27 +36,108 @@ std::set<std::int64_t> frames_to_draw(std::int64_t count) {
   return frames;
 }
 
-void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first,
-                    std::optional<std::int64_t> count) {
+Results::Results(const TrackJob& job)
+    : job_(job),
+      folder_(job.output, job.resume  ? OutputFolder::Earlier::resume
+                          : job.force ? OutputFolder::Earlier::replace
+                                      : OutputFolder::Earlier::refuse),
+      threads_(job.options.threads) {}
+
+std::optional<RunLog::Contents> Results::earlier() const {
+  if (folder_.resumed().empty()) return {};
+  const fs::path path = folder_.resumed() / OutputFolder::kFramesName;
+  auto contents = RunLog::read(path);
+  if (!contents)
+    throw FileError(path.string() +
+                    " is damaged, and with it what the run had done: begin anew with --force, or elsewhere.");
+  return contents;
+}
+
+Result Results::earlier_result() const { return Result(folder_.resumed() / "result.vtkhdf"); }
+
+std::vector<std::byte> Results::state_after(std::int64_t index) const {
+  return StateFile::read(folder_.resumed() / kStateName, index);
+}
+
+void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
+                    const RunLog::Contents& done) {
   info_ = std::move(info);
   folder_.begin();
   result_path_ = folder_.claim("result.vtkhdf");
-  writer_.emplace(result_path_, grid, info_);
   for (const std::int64_t k : frames_to_draw(count.value_or(first) - first)) planned_.insert(first + k);
+  is_resumed_ = !folder_.resumed().empty() && std::ranges::any_of(done.frames, was_measured);
+  if (is_resumed_)
+    resume(done, grid);
+  else
+    writer_.emplace(result_path_, grid, info_);
+  log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
+  run_path_ = folder_.claim("run.json");
 }
 
-void Results::add(const Field& field, const Frame& frame, Image current) {
+/// Pictures need of each frame what `add` keeps.
+void Results::resume(const RunLog::Contents& done, const Grid& grid) {
+  const auto measured = std::ranges::count_if(done.frames, was_measured);
+  writer_.emplace(VtkHdfWriter::resume(result_path_, measured, grid, info_));
+  std::optional<Result> result;
+  if (job_.pictures != Pictures::none) result.emplace(result_path_);
+  int number = 0;
+  for (const RunLog::Done& frame : done.frames) {
+    ++number;
+    if (!was_measured(frame)) continue;
+    const std::string& name = frame.summary.file;
+    const std::string stem = folder_.unique_stem(fs::path(name).stem().string());
+    const double time = info_.time_unit == "s" ? frame.summary.time.value_or(NAN) : number;
+    if (result) add_picture(result->field(count_), {frame.index, time, name}, stem);
+    ++count_;
+  }
+}
+
+void Results::add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state) {
   const std::string stem = folder_.unique_stem(fs::path(frame.name).stem().string());
   writer_->append(field, frame.time, frame.name);
   if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
-  if (job_.pictures != Pictures::none) {
-    find_ranges(field);
-    const bool last_was_planned = frames_.empty() || planned_.contains(frames_.back().frame.index);
-    if (job_.pictures == Pictures::some && !last_was_planned) frames_.pop_back();
-    frames_.push_back({count_, frame, stem});
-    if (job_.pictures == Pictures::some) keep_image(frame, std::move(current));
+  if (!state.empty()) {
+    if (!state_) state_.emplace(folder_.claim(kStateName));
+    state_->write(frame.index, state);
   }
+  if (job_.pictures != Pictures::none) add_picture(field, frame, stem);
+  if (job_.pictures == Pictures::some) keep_image(frame, std::move(current));
   ++count_;
+}
+
+void Results::add_picture(const Field& field, const Frame& frame, const std::string& stem) {
+  find_ranges(field);
+  const bool last_was_planned = frames_.empty() || planned_.contains(frames_.back().frame.index);
+  if (job_.pictures == Pictures::some && !last_was_planned) frames_.pop_back();
+  frames_.push_back({count_, frame, stem});
+}
+
+void Results::note(const RunLog::Done& done, const TrackSummary& summary) {
+  constexpr double kReportSeconds = 1;
+  log_->add(done);
+  if (!is_reported_ || since_report_.seconds() > kReportSeconds) {
+    write_run(summary, RunState::running);
+    is_reported_ = true;
+    since_report_ = {};
+  }
+  sync_now_and_then();
+}
+
+/// Beside the run: a disk may be slow.
+void Results::sync_now_and_then() {
+  constexpr double kSyncSeconds = 5;
+  if (since_sync_.seconds() < kSyncSeconds) return;
+  if (syncing_.valid() && syncing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  if (syncing_.valid()) syncing_.get();
+  syncing_ = std::async(std::launch::async, [this, frames = log_->frames()] {
+    sync_to_disk(result_path_);
+    log_->mark_on_disk(frames);
+  });
+  since_sync_ = {};
+}
+
+void Results::write_run(const TrackSummary& summary, RunState state) {
+  write_text_file(run_path_, run_json(job_, summary, state));
 }
 
 void Results::find_ranges(const Field& field) {
@@ -73,8 +165,8 @@ void Results::keep_image(const Frame& frame, Image current) {
     last_image_ = std::move(current);
 }
 
-void Results::draw_pictures(const fs::path& result_path) {
-  const Result result(result_path);
+void Results::draw_pictures(FrameSource& source) {
+  const Result result(result_path_);
   std::vector<draw::Quantity> quantities;
   for (std::size_t k = 0; k < kDrawn.size(); ++k) {
     FigureOptions options = draw::options_for(result, kDrawn[k]);
@@ -85,9 +177,9 @@ void Results::draw_pictures(const fs::path& result_path) {
         job_.roi.rect || !job_.roi.polygons.empty() || !job_.roi.holes.empty() || !job_.roi.mask.empty();
     quantities.push_back({kDrawn[k], options});
   }
-  // Of all frames there are too many pixels to keep.
-  const std::unique_ptr<FrameSource> source =
-      job_.pictures == Pictures::all ? open_frames(job_.frames) : nullptr;
+  // A video is at its end.
+  const bool is_video = !source.reads_in_parallel();
+  const std::unique_ptr<FrameSource> again = is_video ? open_frames(job_.frames) : nullptr;
   std::vector<draw::ResultPictures::Frame> frames;
   for (const Drawn& drawn : frames_) {
     draw::ResultPictures::Frame frame;
@@ -98,10 +190,11 @@ void Results::draw_pictures(const fs::path& result_path) {
       std::snprintf(seconds, sizeof seconds, ",  %.4g s", drawn.frame.time);
       frame.heading += seconds;
     }
-    frame.image = [this, &source, index = drawn.frame.index]() -> Image {
-      if (source) return draw::small_grey(source->read(index), draw::kScreenSide);
-      const auto kept = images_.find(index);
-      return kept != images_.end() ? std::move(kept->second) : std::move(last_image_);
+    // Of all frames there are too many pixels to keep; an earlier run left none.
+    frame.image = [&, index = drawn.frame.index, is_last = &drawn == &frames_.back()]() -> Image {
+      if (const auto kept = images_.find(index); kept != images_.end()) return std::move(kept->second);
+      if (is_last && !last_image_.empty()) return std::move(last_image_);
+      return draw::small_grey((again ? *again : source).read(index), draw::kScreenSide);
     };
     for (const char* name : kDrawn)
       frame.files.push_back(folder_.claim(fs::path("pictures") / (drawn.stem + "_" + name + ".png")));
@@ -110,19 +203,35 @@ void Results::draw_pictures(const fs::path& result_path) {
   const Camera* camera = job_.options.camera ? &*job_.options.camera : nullptr;
   const draw::ResultPictures pictures(result, std::move(quantities), camera,
                                       job_.canvases ? job_.canvases : png_canvases());
-  pictures.write(frames, !source || source->reads_in_parallel(), threads_);
+  pictures.write(frames, !is_video, threads_);
 }
 
-void Results::finish(TrackSummary& summary) {
+void Results::finish(TrackSummary& summary, FrameSource& source) {
   writer_->finish();
-  if (!frames_.empty()) draw_pictures(result_path_);
+  if (!frames_.empty()) draw_pictures(source);
   summary.frames_drawn = std::ssize(frames_);
   if (!summary.noise_curve.empty()) {
     track::write_noise_table(folder_.claim("noise_curve.csv"), summary.noise_curve);
     track::write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
   }
-  write_text_file(folder_.claim("run.json"), run_json(job_, summary));
+  if (syncing_.valid()) syncing_.get();
+  if (!summary.interrupted) {  // frames that come later find their way from the last one
+    state_.reset();
+    std::error_code ignored;
+    fs::remove(result_path_.parent_path() / kStateName, ignored);
+  }
+  write_run(summary, summary.interrupted ? RunState::interrupted : RunState::complete);
   folder_.commit();
+}
+
+fs::path Results::keep(const TrackSummary& summary) {
+  writer_.reset();
+  const fs::path place = folder_.keep();
+  try {
+    write_run(summary, RunState::interrupted);
+  } catch (const FileError&) {  // the one of a second ago stays
+  }
+  return place;
 }
 
 }  // namespace dic

@@ -2,16 +2,24 @@
 
 #include <array>
 #include <dic/draw.hpp>
+#include <dic/image_io.hpp>
 #include <dic/io.hpp>
+#include <dic/result.hpp>
 #include <dic/track.hpp>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "track/output_folder.hpp"
+#include "track/run_json.hpp"
+#include "track/run_log.hpp"
+#include "track/state_file.hpp"
+#include "track/stopwatch.hpp"
 
 namespace dic {
 
@@ -19,8 +27,8 @@ namespace dic {
 /// are ten.
 std::set<std::int64_t> frames_to_draw(std::int64_t count);
 
-/// The files of one run: result.vtkhdf, csv/, pictures/, noise_curve.csv and .png, run.json. Nothing is
-/// written before `begin`.
+/// The files of one run: result.vtkhdf, csv/, pictures/, noise_curve.csv and .png, run.json, and what a later
+/// run needs to go on. Nothing is written before `begin`.
 class Results {
  public:
   struct Frame {
@@ -30,16 +38,31 @@ class Results {
   };
 
   /// Throws FileError by the rules of OutputFolder.
-  explicit Results(const TrackJob& job)
-      : job_(job), folder_(job.output, job.force), threads_(job.options.threads) {}
+  explicit Results(const TrackJob& job);
+
+  /// With TrackJob::resume, what an earlier run has done that is to be gone on with.
+  std::optional<RunLog::Contents> earlier() const;
+  /// It did all that it was to do.
+  bool earlier_is_complete() const { return folder_.resumed_is_complete(); }
+  /// The result of that run. Throws FileError.
+  Result earlier_result() const;
+  /// From which the frame after this one of the source was measured; empty where nobody knows.
+  std::vector<std::byte> state_after(std::int64_t index) const;
 
   bool begun() const { return writer_.has_value(); }
-  /// first, count: of the current frames of the source; the count may be unknown.
-  void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count);
-  /// Adds a measured frame. current: its pixels, empty where no pictures are drawn.
-  void add(const Field& field, const Frame& frame, Image current);
+  /// first, count: of the current frames of the source; the count may be unknown. done: what was processed so
+  /// far. Where earlier() has measured frames, they stay, as many as `done` has.
+  void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
+             const RunLog::Contents& done);
+  /// Adds a measured frame. current: its pixels, empty where no pictures are drawn. state: of its
+  /// FrameResult.
+  void add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state);
+  /// The last frame is processed: from now on it will not be done again.
+  void note(const RunLog::Done& done, const TrackSummary& summary);
   /// Draws pictures, counts them in the summary and writes the rest.
-  void finish(TrackSummary& summary);
+  void finish(TrackSummary& summary, FrameSource& source);
+  /// After a failure to write: what is there stays, for a later run to go on with. Returns where it is.
+  std::filesystem::path keep(const TrackSummary& summary);
 
  private:
   static constexpr std::array kDrawn = {"u", "v", "exx", "eyy", "exy"};
@@ -50,9 +73,13 @@ class Results {
     std::string stem;
   };
 
+  void resume(const RunLog::Contents& done, const Grid& grid);
+  void add_picture(const Field& field, const Frame& frame, const std::string& stem);
   void find_ranges(const Field& field);
+  void write_run(const TrackSummary& summary, RunState state);
+  void sync_now_and_then();
   void keep_image(const Frame& frame, Image current);
-  void draw_pictures(const std::filesystem::path& result);
+  void draw_pictures(FrameSource& source);
 
   const TrackJob& job_;
   OutputFolder folder_;
@@ -64,8 +91,15 @@ class Results {
   std::vector<Drawn> frames_;             ///< that may be drawn: planned ones, and the last
   std::map<std::int64_t, Image> images_;  ///< of planned frames, reduced
   Image last_image_;
-  int count_ = 0;  ///< frames that were added
   std::array<RangeFinder, kDrawn.size()> ranges_;
+  int count_ = 0;             ///< frames that were added
+  bool is_resumed_ = false;   ///< some of them by an earlier run
+  bool is_reported_ = false;  ///< in run.json
+  std::filesystem::path run_path_;
+  track::Stopwatch since_report_, since_sync_;
+  std::optional<RunLog> log_;
+  std::optional<StateFile> state_;
+  std::future<void> syncing_;  ///< uses log_: ends before it
 };
 
 }  // namespace dic

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "track/strain_summary.hpp"
 
@@ -84,7 +85,7 @@ Json counts_json(const std::array<std::int64_t, kStatusCount>& counts) {
   return json;
 }
 
-Json frame_json(const FrameSummary& frame) {
+Json describe(const FrameSummary& frame) {
   Json json;
   json["file"] = frame.file;
   json["time"] = frame.time ? Json(*frame.time) : Json(nullptr);
@@ -107,6 +108,27 @@ Json frame_json(const FrameSummary& frame) {
     describe_strain(json, kStrainNames[k], frame.strain[k]);
   json["seconds"] = frame.seconds;
   return json;
+}
+
+/// Numbers that do not exist are null.
+double number(const Json& json, const std::string& name) {
+  const Json& value = json.at(name);
+  return value.is_null() ? NAN : value.get<double>();
+}
+
+FrameSummary::Strain::Extreme extreme_of(const Json& json) {
+  if (json.is_null()) return {};
+  return {number(json, "value"), number(json, "x"), number(json, "y")};
+}
+
+FrameSummary::Strain strain_of(const Json& json, const std::string& component) {
+  FrameSummary::Strain strain;
+  strain.mean = number(json, "mean_" + component);
+  strain.sd = number(json, "sd_" + component);
+  strain.sigma = number(json, "sigma_" + component);
+  strain.min = extreme_of(json.at("min_" + component));
+  strain.max = extreme_of(json.at("max_" + component));
+  return strain;
 }
 
 Json seconds_json(const StageSeconds& seconds) {
@@ -160,7 +182,7 @@ void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
   text.resize(text.size() - end.size());
   for (const FrameSummary& frame : frames) {
     if (&frame != &frames.front()) text += ',';
-    std::istringstream lines(dump(frame_json(frame), 2));
+    std::istringstream lines(dump(describe(frame), 2));
     const std::size_t before = text.size();
     for (std::string line; std::getline(lines, line);) text.append("\n    ").append(line);
     if (&frame == &frames.front()) text.reserve(before + (text.size() - before) * frames.size() * 5 / 4);
@@ -172,8 +194,56 @@ void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
 
 std::string settings_json(const TrackJob& job) { return dump(settings(job), -1); }
 
-std::string run_json(const TrackJob& job, const TrackSummary& summary) {
+std::string resume_settings(const TrackJob& job) {
+  Json json = settings(job);
+  // Frames are compared one by one; the others do not change a value.
+  for (const char* name : {"frames", "folder", "pictures", "threads", "gpu_memory"}) json.erase(name);
+  json["csv"] = job.csv ? Json(to_string(job.csv_style)) : Json(nullptr);
+  return dump(json, -1);
+}
+
+std::string differences(const std::string& one, const std::string& other) {
+  const Json a = Json::parse(one, nullptr, false), b = Json::parse(other, nullptr, false);
+  if (!a.is_object() || !b.is_object()) return "all of them";
+  std::string names;
+  const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  for (const auto& [name, value] : a.items())
+    if (!b.contains(name) || b.at(name) != value) add(name);
+  for (const auto& [name, value] : b.items())
+    if (!a.contains(name)) add(name);
+  return names;
+}
+
+std::string frame_json(const FrameSummary& frame) { return dump(describe(frame), -1); }
+
+FrameSummary frame_from_json(const std::string& text) {
+  const Json json = Json::parse(text);
+  FrameSummary frame;
+  frame.file = json.at("file");
+  if (!json.at("time").is_null()) frame.time = json.at("time").get<double>();
+  if (!json.at("error").is_null()) {
+    frame.error = json.at("error");
+    return frame;
+  }
+  for (int status = 0; status < kStatusCount; ++status)
+    frame.counts[status] = json.at("counts").at(std::string(to_string(static_cast<Status>(status))));
+  for (const auto& [name, value] :
+       {std::pair("mean_u", &frame.mean_u), std::pair("mean_v", &frame.mean_v),
+        std::pair("mean_zncc", &frame.mean_zncc), std::pair("sd_u", &frame.sd_u),
+        std::pair("sd_v", &frame.sd_v), std::pair("sd_zncc", &frame.sd_zncc),
+        std::pair("noise", &frame.noise), std::pair("sigma_u", &frame.sigma_u),
+        std::pair("sigma_v", &frame.sigma_v), std::pair("seconds", &frame.seconds)})
+    *value = number(json, name);
+  for (std::size_t k = 0; k < frame.strain.size(); ++k) frame.strain[k] = strain_of(json, kStrainNames[k]);
+  return frame;
+}
+
+std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState state) {
+  constexpr std::array kStates = {"running", "complete", "interrupted"};
   Json json;
+  json["state"] = kStates[static_cast<std::size_t>(state)];
+  json["frames_done"] = summary.frames.size();
+  json["frames_given"] = summary.frames_given ? Json(*summary.frames_given) : Json(nullptr);
   json["version"] = version();
   json["command"] = job.command;
   json["date"] = summary.date;
@@ -199,8 +269,9 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
       json["noise_curve"].push_back({{"grey", at.grey}, {"noise", at.noise}, {"pixels", at.pixels}});
   }
   json["frames"] = Json::array();
+  const bool is_over = state != RunState::running;
   std::string text = dump(json, 2);
-  insert_frames(text, summary.frames);
+  if (is_over) insert_frames(text, summary.frames);
   text += '\n';
   return text;
 }

@@ -175,6 +175,10 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   return frame;
 }
 
+bool Sequence::restore(std::span<const std::byte> state) {
+  return options_.reference_strategy == ReferenceStrategy::first && active_reference_->restore(state);
+}
+
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
   auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <dic/track.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 
 #include "track/backend.hpp"
@@ -36,6 +38,8 @@ class Sequence {
   /// Cancelled.
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame& next = {});
+  /// See TrackStream::restore.
+  bool restore(std::span<const std::byte> state);
 
  private:
   Sequence(const TrackOptions& options, ImageView reference, Image roi);

@@ -10,10 +10,13 @@
 #include <dic/info.hpp>
 #include <dic/track.hpp>
 #include <dic/track_stream.hpp>
+#include <dic/watch.hpp>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "track/device_choice.hpp"
@@ -22,8 +25,10 @@
 #include "track/noise_curve.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
+#include "track/run_log.hpp"
 #include "track/stopwatch.hpp"
 #include "track/strain_summary.hpp"
+#include "track/watched_folder.hpp"
 
 namespace dic {
 
@@ -92,6 +97,8 @@ FrameSummary summarize(const Field& field, double length_factor) {
   return summary;
 }
 
+bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -106,20 +113,49 @@ std::string local_time() {
   return text;
 }
 
+/// Opens the frames of a job; those of these names were processed by an earlier run.
+using OpenFrames = std::function<std::unique_ptr<FrameSource>(const std::vector<std::string>& known)>;
+
+/// What a run tells while it lasts; each may be empty.
+struct Listeners {
+  ProgressCallback progress;
+  FieldCallback on_field;    ///< of a frame that was measured
+  WatchCallback on_written;  ///< of a frame that is in the result
+};
+
 class Run {
  public:
-  Run(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
-      const FieldCallback& on_field)
-      : job_(job), progress_(progress), stop_(std::move(stop)), on_field_(on_field), results_(job) {
+  Run(const TrackJob& job, OpenFrames open_source, Listeners listeners, std::stop_token stop)
+      : job_(job),
+        open_source_(std::move(open_source)),
+        listeners_(std::move(listeners)),
+        stop_(std::move(stop)),
+        results_(job) {
     summary_.host = host_name();
     summary_.date = local_time();
   }
 
   TrackSummary execute() {
     open();
+    if (summary_.was_complete) return std::move(summary_);
     try {
+      measure();
+      finish();
+    } catch (const FileError& failure) {  // from writing: nothing more can be written
+      if (!results_.begun() || summary_.frames.empty()) throw;
+      summary_.interrupted = true;
+      throw FileError(std::string(failure.what()) + " What was measured is in " +
+                      results_.keep(summary_).string() + ": go on with it with --resume.");
+    }
+    return std::move(summary_);
+  }
+
+ private:
+  void measure() {
+    try {
+      if (summary_.frames_resumed > 0) go_on();
       track_all();
-    } catch (const FileError&) {  // from writing: nothing more can be written
+    } catch (const FileError&) {
       throw;
     } catch (...) {
       summary_.interrupted = true;
@@ -129,19 +165,25 @@ class Run {
     if (summary_.interrupted && !results_.begun())
       throw Cancelled("Interrupted before the first frame was measured: nothing was written.");
     if (!results_.begun()) begin_results();
-    finish();
-    return std::move(summary_);
   }
 
- private:
   void open() {
     const Stopwatch watch;
     report("load", 0);
-    source_ = open_frames(job_.frames);
     const bool first_is_reference = job_.reference.empty();
-    first_current_ = first_is_reference ? 1 : 0;
-    if (const auto count = source_->count(); count && *count <= first_current_) throw_too_few();
+    const std::optional<RunLog::Contents> earlier = results_.earlier();
+    source_ = open_source_(earlier ? names_of(*earlier) : std::vector<std::string>());
+    first_current_ = next_ = first_is_reference ? 1 : 0;
+    if (const auto count = source_->count()) {
+      if (*count <= first_current_) throw_too_few();
+      summary_.frames_given = *count - first_current_;
+    }
     times_.emplace(job_, *source_);
+    done_.version = version();
+    done_.settings = resume_settings(job_);
+    done_.reference = first_is_reference ? source_->stamp(0) : file_stamp(job_.reference);
+    if (earlier) take_over(*earlier);
+    if (summary_.was_complete) return;
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
@@ -150,11 +192,89 @@ class Run {
     summary_.output = job_.output;
     reference_seconds_ = load_seconds_ = watch.seconds();
     report("prepare", 0);
-    stream_.emplace(job_.options, reference_, job_.roi, TrackStream::Callback(),
-                    FrameFeeder::kStreamCapacity);
+    TrackOptions options = job_.options;
+    options.keep_state = true;
+    stream_.emplace(options, reference_, job_.roi, TrackStream::Callback(), FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
     summary_.image = reference_.size();
+    summary_.device = stream_->device();
+    summary_.device_reason = stream_->device_reason();
+    summary_.options = stream_->options();
+    summary_.gauge =
+        (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
     info_ = describe_result();
+  }
+
+  /// With the reference in front, if it is one of the frames.
+  std::vector<std::string> names_of(const RunLog::Contents& earlier) const {
+    std::vector<std::string> names;
+    if (job_.reference.empty() && std::ranges::any_of(earlier.frames, was_measured))
+      names.push_back(results_.earlier_result().info().reference);
+    for (const RunLog::Done& frame : earlier.frames)
+      if (!names.empty() || !job_.reference.empty()) names.push_back(frame.summary.file);
+    return names;
+  }
+
+  [[noreturn]] void refuse_to_resume(const std::string& why) const {
+    throw UsageError("Cannot go on with the result in " + job_.output.string() + ": " + why +
+                     "; measure into another folder with -o, or anew with --force.");
+  }
+
+  /// Of an earlier run: what it has done is not done again. Throws UsageError where this run is another one.
+  void take_over(const RunLog::Contents& earlier) {
+    if (earlier.version != done_.version)
+      refuse_to_resume("it was begun by dic " + earlier.version + ", this is dic " + done_.version);
+    if (earlier.settings != done_.settings)
+      refuse_to_resume("other settings (" + differences(earlier.settings, done_.settings) + ")");
+    if (earlier.reference != done_.reference)
+      refuse_to_resume("the reference is another file, or has changed");
+    if (job_.noise_floor) refuse_to_resume("a noise floor is measured in one run");
+    if (job_.options.reference_strategy != ReferenceStrategy::first)
+      refuse_to_resume("only with the reference strategy first a frame does not need those before");
+    for (const RunLog::Done& frame : earlier.frames) check_same(frame);
+    done_.frames = earlier.frames;
+    keep_whole_frames();
+    for (const RunLog::Done& frame : done_.frames) summary_.frames.push_back(frame.summary);
+    summary_.frames_resumed = std::ssize(summary_.frames);
+    next_ = first_current_ + summary_.frames_resumed;
+    summary_.was_complete = results_.earlier_is_complete() && next_ == source_->count();
+  }
+
+  void check_same(const RunLog::Done& frame) const {
+    const std::string& name = frame.summary.file;
+    if (const auto count = source_->count(); count && frame.index >= *count)
+      refuse_to_resume(name + " was measured, but is not among the frames any more");
+    if (source_->name(frame.index) != name)
+      refuse_to_resume("frame " + std::to_string(frame.index - first_current_ + 1) + " was " + name +
+                       ", now it is " + source_->name(frame.index));
+    if (source_->stamp(frame.index) != frame.stamp) refuse_to_resume(name + " has changed since");
+  }
+
+  /// The last frame may be in one file of the result and not in another.
+  void keep_whole_frames() {
+    if (std::ranges::none_of(done_.frames, was_measured)) return;
+    const Result result = results_.earlier_result();
+    if (result.info().strain.window != job_.options.strain.window ||
+        result.info().strain.measure != job_.options.strain.measure)
+      refuse_to_resume("its strain has been replaced by dic strain");
+    std::int64_t measured = 0;
+    const auto beyond = std::ranges::find_if(done_.frames, [&](const RunLog::Done& frame) {
+      return was_measured(frame) && ++measured > result.frame_count();
+    });
+    done_.frames.erase(beyond, done_.frames.end());
+  }
+
+  /// From where the earlier run stopped: from its state, or, on a GPU, from its last frame measured again.
+  void go_on() {
+    const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
+    if (last == done_.frames.rend()) return;
+    if (results_.earlier_result().grid() != stream_->grid()) refuse_to_resume("other points (the ROI)");
+    const std::int64_t index = last->index;
+    const bool is_restored = stream_->restore(results_.state_after(index));
+    begin_results();
+    if (is_restored) return;
+    stream_->push(source_->read(index));
+    stream_->wait();
   }
 
   /// In the background: this takes as long as reading the reference.
@@ -165,7 +285,7 @@ class Run {
     return track::start_device(job_.options.device, one_image ? bytes : 0, job_.options.step);
   }
 
-  void begin_reading() { reader_.emplace(*source_, first_current_, frames_ahead(*source_, false)); }
+  void begin_reading() { reader_.emplace(*source_, next_, frames_ahead(*source_, false)); }
 
   [[noreturn]] void throw_too_few() const {
     throw UsageError(
@@ -192,9 +312,10 @@ class Run {
   bool finish(SourceFrame frame) {
     const int number = static_cast<int>(frame.index - first_current_ + 1);
     FrameSummary entry;
+    std::optional<FrameResult> result;
     if (frame.error.empty()) {
       report("search", number);
-      std::optional<FrameResult> result = stream_->wait();
+      result = stream_->wait();
       if (!result) return false;
       frame.error = result->error;
       if (frame.error.empty()) entry = take(*result, frame, number);
@@ -202,7 +323,14 @@ class Run {
     entry.error = frame.error;
     entry.file = frame.name;
     entry.time = times_->at(frame.index);
+    RunLog::Done done{frame.index, source_->stamp(frame.index), entry};
     summary_.frames.push_back(std::move(entry));
+    if (results_.begun())
+      results_.note(done, summary_);
+    else
+      done_.frames.push_back(std::move(done));
+    if (listeners_.on_written)
+      listeners_.on_written(summary_.frames.back(), result ? result->field : Field(), number);
     points_done_ += summary_.points;
     report("load", number);
     return true;
@@ -210,14 +338,14 @@ class Run {
 
   FrameSummary take(const FrameResult& result, SourceFrame& frame, int number) {
     report("write", number);
-    if (on_field_) on_field_(result.field, number, frame.name);
+    if (listeners_.on_field) listeners_.on_field(result.field, number, frame.name);
     const Stopwatch writing;
     if (!results_.begun()) begin_results();
     auto summary =
         std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
     if (noise_curve_) noise_curve_->add(frame.image, result.field);
     const double time = times_->in_seconds() ? times_->at(frame.index).value_or(NAN) : number;
-    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image));
+    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image), result.state);
     FrameSummary entry = summary.get();
     if (job_.noise_floor) entry.scatter = scatter_of(result.field);
     entry.noise = result.noise;
@@ -235,20 +363,18 @@ class Run {
     summary_.seconds.load = load_seconds_;
     summary_.seconds.write = write_seconds_;
     summary_.seconds.total = total_.seconds();
-    summary_.device = stream_->device();
-    summary_.options = stream_->options();
-    summary_.gauge =
-        (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
-    summary_.device_reason = stream_->device_reason();
     summary_.kernels = stream_->kernels();
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
     // Pictures are drawn in what the images and points took.
     reader_.reset();
     stream_.reset();
-    results_.finish(summary_);
+    results_.finish(summary_, *source_);
   }
 
-  void begin_results() { results_.begin(stream_->grid(), info_, first_current_, source_->count()); }
+  void begin_results() {
+    results_.begin(stream_->grid(), info_, first_current_, source_->count(), done_);
+    done_.frames.clear();
+  }
 
   ResultInfo describe_result() const {
     ResultInfo info;
@@ -265,21 +391,23 @@ class Run {
   }
 
   void report(const char* stage, int frame) const {
-    if (!progress_) return;
+    if (!listeners_.progress) return;
     const std::optional<std::int64_t> count = source_ ? source_->count() : std::nullopt;
     const int frames = count ? static_cast<int>(*count - first_current_) : 0;
-    progress_({stage, frame, frames, points_done_, total_.seconds()});
+    listeners_.progress({stage, frame, frames, points_done_, total_.seconds()});
   }
 
   const TrackJob& job_;
-  const ProgressCallback& progress_;
+  OpenFrames open_source_;
+  Listeners listeners_;
   std::stop_token stop_;
-  const FieldCallback& on_field_;
   Stopwatch total_;
   Results results_;
   std::unique_ptr<FrameSource> source_;
   std::optional<FrameTimes> times_;
   std::int64_t first_current_ = 0;
+  std::int64_t next_ = 0;       ///< frame of the source that is to be measured first
+  RunLog::Contents done_;       ///< until the results are begun: frames that were processed
   std::future<void> starting_;  ///< the device
   std::optional<ReadAhead> reader_;
   Image reference_;
@@ -323,7 +451,24 @@ std::vector<std::string> TrackJob::validate() const {
 TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
                          const FieldCallback& on_field) {
   for (const std::string& problem : job.validate()) throw UsageError(problem);
-  return Run(job, progress, std::move(stop), on_field).execute();
+  const auto open = [&](const auto&) { return open_frames(job.frames); };
+  return Run(job, open, {progress, on_field, {}}, std::move(stop)).execute();
+}
+
+TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame,
+                          std::stop_token stop) {
+  job.frames = {options.folder.string()};
+  for (const auto& problems : {options.validate(), job.validate()})
+    for (const std::string& problem : problems) throw UsageError(problem);
+  const std::int64_t most = options.until > 0 ? options.until + (job.reference.empty() ? 1 : 0) : 0;
+  const auto open = [&](const std::vector<std::string>& known) {
+    return std::make_unique<track::WatchedFolder>(options, known, most, stop);
+  };
+  try {
+    return Run(job, open, {{}, {}, on_frame}, {}).execute();
+  } catch (const std::out_of_range&) {
+    throw Cancelled("No image came into " + options.folder.string() + ": nothing was written.");
+  }
 }
 
 }  // namespace dic

@@ -388,6 +388,9 @@ std::vector<TrackOption> output_options() {
       output,
       flag(
           "force", [](auto& job) -> auto& { return job.force; }, "Replace an earlier result in that folder"),
+      flag(
+          "resume", [](auto& job) -> auto& { return job.resume; },
+          "Go on with the result of a run that was ended, where it stopped; without one, begin"),
       number(
           "scale", "FLOAT", [](auto& job) -> auto& { return job.scale_mm_per_px; },
           "mm per px: results in mm; 0 = px"),

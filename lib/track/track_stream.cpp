@@ -318,6 +318,11 @@ void TrackStream::finish() { impl_->finish(); }
 void TrackStream::cancel() { impl_->cancel(); }
 void TrackStream::reset(ImageView reference, const Roi& roi) { impl_->reset(reference, roi); }
 
+bool TrackStream::restore(std::span<const std::byte> state) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->sequence && impl_->sequence->restore(state);
+}
+
 std::vector<std::string> TrackStream::kernels() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->kernels;

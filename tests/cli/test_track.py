@@ -27,7 +27,7 @@ class TrackTest(ProgramTest):
         names = {str(path.relative_to(self.folder / "dic_out")) for path in (self.folder / "dic_out").rglob("*.*")}
         images = {f"pictures/frame_{i}_{name}.png" for i in (2,) for name in ("u", "v", "exx", "eyy", "exy")}
         self.assertEqual(names, images | {"csv/frame_1.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
-                                            ".dic-files"})
+                                            ".dic-files", ".dic-frames.jsonl"})
         self.assertGreater(cv2.imread(str(self.folder / "dic_out/pictures/frame_2_u.png")).shape[1], 140)
 
     def test_pictures(self):

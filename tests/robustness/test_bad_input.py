@@ -237,7 +237,7 @@ class OutputTest(ProgramTest):
         self.assertEqual([frame["file"] for frame in self.run_json()["frames"]], [self.frames[2]])
         names = {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()}
         self.assertEqual(names, {"notes.txt", "csv/mine.csv", "csv/frame_2.csv", "run.json", "result.vtkhdf",
-                                 ".dic-files"})
+                                 ".dic-files", ".dic-frames.jsonl"})
 
     def test_files_of_others_are_never_replaced(self):
         (self.folder / "other").mkdir()

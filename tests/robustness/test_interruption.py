@@ -95,8 +95,7 @@ class InterruptionTest(ProgramTest):
             self.wait_for(lambda: csv.exists() and len(list(csv.iterdir())) >= 2, program)
             program.kill()
             program.communicate(timeout=60)
-        self.assertFalse((self.folder / "dic_out/result.vtkhdf").exists())
-        self.refuse(1, ["--force"], "track", *self.frames[:2])
+        self.refuse(1, ["--resume", "--force"], "track", *self.frames[:2])
         self.succeed("track", *self.frames[:2], "--csv", "--force", "--no-pictures")
         self.assertEqual([path.name for path in (self.folder / "dic_out/csv").iterdir()], ["frame_1.csv"])
 

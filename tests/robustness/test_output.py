@@ -51,7 +51,7 @@ class OutputTest(ProgramTest):
         run.kill()
         run.wait()
         self.track("--force")
-        self.assertEqual(self.names(), {"result.vtkhdf", "run.json", ".dic-files"})
+        self.assertEqual(self.names(), {"result.vtkhdf", "run.json", ".dic-files", ".dic-frames.jsonl"})
 
     def test_names_like_ours_are_left_alone(self):
         self.out.mkdir()

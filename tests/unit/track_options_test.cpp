@@ -38,6 +38,7 @@ const std::map<std::string, std::string> kOthers = {
     {"strain-measure", "hencky"},
     {"output", "results"},
     {"force", "true"},
+    {"resume", "true"},
     {"scale", "0.025"},
     {"csv", "true"},
     {"csv-style", "vic"},

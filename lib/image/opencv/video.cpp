@@ -39,6 +39,8 @@ class VideoSource : public FrameSource {
     return name + number;
   }
 
+  std::string stamp(std::int64_t) const override { return file_stamp(path_); }
+
   Image read(std::int64_t i) override {
     if (i < position_) throw UsageError("The frames of a video are read in order.");
     cv::Mat frame;

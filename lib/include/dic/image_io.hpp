@@ -50,6 +50,9 @@ std::vector<std::filesystem::path> expand_frames(const std::vector<std::string>&
 /// Natural order: runs of digits compare as numbers ("img_9" < "img_10").
 bool natural_less(const std::string& a, const std::string& b);
 
+/// Size of a file and when it was written, as text; empty where there is none.
+std::string file_stamp(const std::filesystem::path& path);
+
 /// True for endings of video files (avi, mp4, mov, mkv, ...).
 bool is_video(const std::filesystem::path& path);
 
@@ -65,6 +68,8 @@ class FrameSource {
   /// that cannot be read (the next one still can) and std::out_of_range past the end. A video that ends well
   /// before its own count is a FileError at the first missing frame, then std::out_of_range.
   virtual Image read(std::int64_t i) = 0;
+  /// Changes with the file of frame i: its size, and when it was written. Empty where nobody knows.
+  virtual std::string stamp(std::int64_t) const { return {}; }
   /// Of a video that says so.
   virtual std::optional<double> frames_per_second() const { return {}; }
   /// True where several threads may read at once, in any order.

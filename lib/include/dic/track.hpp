@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <dic/camera.hpp>
 #include <dic/draw.hpp>
@@ -68,6 +69,8 @@ struct TrackOptions {
   /// px, above 0: refine.subset becomes the smallest one, 11 to 101 px, whose predicted sigma is below this
   /// at nine of ten points, from the reference and its noise. No value: refine.subset stays.
   std::optional<double> sigma_target;
+  /// Results get what TrackStream::restore needs.
+  bool keep_state = false;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;
 };
@@ -122,6 +125,7 @@ struct FrameResult {
   std::vector<StageSpan> spans;  ///< when they did
   double latency = 0;            ///< seconds from the call of track or push to the result
   std::string error;             ///< why a stream could not measure it, one sentence; empty = it was measured
+  std::vector<std::byte> state;  ///< with TrackOptions::keep_state: see TrackStream::restore
 };
 
 /// Tracks the points of one reference through a sequence of current frames, in constant memory.
@@ -163,7 +167,8 @@ struct TrackJob {
   std::vector<std::string> frames;  ///< files, globs, directories or one video
   std::string reference;            ///< empty = the first frame
   std::filesystem::path output = "dic_out";
-  bool force = false;  ///< replace an earlier result of dic
+  bool force = false;   ///< replace an earlier result of dic
+  bool resume = false;  ///< go on with the result of a run that was ended; without one, begin
   Roi roi;
   TrackOptions options;
   std::string roi_file, camera_file;  ///< where roi.mask and options.camera were read; empty = nowhere
@@ -227,6 +232,9 @@ struct TrackSummary {
   int gauge = 0;           ///< length of the virtual strain gauge, px
   std::int64_t points = 0;
   std::vector<FrameSummary> frames;
+  std::optional<std::int64_t> frames_given;  ///< current frames of the job; none where nobody knows
+  std::int64_t frames_resumed = 0;           ///< of `frames`: measured by an earlier run (TrackJob::resume)
+  bool was_complete = false;      ///< TrackJob::resume found nothing left to do: only `frames` is filled in
   std::int64_t frames_drawn = 0;  ///< of which there are pictures
   StageSeconds seconds;
   std::string device, device_reason;  ///< see Tracker

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,11 @@ class TrackStream {
   /// the same options. Throws as the constructor does; the stream then has no reference and push throws
   /// UsageError.
   void reset(ImageView reference, const Roi& roi = {});
+
+  /// Before the first push: the next frame is measured as if the frame with this FrameResult::state had been
+  /// measured just before, by a stream of the same options and reference. False where that cannot be: the
+  /// state is not such a one, the device is a GPU (there are no states), or the strategy is not `first`.
+  bool restore(std::span<const std::byte> state);
 
   /// See Tracker.
   std::vector<std::string> kernels() const;

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <dic/correlate.hpp>
 #include <dic/error.hpp>
 #include <set>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "track/backend.hpp"
@@ -34,6 +38,40 @@ struct HostPositions final : TrackedPositions {
 
   explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
 };
+
+static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<FeatureMemory>);
+
+/// What the next frame starts from.
+std::vector<std::byte> state_of(const std::vector<RefinedPoint>& last, const FeatureMemory& features) {
+  const std::size_t points = last.size() * sizeof(RefinedPoint);
+  std::vector<std::byte> state(sizeof features + points);
+  std::memcpy(state.data(), &features, sizeof features);
+  std::memcpy(state.data() + sizeof features, last.data(), points);
+  return state;
+}
+
+/// Starts beyond this are of no image.
+constexpr double kLargestMotion = 1 << 16;  // px
+
+bool makes_sense(const RefinedPoint& point) {
+  const ShapeParameters& s = point.shape;
+  const auto is_small = [](double value) { return std::abs(value) < kLargestMotion; };  // false for NaN
+  return static_cast<int>(point.status) < kStatusCount &&
+         (point.status != Status::ok || std::ranges::all_of(std::array{s.u, s.ux, s.uy, s.uxx, s.uxy, s.uyy,
+                                                                       s.v, s.vx, s.vy, s.vxx, s.vxy, s.vyy},
+                                                            is_small));
+}
+
+/// Empty where the state is not one of so many points.
+std::vector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
+                                    FeatureMemory& features) {
+  std::vector<RefinedPoint> last(points);
+  if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
+  std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
+  if (!std::ranges::all_of(last, makes_sense)) return {};
+  std::memcpy(&features, state.data(), sizeof features);
+  return last;
+}
 
 class CpuResult final : public Result {
  public:
@@ -101,6 +139,7 @@ class CpuReference final : public ActiveReference {
         field_of(noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
     // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
     reference_.last = std::move(of_whole_subsets);
+    if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
     const RefineOptions& refine = shared_.options.refine;
@@ -114,6 +153,13 @@ class CpuReference final : public ActiveReference {
                {"refine", seconds.refine},
                {"strain", seconds.strain}});
     return std::make_unique<CpuResult>(shared_.points, image, std::move(measured));
+  }
+
+  bool restore(std::span<const std::byte> state) override {
+    auto last = points_of(state, reference_.size(), features_);
+    if (last.empty()) return false;
+    reference_.last = std::move(last);
+    return true;
   }
 
  private:

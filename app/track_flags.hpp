@@ -1,0 +1,26 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <dic/probe.hpp>
+#include <dic/track.hpp>
+#include <string>
+
+/// What the commands that measure sequences have in common.
+namespace dic::app {
+
+struct TrackFlags {
+  TrackJob job;
+  std::string config, save_config;
+  bool quiet = false, verbose = false;
+};
+
+/// All options of a run but its frames.
+void add_run_options(CLI::App& command, TrackFlags& flags);
+/// Reads and writes the configuration file, and completes the job.
+void apply_run_options(CLI::App& command, TrackFlags& flags);
+
+/// The ends of an extensometer, "x1,y1,x2,y2". Throws CLI::ValidationError.
+std::array<Position, 2> ends_of(const std::string& option, const std::string& text);
+
+}  // namespace dic::app

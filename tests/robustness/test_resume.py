@@ -1,0 +1,249 @@
+"""Runs that are killed, or whose disk is full, and go on with --resume: python test_resume.py DIC
+
+DIC_KILLS is the number of kills, 4 where it is not given."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import h5py
+import numpy as np
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+import dic_program
+from dic_program import ProgramTest, main, speckle, write_image
+
+KILLS = int(os.environ.get("DIC_KILLS", "4"))
+FRAMES = 30
+
+
+class ResumeTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        steps = [0.11 * k for k in range(6)]
+        for k, step in enumerate(steps):
+            write_image(self.folder / f"image_{k}.png", speckle(200, 220, step, -0.7 * step))
+        self.frames = [f"frame_{k:02d}.png" for k in range(FRAMES + 1)]
+        for k, name in enumerate(self.frames):
+            os.link(self.folder / f"image_{k % len(steps)}.png", self.folder / name)
+        self.options = ["--subset", "21", "--step", "6", "--csv"]
+
+    def track(self, output, *more):
+        return ["track", *self.frames, *self.options, "-o", output, *more]
+
+    def start(self, *arguments):
+        return subprocess.Popen([dic_program.PROGRAM, *arguments], cwd=self.folder, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def lines(self, output):
+        """What the log says about frames."""
+        log = self.folder / output / ".dic-frames.jsonl"
+        whole = [line for line in log.read_bytes().split(b"\n")[:-1]] if log.exists() else []
+        return [line for line in map(json.loads, whole) if "frame" in line]
+
+    def check_readable(self, output, whole, at_least):
+        """What was reported as done is there for h5py and VTK, and equal to a run that was not killed."""
+        path = self.folder / output / "result.vtkhdf"
+        if at_least == 0:
+            return {}
+        places = {}
+        for options in ({}, {"swmr": True}):
+            with h5py.File(path, "r", **options) as file:
+                frames = int(file["VTKHDF/Steps"].attrs["NSteps"])
+                self.assertGreaterEqual(frames, at_least)
+                self.assertGreaterEqual(len(file["dic/frames"]), frames)
+                for name, data in file["VTKHDF/PointData"].items():
+                    self.assertGreaterEqual(len(data), frames)
+                    np.testing.assert_array_equal(data[:frames], whole[name][:frames], name)
+                    places[name] = [data.id.get_chunk_info(k).byte_offset for k in range(frames)]
+        if at_least == 1:  # VTK 9.7 takes one step for none
+            return places
+        reader = vtkHDFReader()
+        reader.SetFileName(str(path))
+        reader.UpdateInformation()
+        self.assertGreaterEqual(reader.GetNumberOfSteps(), at_least)
+        reader.SetStep(at_least - 1)
+        reader.Update()
+        u = vtk_to_numpy(reader.GetOutput().GetPointData().GetArray("u"))
+        np.testing.assert_array_equal(u, whole["u"][at_least - 1].ravel())
+        return places
+
+    def check_equal(self, output, whole="whole"):
+        """The same bits, the same tables, the same run.json but for times and dates."""
+        one, other = self.fields(output), self.fields(whole)
+        self.assertEqual(one.keys(), other.keys())
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, other[name], name)
+        tables = sorted(path.name for path in (self.folder / whole / "csv").iterdir())
+        self.assertEqual(sorted(path.name for path in (self.folder / output / "csv").iterdir()), tables)
+        for name in tables:
+            self.assertEqual((self.folder / output / "csv" / name).read_bytes(),
+                             (self.folder / whole / "csv" / name).read_bytes())
+        pictures = sorted(path.name for path in (self.folder / whole / "pictures").iterdir())
+        for name in pictures:
+            self.assertEqual((self.folder / output / "pictures" / name).read_bytes(),
+                             (self.folder / whole / "pictures" / name).read_bytes(), name)
+        runs = [self.run_json(folder) for folder in (output, whole)]
+        for run in runs:
+            self.assertEqual((run["state"], run["interrupted"]), ("complete", False))
+            for frame in run["frames"]:
+                frame.pop("seconds", None)
+        self.assertEqual(runs[0]["frames"], runs[1]["frames"])
+        self.assertEqual(runs[0]["noise_floor"], runs[1]["noise_floor"])
+
+    def test_kills_at_any_moment(self):
+        self.succeed(*self.track("whole"))
+        whole = self.fields("whole")
+        moments = random.Random(int(os.environ.get("DIC_SEED", "1")))
+        done, places, kills, moments_of_kills = 0, {}, 0, []
+        while kills < KILLS:
+            last = done + moments.randint(0, 6)
+            with self.start(*self.track("out", "--resume")) as program:
+                while program.poll() is None and len(self.lines("out")) < last:
+                    time.sleep(0.002)
+                time.sleep(moments.uniform(0, 0.05))
+                program.kill()
+                program.communicate(timeout=60)
+            if len(self.lines("out")) == FRAMES:
+                self.succeed(*self.track("out", "--resume"))
+                self.check_equal("out")
+                shutil.rmtree(self.folder / "out")
+                done, places = 0, {}
+                continue
+            kills += 1
+            now = len(self.lines("out"))
+            self.assertGreaterEqual(now, done, "what was done is lost")
+            before, places = places, self.check_readable("out", whole, now)
+            for name, offsets in before.items():
+                self.assertEqual(places[name][:done], offsets[:done], "a frame was measured again")
+            done = now
+            moments_of_kills.append(done)
+        self.succeed(*self.track("out", "--resume"))
+        self.check_equal("out")
+        again = self.succeed(*self.track("out", "--resume"))
+        self.assertIn(f"holds all {FRAMES} frames", again.stdout)
+        print(f"{kills} kills; frames of {FRAMES} that were done at each:", *moments_of_kills)
+
+    def kill_after(self, frames, *arguments, output="out"):
+        with self.start(*arguments) as program:
+            while program.poll() is None and len(self.lines(output)) < frames:
+                time.sleep(0.002)
+            program.kill()
+            program.communicate(timeout=60)
+        self.assertGreaterEqual(len(self.lines(output)), frames)
+
+    def test_run_json_says_how_far(self):
+        self.kill_after(5, *self.track("out"))
+        run = self.run_json("out")
+        self.assertEqual((run["state"], run["frames_given"], run["frames"]), ("running", FRAMES, []))
+        self.assertGreaterEqual(run["frames_done"], 1)
+        self.refuse(1, ["--resume", "--force"], *self.track("out"))
+
+    def test_interrupted_run_goes_on(self):
+        self.succeed(*self.track("whole"))
+        with self.start(*self.track("out")) as program:
+            while program.poll() is None and len(self.lines("out")) < 4:
+                time.sleep(0.002)
+            program.terminate()
+            program.communicate(timeout=60)
+        self.assertEqual(program.returncode, 130)
+        self.assertEqual(self.run_json("out")["state"], "interrupted")
+        self.succeed(*self.track("out", "--resume"))
+        self.check_equal("out")
+
+    def test_other_frames_settings_or_version_are_refused(self):
+        self.kill_after(3, *self.track("out"))
+        refuse = lambda words, *arguments: self.refuse(2, ["Cannot go on", *words], *arguments, "--resume")
+        refuse(["step"], *self.track("out"), "--step", "7")
+        refuse(["frame_01.png"], "track", "frame_00.png", *self.frames[2:], *self.options, "-o", "out")
+        refuse(["not among"], *self.track("out")[:3], *self.options, "-o", "out")
+        with self.subTest("a frame has changed"):
+            changed = self.folder / self.frames[2]
+            content = changed.read_bytes()
+            changed.unlink()
+            changed.write_bytes(content)
+            refuse([self.frames[2], "has changed"], *self.track("out"))
+        with self.subTest("version"):
+            log = self.folder / "out/.dic-frames.jsonl"
+            first, rest = log.read_text().split("\n", 1)
+            log.write_text(json.dumps({**json.loads(first), "version": "0.0.1"}) + "\n" + rest)
+            refuse(["0.0.1"], *self.track("out"))
+
+    def test_skipped_frames_stay_skipped(self):
+        (self.folder / self.frames[3]).unlink()
+        (self.folder / self.frames[3]).write_bytes(b"no image")
+        self.succeed(*self.track("whole"), code=3)
+        self.kill_after(6, *self.track("out"))
+        self.succeed(*self.track("out", "--resume"), code=3)
+        self.check_equal("out")
+
+    def test_after_a_power_failure(self):
+        """Another start of the machine: only what was marked as on the disk counts; the rest is measured again."""
+        self.succeed(*self.track("whole"))
+        self.kill_after(8, *self.track("out"))
+        log = self.folder / "out/.dic-frames.jsonl"
+        lines = log.read_text().splitlines()
+        lines = [json.dumps({"machine": "another"}) if '"machine"' in line else line for line in lines]
+        log.write_text("\n".join([*lines[:-1], json.dumps({"on_disk": 4}), lines[-1]]) + "\n")
+        path = self.folder / "out/result.vtkhdf"
+        with h5py.File(path) as file:
+            chunks = [file["u"].id.get_chunk_info(k) for k in range(4, len(file["u"]))]
+        with path.open("r+b") as file:  # what the disk has not got
+            for chunk in chunks:
+                file.seek(chunk.byte_offset)
+                file.write(bytes(chunk.size))
+        self.succeed(*self.track("out", "--resume"))
+        # Of frame 4 there is no state any more: the next one starts elsewhere.
+        one, other = self.fields("out"), self.fields("whole")
+        np.testing.assert_array_equal(one["status"], other["status"])
+        for name in ("u", "v"):
+            np.testing.assert_array_equal(one[name][:4], other[name][:4])
+            np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-4)
+        self.assertEqual(len(self.run_json("out")["frames"]), FRAMES)
+
+    def test_replacing_run_goes_on(self):
+        """A run with --force that is killed leaves the earlier result as it was, and can be gone on with."""
+        self.succeed("track", *self.frames[:3], "-o", "out", "--no-pictures")
+        before = (self.folder / "out/result.vtkhdf").read_bytes()
+        self.succeed(*self.track("whole"))
+        with self.start(*self.track("out", "--force")) as program:
+            def collected():
+                logs = list((self.folder / "out").glob(".dic-*.new/.dic-frames.jsonl"))
+                return logs and logs[0].read_text().count("\n") > 6
+            while program.poll() is None and not collected():
+                time.sleep(0.002)
+            program.kill()
+            program.communicate(timeout=60)
+        self.assertEqual((self.folder / "out/result.vtkhdf").read_bytes(), before)
+        self.succeed(*self.track("out", "--resume"))
+        self.check_equal("out")
+        self.assertFalse(list((self.folder / "out").glob(".dic-*.new")))
+
+    def test_full_disk(self):
+        """What was measured until the disk was full is there, and the run goes on when there is space."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount a small disk")
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(disk)], capture_output=True,
+                                 text=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(disk)], check=True)
+        self.succeed(*self.track("whole"))
+        self.refuse(1, ["disk/out", "No space left", "--resume"], *self.track("disk/out"))
+        done = len(self.lines("disk/out"))
+        self.assertGreater(done, 2)
+        self.assertLess(done, FRAMES)
+        self.check_readable("disk/out", self.fields("whole"), done)
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        self.succeed(*self.track("disk/out", "--resume"))
+        self.check_equal("disk/out")
+
+
+if __name__ == "__main__":
+    main()
