@@ -78,9 +78,10 @@ void add_places(CLI::App& command, ProbeRequest& request) {
     const std::vector<double> xy = numbers("--point", text, 2, "two numbers x,y");
     request.points.push_back({xy[0], xy[1]});
   });
-  add_place(
-      command, "--extensometer", "x1,y1,x2,y2", "Change of the distance between two points",
-      [&request](const std::string& text) { request.extensometers.push_back(ends_of("--extensometer", text)); });
+  add_place(command, "--extensometer", "x1,y1,x2,y2", "Change of the distance between two points",
+            [&request](const std::string& text) {
+              request.extensometers.push_back(ends_of("--extensometer", text));
+            });
   add_place(command, "--line", "x1,y1,x2,y2", "Values along a line",
             [&request](const std::string& text) { request.lines.push_back(ends_of("--line", text)); });
   add_place(command, "--area", "\"x,y x,y ...\"", "Means over a polygon",

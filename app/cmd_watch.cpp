@@ -24,7 +24,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  dic watch camera/ -o run1                              until Ctrl-C; the first image is the reference\n"
+    "  dic watch camera/ -o run1                              until Ctrl-C; the first image is the "
+    "reference\n"
     "  dic watch camera/ --until 500 --csv                    500 frames after the reference\n"
     "  dic watch camera/ --idle 60 --extensometer 100,40,100,360 | lab_software\n"
     "\n";
@@ -120,16 +121,18 @@ void add_watch(CLI::App& app) {
       ->type_name("")
       ->default_str("")
       ->configurable(false);
-  command->add_option("--until", flags->watch.until, "End after so many frames after the reference; 0 = never")
+  command
+      ->add_option("--until", flags->watch.until, "End after so many frames after the reference; 0 = never")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--idle", flags->watch.idle, "End when no image has come for so many seconds; 0 = never")
+  command
+      ->add_option("--idle", flags->watch.idle, "End when no image has come for so many seconds; 0 = never")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--patience", flags->watch.patience,
                    "Seconds after which an image that is not whole and does not grow is skipped")
       ->check(CLI::NonNegativeNumber);
   add_choice(*command, "--sort", flags->watch.order, {ArrivalOrder::name, ArrivalOrder::time},
-             "Of several new images, the next is the first by name, or the one that was whole first");
+             "Of several new images, the next is the first by name, or the whole one that was written first");
   const auto add_extensometers = [flags](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) flags->extensometers.push_back(ends_of("--extensometer", text));
   };

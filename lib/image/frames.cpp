@@ -50,8 +50,7 @@ std::vector<fs::path> images_in(const fs::path& directory) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const bool hidden = entry->path().filename().string().starts_with('.');
-    if (!hidden && !entry->is_directory() && has_image_ending(entry->path()))
-      found.push_back(entry->path());
+    if (!hidden && !entry->is_directory() && has_image_ending(entry->path())) found.push_back(entry->path());
   }
   if (error)
     throw FileError("'" + directory.string() + "' cannot be listed (" + error.message() +

@@ -25,10 +25,10 @@ namespace {
 /// An open file. HDF5 fills in the base.
 struct DriverFile : H5FD_t {
   int descriptor = -1;
-  haddr_t allocated = 0;  // end of what HDF5 has given out
-  haddr_t written = 0;    // end of what it has written
-  haddr_t taken = 0;      // end of the blocks that the file has, or may have
-  haddr_t told = 0;       // end of the file as its superblock tells it
+  haddr_t allocated = 0;                 // end of what HDF5 has given out
+  haddr_t written = 0;                   // end of what it has written
+  haddr_t taken = 0;                     // end of the blocks that the file has, or may have
+  haddr_t told = 0;                      // end of the file as its superblock tells it
   std::optional<Superblock> superblock;  // as HDF5 wrote it last, where readers look while we write
   int* error = nullptr;
 
@@ -44,7 +44,8 @@ const DriverFile& self(const H5FD_t* file) { return *static_cast<const DriverFil
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
   auto file = std::make_unique<DriverFile>();
   file->error = *static_cast<int* const*>(H5Pget_driver_info(access));
-  const int made = ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) | ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0);
+  const int made =
+      ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) | ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0);
   file->descriptor = ::open(name, O_RDWR | made | O_NOFOLLOW | O_CLOEXEC, 0666);
   struct stat found {};
   if (file->descriptor < 0 || ::fstat(file->descriptor, &found) != 0) {

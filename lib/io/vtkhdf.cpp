@@ -245,6 +245,7 @@ struct VtkHdfWriter::Impl {
     file.write(kAbout + "/y", {ny}, y.data());
     file.write(kAbout + "/inside", {ny, nx}, grid.inside.data());
     file.create_text_series(kAbout + "/frames", kNameBytes);
+    file.set_attribute(kAbout + "/frames", "_Encoding", "utf-8");  // netCDF's word: xarray makes text of it
   }
 
   void append(const Field& field, double time, std::string_view name) {

@@ -20,7 +20,8 @@ std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
     frame.image = source.read(index);
   } catch (const FileError& e) {
     frame.error = e.what();
-  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is, or of a folder that is watched
+  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is, or of a folder
+                                        // that is watched
     return std::nullopt;
   }
   frame.decode = watch.span("decode");

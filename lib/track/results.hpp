@@ -98,8 +98,8 @@ class Results {
   std::map<std::int64_t, Image> images_;  ///< of planned frames, reduced
   Image last_image_;
   std::array<RangeFinder, kDrawn.size()> ranges_;
-  int count_ = 0;            ///< frames that were added
-  bool is_resumed_ = false;  ///< some of them by an earlier run
+  int count_ = 0;             ///< frames that were added
+  bool is_resumed_ = false;   ///< some of them by an earlier run
   bool is_reported_ = false;  ///< in run.json
   std::filesystem::path run_path_;
   track::Stopwatch since_report_, since_sync_;

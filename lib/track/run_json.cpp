@@ -182,7 +182,7 @@ void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
   text.resize(text.size() - end.size());
   for (const FrameSummary& frame : frames) {
     if (&frame != &frames.front()) text += ',';
-    std::istringstream lines(dump(frame_json(frame), 2));
+    std::istringstream lines(dump(describe(frame), 2));
     const std::size_t before = text.size();
     for (std::string line; std::getline(lines, line);) text.append("\n    ").append(line);
     if (&frame == &frames.front()) text.reserve(before + (text.size() - before) * frames.size() * 5 / 4);
@@ -269,8 +269,9 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary, RunState 
       json["noise_curve"].push_back({{"grey", at.grey}, {"noise", at.noise}, {"pixels", at.pixels}});
   }
   json["frames"] = Json::array();
+  const bool is_over = state != RunState::running;
   std::string text = dump(json, 2);
-  if (state != RunState::running) insert_frames(text, summary.frames);
+  if (is_over) insert_frames(text, summary.frames);
   text += '\n';
   return text;
 }

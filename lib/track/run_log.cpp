@@ -73,13 +73,15 @@ class Reader {
     } else if (json.contains("on_disk")) {
       on_disk_ = json.at("on_disk");
     } else {
-      contents_.frames.push_back({json.at("index"), json.at("stamp"), frame_from_json(json.at("frame").dump())});
+      contents_.frames.push_back(
+          {json.at("index"), json.at("stamp"), frame_from_json(json.at("frame").dump())});
     }
     return true;
   }
 
   RunLog::Contents contents() && {
-    if (machine_ != start_of_machine() && on_disk_ < contents_.frames.size()) contents_.frames.resize(on_disk_);
+    if (machine_ != start_of_machine() && on_disk_ < contents_.frames.size())
+      contents_.frames.resize(on_disk_);
     return std::move(contents_);
   }
 

@@ -9,8 +9,8 @@
 
 namespace dic {
 
-/// What a run has done so far: a file of JSON lines, one for each frame, each written as soon as the frame is in
-/// the result. A later run reads it to go on where this one ended, however it ended.
+/// What a run has done so far: a file of JSON lines, one for each frame, each written as soon as the frame is
+/// in the result. A later run reads it to go on where this one ended, however it ended.
 class RunLog {
  public:
   /// A frame that was processed, or skipped with an error.
@@ -38,8 +38,8 @@ class RunLog {
   /// Throws FileError.
   void add(const Done& done);
   std::int64_t frames() const { return frames_; }
-  /// The first so many frames are on the disk, with all that belongs to them. Waits until this is, too. May be
-  /// called while another thread adds frames. Throws FileError.
+  /// The first so many frames are on the disk, with all that belongs to them. Waits until this is, too. May
+  /// be called while another thread adds frames. Throws FileError.
   void mark_on_disk(std::int64_t frames);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace dic {
 
-/// From which the next frame is measured, frame by frame: a file with two places, written in turn, so that one
-/// of them is whole whenever the process ends.
+/// From which the next frame is measured, frame by frame: a file with two places, written in turn, so that
+/// one of them is whole whenever the process ends.
 class StateFile {
  public:
   /// Creates the file, or goes on with it. Throws FileError.

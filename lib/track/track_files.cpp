@@ -119,8 +119,8 @@ using OpenFrames = std::function<std::unique_ptr<FrameSource>(const std::vector<
 /// What a run tells while it lasts; each may be empty.
 struct Listeners {
   ProgressCallback progress;
-  FieldCallback on_field;   ///< of a frame that was measured
-  WatchCallback on_written; ///< of a frame that is in the result
+  FieldCallback on_field;    ///< of a frame that was measured
+  WatchCallback on_written;  ///< of a frame that is in the result
 };
 
 class Run {
@@ -406,8 +406,8 @@ class Run {
   std::unique_ptr<FrameSource> source_;
   std::optional<FrameTimes> times_;
   std::int64_t first_current_ = 0;
-  std::int64_t next_ = 0;    ///< frame of the source that is to be measured first
-  RunLog::Contents done_;    ///< until the results are begun: frames that were processed
+  std::int64_t next_ = 0;       ///< frame of the source that is to be measured first
+  RunLog::Contents done_;       ///< until the results are begun: frames that were processed
   std::future<void> starting_;  ///< the device
   std::optional<ReadAhead> reader_;
   Image reference_;

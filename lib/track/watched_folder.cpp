@@ -49,6 +49,12 @@ constexpr milliseconds kRetry{20};
 
 std::chrono::duration<double> seconds(double number) { return std::chrono::duration<double>(number); }
 
+/// When a file with this stamp was written, s.
+double written(const std::string& stamp) {
+  const std::size_t space = stamp.find(' ');
+  return space == std::string::npos ? 0 : std::strtod(stamp.c_str() + space, nullptr);
+}
+
 bool is_frame_name(const std::string& name) { return !name.starts_with('.') && has_image_ending(name); }
 
 }  // namespace
@@ -131,10 +137,12 @@ void WatchedFolder::watch(const std::stop_token& stop) {
   }
 }
 
-/// Files of the folder, whatever the system tells. Those of which it tells are looked at only when they are new.
+/// Files of the folder, whatever the system tells. Those of which it tells are looked at only when they are
+/// new.
 void WatchedFolder::look() {
   std::error_code error;
-  for (fs::directory_iterator entry(options_.folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(options_.folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (const std::string name = entry->path().filename().string(); is_frame_name(name)) look_at(name);
 }
 
@@ -151,17 +159,17 @@ void WatchedFolder::look_at(const std::string& name) {
     last_change_ = now;
   }
   if (is_new && is_old(candidate)) candidate.is_whole = true;
-  const auto still = candidate.is_told ? Clock::duration(std::chrono::duration_cast<Clock::duration>(
-                                             seconds(options_.patience)))
-                                       : Clock::duration(kStable);
+  const auto still =
+      candidate.is_told
+          ? Clock::duration(std::chrono::duration_cast<Clock::duration>(seconds(options_.patience)))
+          : Clock::duration(kStable);
   if (now - candidate.changed >= still) candidate.is_whole = true;
 }
 
 /// It was written before anybody looked.
 bool WatchedFolder::is_old(const Candidate& candidate) const {
-  const double written = std::strtod(candidate.stamp.substr(candidate.stamp.find(' ') + 1).c_str(), nullptr);
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return now.count() - written > std::chrono::duration<double>(kStable).count();
+  return now.count() - written(candidate.stamp) > std::chrono::duration<double>(kStable).count();
 }
 
 void WatchedFolder::told(const std::string& name, bool is_whole) {
@@ -180,13 +188,12 @@ void WatchedFolder::told(const std::string& name, bool is_whole) {
 std::map<std::string, WatchedFolder::Candidate>::const_iterator WatchedFolder::next_frame() const {
   if (candidates_.empty()) return candidates_.end();
   if (options_.order == ArrivalOrder::name) {
-    const auto first = std::ranges::min_element(candidates_, natural_less, [](const auto& c) { return c.first; });
+    const auto first =
+        std::ranges::min_element(candidates_, natural_less, [](const auto& c) { return c.first; });
     return first->second.is_whole ? first : candidates_.end();
   }
-  const auto whole_since = [](const auto& c) {
-    return c.second.is_whole ? c.second.changed : Clock::time_point::max();
-  };
-  const auto first = std::ranges::min_element(candidates_, {}, whole_since);
+  const auto time = [](const auto& c) { return c.second.is_whole ? written(c.second.stamp) : HUGE_VAL; };
+  const auto first = std::ranges::min_element(candidates_, {}, time);
   return first->second.is_whole ? first : candidates_.end();
 }
 

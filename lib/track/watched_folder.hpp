@@ -83,8 +83,8 @@ class WatchedFolder final : public FrameSource {
   std::set<std::string> taken_;      ///< the same
   std::map<std::string, Candidate> candidates_;
   Clock::time_point last_change_ = Clock::now();
-  bool has_ended_ = false;              ///< no further frames come
-  bool is_stopped_ = false;             ///< none that is there is begun
+  bool has_ended_ = false;                ///< no further frames come
+  bool is_stopped_ = false;               ///< none that is there is begun
   mutable std::int64_t last_asked_ = -1;  ///< frame
 
   std::jthread watcher_;

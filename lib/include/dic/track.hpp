@@ -234,7 +234,7 @@ struct TrackSummary {
   std::vector<FrameSummary> frames;
   std::optional<std::int64_t> frames_given;  ///< current frames of the job; none where nobody knows
   std::int64_t frames_resumed = 0;           ///< of `frames`: measured by an earlier run (TrackJob::resume)
-  bool was_complete = false;       ///< TrackJob::resume found nothing left to do: only `frames` is filled in
+  bool was_complete = false;      ///< TrackJob::resume found nothing left to do: only `frames` is filled in
   std::int64_t frames_drawn = 0;  ///< of which there are pictures
   StageSeconds seconds;
   std::string device, device_reason;  ///< see Tracker

@@ -14,7 +14,7 @@ namespace dic {
 /// Which of several new files is the next frame.
 enum class ArrivalOrder : std::uint8_t {
   name,  ///< the first by name, in natural order; one that is still being written is waited for
-  time   ///< the one that was complete first
+  time   ///< of those that are whole, the one that was written first
 };
 std::string_view to_string(ArrivalOrder order);
 
@@ -35,10 +35,10 @@ struct WatchOptions {
 /// Gets every frame as soon as it is in the result: also those that were skipped, with a field without nodes.
 using WatchCallback = std::function<void(const FrameSummary&, const Field&, int number)>;
 
-/// As track_files, but the frames are the images of a folder, in the order in which they come; the first is the
-/// reference where job.reference names none. job.frames is set to the folder. Images that are there already
-/// come first. Files are taken when their writer has closed them or moved them there, or, where the system does
-/// not say (network file systems), when they stop growing; one that cannot be read is waited for.
+/// As track_files, but the frames are the images of a folder, in the order in which they come; the first is
+/// the reference where job.reference names none. job.frames is set to the folder. Images that are there
+/// already come first. Files are taken when their writer has closed them or moved them there, or, where the
+/// system does not say (network file systems), when they stop growing; one that cannot be read is waited for.
 ///
 /// `stop` ends it as `until` does: frames that were begun are finished, and the result is complete. Throws
 /// Cancelled where no frame was measured by then.

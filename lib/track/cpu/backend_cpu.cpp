@@ -57,10 +57,9 @@ bool makes_sense(const RefinedPoint& point) {
   const ShapeParameters& s = point.shape;
   const auto is_small = [](double value) { return std::abs(value) < kLargestMotion; };  // false for NaN
   return static_cast<int>(point.status) < kStatusCount &&
-         (point.status != Status::ok ||
-          std::ranges::all_of(
-              std::array{s.u, s.ux, s.uy, s.uxx, s.uxy, s.uyy, s.v, s.vx, s.vy, s.vxx, s.vxy, s.vyy},
-              is_small));
+         (point.status != Status::ok || std::ranges::all_of(std::array{s.u, s.ux, s.uy, s.uxx, s.uxy, s.uyy,
+                                                                       s.v, s.vx, s.vy, s.vxx, s.vxy, s.vyy},
+                                                            is_small));
 }
 
 /// Empty where the state is not one of so many points.
