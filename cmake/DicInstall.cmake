@@ -17,8 +17,9 @@ endif()
 if(DIC_BUNDLE)
   # Everything but the C and C++ runtimes. RPATH, not RUNPATH: it also serves the libraries that these need.
   target_link_options(dic_program PRIVATE -Wl,--disable-new-dtags)
-  install(TARGETS dic_program ${codecs} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME_DEPENDENCIES
-    PRE_EXCLUDE_REGEXES "^(ld-linux|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\\+\\+))[-.]")
+  install(TARGETS dic_program ${codecs} RUNTIME_DEPENDENCIES
+    PRE_EXCLUDE_REGEXES "^(ld-linux|lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\\+\\+))[-.]"
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 else()
   install(TARGETS dic_program ${codecs} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

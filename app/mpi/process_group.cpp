@@ -17,9 +17,6 @@
 namespace dic::app {
 namespace {
 
-/// Parts of a sequence for each process: so many more processes may go on with a run that was ended.
-constexpr int kPartsOfProcess = 4;
-
 int number_in(const char* variable) {
   const char* text = std::getenv(variable);
   return text ? std::atoi(text) : 0;
@@ -107,8 +104,7 @@ void ProcessGroup::abort(const std::string& why, int exit_code) const {
 TrackSummary track_together(const TrackJob& job, const ProcessGroup& group, const ProgressCallback& progress,
                             const std::stop_token& stop) {
   bool nothing_left = false;
-  if (group.leads())
-    nothing_left = or_abort(group, [&] { return plan_parts(job, kPartsOfProcess * group.size()).empty(); });
+  if (group.leads()) nothing_left = or_abort(group, [&] { return plan_parts(job, group.size()).empty(); });
   TrackSummary summary;
   summary.was_complete = group.largest(nothing_left) > 0;
   if (summary.was_complete) return summary;

@@ -50,9 +50,13 @@ void check_can_be_divided(const TrackJob& job) {
     throw UsageError("Several processes do not replace a result: choose another folder with -o.");
 }
 
-/// Numbers of the first current frame of each part.
-std::vector<std::size_t> divide(std::size_t frames, int most) {
-  const std::size_t parts = std::clamp<std::size_t>(most, 1, frames);
+/// Numbers of the first current frame of each part. The first frame of a part is searched for from nothing,
+/// which costs as much as some frames more.
+std::vector<std::size_t> divide(std::size_t frames, int processes) {
+  constexpr std::size_t kFramesOfPart = 16, kPartsOfProcess = 4;
+  const std::size_t least = std::max(processes, 1);
+  const std::size_t parts =
+      std::min(std::clamp(frames / kFramesOfPart, least, kPartsOfProcess * least), frames);
   std::vector<std::size_t> first;
   for (std::size_t k = 0; k < parts; ++k) first.push_back(k * frames / parts);
   return first;
@@ -223,7 +227,7 @@ class Join {
 
 }  // namespace
 
-std::vector<TrackJob> plan_parts(const TrackJob& job, int most) {
+std::vector<TrackJob> plan_parts(const TrackJob& job, int processes) {
   check_can_be_divided(job);
   const Sequence sequence(job);
   std::error_code ignored;
@@ -236,7 +240,7 @@ std::vector<TrackJob> plan_parts(const TrackJob& job, int most) {
         "choose another folder with -o.");
   if (!is_planned) {
     const OutputFolder check(job.output, OutputFolder::Earlier::refuse);
-    write_plan(job, sequence, divide(sequence.current(), most));
+    write_plan(job, sequence, divide(sequence.current(), processes));
   }
   return jobs_of(job, sequence, read_plan(job, sequence));
 }

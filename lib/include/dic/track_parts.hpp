@@ -6,7 +6,7 @@
 /// A sequence that several processes measure together, on one machine or on several with a common file
 /// system:
 ///
-/// 1. one process plans: plan_parts(job, most);
+/// 1. one process plans: plan_parts(job, processes);
 /// 2. each measures its share of the parts, in any order: track_files(part);
 /// 3. one joins them, once all have come to their end: join_parts(job).
 ///
@@ -18,7 +18,7 @@ namespace dic {
 /// Divides the current frames of a job into at most `most` parts, and writes down how. With job.resume: as
 /// they were divided before, if they were; no parts where the result is there already. Throws UsageError (a
 /// video, a reference strategy other than first, a noise floor, other frames than before), FileError.
-std::vector<TrackJob> plan_parts(const TrackJob& job, int most);
+std::vector<TrackJob> plan_parts(const TrackJob& job, int processes);
 
 /// The parts that another process has planned. Throws UsageError, FileError.
 std::vector<TrackJob> planned_parts(const TrackJob& job);
