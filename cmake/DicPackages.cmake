@@ -1,36 +1,36 @@
-# Packages that run on other systems than the one where they were built: `.ci/build-packages` sets DIC_PACKAGE_FOLDER to what
-# packaging/make-sysroot made there. Objects are compiled as always; they are linked with the C library of Debian 11 and with
-# static libraries. The newest symbol that a program asks of the C library is checked afterwards (tests/packages).
-set(DIC_PACKAGE_FOLDER "" CACHE PATH "Made by packaging/make-sysroot: link for any system with glibc 2.31 or later")
+# cpack: one .deb for all of Debian 11 to 13 and Ubuntu 20.04 to 24.04, and one .tar.gz for everything else. `.ci/build-packages`
+# makes them, and what they need: DIC_PACKAGE_FOLDER, and a second build with a shared libdic in DIC_PACKAGE_LIBRARY.
+set(DIC_PACKAGE_LIBRARY "" CACHE PATH "Build folder with a shared libdic that goes into the packages, too")
 if(NOT DIC_PACKAGE_FOLDER)
   return()
 endif()
 
-set(sysroot ${DIC_PACKAGE_FOLDER}/sysroot)
-set(static ${DIC_PACKAGE_FOLDER}/static)
-list(PREPEND CMAKE_PREFIX_PATH ${static})
-set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-set(HDF5_ROOT ${static})
-set(HDF5_NO_FIND_PACKAGE_CONFIG_FILE ON)
-set(ENV{PKG_CONFIG_LIBDIR} ${static}/lib/pkgconfig)
+# Written by packaging/write-sbom once everything is linked.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/ingredients/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
-set(triplet ${CMAKE_LIBRARY_ARCHITECTURE})
-add_link_options(--sysroot=${sysroot} -B${sysroot}/usr/lib/${triplet} -L${sysroot}/link -L${sysroot}/usr/lib/${triplet}
-  -L${sysroot}/lib/${triplet} -L${static}/lib)
-# A shared libdic and the Python module keep to themselves what is inside them.
-add_link_options($<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:-Wl,--exclude-libs,ALL>)
-# What the static libraries need themselves.
-foreach(library hdf5 tiff jpeg deflate png16 z)
-  string(APPEND CMAKE_CXX_STANDARD_LIBRARIES " ${static}/lib/lib${library}.a")
-endforeach()
-string(APPEND CMAKE_CXX_STANDARD_LIBRARIES " -lpthread -ldl -lm")
+set(CPACK_GENERATOR TGZ DEB)
+set(CPACK_PACKAGE_NAME dic)
+set(CPACK_PACKAGE_VENDOR "The dic authors")
+set(CPACK_PACKAGE_CONTACT "The dic authors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Displacement and strain from images (digital image correlation)")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};dic;program;/")
+if(DIC_PACKAGE_LIBRARY)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS "${DIC_PACKAGE_LIBRARY};dic;library;/")
+endif()
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/dist)
+string(REGEX REPLACE "-linux-gnu$" "" processor ${CMAKE_LIBRARY_ARCHITECTURE})
+set(CPACK_PACKAGE_FILE_NAME dic-${PROJECT_VERSION}-linux-${processor})
 
-# OpenCV was built with the shared libraries of the system where that happened.
-macro(dic_link_opencv_statically)
-  foreach(target IN LISTS OpenCV_LIBS)
-    get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
-    list(TRANSFORM libraries REPLACE "/usr/lib/.*/lib(jpeg|png16|tiff|z)\\.so" "${static}/lib/lib\\1.a")
-    list(TRANSFORM libraries REPLACE "(JPEG|PNG|TIFF|ZLIB)::[A-Z]+" "")
-    set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}")
-  endforeach()
-endmacro()
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE amd64)
+if(processor STREQUAL "aarch64")
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+endif()
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.31), libstdc++6 (>= 10), libgcc-s1")
+# Fonts for `dic plot`, other videos than AVI.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fontconfig-config, fonts-dejavu-core")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "ffmpeg")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+include(CPack)
