@@ -17,6 +17,8 @@ set(ENV{PKG_CONFIG_LIBDIR} ${static}/lib/pkgconfig)
 set(triplet ${CMAKE_LIBRARY_ARCHITECTURE})
 add_link_options(--sysroot=${sysroot} -B${sysroot}/usr/lib/${triplet} -L${sysroot}/link -L${sysroot}/usr/lib/${triplet}
   -L${sysroot}/lib/${triplet} -L${static}/lib)
+# What the old C library does not have is an error here, not where the program starts.
+add_link_options(-Wl,-z,defs)
 # Which members of which archives went in: packaging/write-sbom reads it.
 add_link_options(-Wl,-Map=${PROJECT_BINARY_DIR}/$<TARGET_PROPERTY:NAME>.map)
 # A shared libdic and the Python module keep to themselves what is inside them.
