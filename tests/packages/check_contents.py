@@ -21,7 +21,8 @@ def check_binary(path):
         assert version <= NEWEST[name], f"{path} needs {name}_{'.'.join(map(str, version))}"
     print(f"{path.name}: needs {', '.join(sorted(needed))}; at most "
           + ", ".join(f"{name} {'.'.join(map(str, version))}" for name, version in sorted(newest.items())))
-    assert not re.search(r"R(UN)?PATH +(?!\$ORIGIN)", text), f"{path} looks for libraries elsewhere"
+    for _, folders in re.findall(r"R(UN)?PATH +(\S+)", text):
+        assert all(folder.startswith("$ORIGIN") for folder in folders.split(":")), f"{path} looks for libraries in {folders}"
 
 
 def check_ingredients(documents, version):
