@@ -7,6 +7,7 @@
 
 #include "bench/bench.hpp"
 #include "bench_pipelines.hpp"
+#include "bench_regress.hpp"
 #include "commands.hpp"
 #include "interruption.hpp"
 
@@ -203,6 +204,7 @@ void add_bench(CLI::App& app) {
   add_bench_match(command);
   add_ceilings(command);
   add_bench_report(command);
+  add_bench_regress(command);
   command.callback([&command, is_quick, options] {
     if (*is_quick) return run_quick(*options);
     if (command.get_subcommands().empty())

@@ -148,7 +148,7 @@ void run_track(CLI::App& command, TrackFlags& flags) {
     return track_files(
         job, [&](const Progress& progress) { line.show(progress); }, interruption.token());
   }();
-  print_warnings(summary, job.noise_floor);
+  print_warnings(job, summary);
   if (!flags.quiet) print_summary(job, summary, flags.verbose);
   const auto was_skipped = [](const FrameSummary& frame) { return !frame.error.empty(); };
   if (summary.interrupted) throw CLI::RuntimeError(interrupted);

@@ -1,7 +1,3 @@
-#if __has_include(<malloc.h>)
-#include <malloc.h>
-#endif
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -140,11 +136,6 @@ const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
   open_closed_streams();
-#ifdef M_MMAP_THRESHOLD
-  // Large buffers go back to the system when they are freed; by itself, glibc would raise the limit and keep
-  // them.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
-#endif
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   try {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <dic/likely_reason.hpp>
 #include <iterator>
 #include <string>
 
@@ -163,21 +164,6 @@ std::string pace_of(const Progress& progress) {
   return text;
 }
 
-/// What a user should look for in a frame in which nothing was measured, one sentence.
-const char* likely_reason(const FrameSummary& frame) {
-  const auto most = std::max_element(frame.counts.begin(), frame.counts.end()) - frame.counts.begin();
-  switch (static_cast<Status>(most)) {
-    case Status::flat:
-      return "The reference has no texture there: does it show the specimen, sharp and with contrast?";
-    case Status::ambiguous:
-      return "The texture repeats itself: give the range of the motion with --search, less than half the "
-             "period.";
-    default:
-      return "Nothing matches the reference better than chance: is it the same specimen, in order, neither "
-             "turned far nor out of focus nor lit otherwise, and is --subset larger than a few speckles?";
-  }
-}
-
 }  // namespace
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
@@ -220,38 +206,15 @@ void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_fr
   print_files(job, summary);
 }
 
-namespace {
-
-/// Frames in which nothing was measured, and what is likely.
-void warn_of_unmatched(const TrackSummary& summary) {
-  std::int64_t unmatched = 0;
-  const FrameSummary* first = nullptr;
-  for (const FrameSummary& frame : summary.frames) {
-    if (!was_processed(frame) || measured_points(frame) > 0) continue;
-    ++unmatched;
-    if (!first) first = &frame;
-  }
-  if (unmatched == 0) return;
-  const std::int64_t processed = processed_frames(summary);
-  if (unmatched == processed)
-    std::fprintf(stderr, "dic: warning: not one point could be measured");
-  else
-    std::fprintf(stderr, "dic: warning: not one point could be measured in %lld of %lld frames (%s%s)",
-                 static_cast<long long>(unmatched), static_cast<long long>(processed), first->file.c_str(),
-                 unmatched > 1 ? ", ..." : "");
-  std::fprintf(stderr, "; run.json counts the reasons. %s\n", likely_reason(*first));
-}
-
-}  // namespace
-
-void print_warnings(const TrackSummary& summary, bool is_at_rest) {
+void print_warnings(const TrackJob& job, const TrackSummary& summary) {
   std::int64_t measured = 0;
   for (const FrameSummary& frame : summary.frames) {
     measured += measured_points(frame);
     if (!was_processed(frame)) std::fprintf(stderr, "dic: skipped: %s\n", frame.error.c_str());
   }
-  warn_of_unmatched(summary);
-  if (is_at_rest && summary.noise_curve.empty() && measured > 0)
+  if (const std::string warning = unmatched_warning(job, summary); !warning.empty())
+    std::fprintf(stderr, "dic: warning: %s\n", warning.c_str());
+  if (job.noise_floor && summary.noise_curve.empty() && measured > 0)
     std::fprintf(stderr,
                  "dic: warning: no curve of the noise: every frame moved by more than half a pixel, or the "
                  "images are too small.\n");

@@ -26,6 +26,6 @@ class ProgressLine {
 void print_summary(const TrackJob& job, const TrackSummary& summary, bool all_frames);
 
 /// Frames that were skipped, and a run without a single measured point, on stderr.
-void print_warnings(const TrackSummary& summary, bool is_at_rest);
+void print_warnings(const TrackJob& job, const TrackSummary& summary);
 
 }  // namespace dic::app

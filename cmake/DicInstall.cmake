@@ -4,6 +4,14 @@ include(CMakePackageConfigHelpers)
 
 set(DIC_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dic)
 
+set(codecs)
+if(TARGET dic_codecs)
+  set(codecs dic_codecs) # loaded by libdic, from beside it
+endif()
+# The same RUNPATH in the build folder. CMake would otherwise end it with ":" there, to have it replaced later, and the loader takes
+# that for the current folder.
+set_target_properties(dic dic_program ${codecs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS dic_program)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/help/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
@@ -15,6 +23,9 @@ install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_IN
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 install(TARGETS dic EXPORT dicTargets)
+if(codecs)
+  install(TARGETS ${codecs} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(DIC_WITH_CUDA AND NOT BUILD_SHARED_LIBS)
   install(TARGETS dic_kernels EXPORT dicTargets)
 endif()

@@ -19,6 +19,14 @@ function(dic_rooms_with_uses result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
+# Tests compare with naive computations; what takes time is their compilation. Hence little optimization, and the headers of GoogleTest
+# are compiled once for all of them.
+add_executable(dic_test_headers ${CMAKE_CURRENT_LIST_DIR}/../tests/support/test_headers.cpp)
+target_link_libraries(dic_test_headers PRIVATE dic_flags GTest::gtest_main)
+target_precompile_headers(dic_test_headers PRIVATE <gtest/gtest.h>)
+set(DIC_TEST_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+target_compile_options(dic_test_headers PRIVATE ${DIC_TEST_OPTIONS})
+
 # dic_add_test(NAME SOURCES ... [ROOMS ...] [LINK ...] [GPU | GPU_CASES PATTERN] [SERIAL]): one executable, linked with the rooms
 # that it tests and those that they use. The cases that need a GPU get the label gpu: all with GPU, or those whose name fits PATTERN (as for
 # --gtest_filter). The binary must be able to list its cases where there is no GPU. SERIAL: no other case runs beside
@@ -29,6 +37,8 @@ function(dic_add_test name)
   dic_rooms_with_uses(rooms ${TEST_ROOMS})
   target_link_libraries(${name} PRIVATE dic_flags ${rooms} ${TEST_LINK} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tests)
+  target_precompile_headers(${name} REUSE_FROM dic_test_headers)
+  target_compile_options(${name} PRIVATE ${DIC_TEST_OPTIONS})
 
   set(options TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
   if(NOT TEST_GPU)

@@ -13,28 +13,33 @@ function segments(corners, level) {
   return (mean < level) === (corners[0] < level) ? [[0, 1], [2, 3]] : [[3, 0], [1, 2]];
 }
 
-/** [{level, path: Path2D in image px, place: of a label}] */
-export function contourLines(grid, values, levels) {
-  return levels.map((level) => {
+/** [{text, path: Path2D in image px, places: for a label}]; displacement: {u, v} in px, or nothing. */
+export function contourLines(grid, values, levels, displacement) {
+  return levels.map(({value: level, text}) => {
     const path = new Path2D(), middles = [];
     for (let j = 0; j + 1 < grid.ny; ++j)
       for (let i = 0; i + 1 < grid.nx; ++i) {
-        const corners = OFFSETS.map(([di, dj]) => values[(j + dj) * grid.nx + i + di]);
+        const nodes = OFFSETS.map(([di, dj]) => (j + dj) * grid.nx + i + di);
+        const corners = nodes.map((node) => values[node]);
         if (corners.some(Number.isNaN)) continue;
+        const places = nodes.map((node, k) => ({
+          x: grid.x0 + grid.step * (i + OFFSETS[k][0]) + (displacement?.u[node] ?? 0),
+          y: grid.y0 + grid.step * (j + OFFSETS[k][1]) + (displacement?.v[node] ?? 0)}));
         for (const [from, to] of segments(corners, level)) {
-          const a = crossing(grid, i, j, corners, from, level), b = crossing(grid, i, j, corners, to, level);
+          const a = crossing(places, corners, from, level), b = crossing(places, corners, to, level);
           path.moveTo(a.x, a.y);
           path.lineTo(b.x, b.y);
           middles.push({x: (a.x + b.x) / 2, y: (a.y + b.y) / 2});
         }
       }
-    return {level, path, segments: middles.length, place: middles[middles.length >> 1]};
+    // Lines of a few cells are noise: they need no label.
+    const places = middles.length < 12 ? [] : [0.5, 0.25, 0.75, 0.1, 0.9].map((share) => middles[Math.floor(share * middles.length)]);
+    return {text, path, places};
   });
 }
 
-function crossing(grid, i, j, corners, edge, level) {
-  const [a, b] = EDGES[edge];
-  const share = (level - corners[a]) / (corners[b] - corners[a]);
-  const at = (axis) => OFFSETS[a][axis] + share * (OFFSETS[b][axis] - OFFSETS[a][axis]);
-  return {x: grid.x0 + grid.step * (i + at(0)), y: grid.y0 + grid.step * (j + at(1))};
+function crossing(places, corners, edge, level) {
+  const [a, b] = EDGES[edge].map((corner) => ({value: corners[corner], ...places[corner]}));
+  const share = (level - a.value) / (b.value - a.value);
+  return {x: a.x + share * (b.x - a.x), y: a.y + share * (b.y - a.y)};
 }

@@ -63,9 +63,9 @@ export function section(title, open, ...content) {
 /** "0.01234", "1.2e-5", "-": a number for people, to `digits` significant ones. */
 export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(Math.max(0, digits - 2));
+  if (Number.isInteger(value) && size < 1e7) return String(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(Math.max(0, digits - 2));
   return String(Number(value.toPrecision(digits)));
 }
 

@@ -2,8 +2,10 @@
 
 import {contourLines} from "dic/contours.js";
 import {STATUS_COLOURS, table} from "dic/colours.js";
-import {number} from "dic/dom.js";
-import {principal} from "dic/quantities.js";
+import {principal, principalAngle} from "dic/quantities.js";
+import {niceBelow, ticks} from "dic/ticks.js";
+
+const LABEL_ROOM = 55;  // screen px between the labels of contour lines
 
 /** Values of an image as an ImageBitmap-like canvas, stretched between 0.5 and 99.5 % of them. */
 function pictureOf(image) {
@@ -118,31 +120,36 @@ export class FieldLayer {
       Number.isNaN(value) ? null : rgba[Math.min(Math.max(Math.round((value - range.min) * factor), 0), 255)];
   }
 
-  draw(context) {
+  draw(context, stage) {
     if (!this.values) return;
     context.globalAlpha = this.opacity;
-    if (this.displacement) return this.#drawMoved(context);
+    if (this.displacement) return this.#drawMoved(context, stage);
     const {x0, y0, step, nx, ny} = this.grid;
     context.imageSmoothingEnabled = this.smooth && !this.#style.names;
     context.drawImage(this.#canvas, x0 - step / 2, y0 - step / 2, nx * step, ny * step);
   }
 
-  #drawMoved(context) {
-    const {nx, ny} = this.grid, {u, v} = this.displacement, colour = this.#colouring();
+  /** Cells are painted opaque, with outlines that close the seams between them. */
+  #drawMoved(context, stage) {
+    const {nx, ny} = this.grid, {u, v} = this.displacement, colour = this.#colouring(), {a, d, e, f} = context.getTransform();
+    const cover = new OffscreenCanvas(stage.canvas.width, stage.canvas.height), c = cover.getContext("2d");
+    c.setTransform(a, 0, 0, d, e, f);
+    c.lineWidth = 0.7 / stage.view.scale;
     for (let j = 0; j + 1 < ny; ++j)
       for (let i = 0; i + 1 < nx; ++i) {
         const node = j * nx + i;
         const corners = [node, node + 1, node + nx, node + nx + 1];
         if (corners.some((k) => Number.isNaN(u[k]))) continue;
-        const value = this.#style.names
-          ? this.values[node]
-          : corners.reduce((sum, k) => sum + this.values[k], 0) / 4;
-        const c = colour(value);
-        if (!c) continue;
-        context.fillStyle = `rgb(${c[0]} ${c[1]} ${c[2]} / ${c[3] / 255})`;
-        cellPath(context, this.grid, u, v, node);
-        context.fill();
+        const value = this.#style.names ? this.values[node] : corners.reduce((sum, k) => sum + this.values[k], 0) / 4;
+        const rgb = colour(value);
+        if (!rgb) continue;
+        c.fillStyle = c.strokeStyle = `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
+        cellPath(c, this.grid, u, v, node);
+        c.fill();
+        c.stroke();
       }
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(cover, 0, 0);
   }
 }
 
@@ -157,30 +164,32 @@ export class ContourLayer {
   enabled = false;
   #lines = [];
 
-  set(grid, values, levels, label) {
-    this.#lines = this.enabled && values ? contourLines(grid, values, levels) : [];
-    this.label = label;
+  /** levels: [{value, text}]; displacement: as in FieldLayer. */
+  set(grid, values, levels, displacement = null) {
+    this.#lines = this.enabled && values ? contourLines(grid, values, levels, displacement) : [];
   }
 
   draw(context, stage) {
     const px = 1 / stage.view.scale;
-    context.lineWidth = 1.2 * px;
+    for (const {path} of this.#lines)
+      for (const [style, width] of [["#ffffffb0", 3], ["#111", 1.2]]) {
+        context.strokeStyle = style;
+        context.lineWidth = width * px;
+        context.stroke(path);
+      }
     context.font = `${12 * px}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    for (const {level, path, place} of this.#lines) {
-      context.strokeStyle = "#ffffffb0";
-      context.lineWidth = 3 * px;
-      context.stroke(path);
-      context.strokeStyle = "#111";
-      context.lineWidth = 1.2 * px;
-      context.stroke(path);
-      if (!place) continue;
-      context.lineWidth = 3 * px;
-      context.strokeStyle = "#ffffffd0";
-      context.strokeText(this.label(level), place.x, place.y);
-      context.fillStyle = "#111";
-      context.fillText(this.label(level), place.x, place.y);
+    context.lineWidth = 3 * px;
+    context.strokeStyle = "#ffffffd0";
+    context.fillStyle = "#111";
+    const taken = [];
+    for (const {text, places} of this.#lines) {
+      const at = places.find((place) => taken.every((other) => Math.hypot(other.x - place.x, other.y - place.y) > LABEL_ROOM * px));
+      if (!at) continue;
+      taken.push(at);
+      context.strokeText(text, at.x, at.y);
+      context.fillText(text, at.x, at.y);
     }
   }
 }
@@ -190,10 +199,9 @@ export class VectorLayer {
   kind = "none";  // "displacement", "principal"
   factor = 0;     // displacement: enlarged so many times; 0: so that the longest arrow is 40 screen px
 
-  set(grid, arrays, pxPerUnit) {
-    this.grid = grid;
-    this.arrays = arrays;
-    this.pxPerUnit = pxPerUnit;
+  /** displacement: as in FieldLayer. */
+  set(grid, arrays, pxPerUnit, displacement = null) {
+    Object.assign(this, {grid, arrays, pxPerUnit, displacement});
   }
 
   draw(context, stage) {
@@ -212,8 +220,9 @@ export class VectorLayer {
     const nodes = [];
     for (let j = every >> 1; j < ny; j += every)
       for (let i = every >> 1; i < nx; i += every) {
-        const at = stage.toScreen({x: x0 + i * step, y: y0 + j * step});
-        if (at.x >= 0 && at.y >= 0 && at.x <= stage.width && at.y <= stage.height) nodes.push({k: j * nx + i, ...at});
+        const moved = this.displacement, k = j * nx + i;
+        const at = stage.toScreen({x: x0 + i * step + (moved ? moved.u[k] : 0), y: y0 + j * step + (moved ? moved.v[k] : 0)});
+        if (at.x >= 0 && at.y >= 0 && at.x <= stage.width && at.y <= stage.height) nodes.push({k, ...at});
       }
     return nodes;
   }
@@ -231,7 +240,10 @@ export class VectorLayer {
 
   #drawCrosses(context, stage, nodes) {
     let largest = 0;
-    const all = nodes.map((at) => ({...at, ...principal(this.arrays, at.k)})).filter((p) => !Number.isNaN(p.e1));
+    const all = nodes.map(({k, x, y}) => {
+      const [e1, e2] = principal(this.arrays, k);
+      return {x, y, e1, e2, angle: principalAngle(this.arrays, k)};
+    }).filter((p) => !Number.isNaN(p.e1));
     for (const p of all) largest = Math.max(largest, Math.abs(p.e1), Math.abs(p.e2));
     for (const p of all)
       for (const [strain, angle, colour] of [[p.e1, p.angle, "#d55e00"], [p.e2, p.angle + Math.PI / 2, "#0072b2"]]) {
@@ -274,68 +286,70 @@ export class LegendLayer {
   set(legend) { this.legend = legend; }
 
   draw(context, stage) {
-    if (this.legend) this.#drawBar(context, stage);
-    this.#drawScale(context, stage);
+    const size = stage.width > 1400 ? 1.35 : 1;  // a large screen is further away
+    const area = {width: stage.width / size, height: stage.height / size, perPx: stage.view.scale / size};
+    context.scale(size, size);
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    this.paper = dark ? "#1c2229e0" : "#ffffffd8";
+    this.ink = dark ? "#e4e9ef" : "#111";
+    if (this.legend) this.#drawBar(context, area);
+    this.#drawScale(context, area);
   }
 
-  #drawBar(context, stage) {
+  #drawBar(context, area) {
     const {title, range, map, names} = this.legend;
-    const height = Math.min(220, stage.height - 120), left = stage.width - 110, top = 36;
+    const shown = names?.filter((name) => STATUS_COLOURS[name]?.length === 7);
+    const height = shown ? 20 * shown.length - 8 : Math.min(220, area.height - 120), left = area.width - 110, top = 40;
     if (height < 60) return;
-    panel(context, left - 14, 8, 116, height + 52);
+    this.#panel(context, left - 14, 8, 116, height + 48);
     context.font = "600 12px system-ui, sans-serif";
-    context.fillStyle = "#111";
+    context.fillStyle = this.ink;
     context.textAlign = "left";
     context.textBaseline = "middle";
     context.fillText(title, left - 6, 21, 100);
     context.font = "12px system-ui, sans-serif";
-    if (names) return this.#drawNames(context, names, left, top);
+    if (shown) return this.#drawNames(context, shown, left, top);
     const colours = table(map);
     for (let i = 0; i < height; ++i) {
       const c = 3 * Math.round(255 * (1 - i / (height - 1)));
       context.fillStyle = `rgb(${colours[c]} ${colours[c + 1]} ${colours[c + 2]})`;
       context.fillRect(left - 4, top + i, 16, 1.5);
     }
-    context.fillStyle = "#111";
-    for (let k = 0; k <= 4; ++k) {
-      const value = range.max - (k / 4) * (range.max - range.min);
-      context.fillText(number(value, 4), left + 18, top + (k / 4) * height);
+    context.fillStyle = this.ink;
+    for (const {value, text} of ticks(range.min, range.max, 5)) {
+      const y = top + ((range.max - value) / (range.max - range.min)) * height;
+      context.fillRect(left + 12, y - 0.5, 4, 1);
+      context.fillText(text, left + 20, y, 72);
     }
   }
 
   #drawNames(context, names, left, top) {
     names.forEach((name, k) => {
-      context.fillStyle = STATUS_COLOURS[name] ?? "#000";
+      context.fillStyle = STATUS_COLOURS[name];
       context.fillRect(left - 4, top + 20 * k, 12, 12);
-      context.fillStyle = "#111";
+      context.fillStyle = this.ink;
       context.fillText(name.replaceAll("_", " "), left + 12, top + 20 * k + 6, 84);
     });
   }
 
-  #drawScale(context, stage) {
+  #drawScale(context, area) {
     const {mmPerPx, unit} = this.legend?.scale ?? {mmPerPx: 1, unit: "px"};
-    const perUnit = stage.view.scale / mmPerPx;
-    const size = niceBelow(140 / perUnit), length = size * perUnit, y = stage.height - 16;
+    const perUnit = area.perPx / mmPerPx;
+    const size = niceBelow(140 / perUnit), length = size * perUnit, y = area.height - 16;
     if (!(length > 10)) return;
-    panel(context, 8, y - 24, length + 20, 34);
-    context.fillStyle = "#111";
+    this.#panel(context, 8, y - 24, length + 20, 34);
+    context.fillStyle = this.ink;
     context.fillRect(18, y, length, 3);
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "left";
     context.textBaseline = "alphabetic";
     context.fillText(`${size} ${unit}`, 18, y - 6);
   }
-}
 
-function panel(context, x, y, width, height) {
-  context.fillStyle = "#ffffffd8";
-  context.beginPath();
-  context.roundRect(x, y, width, height, 6);
-  context.fill();
-}
-
-/** 1, 2 or 5 times a power of ten. */
-export function niceBelow(value) {
-  const power = 10 ** Math.floor(Math.log10(value));
-  return Number((power * (value / power >= 5 ? 5 : value / power >= 2 ? 2 : 1)).toPrecision(1));
+  #panel(context, x, y, width, height) {
+    context.fillStyle = this.paper;
+    context.beginPath();
+    context.roundRect(x, y, width, height, 6);
+    context.fill();
+  }
 }

@@ -8,11 +8,13 @@ import {ResultsPage} from "dic/results_page.js";
 import {ServerSource} from "dic/server_source.js";
 import {SetupPage} from "dic/setup_page.js";
 import {stage} from "dic/stage.js";
+import {TimeBar} from "dic/time_bar.js";
 
 const embedded = $("report-data");
 const source = embedded ? new ReportSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const area = stage();
-const results = new ResultsPage(source, area);
+const timeBar = new TimeBar();
+const results = new ResultsPage(source, area, timeBar);
 let setup = null;
 
 function show(name) {
@@ -21,7 +23,7 @@ function show(name) {
     $(`panel-${tab}`).hidden = tab !== name;
   }
   $("stage").hidden = name === "report";
-  $("time").hidden = name !== "results";
+  timeBar.play(false);
   $("plots").hidden = name !== "results" || results.probes.all.length === 0;
   document.body.dataset.tab = name;
   if (name === "setup") setup.activate();
@@ -63,7 +65,7 @@ async function start() {
   $("tab-results").disabled = $("tab-report").disabled = !state.result;
   if (state.reference && !state.report) {
     enable("setup");
-    setup = new SetupPage(source, state, area, {onlive: openLive, onresult: openResult});
+    setup = new SetupPage(source, state, area, timeBar, {onlive: openLive, onresult: openResult});
     setup.panel.querySelector("#run").addEventListener("click", () => { openLive.shown = false; });
     $("panel-setup").replaceChildren(setup.panel);
     await setup.open();
@@ -74,9 +76,9 @@ async function start() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (/^(input|textarea|select|button|summary)$/i.test(event.target.tagName) || !results.result) return;
-  if (event.key === " " && document.body.dataset.tab === "results") $("play").click();
-  else if (event.key === "," || event.key === ".") results.go(results.frame + (event.key === "." ? 1 : -1));
+  if (/^(input|textarea|select|button|summary)$/i.test(event.target.tagName) || $("time").hidden) return;
+  if (event.key === " ") $("play").click();
+  else if (event.key === "," || event.key === ".") timeBar.step(event.key === "." ? 1 : -1);
   else return;
   event.preventDefault();
 });

@@ -1,7 +1,7 @@
-// Points, virtual extensometers, line cuts and areas, placed by mouse on the reference image, and their values.
+// Points, virtual extensometers, line cuts and areas, placed by mouse on the reference image.
 
 import {CURVES} from "dic/colours.js";
-import {contains, parse, round, text} from "dic/shapes.js";
+import {parse, round, text} from "dic/shapes.js";
 
 export const PROBE_KINDS = {
   point: {label: "Point", corners: 1}, extensometer: {label: "Extensometer", corners: 2},
@@ -61,8 +61,14 @@ export class Probes {
 
   // Pointer ---------------------------------------------------------------------------------------
 
+  /** A place in the image, tenths of a pixel. */
+  #inside({x, y}) {
+    const {width, height} = this.stage.image;
+    return {x: round(Math.min(Math.max(x, 0), width - 1)), y: round(Math.min(Math.max(y, 0), height - 1))};
+  }
+
   down(place, event) {
-    const at = {x: round(place.x), y: round(place.y)};
+    const at = this.#inside(place);
     if (!this.kind) return this.#grab(place);
     const {corners} = PROBE_KINDS[this.kind];
     if (corners === 1) this.add(this.kind, [at]);
@@ -78,10 +84,10 @@ export class Probes {
   move(place, pressed) {
     this.#hover = place;
     if (pressed && this.#held) {
-      this.#held.probe.points[this.#held.corner] = {x: round(place.x), y: round(place.y)};
+      this.#held.probe.points[this.#held.corner] = this.#inside(place);
       this.stage.redraw();
     } else if (pressed && this.#draft && PROBE_KINDS[this.kind]?.corners === 2) {
-      this.#draft[1] = {x: round(place.x), y: round(place.y)};
+      this.#draft[1] = this.#inside(place);
       this.stage.redraw();
     } else if (this.#draft) {
       this.stage.redraw();
@@ -161,63 +167,3 @@ export class Probes {
 }
 
 export const corners = (probe) => text(probe.points);
-
-// Values ------------------------------------------------------------------------------------------
-
-/** Nodes inside a polygon. */
-export function nodesInside(grid, polygon) {
-  const nodes = [];
-  for (let j = 0; j < grid.ny; ++j)
-    for (let i = 0; i < grid.nx; ++i)
-      if (contains(polygon, {x: grid.x0 + i * grid.step, y: grid.y0 + j * grid.step})) nodes.push(j * grid.nx + i);
-  return nodes;
-}
-
-/** Values along a line, a step apart: [{distance, value}], distance in length units. */
-export function profile(result, points, values) {
-  const [a, b] = points, length = Math.hypot(b.x - a.x, b.y - a.y);
-  const count = Math.max(2, Math.round(length / result.grid.step) + 1);
-  return Array.from({length: count}, (_, k) => {
-    const share = k / (count - 1);
-    const value = result.at(values, a.x + share * (b.x - a.x), a.y + share * (b.y - a.y));
-    return {distance: share * length * result.scale, value};
-  });
-}
-
-/** Mean of the values that there are; NaN without any. */
-export function mean(values) {
-  let sum = 0, count = 0;
-  for (const value of values) if (!Number.isNaN(value)) sum += value, count += 1;
-  return count > 0 ? sum / count : NaN;
-}
-
-/** Length of an extensometer now, over that in the reference, minus 1; u, v in length units. */
-export function extension(result, points, u, v) {
-  const [a, b] = points.map((p) => ({
-    x: p.x * result.scale + result.at(u, p.x, p.y), y: p.y * result.scale + result.at(v, p.x, p.y),
-  }));
-  const before = Math.hypot(points[1].x - points[0].x, points[1].y - points[0].y) * result.scale;
-  return Math.hypot(b.x - a.x, b.y - a.y) / before - 1;
-}
-
-/** The value of a probe in a frame: an extensometer's strain, or the quantity at, along or over the others. */
-export async function valueOf(result, probe, id, frame) {
-  if (probe.kind === "extensometer") {
-    const {u, v} = await result.arrays(["u", "v"], frame);
-    return extension(result, probe.points, u, v);
-  }
-  const values = await result.values(id, frame);
-  if (probe.kind === "point") return result.at(values, probe.points[0].x, probe.points[0].y);
-  if (probe.kind === "line") return mean(profile(result, probe.points, values).map((at) => at.value));
-  return mean(nodesInside(result.grid, probe.points).map((node) => values[node]));
-}
-
-/** Of all frames; stopped(): true where it is no longer wanted. */
-export async function history(result, probe, id, stopped) {
-  const values = [];
-  for (let frame = 0; frame < result.frames.length; ++frame) {
-    if (stopped()) return null;
-    values.push(await valueOf(result, probe, id, frame));
-  }
-  return values;
-}

@@ -4,6 +4,8 @@ const e1 = (a, i) => (a.exx[i] + a.eyy[i]) / 2 + Math.hypot((a.exx[i] - a.eyy[i]
 const e2 = (a, i) => (a.exx[i] + a.eyy[i]) / 2 - Math.hypot((a.exx[i] - a.eyy[i]) / 2, a.exy[i]);
 const strains = ["exx", "eyy", "exy"];
 
+export const vonMises = (a, i) => Math.sqrt(a.exx[i] ** 2 + a.eyy[i] ** 2 - a.exx[i] * a.eyy[i] + 3 * a.exy[i] ** 2);
+
 /** kind: "length", "strain", "degrees", "plain" or "status". value: of node i from the arrays in `needs`. */
 const define = (id, label, kind, needs = [id], value = (a, i) => a[id][i]) => ({id, label, kind, needs, value});
 
@@ -19,8 +21,7 @@ export const QUANTITIES = [
   define("angle", "direction of e1, from x towards y", "degrees", strains,
     (a, i) => (90 / Math.PI) * Math.atan2(2 * a.exy[i], a.exx[i] - a.eyy[i])),
   define("shear", "largest shear (e1 - e2) / 2", "strain", strains, (a, i) => (e1(a, i) - e2(a, i)) / 2),
-  define("von_mises", "von Mises strain", "strain", strains, (a, i) =>
-    Math.sqrt(a.exx[i] ** 2 + a.eyy[i] ** 2 - a.exx[i] * a.eyy[i] + 3 * a.exy[i] ** 2)),
+  define("von_mises", "von Mises strain", "strain", strains, vonMises),
   define("zncc", "zncc correlation", "plain"),
   define("sigma_u", "sigma_u predicted", "length"),
   define("sigma_v", "sigma_v predicted", "length"),
@@ -31,6 +32,13 @@ export const QUANTITIES = [
 ];
 
 export const quantity = (id) => QUANTITIES.find((q) => q.id === id);
+
+/** Of the values of a probe by their names; what is not among them follows from u and v, or from the strains. */
+export function ofProbe(id, values) {
+  if (id in values) return values[id];
+  const {needs, value} = quantity(id);
+  return value(Object.fromEntries(needs.map((name) => [name, [values[name]]])), 0);
+}
 
 /** Those whose arrays a result has. */
 export const available = (arrays) => QUANTITIES.filter((q) => q.needs.every((name) => arrays.includes(name)));
@@ -44,7 +52,8 @@ export function unitOf(kind, lengthUnit, strainUnit) {
   return {factor: 1, name: kind === "degrees" ? "°" : ""};
 }
 
-/** The principal strains and the direction of the larger one, rad from x towards y. */
-export function principal(a, i) {
-  return {e1: e1(a, i), e2: e2(a, i), angle: 0.5 * Math.atan2(2 * a.exy[i], a.exx[i] - a.eyy[i])};
-}
+/** The larger and the smaller principal strain. */
+export const principal = (a, i) => [e1(a, i), e2(a, i)];
+
+/** Direction of the larger one, rad from x towards y. */
+export const principalAngle = (a, i) => 0.5 * Math.atan2(2 * a.exy[i], a.exx[i] - a.eyy[i]);

@@ -205,8 +205,8 @@ export class RegionEditor {
 
   /** What is outside is darker. */
   #drawRegion(context, stage) {
-    const all = new Path2D();
-    all.rect(0, 0, stage.width, stage.height);
+    const all = new Path2D(), from = stage.toScreen({x: -0.5, y: -0.5}), {width, height} = stage.image;
+    all.rect(from.x, from.y, width * stage.view.scale, height * stage.view.scale);
     const parts = this.shapes.filter((s) => !s.hole);
     if (parts.length > 0) {
       const cover = new OffscreenCanvas(stage.width, stage.height), c = cover.getContext("2d");

@@ -1,5 +1,7 @@
 // The data inside a report: one HTML file that needs no program. app/view/report.cpp writes what this reads.
 
+import {historyOf, profileOf} from "dic/probe_values.js";
+
 function bytesOf(id) {
   const text = atob(document.getElementById(id).textContent);
   const bytes = new Uint8Array(text.length);
@@ -41,6 +43,9 @@ export class ReportSource {
     for (let i = 0; i < count; ++i) values[i] = codes[i] === 0 ? NaN : offset + quantum * codes[i];
     return values;
   }
+
+  history(result, kind, points, stopped) { return historyOf(result, kind, points, stopped); }
+  profile(result, points, frame) { return profileOf(result, points, frame); }
 
   async image() {
     const {width, height, reduced} = this.description.image;

@@ -5,9 +5,10 @@ import {$, csv, download, h, labelled, number, openText, say, section, select} f
 import {forcesOfFrames, parseTable} from "dic/forces.js";
 import {ContourLayer, FieldLayer, ImageLayer, LegendLayer, VectorLayer} from "dic/layers.js";
 import {Plot} from "dic/plots.js";
-import {PROBE_KINDS, Probes, corners, history, profile} from "dic/probes.js";
-import {STRAIN_UNITS, available, quantity, unitOf} from "dic/quantities.js";
+import {PROBE_KINDS, Probes, corners} from "dic/probes.js";
+import {STRAIN_UNITS, available, ofProbe, quantity, unitOf} from "dic/quantities.js";
 import {facts} from "dic/setup_page.js";
+import {ticks} from "dic/ticks.js";
 
 const CURRENT = "current", REFERENCE = "reference";
 
@@ -18,27 +19,22 @@ export class ResultsPage {
   vectors = new VectorLayer();
   legend = new LegendLayer();
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
-    where: REFERENCE, hideOutliers: false, rate: 8};
+    where: REFERENCE, hideOutliers: false};
   frame = 0;
   live = false;
   forces = null;
   #shown = 0;      // counts requests, so that a slow one does not replace a later one
-  #timer = null;
   #histories = 0;
 
-  constructor(source, stage) {
-    this.source = source;
-    this.stage = stage;
+  constructor(source, stage, timeBar) {
+    Object.assign(this, {source, stage, timeBar});
     this.probes = new Probes(stage, () => this.#probesChanged());
     this.probes.onplaced = () => say("");
     this.panel = h("div", {});
     this.plotBox = $("plots");
-    this.historyPlot = new Plot($("plot-history"), (index) => this.go(index));
+    this.historyPlot = new Plot($("plot-history"), (index) => this.timeBar.go(index));
     this.profilePlot = new Plot($("plot-profile"));
-    this.stressPlot = new Plot($("plot-stress"), (index) => this.go(index));
-    $("frame").addEventListener("input", (event) => this.go(Number(event.target.value)));
-    $("play").addEventListener("click", () => this.play(this.#timer === null));
-    $("rate").addEventListener("change", (event) => { this.look.rate = Number(event.target.value); });
+    this.stressPlot = new Plot($("plot-stress"), (index) => this.timeBar.go(index));
     $("save-history").addEventListener("click", () => this.#saveHistory());
     $("save-profile").addEventListener("click", () => this.#saveProfile());
     $("save-stress").addEventListener("click", () => this.#saveStress());
@@ -51,7 +47,6 @@ export class ResultsPage {
     this.live = live;
     this.frame = live ? 0 : Math.max(0, result.frames.length - 1);
     this.stage.setImageSize(result.meta.image.width, result.meta.image.height);
-    $("frame").max = Math.max(0, result.frames.length - 1);
     if (first || !live) this.#build();
     await this.refresh();
     if (!live) this.#probesChanged();
@@ -70,6 +65,8 @@ export class ResultsPage {
     this.stage.layers = [this.image, this.field, this.contours, this.vectors, this.probes, this.legend];
     this.stage.setTool(this.probes);
     this.stage.onhover = (place) => this.#hover(place);
+    this.timeBar.attach(this);
+    if (this.result) this.#nameFrame();
     this.stage.redraw();
   }
 
@@ -106,13 +103,12 @@ export class ResultsPage {
           look.strainUnit, (unit) => { set("strainUnit")(unit); this.#probesChanged(); }, {id: "strain-unit"})),
         labelled("image", select([[REFERENCE, "reference"], ...(this.result.meta.has_images ? [[CURRENT, "current frame"]] : [])],
           look.background, set("background"), {id: "background"})),
-        labelled("points", select([[REFERENCE, "where they were"], [CURRENT, "where they are now"]], look.where, set("where"),
-          {id: "where"})),
+        labelled("shape", select([[REFERENCE, "undeformed"], [CURRENT, "deformed"]], look.where, set("where"), {id: "where"})),
         box("smooth", "smooth colours", this.field.smooth, (on) => { this.field.smooth = on; this.stage.redraw(); }),
         box("outliers", "hide outliers", look.hideOutliers, set("hideOutliers"))),
       section("Lines and arrows", false,
         box("contours", "contour lines", this.contours.enabled, (on) => { this.contours.enabled = on; this.refresh(); }),
-        labelled("how many", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
+        labelled("about so many", h("input", {type: "number", id: "contour-count", min: 1, max: 30, value: look.contourCount,
           onchange: (event) => set("contourCount")(Math.min(30, Math.max(1, Number(event.target.value))))})),
         labelled("vectors", select([["none", "none"], ["displacement", "displacement"], ["principal", "principal strains"]],
           this.vectors.kind, (kind) => { this.vectors.kind = kind; this.refresh(); }, {id: "vectors"})),
@@ -131,7 +127,7 @@ export class ResultsPage {
         h("div", {class: "row"}, h("button", {type: "button", id: "load-forces", onclick: () => this.#openForces()}, "Open forces…")),
         (this.forceBox = h("div", {id: "force-columns"}))),
       section("This frame", true, this.frameFacts),
-      h("div", {class: "row inside"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
+      h("div", {class: "row end"}, h("button", {type: "button", id: "save-picture", onclick: () => this.#savePicture()},
         "Save picture")));
     this.#listProbes();
     this.#buildForces();
@@ -143,26 +139,12 @@ export class ResultsPage {
 
   // Field -----------------------------------------------------------------------------------------
 
-  go(frame) {
-    if (this.live || !this.result) return;
-    this.frame = Math.min(Math.max(frame, 0), this.result.frames.length - 1);
-    this.refresh();
-  }
+  get frameCount() { return this.live ? 1 : this.result?.frames.length ?? 0; }
 
-  play(on) {
-    clearTimeout(this.#timer);
-    this.#timer = null;
-    $("play").textContent = on ? "❚❚" : "▶";
-    $("play").setAttribute("aria-label", on ? "Pause" : "Play");
-    if (!on) return;
-    const next = async () => {
-      this.frame = (this.frame + 1) % this.result.frames.length;
-      const begin = performance.now();
-      await this.refresh();
-      if (this.#timer === null) return;
-      this.#timer = setTimeout(next, Math.max(0, 1000 / this.look.rate - (performance.now() - begin)));
-    };
-    this.#timer = setTimeout(next, 0);
+  showFrame(frame) {
+    if (this.live || !this.result) return;
+    this.frame = frame;
+    return this.refresh();
   }
 
   unit(kind = quantity(this.look.quantity).kind) {
@@ -222,11 +204,10 @@ export class ResultsPage {
     this.values = values;
     this.shownQuantity = q;
     this.field.set(grid, values, {range, map, names}, moved);
-    const count = look.contourCount;
-    const levels = Array.from({length: count}, (_, k) => range.min + ((k + 0.5) / count) * (range.max - range.min));
-    this.contours.set(grid, names || moved ? null : values, levels, (level) => number(level * unit.factor, 3));
-    this.vectors.set(grid, arrays, 1 / result.scale);
     const shown = {min: range.min * unit.factor, max: range.max * unit.factor};
+    const levels = ticks(shown.min, shown.max, look.contourCount).map(({value, text}) => ({value: value / unit.factor, text}));
+    this.contours.set(grid, names ? null : values, levels, moved);
+    this.vectors.set(grid, arrays, 1 / result.scale, moved);
     this.legend.set({title: `${q.id}${unit.name ? ` [${unit.name}]` : ""}`, range: shown, map, names,
       scale: {mmPerPx: result.scale, unit: meta.length_unit}});
     if (look.range !== "fixed" && !names)
@@ -237,14 +218,18 @@ export class ResultsPage {
   }
 
   #showFrame(q, values, unit) {
-    const {result, frame} = this, info = result.frames[frame];
-    $("frame").value = frame;
-    $("frame-name").textContent = `${frame + 1} / ${result.frames.length}  ${info.name}` +
-      (result.meta.time_unit === "s" ? `  ${number(info.time, 5)} s` : "");
+    const info = this.result.frames[this.frame];
+    this.#nameFrame();
     const rows = [];
     if (q.kind !== "status") rows.push(...this.#statistics(values, unit));
     for (const [name, count] of Object.entries(info.counts ?? {})) if (count > 0) rows.push([name.replaceAll("_", " "), count]);
     this.frameFacts.replaceChildren(facts(rows));
+  }
+
+  #nameFrame() {
+    const {result, frame} = this, info = result.frames[frame];
+    if (info) this.timeBar.update(`${frame + 1} / ${result.frames.length}  ${info.name}` +
+      (result.meta.time_unit === "s" ? `  ${number(info.time, 5)} s` : ""));
   }
 
   /** Mean, scatter and extremes, with their places. */
@@ -263,10 +248,10 @@ export class ResultsPage {
     const mean = sum / count, sd = Math.sqrt(Math.max(0, squares / count - mean * mean));
     const place = (node) => {
       const {nx, x0, y0, step} = this.result.grid;
-      return `${number(values[node] * unit.factor)} at ${x0 + (node % nx) * step},${y0 + Math.floor(node / nx) * step} px`;
+      return `${number(values[node] * unit.factor)} at ${x0 + (node % nx) * step},${y0 + Math.floor(node / nx) * step}`;
     };
-    return [["mean", `${number(mean * unit.factor)} ${unit.name}`], ["standard deviation", `${number(sd * unit.factor)} ${unit.name}`],
-      ["least", place(least)], ["most", place(most)]];
+    return [["values", count], ["mean", `${number(mean * unit.factor)} ${unit.name}`], ["standard deviation", `${number(sd * unit.factor)} ${unit.name}`],
+      ["smallest, at px", place(least)], ["largest, at px", place(most)]];
   }
 
   async #hover(place) {
@@ -295,14 +280,14 @@ export class ResultsPage {
 
   #listProbes() {
     this.probeList?.replaceChildren(...this.probes.all.map((probe) => {
-      const name = h("input", {type: "text", class: "short", value: probe.name, "aria-label": "Name",
+      const name = h("input", {type: "text", class: "name", value: probe.name, "aria-label": "Name",
         onchange: () => { probe.name = name.value; this.#probesChanged(); this.stage.redraw(); }});
-      const places = h("input", {type: "text", value: corners(probe), "aria-label": `Places of ${probe.name}, px`,
+      const places = h("input", {type: "text", class: "places", value: corners(probe), "aria-label": `Places of ${probe.name}, px`,
         onchange: () => this.probes.retype(probe, places.value) || say("Places are x,y x,y … in px.", "error")});
       const swatch = h("span", {class: "swatch"});
       swatch.style.background = probe.colour;
-      return h("li", {}, swatch, name, places, h("button", {type: "button", "aria-label": `Remove ${probe.name}`,
-        onclick: () => this.probes.remove(probe)}, "×"));
+      return h("li", {}, swatch, name, h("button", {type: "button", "aria-label": `Remove ${probe.name}`,
+        onclick: () => this.probes.remove(probe)}, "×"), places, h("span", {class: "problem"}));
     }));
   }
 
@@ -310,15 +295,24 @@ export class ResultsPage {
     this.#listProbes();
     this.plotBox.hidden = this.probes.all.length === 0;
     if (!this.result || this.live) return;
-    const request = ++this.#histories;
-    const {result} = this, id = this.#plottedQuantity();
+    this.#drawPlots();
+    const request = ++this.#histories, {result} = this;
     for (const probe of this.probes.all) {
-      const values = await history(result, probe, id, () => request !== this.#histories);
-      if (!values) return;
-      probe.history = values;
+      const asked = {result, places: corners(probe)};
+      if (probe.asked?.result === result && probe.asked.places === asked.places) continue;
+      probe.problem = "";
+      try {
+        const values = await this.source.history(result, probe.kind, probe.points, () => request !== this.#histories);
+        if (request !== this.#histories) return;
+        Object.assign(probe, {asked, values});
+      } catch (error) {
+        if (request !== this.#histories) return;
+        Object.assign(probe, {asked, values: [], problem: error.message});
+        say(error.message, "error");
+      }
       this.#drawPlots();
     }
-    if (this.probes.all.length === 0) this.#drawPlots();
+    this.#tellProblems();
   }
 
   #plottedQuantity() {
@@ -332,46 +326,70 @@ export class ResultsPage {
       y2: named("extensometer strain", strain.name), factor: unit.factor, strainFactor: strain.factor};
   }
 
-  #drawPlots() {
+  /** Probes whose values are known, and their values in the order of the frames. */
+  #known() {
+    const {frames} = this.result, id = this.#plottedQuantity();
+    return this.probes.all.filter((probe) => probe.asked?.result === this.result && probe.values.length === frames.length)
+      .map((probe) => ({probe, values: probe.values.map((at) => (probe.kind === "extensometer" ? at.strain : ofProbe(id, at)))}));
+  }
+
+  async #drawPlots() {
     if (this.plotBox.hidden || this.live) return;
-    const titles = this.#axisTitles(), {frames} = this.result;
+    const titles = this.#axisTitles(), {frames} = this.result, known = this.#known();
     const factorOf = (probe) => (probe.kind === "extensometer" ? titles.strainFactor : titles.factor);
-    const known = this.probes.all.filter((probe) => probe.history?.length === frames.length);
-    this.historyPlot.show(known.map((probe) => ({
+    this.historyPlot.show(known.map(({probe, values}) => ({
       label: probe.name, colour: probe.colour, axis: probe.kind === "extensometer" ? "y2" : "y",
-      points: probe.history.map((value, k) => ({x: frames[k].time, y: value * factorOf(probe)})),
+      points: values.map((value, k) => ({x: frames[k].time, y: value * factorOf(probe)})),
     })), titles, frames[this.frame]?.time);
-    this.#drawProfiles(titles);
     this.#drawStress(known, titles);
+    this.#tellProblems();
+    await this.#drawProfiles(titles);
   }
 
-  #profiles() {
-    return this.probes.all.filter((probe) => probe.kind === "line")
-      .map((probe) => ({probe, points: profile(this.result, probe.points, this.values)}));
-  }
-
-  #drawProfiles(titles) {
-    const lines = this.shownQuantity.kind === "status" ? [] : this.#profiles();
+  /** Of the lines, in the shown frame. */
+  async #drawProfiles(titles) {
+    const lines = this.probes.all.filter((probe) => probe.kind === "line"), {result, frame} = this;
     $("profile-box").hidden = lines.length === 0;
-    this.profilePlot.show(lines.map(({probe, points}) => ({label: probe.name, colour: probe.colour,
+    this.profiles = [];
+    for (const probe of lines) {
+      const asked = {result, frame, places: corners(probe)};
+      const isKnown = ["result", "frame", "places"].every((what) => probe.profile?.asked[what] === asked[what]);
+      if (!isKnown) {
+        const points = await this.source.profile(result, probe.points, frame).catch(() => []);
+        if (result !== this.result || frame !== this.frame) return;
+        probe.profile = {asked, points};
+      }
+      this.profiles.push({probe, points: probe.profile.points.map((at) =>
+        ({distance: at.distance, value: ofProbe(this.#plottedQuantity(), at)}))});
+    }
+    this.profilePlot.show(this.profiles.map(({probe, points}) => ({label: probe.name, colour: probe.colour,
       points: points.map(({distance, value}) => ({x: distance, y: value * titles.factor}))})),
-    {x: `along the line [${this.result.meta.length_unit}]`, y: titles.y});
+    {x: `along the line [${result.meta.length_unit}]`, y: titles.y});
+  }
+
+  /** Why a probe has no value in this frame. */
+  #tellProblems() {
+    for (const [k, item] of [...(this.probeList?.children ?? [])].entries()) {
+      const probe = this.probes.all[k], why = item.querySelector(".problem");
+      if (probe && why) why.textContent = probe.problem || probe.values?.[this.frame]?.problem || "";
+    }
   }
 
   #saveHistory() {
     const {frames} = this.result, titles = this.#axisTitles();
-    const known = this.probes.all.filter((probe) => probe.history?.length === frames.length);
+    const known = this.#known();
     const strain = titles.y2.replace("extensometer ", "");
     const header = ["frame", ...(this.result.meta.time_unit === "s" ? ["time [s]"] : []), "name",
-      ...known.map((probe) => `${probe.name} ${probe.kind === "extensometer" ? strain : titles.y}`)];
+      ...known.map(({probe}) => `${probe.name} ${probe.kind === "extensometer" ? strain : titles.y}`)];
     download("history.csv", csv(header, frames.map((frame, k) => [frame.number ?? k + 1,
       ...(this.result.meta.time_unit === "s" ? [frame.time] : []), frame.name,
-      ...known.map((probe) => probe.history[k] * (probe.kind === "extensometer" ? titles.strainFactor : titles.factor))])), "text/csv");
+      ...known.map(({probe, values}) => values[k] * (probe.kind === "extensometer" ? titles.strainFactor : titles.factor))])),
+    "text/csv");
   }
 
   #saveProfile() {
     const titles = this.#axisTitles();
-    const rows = this.#profiles().flatMap(({probe, points}) =>
+    const rows = this.profiles.flatMap(({probe, points}) =>
       points.map(({distance, value}) => [probe.name, distance, value * titles.factor]));
     download("profile.csv", csv(["line", `distance [${this.result.meta.length_unit}]`, titles.y], rows), "text/csv");
   }
@@ -414,22 +432,22 @@ export class ResultsPage {
   #stressTitle() { return this.forces.area > 0 ? "stress [MPa]" : "force [N]"; }
 
   #strainProbes(known) {
-    return known.filter((probe) => probe.kind === "extensometer" || quantity(this.#plottedQuantity()).kind === "strain");
+    return known.filter(({probe}) => probe.kind === "extensometer" || quantity(this.#plottedQuantity()).kind === "strain");
   }
 
   #drawStress(known, titles) {
     $("stress-box").hidden = !this.forces;
     if (!this.forces) return;
     const stress = this.#stress();
-    this.stressPlot.show(this.#strainProbes(known).map((probe) => ({label: probe.name, colour: probe.colour,
-      points: probe.history.map((value, k) => ({x: value * titles.strainFactor, y: stress[k]}))})),
+    this.stressPlot.show(this.#strainProbes(known).map(({probe, values}) => ({label: probe.name, colour: probe.colour,
+      points: values.map((value, k) => ({x: value * titles.strainFactor, y: stress[k]}))})),
     {x: titles.y2.replace("extensometer ", ""), y: this.#stressTitle()});
   }
 
   #saveStress() {
     const titles = this.#axisTitles(), {frames} = this.result, stress = this.#stress();
-    const probes = this.#strainProbes(this.probes.all.filter((probe) => probe.history?.length === frames.length));
-    download("stress_strain.csv", csv(["frame", this.#stressTitle(), ...probes.map((probe) => `${probe.name} strain`)],
-      frames.map((frame, k) => [frame.number ?? k + 1, stress[k], ...probes.map((probe) => probe.history[k])])), "text/csv");
+    const probes = this.#strainProbes(this.#known());
+    download("stress_strain.csv", csv(["frame", this.#stressTitle(), ...probes.map(({probe}) => `${probe.name} strain`)],
+      frames.map((frame, k) => [frame.number ?? k + 1, stress[k], ...probes.map(({values}) => values[k])])), "text/csv");
   }
 }

@@ -25,8 +25,10 @@ export class ServerSource {
   }
 
   /** which: "reference" or the number of a current frame. {width, height, reduced, values} */
-  async image(which) {
-    const answer = await ask(`api/image/${which}`);
+  image(which) { return this.#image(`api/image/${which}`); }
+
+  async #image(path) {
+    const answer = await ask(path);
     const header = (name) => Number(answer.headers.get(name));
     const bytes = await answer.arrayBuffer();
     const kinds = {u8: Uint8Array, u16: Uint16Array, f32: Float32Array};
@@ -34,6 +36,19 @@ export class ServerSource {
       width: header("X-Width"), height: header("X-Height"), reduced: header("X-Reduced"),
       values: new kinds[answer.headers.get("X-Type")](bytes),
     };
+  }
+
+  /** An image of the frames that were named. */
+  frame(index) { return this.#image(`api/frame/${index}`); }
+
+  /** Values of a probe in all frames, by dic/probe.hpp: [{name: value, ..., problem}]. */
+  async history(result, kind, points) { return (await this.#probe({kind, points})).frames; }
+  /** The points of a line in one frame: [{distance, name: value, ...}]. */
+  async profile(result, points, frame) { return (await this.#probe({kind: "line", points, frame})).points; }
+
+  async #probe(asked) {
+    const answer = await post("api/probe", {...asked, points: asked.points.map(({x, y}) => [x, y])});
+    return JSON.parse(await answer.text(), (key, value) => value ?? NaN);
   }
 
   /** The names and values of the options in the text of a TOML file. */

@@ -21,9 +21,11 @@ export class SetupPage {
   sigma = new FieldLayer();
   legend = new LegendLayer();
 
+  frame = 0;
+
   /** onlive(result), onresult(): show fields of a run under way, and its finished result. */
-  constructor(source, state, stage, {onlive, onresult}) {
-    Object.assign(this, {source, state, stage, onlive, onresult});
+  constructor(source, state, stage, timeBar, {onlive, onresult}) {
+    Object.assign(this, {source, state, stage, timeBar, onlive, onresult});
     this.editor = new RegionEditor(stage, {
       onchange: () => this.#shapesChanged(), onscale: (px) => this.#askLength(px),
     });
@@ -32,7 +34,7 @@ export class SetupPage {
     this.settings.load(state.values);
     this.editor.shapes = this.settings.shapes();
     this.#shapesChanged();
-    this.editor.setMode("select");
+    this.#choose("select");
   }
 
   async open() {
@@ -45,7 +47,29 @@ export class SetupPage {
     this.stage.layers = [this.image, this.sigma, this.editor, this.legend];
     this.stage.setTool(this.editor);
     this.stage.onhover = (place) => this.#hover(place);
+    this.timeBar.attach(this);
+    this.#nameFrame();
     this.stage.redraw();
+  }
+
+  // Frames ----------------------------------------------------------------------------------------
+
+  get frameCount() { return this.state.frames.names.length; }
+
+  async showFrame(frame) {
+    try {
+      this.image.set(await this.source.frame(frame));
+      this.frame = frame;
+    } catch (error) {
+      say(error.message, "error");
+    }
+    this.#nameFrame();
+    this.stage.redraw();
+  }
+
+  #nameFrame() {
+    const {names} = this.state.frames;
+    this.timeBar.update(`${this.frame + 1} / ${names.length}  ${names[this.frame]}${this.frame === 0 ? "  (reference)" : ""}`);
   }
 
   #hover(place) {
@@ -64,12 +88,11 @@ export class SetupPage {
     this.previewBox = h("div", {id: "preview-result", class: "facts"});
     this.command = h("textarea", {id: "command", readOnly: true, rows: 4, spellcheck: false,
       "aria-label": "Command line that does the same"});
-    this.runBox = h("div", {id: "run-state"});
+    this.runBox = h("div", {class: "hint"});
     this.scaleInput = h("input", {type: "text", id: "scale", placeholder: "none",
       onchange: (event) => this.settings.set("scale", event.target.value.trim())});
     this.runButton = h("button", {id: "run", class: "primary", type: "button", onclick: () => this.#run()}, "Run");
-    this.cancelButton = h("button", {id: "cancel", type: "button", disabled: true,
-      onclick: () => this.source.cancel()}, "Cancel");
+    $("cancel").addEventListener("click", () => this.source.cancel());
     return h("div", {},
       section("Region of interest", true,
         h("div", {class: "tools", role: "toolbar"}, ...this.toolButtons),
@@ -92,7 +115,7 @@ export class SetupPage {
         h("div", {class: "row"}, button("preview", "Preview", "Takes less than a second", () => this.#preview())),
         this.previewBox),
       section("Measure", true,
-        h("div", {class: "row"}, this.runButton, this.cancelButton,
+        h("div", {class: "row"}, this.runButton,
           h("label", {class: "check"}, this.force = h("input", {type: "checkbox", id: "force"}),
             h("span", {}, "replace an earlier result"))), this.runBox,
         h("p", {class: "hint"}, "The same on the command line:"), this.command,
@@ -243,12 +266,12 @@ export class SetupPage {
   /** Shows a run that is under way, until its end. */
   async watch() {
     this.runButton.disabled = true;
-    this.cancelButton.disabled = false;
+    $("run-state").hidden = false;
     try {
       await this.#follow();
     } finally {
       this.runButton.disabled = false;
-      this.cancelButton.disabled = true;
+      $("run-state").hidden = true;
     }
   }
 
@@ -268,20 +291,22 @@ export class SetupPage {
     }
   }
 
+  /** In the header, whatever page is shown. */
   #showProgress(now) {
-    const bar = h("progress", now.frames > 0 ? {max: now.frames, value: now.frame} : {});
-    const counts = Object.entries(now.counts ?? {}).filter(([, count]) => count > 0)
+    const [bar, words] = $("run-state").children;
+    if (now.frames > 0) Object.assign(bar, {max: now.frames, value: now.frame});
+    else bar.removeAttribute("value");
+    words.textContent = `frame ${now.frame}${now.frames ? ` of ${now.frames}` : ""}: ${now.stage}` +
+      (now.points_per_second > 0 ? `, ${number(Math.round(now.points_per_second))} points/s` : "");
+    this.runBox.textContent = Object.entries(now.counts ?? {}).filter(([, count]) => count > 0)
       .map(([name, count]) => `${name.replaceAll("_", " ")} ${count}`).join(", ");
-    this.runBox.replaceChildren(bar, h("div", {class: "hint"},
-      now.state === "running" ? `frame ${now.frame}${now.frames ? ` of ${now.frames}` : ""}: ${now.stage}` : now.state,
-      now.points_per_second > 0 ? `, ${number(now.points_per_second, 3)} points/s` : "",
-      h("br"), counts));
   }
 
   async #ended(now) {
     if (now.state === "failed") return say(now.error, "error");
-    say(now.state === "cancelled" ? "Cancelled; what was finished is saved." : `Done: ${now.output}`);
     if (now.has_result) await this.onresult();
+    if (now.error) say(`In ${now.output} ${now.error}`, "error");
+    else say(now.state === "cancelled" ? "Cancelled; what was finished is saved." : `Done: ${now.output}`);
   }
 }
 

@@ -2,6 +2,7 @@
 // no holes, everywhere but in the holes.
 
 const CIRCLE_CORNERS = 64;
+const ON_OUTLINE = 1e-9;  // px
 
 /** {kind: "polygon" | "rectangle" | "circle", hole, points}; a circle has its centre and a point on its outline. */
 export const shape = (kind, points, hole = false) => ({kind, points, hole});
@@ -50,14 +51,22 @@ export function parse(line) {
   return corners.map(([x, y]) => ({x, y}));
 }
 
+/** By the even-odd rule, and on the outline, as the program fills polygons (lib/track/roi.cpp). */
 export function contains(corners, {x, y}) {
-  let inside = false;
-  for (let i = 0, j = corners.length - 1; i < corners.length; j = i++) {
-    const a = corners[i], b = corners[j];
-    if ((a.y > y) !== (b.y > y) && x < ((b.x - a.x) * (y - a.y)) / (b.y - a.y) + a.x) inside = !inside;
+  const crossings = [];
+  for (let k = 0; k < corners.length; ++k) {
+    let a = corners[k], b = corners[(k + 1) % corners.length];
+    if (a.y > b.y) [a, b] = [b, a];
+    if (a.y <= y && y < b.y) crossings.push(a.x + ((y - a.y) * (b.x - a.x)) / (b.y - a.y));
+    const from = b.y - a.y <= ON_OUTLINE ? a.x : b.x;
+    if (Math.abs(y - b.y) <= ON_OUTLINE && isBetween(x, Math.min(from, b.x), Math.max(from, b.x))) return true;
   }
-  return inside;
+  crossings.sort((a, b) => a - b);
+  for (let k = 0; k + 1 < crossings.length; k += 2) if (isBetween(x, crossings[k], crossings[k + 1])) return true;
+  return false;
 }
+
+const isBetween = (x, from, to) => x >= from - ON_OUTLINE && x <= to + ON_OUTLINE;
 
 export function isInside(shapes, place) {
   const parts = shapes.filter((s) => !s.hole);

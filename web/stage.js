@@ -40,7 +40,7 @@ export class Stage {
   }
 
   fit() {
-    const margin = 16, beside = this.width > 600 ? LEGEND_WIDTH : 0;
+    const margin = 16, beside = this.width > 480 ? LEGEND_WIDTH : 0;
     const scale = Math.min((this.width - beside - 2 * margin) / this.image.width,
       (this.height - 2 * margin) / this.image.height);
     this.view.scale = Math.max(scale, 1e-3);
@@ -80,6 +80,7 @@ export class Stage {
   #draw() {
     const density = window.devicePixelRatio || 1;
     const {context, view} = this;
+    if (!(this.width > 0 && this.height > 0)) return;  // another page is shown
     context.setTransform(density, 0, 0, density, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     for (const layer of this.layers) {
@@ -91,6 +92,7 @@ export class Stage {
   }
 
   #resize() {
+    if (!(this.width > 0 && this.height > 0)) return;
     const density = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * density);
     this.canvas.height = Math.round(this.height * density);

@@ -1,6 +1,7 @@
 #include "view/measurement.hpp"
 
 #include <dic/error.hpp>
+#include <dic/likely_reason.hpp>
 #include <utility>
 
 namespace dic::app {
@@ -33,7 +34,7 @@ void Measurement::run(const TrackJob& job, const std::stop_token& stop) {
       const std::lock_guard lock(mutex_);
       finished_ = job.output;
     }
-    end(summary.interrupted ? "cancelled" : "done");
+    end(summary.interrupted ? "cancelled" : "done", unmatched_warning(job, summary));
   } catch (const Cancelled&) {
     end("cancelled");
   } catch (const std::exception& e) {

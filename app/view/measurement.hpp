@@ -32,7 +32,8 @@ class Measurement {
   void cancel();
   bool running() const;
   /// state ("idle", "running", "done", "cancelled", "failed"), stage, frame, frames, counts by status over
-  /// all frames, points_per_second, live (number of the frame that `live` has), error, output.
+  /// all frames, points_per_second, live (number of the frame that `live` has), output, error (also what was
+  /// not measured in a run that is done).
   Json progress() const;
   /// Null before the first field, and when nothing runs.
   std::shared_ptr<const LiveField> live() const;

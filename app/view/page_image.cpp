@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <dic/error.hpp>
 #include <limits>
+#include <mutex>
 #include <span>
+#include <utility>
 
 namespace dic::app {
 namespace {
@@ -73,11 +76,49 @@ PageImage page_image_8bit(ImageView image, int longest) {
   return page;
 }
 
-NamedImages::NamedImages(const std::vector<std::string>& arguments) : source_(open_frames(arguments)) {}
+/// Frames of a video in any order: it is decoded from its begin again where an earlier frame is wanted. The
+/// last ones are kept, for who steps back.
+struct NamedImages::Video {
+  static constexpr int kKept = 32;
 
-int NamedImages::count() const {
-  return !source_ ? 0 : has_all() ? static_cast<int>(source_->count().value_or(1)) : 1;
+  std::vector<std::string> arguments;
+  std::mutex mutex;  ///< of all that follows
+  std::unique_ptr<FrameSource> decoder;
+  int next = 0;  ///< the first one that the decoder can still read
+  std::deque<std::pair<int, Image>> kept;
+
+  explicit Video(std::vector<std::string> of) : arguments(std::move(of)) {}
+
+  Image read(int index) {
+    const std::lock_guard lock(mutex);
+    const auto found = std::ranges::find(kept, index, &std::pair<int, Image>::first);
+    if (found != kept.end()) return copy_of(found->second);
+    if (!decoder || index < next) {
+      decoder = open_frames(arguments);
+      next = 0;
+    }
+    for (next = std::max(next, index - kKept + 1); next < index; ++next) {
+      try {
+        keep(next);
+      } catch (const FileError&) {
+        continue;  // nobody asked for that one
+      }
+    }
+    keep(next++);
+    return copy_of(kept.back().second);
+  }
+
+  void keep(int index) {
+    kept.emplace_back(index, decoder->read(index));
+    if (kept.size() > kKept) kept.pop_front();
+  }
+};
+
+NamedImages::NamedImages(const std::vector<std::string>& arguments) : source_(open_frames(arguments)) {
+  if (!source_->reads_in_parallel()) video_ = std::make_shared<Video>(arguments);
 }
+
+int NamedImages::count() const { return source_ ? static_cast<int>(source_->count().value_or(1)) : 0; }
 
 std::optional<int> NamedImages::find(const std::string& name) const {
   for (int i = 0; i < count(); ++i)
@@ -87,10 +128,7 @@ std::optional<int> NamedImages::find(const std::string& name) const {
 
 Image NamedImages::read(int index) const {
   if (index < 0 || index >= count()) throw FileError("There is no frame " + std::to_string(index) + ".");
-  if (has_all()) return source_->read(index);
-  const std::lock_guard lock(*mutex_);
-  if (first_.empty()) first_ = source_->read(0);
-  return copy_of(first_);
+  return video_ ? video_->read(index) : source_->read(index);
 }
 
 }  // namespace dic::app

@@ -3,7 +3,6 @@
 #include <dic/image.hpp>
 #include <dic/image_io.hpp>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,9 +31,7 @@ class NamedImages {
   explicit NamedImages(const std::vector<std::string>& arguments);
 
   bool empty() const { return !source_; }
-  /// A video is read in order, and so only its first frame is shown.
-  bool has_all() const { return source_ && source_->reads_in_parallel(); }
-  /// 1 for a video.
+  /// 1 for a video that does not say how long it is.
   int count() const;
   std::string name(int index) const { return source_->name(index); }
   /// The image of this file name.
@@ -43,9 +40,10 @@ class NamedImages {
   Image read(int index) const;
 
  private:
+  struct Video;
+
   std::unique_ptr<FrameSource> source_;
-  mutable std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  ///< of a video's first frame
-  mutable Image first_;
+  std::shared_ptr<Video> video_;  ///< null for image files
 };
 
 }  // namespace dic::app

@@ -124,6 +124,23 @@ std::string field_elements(const Result& result, const std::vector<int>& frames,
   return elements;
 }
 
+/// From its place in the image to that in corrected coordinates, px, of every node along an axis.
+std::string shift_element(const Result& result, bool along_x, Json& encoding) {
+  const Grid& grid = result.grid();
+  const NodePositions& on_specimen = *result.positions();
+  std::vector<float> shift;
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const std::size_t node = static_cast<std::size_t>(j) * grid.nx + i;
+      shift.push_back(
+          static_cast<float>(along_x ? on_specimen.x[node] - grid.x(i) : on_specimen.y[node] - grid.y(j)));
+    }
+  const std::string name = along_x ? "shift_x" : "shift_y";
+  const Encoded encoded = encode(shift, 0, grid.nx);
+  encoding[name].push_back({{"offset", encoded.offset}, {"quantum", encoded.quantum}});
+  return data_element("field-" + name + "-0", encoded.bytes);
+}
+
 std::string image_element(const Result& result, const NamedImages& images, Json& description) {
   const std::string name = std::filesystem::path(result.info().reference).filename().string();
   const Image reference = images.read(images.find(name).value_or(0));
@@ -185,7 +202,9 @@ std::string report_html(const Result& result, const TestDescription& description
                         const std::vector<int>& frames) {
   const std::vector<int> numbers = chosen_frames(result, frames);
   Json data, encoding = Json::object(), image = nullptr;
-  const std::string fields = field_elements(result, numbers, encoding);
+  std::string fields = field_elements(result, numbers, encoding);
+  if (result.positions())
+    for (const bool along_x : {true, false}) fields += shift_element(result, along_x, encoding);
   const std::string picture = images.empty() ? "" : image_element(result, images, image);
   data["result"] = result_json(result, description, numbers);
   data["result"]["has_images"] = false;

@@ -221,6 +221,7 @@ Json result_json(const Result& result, const TestDescription& description, const
   json["image"] = {{"width", info.image.width}, {"height", info.image.height}};
   json["frames"] = shown_frames(result, frames);
   json["arrays"] = page_arrays(result);
+  json["corrected"] = result.positions() != nullptr;
   json["status_names"] = status_names();
   json["length_unit"] = info.length_unit();
   json["scale_mm_per_px"] = info.scale_mm_per_px;

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "view/probe_answer.hpp"
 #include "view/web_files.hpp"
 
 namespace dic::app {
@@ -174,6 +175,8 @@ PageAnswer Session::answer(const PageRequest& request) {
     return error_answer(404, "There is nothing here.");
   } catch (const Error& e) {
     return error_answer(400, e.what());
+  } catch (const Json::exception&) {
+    return error_answer(400, "The page asked for something that makes no sense.");
   } catch (const std::exception& e) {
     return error_answer(500, e.what());
   }
@@ -211,10 +214,11 @@ PageAnswer Session::get(const Words& words) {
   if (n == 2 && words[1] == "state") return json_answer(state());
   if (n == 2 && words[1] == "run") return json_answer(measurement_.progress());
   if (n == 3 && words[1] == "image") return image(words[2]);
+  if (n == 3 && words[1] == "frame") return input_frame(words[2]);
   if (n == 2 && words[1] == "result") {
     const auto shown = result();
     Json json = result_json(*shown, input_.description, all_frames(*shown));
-    json["has_images"] = images_.has_all();
+    json["has_images"] = !images_.empty();
     return json_answer(json);
   }
   if (n == 4 && words[1] == "field") {
@@ -235,6 +239,7 @@ PageAnswer Session::post(const std::string& what, const Json& asked) {
   if (what == "settings") return json_answer({{"values", settings_of(text_in(asked, "toml"))}});
   if (what == "preview") return preview_of(text_in(asked, "toml"));
   if (what == "mask") return mask_of(text_in(asked, "toml"));
+  if (what == "probe") return json_answer(probe_answer(*result(), asked));
   if (what == "run") return json_answer(start(text_in(asked, "toml"), asked.value("force", false)));
   if (what == "cancel") {
     measurement_.cancel();
@@ -253,7 +258,9 @@ Json Session::state() {
   if (!values.contains("output") && input_.output != TrackJob{}.output)
     values["output"] = input_.output.string();
   json["values"] = values;
-  json["frames"] = {{"typed", input_.frames}, {"count", images_.count()}};
+  json["frames"] = {{"typed", input_.frames}, {"names", Json::array()}};
+  for (int k = 0; k < images_.count() && !input_.frames.empty(); ++k)
+    json["frames"]["names"].push_back(images_.name(k));
   json["reference"] = nullptr;
   if (!input_.frames.empty()) {
     const Image& image = reference();
@@ -292,10 +299,17 @@ PageAnswer Session::image(const std::string& which) {
   if (which == "reference") return image_answer(page_image(reference()));
   const std::optional<int> frame = whole(which);
   const auto shown = result();
-  if (!frame || *frame < 0 || *frame >= shown->frame_count() || !images_.has_all())
+  if (!frame || *frame < 0 || *frame >= shown->frame_count() || images_.empty())
     return error_answer(404, "There is no image of frame " + which + ".");
   const std::optional<int> index = images_.find(fs::path(shown->frame_names()[*frame]).filename().string());
   if (!index) return error_answer(404, "The image " + shown->frame_names()[*frame] + " is not there.");
+  return image_answer(page_image(images_.read(*index)));
+}
+
+PageAnswer Session::input_frame(const std::string& which) const {
+  const std::optional<int> index = whole(which);
+  if (!index || input_.frames.empty() || *index < 0 || *index >= images_.count())
+    return error_answer(404, "There is no frame " + which + ".");
   return image_answer(page_image(images_.read(*index)));
 }
 

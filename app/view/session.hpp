@@ -42,7 +42,10 @@ class Session {
   PageAnswer get(const Words& words);
   PageAnswer post(const std::string& what, const Json& asked);
   Json state();
+  /// "reference", or the image of a frame of the result, from 0.
   PageAnswer image(const std::string& which);
+  /// Of the frames that were named, from 0.
+  PageAnswer input_frame(const std::string& which) const;
   PageAnswer preview_of(const std::string& toml);
   PageAnswer mask_of(const std::string& toml);
   Json start(const std::string& toml, bool force);

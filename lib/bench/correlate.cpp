@@ -9,6 +9,7 @@
 
 #include "bench/bench.hpp"
 #include "bench/inputs.hpp"
+#include "bench/machine_json.hpp"
 #include "bench/timing.hpp"
 #include "bench/truth.hpp"
 
@@ -178,19 +179,6 @@ std::string model_of(const std::string& device, const BuildInfo& info) {
   return info.cpu;
 }
 
-Machine describe_machine(const Options& options, const std::string& command) {
-  const BuildInfo info = build_info();
-  return {.version = info.version,
-          .date = utc_now(),
-          .command = command,
-          .device = options.device,
-          .model = model_of(options.device, info),
-          .simd = info.simd_target,
-          .compiler = info.compiler + ", " + info.build_type,
-          .threads = Correlator(options.device, options.threads).device().threads,
-          .seed = options.seed};
-}
-
 void require_same_machine(const Machine& now, const Machine& then) {
   const auto facts = [](const Machine& m) {
     return m.version + ", " + m.model + " as " + m.device + ", " + std::to_string(m.threads) +
@@ -204,6 +192,19 @@ void require_same_machine(const Machine& now, const Machine& then) {
 bool has_failed(const Row& row) { return row.outcome == Outcome::failed; }
 
 }  // namespace
+
+Machine describe_machine(const Options& options, const std::string& command) {
+  const BuildInfo info = build_info();
+  return {.version = info.version,
+          .date = utc_now(),
+          .command = command,
+          .device = options.device,
+          .model = model_of(options.device, info),
+          .simd = info.simd_target,
+          .compiler = info.compiler + ", " + info.build_type,
+          .threads = Correlator(options.device, options.threads).device().threads,
+          .seed = options.seed};
+}
 
 std::vector<std::string> Options::validate() const {
   std::vector<std::string> out;

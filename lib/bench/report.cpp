@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "bench/bench.hpp"
+#include "bench/machine_json.hpp"
 #include "io/document.hpp"
 
 namespace dic {
@@ -37,8 +38,6 @@ NLOHMANN_JSON_SERIALIZE_ENUM(Level, {{Level::whole, "whole"},
 NLOHMANN_JSON_SERIALIZE_ENUM(Outcome,
                              {{Outcome::ok, "ok"}, {Outcome::wrong, "wrong"}, {Outcome::failed, "failed"}})
 
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 Json json_of(const Machine& m) {
@@ -60,6 +59,8 @@ Machine machine_from(const Json& json) {
   json.at("threads").get_to(m.threads);
   return m;
 }
+
+namespace {
 
 Json json_of(const Ceiling& c) { return {{"name", c.name}, {"unit", c.unit}, {"value", c.value}}; }
 

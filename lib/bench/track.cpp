@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/synth.hpp>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "bench/temporary_folder.hpp"
 #include "bench/timing.hpp"
 #include "core/device_name.hpp"
 
@@ -109,23 +109,6 @@ struct StreamSums {
 };
 
 constexpr int kToAndFro[] = {3, 2, 1, 2};  ///< frames of speckle(): 1/3, 2/3, 1, 2/3 of the motion
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dic-bench-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw FileError("A temporary folder like " + name + " cannot be made.");
-    path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path path;
-};
 
 /// The frames of a stream.
 struct Shown {

@@ -1,6 +1,7 @@
 #include "draw/cell_raster.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace dic::draw {
@@ -24,8 +25,7 @@ CellRaster::CellRaster(const MovedGrid& grid, double zoom, cv::Size size)
     fill(lower, j + 1);
     for (int i = 0; i < grid.nx(); ++i)
       if (grid.is_measured(i, j))
-        add_cell(static_cast<std::int32_t>(grid.node(i, j)),
-                 {upper[i], upper[i + 1], lower[i + 1], lower[i]});
+        add_cell(bordered_node(i, j), {upper[i], upper[i + 1], lower[i + 1], lower[i]});
   }
 }
 
@@ -62,31 +62,45 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
 
 namespace {
 
+/// Distance of a place in a cell from its middle, where the node is.
+constexpr std::array<float, 256> kFromMiddle = [] {
+  std::array<float, 256> distances{};
+  for (int place = 0; place < 256; ++place)
+    distances[place] = (place < 128 ? 127.5F - place : place - 127.5F) / 255;
+  return distances;
+}();
+
 /// Bilinear between a node and those that are next to it on the pixel's side. A neighbour without a value is
 /// taken to have the node's.
 struct Smooth {
-  std::span<const float> values;
-  cv::Size grid;
+  const float* values;    ///< with a border of NaN
+  std::ptrdiff_t stride;  ///< of their rows
 
   float at(std::int32_t node, std::uint8_t s, std::uint8_t t) const {
+    const std::ptrdiff_t di = s < 128 ? -1 : 1, dj = t < 128 ? -stride : stride;
     const float own = values[node];
-    const int i = node % grid.width, j = node / grid.width;
-    const int di = s < 128 ? -1 : 1, dj = t < 128 ? -1 : 1;
-    const bool has_i = i + di >= 0 && i + di < grid.width, has_j = j + dj >= 0 && j + dj < grid.height;
     const auto or_own = [own](float value) { return std::isfinite(value) ? value : own; };
-    const float beside = has_i ? or_own(values[node + di]) : own;
-    const float below = has_j ? or_own(values[node + dj * grid.width]) : own;
-    const float across = has_i && has_j ? or_own(values[node + dj * grid.width + di]) : own;
-    const float ws = std::abs(s - 127.5F) / 255, wt = std::abs(t - 127.5F) / 255;
+    const float beside = or_own(values[node + di]), below = or_own(values[node + dj]);
+    const float across = or_own(values[node + di + dj]);
+    const float ws = kFromMiddle[s], wt = kFromMiddle[t];
     return (1 - wt) * ((1 - ws) * own + ws * beside) + wt * ((1 - ws) * below + ws * across);
   }
 };
 
 }  // namespace
 
+std::vector<float> CellRaster::with_border(std::span<const float> values) const {
+  std::vector<float> bordered(static_cast<std::size_t>(grid_.width + 2) * (grid_.height + 2), NAN);
+  for (int j = 0; j < grid_.height; ++j)
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(j) * grid_.width, grid_.width,
+                bordered.begin() + bordered_node(0, j));
+  return bordered;
+}
+
 void CellRaster::paint(cv::Mat& picture, std::span<const float> values, const ColourScale& scale, bool smooth,
                        double opacity) const {
-  const Smooth between{values, grid_};
+  const std::vector<float> bordered = with_border(values);
+  const Smooth between{bordered.data(), grid_.width + 2};
   const int weight = static_cast<int>(std::lround(256 * opacity));
   const auto blend = [weight](std::uint8_t under, std::uint8_t over) {
     return static_cast<std::uint8_t>(under + (((over - under) * weight + 128) >> 8));
@@ -95,9 +109,9 @@ void CellRaster::paint(cv::Mat& picture, std::span<const float> values, const Co
     auto* pixel = picture.ptr<cv::Vec3b>(y);
     const Place* place = &places_[static_cast<std::size_t>(y) * size_.width];
     for (int x = 0; x < size_.width; ++x, ++pixel, ++place) {
-      if (place->node < 0 || !std::isfinite(values[place->node])) continue;
-      const Colour colour =
-          scale.colour(smooth ? between.at(place->node, place->s, place->t) : values[place->node]);
+      const float own = bordered[place->node];
+      if (!std::isfinite(own)) continue;
+      const Colour colour = scale.colour(smooth ? between.at(place->node, place->s, place->t) : own);
       *pixel = {blend((*pixel)[0], colour.r), blend((*pixel)[1], colour.g), blend((*pixel)[2], colour.b)};
     }
   }

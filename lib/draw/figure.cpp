@@ -24,6 +24,7 @@ constexpr int kSmallestSide = 480;  // px, of images on a screen: smaller ones a
 struct Layout {
   double width = 0, height = 0;
   cv::Rect2d image;
+  cv::Rect2d signs;  ///< where the scale bar and the sign of the arrows may be: over the image, or below it
   cv::Rect2d legend;
   bool legend_is_below = false;
 };
@@ -54,11 +55,15 @@ Layout lay_out(Size image, const FigureOptions& options) {
                   std::max(1.0, image.height * zoom)};
   const double drawn =
       layout.legend_is_below ? layout.image.height : std::max(layout.image.height, kLeastLegend * font);
+  layout.signs = layout.image;
   if (layout.legend_is_below) {
-    layout.image.width = std::max(layout.image.width, 1.0);
-    layout.legend = {margin, layout.image.br().y + 0.6 * font, layout.image.width, kLegendHeight * font};
+    constexpr double kLowImage = 7;  // in sizes of the font: signs would cover most of it
+    if ((options.scale_bar || options.vectors) && layout.image.height < kLowImage * font)
+      layout.signs = {margin, layout.image.br().y, layout.image.width, 2.6 * font};
+    layout.legend = {margin, layout.signs.br().y + 0.6 * font, layout.image.width, kLegendHeight * font};
   } else {
     layout.image.y += (drawn - layout.image.height) / 2;
+    layout.signs = layout.image;
     layout.legend = {layout.image.br().x + font, margin + heading, kLegendWidth * font, drawn};
   }
   layout.width = std::max(layout.image.br().x, layout.legend.br().x) + margin;
@@ -111,8 +116,13 @@ cv::Mat picture_of(ImageView image, cv::Size size) {
 /// Draws in px of the image.
 class Overlay {
  public:
-  Overlay(Canvas& canvas, const cv::Rect2d& box, double units_per_px, const FigureOptions& options)
-      : canvas_(canvas), box_(box), zoom_(units_per_px), options_(options), font_(options.font) {}
+  Overlay(Canvas& canvas, const Layout& layout, double units_per_px, const FigureOptions& options)
+      : canvas_(canvas),
+        box_(layout.image),
+        signs_(layout.signs),
+        zoom_(units_per_px),
+        options_(options),
+        font_(options.font) {}
 
   void outlines(const MovedGrid& grid) {
     for (const auto& line : grid.outlines()) {
@@ -136,24 +146,26 @@ class Overlay {
     const double drawn = length / unit * zoom_;
     const std::string label = length_label(length);
     const double width = std::max(drawn, canvas_.width_of(label, font_)) + font_;
-    const cv::Rect2d sign(box_.x + 0.5 * font_, box_.br().y - 2.5 * font_, width, 2 * font_);
+    const cv::Rect2d sign(signs_.x + 0.5 * font_, signs_.br().y - 2.5 * font_, width, 2 * font_);
     paper(sign);
+    scale_sign_end_ = sign.br().x;
     const double middle = sign.x + width / 2, y = sign.br().y - 0.45 * font_;
     const Canvas::Point ends[] = {{middle - drawn / 2, y}, {middle + drawn / 2, y}};
     canvas_.polyline(ends, kInk, 0.25 * font_);
     canvas_.text(label, {middle, sign.y + 1.05 * font_}, font_, kInk, Canvas::Align::centre);
   }
 
-  /// About twenty arrows along the longer side, and one in a sign that says how long they are.
+  /// About twenty arrows along the longer side.
   void vectors(const MovedGrid& grid) {
     const Grid& nodes = grid.grid();
     constexpr double kArrows = 20;
     const double wanted = std::max(nodes.nx, nodes.ny) / kArrows;
     const int stride = std::max(1, static_cast<int>(std::lround(wanted)));
+    const auto first = [&](int count) { return (count - 1) % stride / 2; };
     std::vector<std::pair<cv::Point2d, cv::Point2d>> arrows;  // where, displacement; px
     std::vector<double> lengths;
-    for (int j = stride / 2; j < grid.ny(); j += stride)
-      for (int i = stride / 2; i < grid.nx(); i += stride) {
+    for (int j = first(grid.ny()); j < grid.ny(); j += stride)
+      for (int i = first(grid.nx()); i < grid.nx(); i += stride) {
         if (!grid.is_measured(i, j)) continue;
         const cv::Point2d here = grid.position(i, j), moved = here - cv::Point2d(nodes.x(i), nodes.y(j));
         arrows.emplace_back(here, moved);
@@ -164,12 +176,28 @@ class Overlay {
         lengths.begin() + static_cast<std::ptrdiff_t>(0.95 * static_cast<double>(lengths.size() - 1));
     std::nth_element(lengths.begin(), long_one, lengths.end());
     if (!(*long_one > 0)) return;
-    const double factor = 0.95 * stride * nodes.step / *long_one;
+    longest_ = *long_one;
+    enlarged_ = 0.95 * stride * nodes.step / longest_;
     for (const auto& [here, moved] : arrows) {
-      const Canvas::Point tip = place(here + moved * factor);
+      const Canvas::Point tip = place(here + moved * enlarged_);
       if (box_.contains(cv::Point2d(tip.x, tip.y))) arrow(place(here), tip);
     }
-    arrow_sign(factor, *long_one);
+  }
+
+  /// How long the arrows are, beside the scale bar or above it.
+  void arrow_sign() {
+    if (!(longest_ > 0)) return;
+    const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
+    const double length = round_below(longest_ * unit), drawn = length / unit * enlarged_ * zoom_;
+    const std::string label = length_label(length);
+    const double width = drawn + canvas_.width_of(label, font_) + 1.4 * font_;
+    const double left = std::max(signs_.br().x - 0.5 * font_ - width, signs_.x);
+    const double above = left < scale_sign_end_ + 0.3 * font_ ? 2.3 * font_ : 0;
+    const cv::Rect2d sign(left, signs_.br().y - 2 * font_ - above, width, 1.5 * font_);
+    paper(sign);
+    const double y = sign.y + sign.height / 2;
+    arrow({sign.x + 0.5 * font_, y}, {sign.x + 0.5 * font_ + drawn, y});
+    canvas_.text(label, {sign.br().x - 0.4 * font_, y + 0.35 * font_}, font_, kInk, Canvas::Align::right);
   }
 
  private:
@@ -198,23 +226,13 @@ class Overlay {
     canvas_.polygon(tip, kInk);
   }
 
-  void arrow_sign(double factor, double long_one) {
-    const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
-    const double length = round_below(long_one * unit), drawn = length / unit * factor * zoom_;
-    const std::string label = length_label(length);
-    const double width = drawn + canvas_.width_of(label, font_) + 1.4 * font_;
-    const cv::Rect2d sign(box_.br().x - 0.5 * font_ - width, box_.br().y - 2 * font_, width, 1.5 * font_);
-    paper(sign);
-    const double y = sign.y + sign.height / 2;
-    arrow({sign.x + 0.5 * font_, y}, {sign.x + 0.5 * font_ + drawn, y});
-    canvas_.text(label, {sign.br().x - 0.4 * font_, y + 0.35 * font_}, font_, kInk, Canvas::Align::right);
-  }
-
   Canvas& canvas_;
-  const cv::Rect2d box_;
+  const cv::Rect2d box_, signs_;
   const double zoom_;
   const FigureOptions& options_;
   const double font_;
+  double scale_sign_end_ = 0;
+  double longest_ = 0, enlarged_ = 1;  // of the arrows, px
 };
 
 void check(const MovedGrid& grid, std::span<const float> values, const FigureOptions& options) {
@@ -277,11 +295,12 @@ void FrameDrawing::write(const std::filesystem::path& path, std::span<const floa
   const Legend legend(*canvas, scale, layout.legend, layout.legend_is_below, options);
   legend.draw(empty ? std::nullopt : options.extremes ? options.extremes : finder.extremes());
 
-  Overlay overlay(*canvas, layout.image, units_per_px_, options);
+  Overlay overlay(*canvas, layout, units_per_px_, options);
   if (options.outline) overlay.outlines(grid_);
   if (options.contours && !empty) overlay.contours(grid_, values, legend.ticks());
   if (options.vectors) overlay.vectors(grid_);
   if (options.scale_bar) overlay.scale_bar();
+  overlay.arrow_sign();
   canvas->write(path);
 }
 

@@ -148,6 +148,8 @@ draw::Quantity quantity(const PlotJob& job, const Result& result, const std::str
 
 void check(const PlotJob& job) {
   if (job.fields.empty()) throw UsageError("No field was named: give --field u, exx or another.");
+  if (std::ranges::find(job.fields, "status") != job.fields.end())
+    throw UsageError("A status is a name, not a number that colours could show: see it with dic view.");
   const auto range = job.figure.range;
   if (range && !(std::isfinite(range->min) && std::isfinite(range->max) && range->min < range->max))
     throw UsageError("The range must be from a smaller to a larger number.");

@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
-/// The decoders behind read_image. OpenCV decodes most formats. PNG is read with libdeflate, which takes half
-/// the time of zlib; JPEG and TIFF go to libjpeg and libtiff themselves: OpenCV returns a damaged JPEG as a
-/// full image with a message on stderr, and gives wrong grey values, without any message, for planar 16-bit
-/// RGB, grey with alpha and other TIFFs.
+#include "image/buffer.hpp"
+#include "image/raster.hpp"
+
+/// The decoders behind read_image. OpenCV decodes most formats (opencv_codecs.hpp). PNG is read and written
+/// with libdeflate, which takes half the time of zlib; JPEG and TIFF go to libjpeg and libtiff themselves:
+/// OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey values,
+/// without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
 namespace dic {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
@@ -33,9 +36,14 @@ void check_size(std::int64_t width, std::int64_t height);
 void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
-Image decode_png(std::vector<std::uint8_t> bytes);
-Image decode_with_opencv(std::vector<std::uint8_t> bytes);
+/// Changes the bytes.
+Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked);
+/// 8 or 16 bit. The bytes are in the buffers.
+std::span<const std::uint8_t> encode_png(const Raster& image, ImageBuffers& buffers);
 /// Reads from the file itself: a TIFF may be much larger than its first page.
-Image decode_tiff(const std::filesystem::path& path);
+Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers);
+
+/// As read_image of <dic/image_io.hpp>.
+Image read_image(const std::filesystem::path& path, ImageBuffers& buffers);
 
 }  // namespace dic

@@ -5,11 +5,13 @@
 #include <cctype>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
+#include <mutex>
 #include <span>
 #include <string_view>
 
+#include "image/codecs.hpp"
 #include "image/endings.hpp"
-#include "image/video.hpp"
+#include "image/opencv_codecs.hpp"
 
 namespace dic {
 
@@ -85,12 +87,36 @@ class FileSource : public FrameSource {
   explicit FileSource(std::vector<fs::path> files) : files_(std::move(files)) {}
   std::optional<std::int64_t> count() const override { return std::ssize(files_); }
   std::string name(std::int64_t i) const override { return files_.at(i).filename().string(); }
-  Image read(std::int64_t i) override { return read_image(files_.at(i)); }
+  Image read(std::int64_t i) override {
+    std::unique_ptr<ImageBuffers> buffers = take_buffers();
+    Image image = read_image(files_.at(i), *buffers);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(buffers));
+    return image;
+  }
   bool reads_in_parallel() const override { return true; }
 
  private:
+  std::unique_ptr<ImageBuffers> take_buffers() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<ImageBuffers>();
+    std::unique_ptr<ImageBuffers> buffers = std::move(idle_.back());
+    idle_.pop_back();
+    return buffers;
+  }
+
   std::vector<fs::path> files_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // as many as threads have read at once
 };
+
+std::unique_ptr<FrameSource> open_video(const fs::path& path) {
+  try {
+    return opencv_codecs().open_video(path);
+  } catch (const Refusal& why) {
+    throw FileError("'" + path.string() + "' " + why.what());
+  }
+}
 
 }  // namespace
 

@@ -1,12 +1,13 @@
 #include <libdeflate.h>
 
-#include <bit>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
+#include "image/byte_order.hpp"
 #include "image/codecs.hpp"
 #include "image/grey.hpp"
+#include "image/opencv_codecs.hpp"
 #include "image/png_filter.hpp"
 
 namespace dic {
@@ -113,24 +114,36 @@ std::span<const std::uint8_t> gather_image_data(std::span<std::uint8_t> bytes) {
 }
 
 /// The filtered rows, each behind the number of its filter.
-std::unique_ptr<std::uint8_t[]> inflate(const Header& header, std::span<const std::uint8_t> data) {
+std::span<const std::uint8_t> inflate(const Header& header, std::span<const std::uint8_t> data,
+                                      Buffer& unpacked) {
   constexpr std::size_t kLargestRatio =
       1032;  // of deflate: a file must not ask for memory that it cannot fill
   const std::size_t size = (header.row_bytes() + 1) * header.height;
   if (size / kLargestRatio > data.size()) throw damaged("PNG", "its image data are incomplete");
-  auto rows = std::make_unique_for_overwrite<std::uint8_t[]>(size);
+  const std::span<std::uint8_t> rows = unpacked.get(size);
   const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater(
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
   if (!inflater) throw std::bad_alloc();
   const auto result =
-      libdeflate_zlib_decompress(inflater.get(), data.data(), data.size(), rows.get(), size, nullptr);
+      libdeflate_zlib_decompress(inflater.get(), data.data(), data.size(), rows.data(), size, nullptr);
   if (result != LIBDEFLATE_SUCCESS) throw damaged("PNG", "its image data cannot be decompressed");
   return rows;
 }
 
-void swap_bytes(std::span<std::uint16_t> row) {
-  if constexpr (std::endian::native == std::endian::little)
-    for (std::uint16_t& value : row) value = static_cast<std::uint16_t>(value << 8 | value >> 8);
+void unfilter_row(const Header& header, const std::uint8_t* filtered, const void* above, void* row) {
+  if (!png_unfilter({filtered + 1, header.row_bytes()}, filtered[0], static_cast<const std::uint8_t*>(above),
+                    header.pixel_bytes(), static_cast<std::uint8_t*>(row)))
+    throw damaged("PNG", "a row has an unknown filter");
+}
+
+/// Grey of 8 bits: rows as they are in an Image.
+Image image_of_bytes(const Header& header, const std::uint8_t* filtered) {
+  Image image = Image({static_cast<int>(header.width), static_cast<int>(header.height)}, ScalarType::u8);
+  const std::vector<std::uint8_t> zeros(header.width);
+  for (int y = 0; y < image.height(); ++y, filtered += header.row_bytes() + 1)
+    unfilter_row(header, filtered, y > 0 ? image.row<std::uint8_t>(y - 1) : zeros.data(),
+                 image.row<std::uint8_t>(y));
+  return image;
 }
 
 /// The image of filtered rows whose samples have the type T. A row and the one above it are kept as bytes in
@@ -138,19 +151,15 @@ void swap_bytes(std::span<std::uint16_t> row) {
 template <typename T>
 Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType type) {
   Image image({static_cast<int>(header.width), static_cast<int>(header.height)}, type);
-  const std::size_t row_bytes = header.row_bytes(), samples = header.samples();
-  const std::size_t second = samples < 3 ? 0 : 1;
+  const std::size_t samples = header.samples(), second = samples < 3 ? 0 : 1;
   std::vector<T> above(header.width * samples), row(above.size()), pixels(above.size());
-  for (std::uint32_t y = 0; y < header.height; ++y) {
-    const std::uint8_t* in = filtered + y * (row_bytes + 1);
-    if (!png_unfilter({in + 1, row_bytes}, in[0], reinterpret_cast<const std::uint8_t*>(above.data()),
-                      header.pixel_bytes(), reinterpret_cast<std::uint8_t*>(row.data())))
-      throw damaged("PNG", "a row has an unknown filter");
+  for (int y = 0; y < image.height(); ++y, filtered += header.row_bytes() + 1) {
+    unfilter_row(header, filtered, above.data(), row.data());
     above.swap(row);
     pixels = above;
-    if constexpr (sizeof(T) == 2) swap_bytes(pixels);
+    if constexpr (sizeof(T) == 2) swap_big_endian(pixels);
     const T* first = pixels.data();
-    T* out = image.row<T>(static_cast<int>(y));
+    T* out = image.row<T>(y);
     if (samples == 1)
       std::copy(pixels.begin(), pixels.end(), out);
     else
@@ -162,16 +171,17 @@ Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType ty
 
 }  // namespace
 
-Image decode_png(std::vector<std::uint8_t> bytes) {
+Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked) {
   if (bytes.size() < kSignature + kFrame) throw damaged("PNG", "it ends before its last chunk");
   const Header header = read_header(bytes);
   if (!header.plain()) {
-    bytes.resize(keep_pixel_chunks(bytes));
-    return decode_with_opencv(std::move(bytes));
+    const auto kept = bytes.first(keep_pixel_chunks(bytes));
+    return opencv_codecs().decode({kept.begin(), kept.end()});
   }
-  const auto rows = inflate(header, gather_image_data(bytes));
-  return header.depth == 8 ? image_of<std::uint8_t>(header, rows.get(), ScalarType::u8)
-                           : image_of<std::uint16_t>(header, rows.get(), ScalarType::u16);
+  const std::uint8_t* rows = inflate(header, gather_image_data(bytes), unpacked).data();
+  if (header.depth == 16) return image_of<std::uint16_t>(header, rows, ScalarType::u16);
+  return header.samples() == 1 ? image_of_bytes(header, rows)
+                               : image_of<std::uint8_t>(header, rows, ScalarType::u8);
 }
 
 }  // namespace dic

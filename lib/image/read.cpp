@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include "image/codecs.hpp"
+#include "image/opencv_codecs.hpp"
+#include "image/pgm.hpp"
 
 namespace dic {
 
@@ -35,12 +37,13 @@ void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file
 
 namespace {
 
-enum class Format { png, jpeg, tiff, other };
+enum class Format { png, jpeg, tiff, pgm, other };
 
 Format format_of(std::string_view start) {
   using namespace std::literals;
   if (start.starts_with("\x89PNG\r\n\x1a\n"sv)) return Format::png;
   if (start.starts_with("\xff\xd8\xff"sv)) return Format::jpeg;
+  if (start.starts_with("P5"sv)) return Format::pgm;
   // Classic TIFF and BigTIFF, little and big endian.
   for (const auto magic : {"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv})
     if (start.starts_with(magic)) return Format::tiff;
@@ -67,26 +70,29 @@ std::ifstream open_file(const fs::path& path, std::uintmax_t& size) {
   return file;
 }
 
-std::vector<std::uint8_t> read_bytes(std::ifstream& file, std::uintmax_t size) {
-  std::vector<std::uint8_t> bytes(size);
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+void read_at(std::ifstream& file, std::uintmax_t offset, std::span<std::uint8_t> bytes) {
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
     throw unreadable();
-  return bytes;
 }
 
-Image decode(const fs::path& path) {
+Image decode(const fs::path& path, ImageBuffers& buffers) {
   std::uintmax_t size = 0;
   std::ifstream file = open_file(path, size);
-  char start[8] = {};
+  char start[64] = {};
   file.read(start, sizeof start);
-  const Format format = format_of({start, static_cast<std::size_t>(file.gcount())});
-  file.clear();
-  if (format == Format::tiff) return decode_tiff(path);
-  auto bytes = read_bytes(file, size);
+  const std::string_view begin(start, static_cast<std::size_t>(file.gcount()));
+  const Format format = format_of(begin);
+  if (format == Format::tiff) return decode_tiff(path, buffers);
+  if (const auto header = format == Format::pgm ? plain_pgm(begin) : std::nullopt)
+    return read_pgm(*header, size,
+                    [&](std::span<std::uint8_t> pixels) { read_at(file, header->bytes, pixels); });
+  const std::span<std::uint8_t> bytes = buffers.file.get(size);
+  read_at(file, 0, bytes);
   if (format == Format::jpeg) return decode_jpeg(bytes);
-  if (format == Format::png) return decode_png(std::move(bytes));
-  return decode_with_opencv(std::move(bytes));
+  if (format == Format::png) return decode_png(bytes, buffers.unpacked);
+  return opencv_codecs().decode({bytes.begin(), bytes.end()});
 }
 
 void check_finite(const Image& image) {
@@ -101,8 +107,13 @@ void check_finite(const Image& image) {
 }  // namespace
 
 Image read_image(const fs::path& path) {
+  ImageBuffers buffers;
+  return read_image(path, buffers);
+}
+
+Image read_image(const fs::path& path, ImageBuffers& buffers) {
   try {
-    Image image = decode(path);
+    Image image = decode(path, buffers);
     check_finite(image);
     return image;
   } catch (const Refusal& why) {

@@ -1,8 +1,10 @@
+#include <libdeflate.h>
 #include <tiffio.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <type_traits>
 
 #include "image/codecs.hpp"
@@ -108,6 +110,30 @@ void check_blocks(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
 
 void check_read(tmsize_t got, tmsize_t wanted) {
   if (got < wanted) throw damaged("TIFF", "its image data are incomplete");
+}
+
+/// libtiff leaves the checksum at the end of deflated data unread, and with it what was made up before.
+void check_deflated(TIFF* tiff, const Layout& layout, ImageBuffers& buffers) {
+  const auto compression = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE});
+  const bool is_deflated = compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE;
+  const auto order = tag(tiff, TIFFTAG_FILLORDER, std::uint16_t{FILLORDER_MSB2LSB});
+  if (!is_deflated || order != FILLORDER_MSB2LSB) return;
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater(
+      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!inflater) throw std::bad_alloc();
+  const auto unpacked = buffers.unpacked.get(layout.tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff));
+  const std::uint32_t blocks = layout.tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+  for (std::uint32_t k = 0; k < blocks; ++k) {
+    const auto packed = buffers.file.get(TIFFGetStrileByteCount(tiff, k));
+    const auto size = static_cast<tmsize_t>(packed.size());
+    check_read(layout.tiled ? TIFFReadRawTile(tiff, k, packed.data(), size)
+                            : TIFFReadRawStrip(tiff, k, packed.data(), size),
+               size);
+    std::size_t written = 0;
+    if (libdeflate_zlib_decompress(inflater.get(), packed.data(), packed.size(), unpacked.data(),
+                                   unpacked.size(), &written) == LIBDEFLATE_BAD_DATA)
+      throw damaged("TIFF", "its image data cannot be decompressed without errors");
+  }
 }
 
 /// Samples of `bits` bits, first bit highest, without gaps.
@@ -258,7 +284,7 @@ Image read_page(TIFF* tiff, const Layout& layout) {
 
 }  // namespace
 
-Image decode_tiff(const std::filesystem::path& path) {
+Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers) {
   bool warned = false;
   const Handle tiff = open(path, warned);
   if (!tiff) throw damaged("TIFF", "its directory cannot be read");
@@ -267,6 +293,7 @@ Image decode_tiff(const std::filesystem::path& path) {
   const std::uint64_t file_bytes = std::filesystem::file_size(path);
   check_plausible(layout.width, layout.height, file_bytes);
   check_blocks(tiff.get(), layout, file_bytes);
+  check_deflated(tiff.get(), layout, buffers);
   warned = false;  // of the directory: unknown tags and the like
   Image image = read_page(tiff.get(), layout);
   if (warned) throw damaged("TIFF", "its image data cannot be decoded without errors");

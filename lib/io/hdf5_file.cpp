@@ -79,6 +79,19 @@ Handle link_creation(const Calls& check) {
   return properties;
 }
 
+/// The index of a series grows with its frames, and HDF5 would keep 4 KB of it per frame in memory: a limit
+/// of its own counts bytes of the file, which take five times as many in memory. Only the ends of the series
+/// are needed.
+void bound_index(const Calls& check, const Handle& access) {
+  constexpr std::size_t kBytes = std::size_t{1} << 19;
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  check(H5Pget_mdc_config(access, &cache));
+  cache.set_initial_size = true;
+  cache.initial_size = cache.min_size = cache.max_size = kBytes;
+  check(H5Pset_mdc_config(access, &cache));
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown)
@@ -89,6 +102,7 @@ OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem:
   check(use_forgiving_driver(access, driver_, error_.get()));
   check(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG));
   check(H5Pset_alignment(access, kLargeObject, kPage));
+  bound_index(check, access);
   file_ = check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
 }
 

@@ -304,9 +304,13 @@ ProbeHistory probe_result(const Result& result, const ProbeRequest& request, con
   if (request.empty())
     throw UsageError("Nothing was asked for: name a point, an extensometer, a line or an area.");
   History history(result, request);
-  for (int frame = 0; frame < result.frame_count(); ++frame) {
+  std::vector<int> frames = request.frames;
+  if (frames.empty())
+    for (int frame = 0; frame < result.frame_count(); ++frame) frames.push_back(frame);
+  int done = 0;
+  for (const int frame : frames) {
     if (stop.stop_requested()) throw Cancelled("Interrupted: nothing was written.");
-    if (progress) progress({"load", frame + 1, result.frame_count(), 0, 0});
+    if (progress) progress({"load", ++done, static_cast<int>(frames.size()), 0, 0});
     history.add(frame);
   }
   return history.take();

@@ -14,6 +14,7 @@
 #include "refine/backend.hpp"
 #include "refine/image.hpp"
 #include "refine/subset_kernels.hpp"
+#include "refine/subset_sigmas.hpp"
 #include "refine/weight_table.hpp"
 
 namespace dic::refine {
@@ -242,13 +243,24 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const RefineOptions& o, int threads)
       : options(o), gradient_gain(icgn::gradient_noise_gain(o.interpolation, o.smoothing)), pool(threads) {
+    set_subset(options.subset);
+  }
+
+  /// Points have to be set again then.
+  void set_subset(int subset) {
+    options.subset = subset;
     if (options.weights == SubsetWeights::uniform) return;
-    window.emplace(window_table(options.weights, options.subset, 1));
-    squared_window.emplace(window_table(options.weights, options.subset, 2));
+    window.emplace(window_table(options.weights, subset, 1));
+    squared_window.emplace(window_table(options.weights, subset, 2));
   }
 
   void set_reference(ImageView image, std::span<const int> x, std::span<const int> y,
                      ImageView roi) override {
+    set_image(image, roi);
+    set_points(x, y);
+  }
+
+  void set_image(ImageView image, ImageView roi) {
     reference = to_float(image, pool);
     reference.reflect_margin();
     spline_gradient(reference, options.interpolation, dx, dy, pool);
@@ -258,10 +270,13 @@ class CpuBackend final : public Backend {
     inside_roi = roi.empty() ? PaddedImage() : to_float(roi, pool);
     binarize(inside_roi);
     grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
-    points.assign(x.size(), {});
-    values.resize(x.size() * values_per_point(parameters()));
     roi_counts.reset();
     if (!roi.empty()) roi_counts.emplace(roi);
+  }
+
+  void set_points(std::span<const int> x, std::span<const int> y) {
+    points.assign(x.size(), {});
+    values.resize(x.size() * values_per_point(parameters()));
     pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
                       [&](std::int64_t begin, std::int64_t end, int) {
                         for (std::int64_t i = begin; i < end; ++i) {
@@ -279,6 +294,12 @@ class CpuBackend final : public Backend {
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
+
+  /// The larger one of u and v; infinite where the subset cannot be measured.
+  double unit_sigma(std::int64_t i) const {
+    const PreparedPoint& p = points[i];
+    return p.status == Status::ok ? std::max(p.unit_sigma_u, p.unit_sigma_v) : HUGE_VAL;
+  }
 
   void refine(const Batch& batch, const std::stop_token& stop) override {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
@@ -627,6 +648,27 @@ class CpuBackend final : public Backend {
 
 std::unique_ptr<Backend> open_cpu(const RefineOptions& options, int threads) {
   return std::make_unique<CpuBackend>(options, threads);
+}
+
+struct SubsetSigmas::Impl {
+  CpuBackend backend;
+};
+
+SubsetSigmas::SubsetSigmas(const RefineOptions& options, int threads, ImageView reference, ImageView roi)
+    : impl_(new Impl{CpuBackend(options, threads)}) {
+  impl_->backend.set_image(reference, roi);
+}
+
+SubsetSigmas::~SubsetSigmas() = default;
+
+std::vector<double> SubsetSigmas::of(int subset, std::span<const int> x, std::span<const int> y) {
+  CpuBackend& backend = impl_->backend;
+  backend.set_subset(subset);
+  backend.set_points(x, y);
+  std::vector<double> sigmas;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    sigmas.push_back(backend.unit_sigma(static_cast<std::int64_t>(k)));
+  return sigmas;
 }
 
 }  // namespace dic::refine

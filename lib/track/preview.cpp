@@ -85,11 +85,9 @@ Grid map_grid(ImageView roi, const Grid& measured) {
   return make_grid(roi, measured.step * coarser);
 }
 
-void predict_sigma(Preview& preview, const TrackOptions& options, ImageView reference, ImageView roi,
-                   double noise) {
+void predict_sigma(Preview& preview, refine::SubsetSigmas& sigmas, int subset, double noise) {
   const Points points(preview.grid);
-  const std::vector<double> unit =
-      track::unit_sigmas(options.refine, options.threads, reference, roi, points.x, points.y);
+  const std::vector<double> unit = sigmas.of(subset, points.x, points.y);
   preview.sigma = NodeValues<float>(preview.grid.nodes(), std::numeric_limits<float>::quiet_NaN());
   std::vector<double> sorted;
   for (std::size_t k = 0; k < unit.size(); ++k) {
@@ -108,11 +106,10 @@ std::string text(double value, int digits) {
   return buffer.data();
 }
 
-void recommend(Preview& preview, TrackOptions options, ImageView reference, ImageView roi,
-               const Points& points, double noise) {
-  const double demanded = options.sigma_target.value_or(kDemandedSigma);
-  options.sigma_target = demanded;
-  const int by_noise = track::smallest_subset(options, reference, roi, points, noise);
+void recommend(Preview& preview, refine::SubsetSigmas& sigmas, const Points& points, double noise,
+               double demanded, Size image) {
+  const int by_noise =
+      track::smallest_subset(sigmas, points, noise, demanded, std::min(image.width, image.height));
   const double across = kSpecklesAcross * preview.speckle_size;
   int by_speckle = std::isnan(across) ? kSmallestSubset : static_cast<int>(std::ceil(across)) | 1;
   by_speckle = std::clamp(by_speckle, kSmallestSubset, kLargestSubset);
@@ -173,8 +170,9 @@ Preview preview(const TrackOptions& options, ImageView reference, const Roi& roi
       track::energies_after(*spectrum, variance, options.refine.interpolation, preview.prefilter)
           .noise_by_matrix(variance);
   preview.grid = map_grid(mask, points.grid);
-  predict_sigma(preview, chosen, measured, mask, noise);
-  recommend(preview, chosen, measured, mask, points, noise);
+  refine::SubsetSigmas sigmas(options.refine, options.threads, measured, mask);
+  predict_sigma(preview, sigmas, options.refine.subset, noise);
+  recommend(preview, sigmas, points, noise, options.sigma_target.value_or(kDemandedSigma), reference.size());
   return preview;
 }
 

@@ -18,7 +18,7 @@ namespace dic {
 namespace fs = std::filesystem;
 
 std::set<std::int64_t> frames_to_draw(std::int64_t count) {
-  constexpr std::int64_t kMost = 10, kEvery = 3;
+  constexpr std::int64_t kMost = 10, kEvery = 5;
   const std::int64_t pictures = std::min(kMost, (count + kEvery - 1) / kEvery);
   std::set<std::int64_t> frames;
   for (std::int64_t k = 1; k <= pictures; ++k) frames.insert(k * count / pictures - 1);

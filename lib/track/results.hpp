@@ -15,7 +15,7 @@
 
 namespace dic {
 
-/// Which frames some pictures show: counted back from the last of `count`, every third, or fewer so that they
+/// Which frames some pictures show: counted back from the last of `count`, every fifth, or fewer so that they
 /// are ten.
 std::set<std::int64_t> frames_to_draw(std::int64_t count);
 

@@ -4,6 +4,8 @@
 #include <dic/info.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
 
 #include "track/strain_summary.hpp"
 
@@ -151,6 +153,21 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Into the empty list at the end of the text, one by one: a tree of all frames takes 5 KB for each.
+void insert_frames(std::string& text, const std::vector<FrameSummary>& frames) {
+  if (frames.empty()) return;
+  const std::string_view end = "]\n}";
+  text.resize(text.size() - end.size());
+  for (const FrameSummary& frame : frames) {
+    if (&frame != &frames.front()) text += ',';
+    std::istringstream lines(dump(frame_json(frame), 2));
+    const std::size_t before = text.size();
+    for (std::string line; std::getline(lines, line);) text.append("\n    ").append(line);
+    if (&frame == &frames.front()) text.reserve(before + (text.size() - before) * frames.size() * 5 / 4);
+  }
+  text.append("\n  ").append(end);
+}
+
 }  // namespace
 
 std::string settings_json(const TrackJob& job) { return dump(settings(job), -1); }
@@ -182,8 +199,10 @@ std::string run_json(const TrackJob& job, const TrackSummary& summary) {
       json["noise_curve"].push_back({{"grey", at.grey}, {"noise", at.noise}, {"pixels", at.pixels}});
   }
   json["frames"] = Json::array();
-  for (const FrameSummary& frame : summary.frames) json["frames"].push_back(frame_json(frame));
-  return dump(json, 2) + "\n";
+  std::string text = dump(json, 2);
+  insert_frames(text, summary.frames);
+  text += '\n';
+  return text;
 }
 
 }  // namespace dic

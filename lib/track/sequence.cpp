@@ -99,8 +99,10 @@ TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
       energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
   const HostPixels pixels(reference, on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
-  options.refine.subset = smallest_subset(options, prefilter.enabled() ? filtered.view() : pixels.view(), roi,
-                                          points, energies.noise_by_matrix(noise));
+  refine::SubsetSigmas sigmas(options.refine, options.threads,
+                              prefilter.enabled() ? filtered.view() : pixels.view(), roi);
+  options.refine.subset = smallest_subset(sigmas, points, energies.noise_by_matrix(noise),
+                                          *options.sigma_target, std::min(reference.width, reference.height));
   return options;
 }
 

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <dic/refine.hpp>
-#include <limits>
 #include <numbers>
-#include <span>
 #include <vector>
 
 namespace dic::track {
@@ -32,48 +29,24 @@ struct Sample {
   }
 };
 
-/// What this share of the points keeps.
-double unit_sigma(const RefineOptions& refine, int threads, ImageView reference, ImageView roi,
-                  const Sample& sample) {
-  std::vector<double> sigmas = unit_sigmas(refine, threads, reference, roi, sample.x, sample.y);
-  const auto at =
-      sigmas.begin() + static_cast<std::ptrdiff_t>(kShare * static_cast<double>(sigmas.size() - 1));
-  std::nth_element(sigmas.begin(), at, sigmas.end());
-  return *at;
-}
-
 }  // namespace
 
-std::vector<double> unit_sigmas(const RefineOptions& refine, int threads, ImageView reference, ImageView roi,
-                                std::span<const int> x, std::span<const int> y) {
-  Refiner refiner(refine, "cpu", threads);
-  refiner.set_reference(reference, x, y, roi);
-  refiner.set_current(reference);
-  std::vector<std::int64_t> which(x.size());
-  for (std::size_t k = 0; k < which.size(); ++k) which[k] = static_cast<std::int64_t>(k);
-  const std::vector<ShapeParameters> starts(which.size());
-  std::vector<RefinedPoint> refined(which.size());
-  refiner.refine(which, starts, refined);  // of the reference on itself: it ends at once
-  std::vector<double> sigmas;
-  for (const RefinedPoint& point : refined)
-    sigmas.push_back(point.status == Status::ok ? std::max(point.unit_sigma_u, point.unit_sigma_v)
-                                                : std::numeric_limits<double>::infinity());
-  return sigmas;
-}
-
-int smallest_subset(const TrackOptions& options, ImageView reference, ImageView roi, const Points& points,
-                    double noise) {
+int smallest_subset(refine::SubsetSigmas& sigmas, const Points& points, double noise, double demanded,
+                    int largest) {
   const Sample sample(points);
-  const int side = std::min(reference.width, reference.height);
+  /// What nine of ten points keep.
+  const auto sigma_of = [&](int subset) {
+    std::vector<double> found = sigmas.of(subset, sample.x, sample.y);
+    const auto at =
+        found.begin() + static_cast<std::ptrdiff_t>(kShare * static_cast<double>(found.size() - 1));
+    std::nth_element(found.begin(), at, found.end());
+    return noise * *at;
+  };
   // Bisection over the odd numbers 2 k + 1: too_small is known to be too small, or is one below the range.
-  int too_small = kSmallest / 2 - 1, large_enough = (std::min(kLargest, side % 2 ? side : side - 1) - 1) / 2;
+  int too_small = kSmallest / 2 - 1, large_enough = (std::min(kLargest, largest) - 1) / 2;
   while (large_enough - too_small > 1) {
     const int middle = (too_small + large_enough) / 2;
-    RefineOptions refine = options.refine;
-    refine.subset = 2 * middle + 1;
-    const bool enough =
-        noise * unit_sigma(refine, options.threads, reference, roi, sample) <= *options.sigma_target;
-    (enough ? large_enough : too_small) = middle;
+    (sigma_of(2 * middle + 1) <= demanded ? large_enough : too_small) = middle;
   }
   return 2 * large_enough + 1;
 }

@@ -404,7 +404,7 @@ std::vector<TrackOption> output_options() {
       choice<Pictures>(
           "pictures", [](auto& job) -> auto& { return job.pictures; },
           {Pictures::some, Pictures::all, Pictures::none},
-          "Draw the fields over some frames (every third, at most ten, and the last), all or none"),
+          "Draw the fields over some frames (every fifth, at most ten, and the last), all or none"),
       no_pictures(),
   };
 }

@@ -1,10 +1,12 @@
 """The page of `dic view` and a report in Chromium without a window: python test_page.py DIC"""
 
 import csv
+import json
 import os
 import re
 import time
 
+import cv2
 import numpy as np
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -27,6 +29,11 @@ def stretched(strain):
     """A pattern that was stretched along x about the left edge: u = strain * x in the reference."""
     x = np.arange(SIZE[1], dtype=float)
     return speckle(*SIZE, u=x - x / (1 + strain))
+
+
+def number_of(value):
+    """What JSON has, with nothing for a missing number."""
+    return np.nan if value is None else value
 
 
 class PageTest(ProgramTest):
@@ -60,7 +67,7 @@ class PageTest(ProgramTest):
         self.browser.get(address)
         self.until(lambda: self.browser.execute_script("return document.body.dataset.ready"))
 
-    def until(self, condition, seconds=20):
+    def until(self, condition, seconds=60):
         # The page makes parts anew, so that an element may be gone when it is asked.
         waiting = WebDriverWait(self.browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
         waiting.until(lambda _: condition())
@@ -230,10 +237,20 @@ class PageTest(ProgramTest):
         self.assertEqual([row[1] for row in rows[1:]], self.names[1:])
         np.testing.assert_allclose([float(row[2]) for row in rows[1:]], STRAINS[1:], atol=1e-4)
         np.testing.assert_allclose([float(row[4]) for row in rows[1:]], STRAINS[1:], atol=5e-4)
+        places = [field.get_attribute("value") for field in
+                  self.browser.find_elements(By.CSS_SELECTOR, "#probes input.places")]
+        ends = [place.replace(" ", ",") for place in places]
+        self.succeed("probe", "dic_out", "--extensometer", ends[0], "--line", ends[1], "--point", ends[2], "-o", "asked")
+        asked = json.loads((self.folder / "asked/probe.json").read_text())["frames"]
+        for row, frame in zip(rows[1:], asked):
+            np.testing.assert_allclose([float(row[2]), float(row[4])],
+                                       [frame["extensometers"][0]["strain"], frame["points"][0]["exx"]], rtol=1e-9)
         self.click("save-profile")
         profile = self.table("profile.csv")
         self.assertEqual(profile[0], ["line", "distance [mm]", "exx"])
-        self.assertAlmostEqual(float(profile[-1][1]), 100, delta=1)
+        line = asked[int(self.text("frame-name").split(" / ")[0]) - 1]["lines"][0]
+        np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in profile[1:]],
+                                   [[at["distance"], at["exx"] if at["exx"] is not None else np.nan] for at in line], rtol=1e-9)
 
         # Stress and strain.
         (self.folder / "forces.csv").write_text("frame,force [kN]\n" + "".join(f"{k},{2 * k}\n" for k in (1, 2, 3)))
@@ -249,6 +266,114 @@ class PageTest(ProgramTest):
 
         self.click("tab-report")
         self.assertIn(NAME.format(2), self.text("panel-report"))
+        self.assert_clean(server.origin)
+
+    PROBES = {"point": [[(100.3, 80.7)], [(110, 90)], [(160, 120)], [(200, 160.5)], [(318, 200)]],
+              "extensometer": [[(60, 80), (260, 81.5)], [(100, 60), (100, 180)], [(60, 80), (160, 118)]],
+              "line": [[(50, 70), (250, 170)], [(150, 30), (150, 200)]],
+              "area": [[(40, 40), (280, 40), (280, 200), (40, 200)], [(100, 50), (230, 90.5), (120, 110), (170, 170)]]}
+
+    def test_probes_are_those_of_dic_probe(self):
+        """What the page gets from the program, what it computes itself for a report, and `dic probe` agree."""
+        for name, strain in zip(self.names, STRAINS):
+            image = stretched(strain)
+            image[105:135, 140:180] = 90  # no texture
+            image[155:, :] = np.roll(image, round(300 * strain), axis=1)[155:, :]  # a crack along x
+            write_image(self.folder / name, image)
+        self.succeed("track", *self.names, "--subset", "21", "--step", "10", "--no-pictures", "--scale", "0.5")
+        self.succeed("probe", "dic_out", *(word for kind, all_places in self.PROBES.items() for places in all_places
+                                           for word in (f"--{kind}", (" " if kind == "area" else ",").join(
+                                               f"{x},{y}" for x, y in places))))
+        frames = json.loads((self.folder / "dic_probe/probe.json").read_text())["frames"]
+        problems = {at["problem"] for frame in frames for at in frame["points"]}
+        self.assertTrue(any("flat" in why for why in problems if why), problems)
+        self.assertTrue(any("outside" in why for why in problems if why), problems)
+
+        server = ViewServer(dic_program.PROGRAM, self.folder, "dic_out", "--no-browser")
+        self.addCleanup(server.stop)
+        self.open(server.address)
+        for kind, number, places in ((kind, k, places) for kind, all_places in self.PROBES.items()
+                                     for k, places in enumerate(all_places)):
+            asked, computed, profiles = self.answers("server", kind, places)
+            for k, frame in enumerate(frames):
+                self.assert_same(kind, frame[f"{kind}s"][number], asked[k], 1e-12, 0)
+                self.assert_same(kind, frame[f"{kind}s"][number], computed[k], 2e-6, 2e-7)  # the page has float values
+            for profile, tolerance in zip(profiles, (1e-12, 2e-6)):
+                for at, expected in zip(profile, frames[1]["lines"][number], strict=True):
+                    self.assert_same("point", expected, at, tolerance, tolerance)
+                    np.testing.assert_allclose(at["distance"], expected["distance"], rtol=1e-12)
+        self.assert_clean(server.origin)
+
+        self.succeed("report", "dic_out")
+        self.open((self.folder / "report.html").as_uri())
+        sigma = np.nanmedian(self.fields()["sigma_u"])
+        for number, places in enumerate(self.PROBES["point"]):
+            asked, computed, _ = self.answers("report", "point", places)
+            for k, frame in enumerate(frames):
+                expected = frame["points"][number]
+                self.assertEqual(asked[k]["problem"], expected["problem"] or "")
+                np.testing.assert_allclose(number_of(asked[k]["u"]), number_of(expected["u"]), rtol=0, atol=0.1 * sigma)
+        self.assert_clean("file:")
+
+    def answers(self, source, kind, places):
+        """Of all frames, by the page's source and by its own computation; for a line, the profiles of frame 1."""
+        return self.browser.execute_async_script("""
+            const [name, kind, places, done] = arguments;
+            const points = places.map(([x, y]) => ({x, y}));
+            Promise.all(["server_source", "report_source", "result", "probe_values"].map((file) => import(`dic/${file}.js`)))
+              .then(async ([{ServerSource}, {ReportSource}, {Result}, {historyOf, profileOf}]) => {
+                const source = name === "server" ? new ServerSource()
+                  : new ReportSource(JSON.parse(document.getElementById("report-data").textContent));
+                const result = new Result(await source.result(), (array, frame) => source.load(array, frame));
+                const isLine = kind === "line";
+                done([await source.history(result, kind, points, () => false), await historyOf(result, kind, points, () => false),
+                  isLine ? [await source.profile(result, points, 1), await profileOf(result, points, 1)] : []]);
+              });""", source, kind, places)
+
+    def assert_same(self, kind, expected, found, rtol, atol):
+        if kind == "line":  # the page shows the mean
+            means = {name: [at[name] for at in expected if at[name] is not None] for name in ("u", "exx", "e1", "zncc")}
+            expected = {name: np.mean(values) if values else None for name, values in means.items()}
+        elif kind == "area":
+            expected = expected["mean"]
+        else:
+            self.assertEqual(found["problem"], expected["problem"] or "")
+        for name in set(expected) - {"problem", "distance", "x", "y"}:
+            np.testing.assert_allclose(number_of(found[name]), number_of(expected[name]), rtol=max(rtol, 1e-14), atol=atol,
+                                       err_msg=f"{kind} {name}")
+
+    def test_video(self):
+        """Its frames can be looked at in any order, before and after measuring."""
+        shape = SIZE[::-1]
+        video = cv2.VideoWriter(str(self.folder / "clip.avi"), cv2.VideoWriter_fourcc(*"FFV1"), 10, shape, False)
+        if not video.isOpened():
+            self.skipTest("this OpenCV writes no video without loss")
+        images = [np.round(stretched(strain)).astype(np.uint8) for strain in STRAINS]
+        for image in images:
+            video.write(image)
+        video.release()
+        server = ViewServer(dic_program.PROGRAM, self.folder, "clip.avi", "--no-browser")
+        self.addCleanup(server.stop)
+        self.open(server.address)
+        self.assertIn("1 / 4", self.text("frame-name"))
+        for frame in (2, 0, 3, 1):
+            self.browser.execute_script("const f = document.getElementById('frame'); f.value = arguments[0];"
+                                        "f.dispatchEvent(new Event('input'))", frame)
+            self.until(lambda: f"{frame + 1} / 4" in self.text("frame-name"))
+            for x, y in ((100, 80), (171, 123)):
+                grey = float(re.search(r"grey (\d+)", self.hover(x, y))[1])
+                at = re.search(r"x ([\d.]+)  y ([\d.]+)", self.text("cursor"))
+                expected = images[frame][round(float(at[2])), round(float(at[1]))]
+                self.assertAlmostEqual(grey, expected, delta=1)
+        self.type("option-subset", "21")
+        self.type("option-step", "10")
+        self.click("run")
+        self.until(lambda: "Done" in self.text("message"))
+        self.choose("quantity", "exx")
+        self.choose("background", "current")
+        self.until(lambda: " exx " in self.hover(100, 80))
+        self.assertAlmostEqual(float(re.search(r" exx (-?[\d.]+)", self.hover(100, 80))[1]), STRAINS[-1], delta=5e-4)
+        self.assertIn("3 / 3  clip_000003", self.text("frame-name"))
         self.assert_clean(server.origin)
 
     def test_settings_and_errors(self):

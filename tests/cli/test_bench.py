@@ -164,5 +164,44 @@ class BenchPipelinesTest(ProgramTest):
         self.refuse(2, ["--quick"], "bench")
 
 
+class BenchRegressTest(ProgramTest):
+    """Of the fixed set only what is quick."""
+
+    def regress(self, *options, code=0):
+        done = self.dic("bench", "regress", "--only", "start", "--turns", "8", "--device", "cpu", *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_a_slower_program_is_noticed(self):
+        slow = self.folder / "slow"
+        slow.write_text(f'#!/bin/sh\nsleep 0.2\nexec {dic_program.PROGRAM} "$@"\n')
+        slow.chmod(0o755)
+        rows = self.regress("--against", slow).stdout.splitlines()
+        walls = [row for row in rows if " wall " in row]
+        self.assertEqual(len(walls), 1)
+        self.assertTrue(walls[0].endswith("faster"), "this build, seen from the slow one: " + walls[0])
+
+    def test_an_earlier_report(self):
+        self.regress("--json", "before.json")
+        report = json.loads((self.folder / "before.json").read_text())
+        self.assertEqual({len(times["seconds"]) for times in report["times"]}, {8})
+        for times in report["times"]:
+            times["seconds"] = [seconds / 20 for seconds in times["seconds"]]
+        (self.folder / "before.json").write_text(json.dumps(report))
+        done = self.regress("--against", "before.json", code=1)
+        self.assertIn("slower", done.stdout)
+        report["machine"]["model"] = "another"
+        (self.folder / "before.json").write_text(json.dumps(report))
+        self.assertIn("another machine", self.regress("--against", "before.json", code=2).stderr)
+
+    def test_what_fails_says_so(self):
+        failing = self.folder / "failing"
+        failing.write_text("#!/bin/sh\necho no such option >&2\nexit 2\n")
+        failing.chmod(0o755)
+        self.assertIn("no such option", self.regress("--against", failing, code=2).stderr)
+        self.assertIn("cpu pair", self.dic("bench", "regress", "--only", "nothing").stderr)
+        self.assertIn("Cannot start", self.regress("--against", "nowhere/dic", code=2).stderr)
+
+
 if __name__ == "__main__":
     dic_program.main()

@@ -39,6 +39,7 @@ class PlotTest(ProgramTest):
 
     def test_refusals(self):
         self.refuse(2, ("nothing",), "plot", "dic_out", "--field", "nothing")
+        self.refuse(2, ("dic view",), "plot", "dic_out", "--field", "u,status")
         self.refuse(2, ("1 to 2",), "plot", "dic_out", "--frames", "9")
         self.refuse(2, ("range",), "plot", "dic_out", "--range", "2,1")
         self.plotted("--field", "u")

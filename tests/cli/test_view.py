@@ -169,6 +169,17 @@ class ViewTest(ProgramTest):
         status, answer = server.post("api/settings", {"toml": 'subset = 33\nstep = 7\nanti-bias = true\n'})
         self.assertEqual(json.loads(answer)["values"], {"step": "7", "anti-bias": True})
 
+    def test_probes_that_make_no_sense(self):
+        self.succeed("track", *self.sequence(SHIFTS), "--subset", "21", "--step", "10", "--no-pictures")
+        server = self.view("dic_out", "--no-browser")
+        for asked in ({}, {"kind": "line"}, {"kind": "field", "points": [[1, 2]]}, {"kind": "point", "points": [[1]]},
+                      {"kind": "point", "points": [["a", "b"]]}, {"kind": "area", "points": [[1, 2], [3, 4]]},
+                      {"kind": "point", "points": [[50, 50]], "frame": 0}, {"kind": "point", "points": [[500, 50]]},
+                      {"kind": "line", "points": [[20, 20], [90, 90]], "frame": 7}, {"kind": ["point"], "points": 3}):
+            status, answer = server.post("api/probe", asked)
+            self.assertEqual(status, 400, asked)
+            self.assertTrue(json.loads(answer)["error"].endswith("."), answer)
+
     def test_16_bit_images_arrive_whole(self):
         names = self.sequence(SHIFTS, dtype=np.uint16)
         server = self.view(*names, "--no-browser")

@@ -14,7 +14,7 @@
 #include <opencv2/videoio.hpp>
 #include <stdexcept>
 
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 
 namespace dic::test {
 

@@ -10,8 +10,8 @@
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
 
-#include "image/quiet.hpp"
-#include "image/video_decoder.hpp"
+#include "image/opencv/quiet.hpp"
+#include "image/opencv/video_decoder.hpp"
 #include "support/image_files.hpp"
 
 // Sequences of files, and videos.

@@ -16,7 +16,7 @@
 #include <random>
 #include <thread>
 
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
 // Formats, depths, colours and damaged files.
@@ -253,6 +253,65 @@ TEST_F(ReadImage, RefusesTruncatedFilesSilently) {
     }
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+/// The end of the last strip, which holds the checksum, is zero. Random values cannot be compressed and
+/// smooth ones can.
+TEST_F(ReadImage, RefusesDeflatedTiffsWithAZeroedTail) {
+  cv::Mat smooth(120, 150, CV_8UC1);
+  for (int y = 0; y < smooth.rows; ++y)
+    for (int x = 0; x < smooth.cols; ++x)
+      smooth.at<std::uint8_t>(y, x) = static_cast<std::uint8_t>(x * x / 99 + y);
+  constexpr int kDeflate = 8, kDirectoryAt = 4;
+  for (const cv::Mat& image : {random_image(CV_8UC1, 120, 150), smooth, random_image(CV_16UC1, 120, 150)})
+    for (const int predictor : {1, 2}) {
+      const auto path = at("a.tif");
+      ASSERT_TRUE(
+          cv::imwrite(path.string(), image, {cv::IMWRITE_TIFF_COMPRESSION, kDeflate, 317, predictor}));
+      EXPECT_EQ(file_error([&] { read_image(path); }), "");
+      const Bytes whole = get("a.tif");
+      std::uint32_t directory = 0;  // behind the strips
+      std::memcpy(&directory, whole.data() + kDirectoryAt, sizeof directory);
+      for (const std::uint32_t zeros : {4u, 8u, 40u, 200u}) {
+        Bytes damaged = whole;
+        std::fill_n(damaged.begin() + directory - zeros, zeros, '\0');
+        put("b.tif", damaged);
+        EXPECT_NE(file_error([&] { read_image(at("b.tif")); }).find("damaged"), std::string::npos)
+            << zeros << " zeros, predictor " << predictor;
+      }
+    }
+}
+
+TEST_F(ReadImage, TakesAPgmAsCamerasWriteIt) {
+  const std::vector<Bytes> headers = {"P5 3 2 255\n", "P5\n3 2\n255 ", "P5\r\n3\t2\n255\n",
+                                      "P5\n# by hand\n3 2\n255\n"};
+  for (const Bytes& header : headers) {
+    put("a.pgm", header + "abcdef and more");
+    expect_pixels<std::uint8_t>(read_image(at("a.pgm")), [](int x, int y) { return 'a' + x + 3 * y; });
+    put("cut.pgm", header + "abcde");
+    EXPECT_NE(file_error([&] { read_image(at("cut.pgm")); }), "") << header;
+  }
+  put("deep.pgm", Bytes("P5 2 1 65535\n\1\2\3\4"));
+  const Image deep = read_image(at("deep.pgm"));
+  ASSERT_EQ(deep.type(), ScalarType::u16);
+  expect_pixels<std::uint16_t>(deep, [](int x, int) { return x == 0 ? 0x102 : 0x304; });
+}
+
+/// A source reads with memory that the last frame has left behind.
+TEST_F(Frames, AreTheSameInAnyOrder) {
+  put("a.png", random_image(CV_8UC1, 60, 70));
+  put("b.png", random_image(CV_16UC1, 20, 30));
+  put("c.jpg", random_image(CV_8UC1, 40, 50));
+  put("d.png", random_image(CV_8UC3, 90, 80));
+  const auto source = open_frames({folder_.string()});
+  for (const int i : {3, 0, 1, 2, 3, 1, 0, 2}) {
+    const Image fresh = read_image(at(source->name(i))), again = source->read(i);
+    ASSERT_EQ(again.size(), fresh.size());
+    ASSERT_EQ(again.type(), fresh.type());
+    EXPECT_EQ(std::memcmp(again.row<std::byte>(0), fresh.row<std::byte>(0),
+                          size_of(fresh.type()) * fresh.width() * fresh.height()),
+              0);
+  }
 }
 
 TEST_F(ReadImage, IsNotFooledByTheEndOfAThumbnail) {

@@ -7,9 +7,10 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 #include "support/image_files.hpp"
 
 // Images that are written are read back as they were; a failure leaves the old file.
@@ -39,6 +40,27 @@ TEST_F(WriteImage, IsReadBackAsItWas) {
   }
   write_image(at("c.tif"), view(real, ScalarType::f32));
   expect_same<float>(read_image(at("c.tif")), cropped(real), ScalarType::f32);
+}
+
+/// A PNG that we wrote, read by libpng.
+TEST_F(WriteImage, PngIsWhatOthersRead) {
+  for (const int type : {CV_8UC1, CV_16UC1, CV_8UC3})
+    for (const cv::Size size : {cv::Size(1, 1), cv::Size(1, 70), cv::Size(70, 1), cv::Size(53, 37)})
+      for (const bool smooth : {false, true}) {
+        cv::Mat image = random_image(type);
+        cv::resize(smooth ? image.colRange(0, 1) : image, image,
+                   size);  // one column: rows are like the one above
+        const ScalarType scalar = image.depth() == CV_16U ? ScalarType::u16 : ScalarType::u8;
+        if (image.channels() == 3)
+          write_image(at("a.png"), RgbView{image.data, image.cols, image.rows});
+        else
+          write_image(at("a.png"), ImageView{image.data, scalar, image.cols, image.rows,
+                                             static_cast<std::ptrdiff_t>(image.step), 0});
+        cv::Mat read = cv::imread(at("a.png").string(), cv::IMREAD_UNCHANGED);
+        if (image.channels() == 3) cv::cvtColor(read, read, cv::COLOR_BGR2RGB);
+        ASSERT_EQ(read.type(), type);
+        EXPECT_EQ(cv::norm(read, image, cv::NORM_INF), 0) << size;
+      }
 }
 
 TEST_F(WriteImage, KeepsTheOrderOfColours) {

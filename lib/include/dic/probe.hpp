@@ -85,6 +85,7 @@ struct ProbeRequest {
   std::vector<Position> points;
   std::vector<std::array<Position, 2>> extensometers, lines;
   std::vector<Roi::Polygon> areas;
+  std::vector<int> frames;  ///< indices from 0, in any order; empty = all
   bool empty() const { return points.empty() && extensometers.empty() && lines.empty() && areas.empty(); }
 };
 
@@ -108,7 +109,7 @@ struct ProbeHistory {
   /// load / section_mm2, MPa; empty without both.
   std::vector<double> stresses() const;
 };
-/// Throws UsageError (a place that makes no sense), FileError, Cancelled.
+/// Throws UsageError (a place that makes no sense, a frame that is not there), FileError, Cancelled.
 ProbeHistory probe_result(const Result& result, const ProbeRequest& request,
                           const ProgressCallback& progress = {}, std::stop_token stop = {});
 

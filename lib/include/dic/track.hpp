@@ -154,7 +154,7 @@ class Tracker {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Of which frames pictures of the fields are drawn. some: every third, at most ten, and the last.
+/// Of which frames pictures of the fields are drawn. some: every fifth, at most ten, and the last.
 enum class Pictures : std::uint8_t { some, all, none };
 std::string_view to_string(Pictures pictures);
 

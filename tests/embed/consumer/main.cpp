@@ -1,9 +1,12 @@
 // Lab software with its camera images in memory: a stream of frames that move by up to (1.5, -0.75) px,
-// checked.
+// checked; and an image that is kept in a format of OpenCV's, whose codecs libdic loads from its own folder.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <dic/image_io.hpp>
 #include <dic/track_stream.hpp>
+#include <filesystem>
 #include <vector>
 
 namespace {
@@ -49,6 +52,14 @@ double error_of(const dic::FrameResult& result, double part) {
   return measured > 100 ? worst : INFINITY;
 }
 
+bool is_kept(const char* file) {
+  const auto pixels = camera(0, 0);
+  dic::write_image(file, view(pixels));
+  const dic::Image read = dic::read_image(file);
+  std::filesystem::remove(file);
+  return read.width() == kSize && std::memcmp(read.row<std::uint8_t>(0), pixels.data(), pixels.size()) == 0;
+}
+
 }  // namespace
 
 int main() {
@@ -64,5 +75,5 @@ int main() {
   });
   for (int k = 1; k <= kFrames; ++k) stream.push(view(camera(kMovedX * k / kFrames, kMovedY * k / kFrames)));
   stream.finish();
-  return results == kFrames && worst < 0.02 ? 0 : 1;
+  return results == kFrames && worst < 0.02 && is_kept("camera.bmp") ? 0 : 1;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "image/codecs.hpp"
-#include "image/video_decoder.hpp"
+#include "image/opencv/video_decoder.hpp"
 
 extern char** environ;
 

@@ -1,4 +1,4 @@
-#include "image/quiet.hpp"
+#include "image/opencv/quiet.hpp"
 
 #include <atomic>
 #include <iostream>

@@ -3,8 +3,8 @@
 #include <opencv2/videoio.hpp>
 #include <opencv2/videoio/registry.hpp>
 
-#include "image/quiet.hpp"
-#include "image/video_decoder.hpp"
+#include "image/opencv/quiet.hpp"
+#include "image/opencv/video_decoder.hpp"
 
 namespace dic {
 namespace {

@@ -1,13 +1,11 @@
-#include "image/video.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <dic/error.hpp>
 #include <stdexcept>
 
 #include "image/codecs.hpp"
-#include "image/opencv.hpp"
-#include "image/video_decoder.hpp"
+#include "image/opencv/codecs.hpp"
+#include "image/opencv/video_decoder.hpp"
 
 namespace dic {
 namespace {
@@ -82,7 +80,7 @@ class VideoSource : public FrameSource {
 
 }  // namespace
 
-std::unique_ptr<FrameSource> open_video(const std::filesystem::path& path) {
+std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path& path) {
   return std::make_unique<VideoSource>(path);
 }
 

@@ -1,12 +1,11 @@
-#include "image/opencv.hpp"
-
 #include <limits>
 #include <opencv2/imgcodecs.hpp>
 #include <optional>
 
 #include "image/codecs.hpp"
 #include "image/grey.hpp"
-#include "image/quiet.hpp"
+#include "image/opencv/codecs.hpp"
+#include "image/opencv/quiet.hpp"
 
 namespace dic {
 namespace {

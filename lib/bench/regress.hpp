@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/bench.hpp"
+
+/// Whole commands of this build against those of another one: has something become slower?
+namespace dic::bench {
+
+/// What one command took, turn by turn, s.
+struct CommandTimes {
+  std::string command;  ///< its name in the fixed set: "cpu pair"
+  std::string measure;  ///< "wall", "cpu" (user and system, all threads), or a stage of run.json
+  std::vector<double> values;
+};
+
+struct SpeedReport {
+  Machine machine;
+  std::vector<CommandTimes> times;
+};
+
+std::string to_json(const SpeedReport& report);
+/// Throws UsageError where the text is no such report.
+SpeedReport speed_report_from_json(const std::string& text);
+
+struct RegressOptions {
+  std::string device = "auto";  ///< "cpu": without the commands on a GPU; else also those, where there is one
+  int threads = 0;              ///< CPU threads of each command; 0 = one per core
+  int turns = 12;  ///< at least 8: fewer cannot tell a change from chance
+  std::vector<std::string> only;  ///< names of commands; empty = all
+  /// One sentence per problem; empty when all is well.
+  std::vector<std::string> validate() const;
+};
+
+/// Runs the fixed set of commands by turns, this program and `other`, once each before what counts. Without
+/// `other`, this program alone. `on_turn` is called after each turn. Throws UsageError (options, a command
+/// that fails), FileError, Cancelled.
+struct BothReports {
+  SpeedReport other, own;
+};
+BothReports run_by_turns(const std::filesystem::path& own, const std::filesystem::path& other,
+                         const RegressOptions& options, const std::string& command,
+                         const std::function<void(int)>& on_turn = {}, const std::stop_token& stop = {});
+
+enum class Change { same, slower, faster };
+std::string_view to_string(Change change);
+
+/// A command and measure of both reports.
+struct Comparison {
+  std::string command, measure;
+  double before = 0, now = 0;  ///< medians, s
+  /// now / before: the median, and an interval that holds it but for a chance of 1 %.
+  double ratio = 1, low = 1, high = 1;
+  Change change = Change::same;
+};
+
+/// The rows of `now` that `before` has too and that take long enough to be timed. by_turns: value k of both
+/// was measured in the same turn, and their ratio is looked at; else the medians of each. The interval is
+/// that of the sign test (order statistics: no assumption about how times are distributed). slower: all of it
+/// lies above 1, and the ratio above 1.01. faster likewise.
+std::vector<Comparison> compare(const SpeedReport& before, const SpeedReport& now, bool by_turns);
+
+}  // namespace dic::bench

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace dic {
+
+/// Samples from the order of PNG and PGM, high byte first, to that of this machine, or back.
+inline void swap_big_endian(std::span<std::uint16_t> samples) {
+  if constexpr (std::endian::native == std::endian::little)
+    for (std::uint16_t& value : samples) value = static_cast<std::uint16_t>(value << 8 | value >> 8);
+}
+
+}  // namespace dic

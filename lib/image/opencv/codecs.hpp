@@ -1,0 +1,17 @@
+#pragma once
+
+#include <opencv2/core/mat.hpp>
+
+#include "image/opencv_codecs.hpp"
+
+namespace dic {
+
+/// The entries of OpenCvCodecs.
+Image decode_with_opencv(std::vector<std::uint8_t> bytes);
+std::vector<std::uint8_t> encode_with_opencv(const std::string& ending, const Raster& image);
+std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path& path);
+
+/// Grey of an image with channels B, G, R and perhaps alpha. u8, u16 and f32; else throws Refusal.
+Image grey_from_bgr(const cv::Mat& image);
+
+}  // namespace dic

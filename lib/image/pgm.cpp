@@ -1,0 +1,49 @@
+#include "image/pgm.hpp"
+
+#include <charconv>
+
+#include "image/byte_order.hpp"
+#include "image/codecs.hpp"
+
+namespace dic {
+namespace {
+
+/// A number behind white space, at text[at]; `at` moves behind it. 0 where there is none.
+int number_at(std::string_view text, std::size_t& at) {
+  const std::size_t first = at;
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r'))
+    ++at;
+  int number = 0;
+  if (at == first) return 0;
+  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+  at = static_cast<std::size_t>(end - text.data());
+  return error == std::errc() ? number : 0;
+}
+
+}  // namespace
+
+std::optional<PgmHeader> plain_pgm(std::string_view start) {
+  PgmHeader header;
+  std::size_t at = 2;  // behind P5
+  header.width = number_at(start, at);
+  header.height = number_at(start, at);
+  const int white = number_at(start, at);
+  header.is_16_bit = white == 65535;
+  header.bytes = at + 1;  // one more white space
+  const bool is_plain = header.width > 0 && header.height > 0 && (white == 255 || white == 65535);
+  return is_plain && header.bytes < start.size() ? std::optional(header) : std::nullopt;
+}
+
+Image read_pgm(const PgmHeader& header, std::uint64_t file_bytes,
+               const std::function<void(std::span<std::uint8_t>)>& read_pixels) {
+  check_size(header.width, header.height);
+  const std::uint64_t bytes = std::uint64_t{header.is_16_bit ? 2u : 1u} * header.width * header.height;
+  if (bytes > file_bytes - header.bytes) throw damaged("PGM", "its image data are incomplete");
+  const auto type = header.is_16_bit ? ScalarType::u16 : ScalarType::u8;
+  Image image({header.width, header.height}, type);
+  read_pixels({image.row<std::uint8_t>(0), bytes});
+  if (header.is_16_bit) swap_big_endian({image.row<std::uint16_t>(0), bytes / 2});
+  return image;
+}
+
+}  // namespace dic

@@ -1,0 +1,3 @@
+#include <gtest/gtest.h>
+
+// Nothing: its precompiled header is that of all tests.
