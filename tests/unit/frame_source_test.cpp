@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
@@ -10,6 +11,7 @@
 #include <opencv2/videoio.hpp>
 
 #include "image/opencv/quiet.hpp"
+#include "image/opencv/video_decoder.hpp"
 #include "support/image_files.hpp"
 
 // Sequences of files, and videos.
@@ -107,6 +109,31 @@ TEST_F(Video, IsReadInOrderAndMaySkip) {
   }
   EXPECT_THROW(source->read(3), UsageError);
   EXPECT_THROW(source->read(kFrames), std::out_of_range);
+}
+
+TEST_F(Video, IsReadByTheProgramFfmpegToo) {
+  const auto odd_name = at("-i a:%d.avi");
+  std::filesystem::copy(at("clip.avi"), odd_name);
+  const auto video = decode_video_with_ffmpeg(odd_name);
+  ASSERT_TRUE(video) << "Is ffmpeg installed (.ci/install-dependencies --tests)?";
+  EXPECT_EQ(video->count, kFrames);
+  EXPECT_DOUBLE_EQ(video->frames_per_second.value_or(0), 10);
+  for (int i = 0; i < kFrames; ++i) {
+    cv::Mat frame;
+    ASSERT_TRUE(video->advance() && video->retrieve(frame));
+    ASSERT_EQ(frame.size(), cv::Size(64, 48));
+    EXPECT_NEAR(frame.at<cv::Vec3b>(20, 30)[1], 20 + 20 * i, 3) << i;
+  }
+  EXPECT_FALSE(video->advance());
+  EXPECT_FALSE(decode_video_with_ffmpeg(put("b.avi", Bytes("no video"))));
+}
+
+TEST_F(Video, NeedsNoFfmpeg) {
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  EXPECT_FALSE(decode_video_with_ffmpeg(at("clip.avi")));
+  EXPECT_EQ(open_frames({at("clip.avi").string()})->count(), kFrames);
+  setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(Video, MustBeAloneAndWhole) {
