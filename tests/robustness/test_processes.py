@@ -1,0 +1,107 @@
+"""Several processes that measure one sequence together: python test_processes.py DIC"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import h5py
+import numpy as np
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+import dic_program
+from dic_program import ProgramTest, main, speckle, write_image
+
+FRAMES = 40
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed (openmpi-bin)")
+class ProcessesTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for k in range(FRAMES + 1):
+            write_image(self.folder / f"frame_{k:02d}.png", speckle(120, 160, 0.02 * k, -0.01 * k))
+        self.options = ["--subset", "21", "--step", "6", "--device", "cpu", "--threads", "1"]
+
+    def mpirun(self, processes, *arguments, frames="frame_*.png"):
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return subprocess.Popen(["mpirun", "--oversubscribe", "-n", str(processes), dic_program.PROGRAM, "track", frames,
+                                 *self.options, *arguments], cwd=self.folder, env=environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def together(self, processes, *arguments, code=0):
+        with self.mpirun(processes, *arguments) as run:
+            out, error = run.communicate(timeout=200)
+        self.assertEqual(run.returncode, code, error)
+        return out, error
+
+    def alone(self, *arguments):
+        self.succeed("track", "frame_*.png", *self.options, "-o", "alone", *arguments)
+
+    def check_equal_to_one_process(self):
+        one, all_of_them = self.fields("alone"), self.fields("out")
+        self.assertEqual(set(one), set(all_of_them))
+        same = one["status"] == all_of_them["status"]
+        self.assertGreaterEqual(same.mean(), 0.9999)
+        for name in ("u", "v"):
+            self.assertEqual(all_of_them[name].shape[0], FRAMES)
+            np.testing.assert_allclose(all_of_them[name][same], one[name][same], rtol=0, atol=1e-4)
+        first, second = self.run_json("alone"), self.run_json("out")
+        self.assertEqual([frame["file"] for frame in first["frames"]], [frame["file"] for frame in second["frames"]])
+        self.assertEqual([frame["counts"] for frame in first["frames"]], [frame["counts"] for frame in second["frames"]])
+
+    def test_one_result(self):
+        self.alone("--csv", "--fps", "10", "--scale", "0.1")
+        out, _ = self.together(3, "-o", "out", "--csv", "--fps", "10", "--scale", "0.1")
+        self.assertEqual(out.count("Results in"), 1)
+        self.check_equal_to_one_process()
+        for folder in ("csv", "pictures"):
+            self.assertEqual(sorted(os.listdir(self.folder / "alone" / folder)), sorted(os.listdir(self.folder / "out" / folder)))
+        with h5py.File(self.folder / "alone/result.vtkhdf") as one, h5py.File(self.folder / "out/result.vtkhdf") as joined:
+            self.assertTrue(joined["VTKHDF/PointData/u"].is_virtual)
+            for name in ("VTKHDF/Steps/Values", "frame", "dic/frames"):
+                np.testing.assert_array_equal(one[name][()], joined[name][()], name)
+            self.assertEqual(joined["VTKHDF/Steps"].attrs["NSteps"], FRAMES)
+        reader = vtkHDFReader()
+        reader.SetFileName(str(self.folder / "out/result.vtkhdf"))
+        reader.SetStep(FRAMES - 1)
+        reader.Update()
+        self.assertIsNotNone(reader.GetOutputDataObject(0).GetPointData().GetArray("u"))
+        history = self.succeed("probe", "out", "--point", "8,6", "--json", "-").stdout
+        self.assertEqual(history.count("frame_"), FRAMES)
+
+    def test_the_folder_can_move(self):
+        self.together(2, "-o", "out", "--pictures", "none")
+        (self.folder / "out").rename(self.folder / "elsewhere")
+        self.assertEqual(self.fields("elsewhere")["u"].shape[0], FRAMES)
+
+    def test_a_process_that_dies(self):
+        self.alone("--pictures", "none")
+        with self.mpirun(3, "-o", "out", "--pictures", "none") as run:
+            while run.poll() is None and not list((self.folder / "out").glob("parts/*/result.vtkhdf")):
+                time.sleep(0.01)
+            pids = subprocess.run(["pgrep", "-f", f"^{dic_program.PROGRAM} track"], capture_output=True, text=True).stdout
+            own = [int(pid) for pid in pids.split() if os.path.realpath(f"/proc/{pid}/cwd") == str(self.folder.resolve())]
+            os.kill(own[-1], signal.SIGKILL)
+            _, error = run.communicate(timeout=60)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("signal 9", error)
+        with self.mpirun(2, "-o", "out", "--pictures", "none") as run:
+            _, error = run.communicate(timeout=60)
+        self.assertIn("--resume", error)
+        self.together(2, "-o", "out", "--pictures", "none", "--resume")
+        self.check_equal_to_one_process()
+        out, _ = self.together(2, "-o", "out", "--pictures", "none", "--resume")
+        self.assertIn("nothing is left to do", out)
+
+    def test_what_cannot_be_shared(self):
+        for options, word in ((["--reference-strategy", "previous"], "first"), (["--noise-floor"], "noise floor"),
+                              (["--force"], "another folder"), (["--subset", "0"], "subset")):
+            _, error = self.together(2, "-o", "out", *options, code=2)
+            self.assertEqual(error.count("dic: process 0 of 2"), 1, error)
+            self.assertIn(word, error)
+
+
+main()
