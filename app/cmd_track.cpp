@@ -144,7 +144,9 @@ void run_track(CLI::App& command, TrackFlags& flags) {
   }();
   if (!speaks) return;
   if (summary.was_complete) {
-    if (!flags.quiet) std::printf("%s holds all frames: nothing is left to do.\n", job.output.c_str());
+    if (!flags.quiet)
+      std::printf("%s holds all %zu frames: nothing is left to do.\n", job.output.c_str(),
+                  summary.frames.size());
     return;
   }
   if (group && summary.interrupted) {

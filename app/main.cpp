@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <hdf5.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
 const std::string& dic::app::command_line() { return typed; }
 
 int main(int argc, char** argv) {
+  H5dont_atexit();  // it would complain about a file that a full disk has left open
   open_closed_streams();
   // A file that reaches the size limit is then a failed write with a message, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

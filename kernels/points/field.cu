@@ -29,11 +29,11 @@ __device__ Status fill_node(const FieldArrays& field, const FramePoints& points,
   const RefineResult& r = point.result;
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
-  track::Surroundings around;
-  if (noise.slopes)
-    around = track::surroundings_of(
-        points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
-  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, around);
+  track::Components bend;
+  if (noise.bends)
+    bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
+                          noise.mean_square);
+  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
   if (!(sigmas.by_noise <= track::kLargestNoiseSigma) &&
       !track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise))
     return Status::low_correlation;

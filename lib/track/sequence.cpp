@@ -7,7 +7,6 @@
 
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
-#include "track/blank_sides.hpp"
 #include "track/corrected_result.hpp"
 #include "track/direct_result.hpp"
 #include "track/global_result.hpp"
@@ -144,11 +143,8 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
       bias_(bias_of(options_, spectrum_)) {
   const Stopwatch watch;
   const bool whole = everywhere(roi);
-  points_.alternatives = find_alternatives(options_, reference, whole ? ImageView{} : roi.view(), points_);
-  if (auto nodes = nodes_beside_texture(options_, HostPixels(reference, on_gpu()).view(),
-                                        whole ? ImageView{} : roi.view(), points_);
-      !nodes.empty())
-    beside_texture_ = std::make_shared<const std::vector<std::int64_t>>(std::move(nodes));
+  points_.alternatives = find_alternatives(options_, HostPixels(reference, on_gpu()).view(),
+                                           whole ? ImageView{} : roi.view(), points_);
   backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
@@ -198,7 +194,6 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
   auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
-  if (beside_texture_) result = without_nodes(std::move(result), beside_texture_, options_);
   if (bias_) result = without_bias(std::move(result), bias_, options_);
   if (options_.global.enabled) result = with_global_step(std::move(result), options_);
   if (nodes_) result = with_camera(std::move(result), options_, nodes_);

@@ -64,7 +64,6 @@ class Sequence {
   Prefilter prefilter_;
   TrackOptions options_;                           ///< every choice made
   std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
-  std::shared_ptr<const std::vector<std::int64_t>> beside_texture_;  ///< see nodes_beside_texture; null: none
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
   /// The first one, when another has taken its place, as long as it is recognized (strategy automatic).

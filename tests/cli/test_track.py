@@ -345,9 +345,9 @@ class ProgramLineTest(ProgramTest):
 
     def test_wrong_usage(self):
         for arguments in ((), ("nothing",), ("track", "--no-such-option"), ("track", "--order", "3"),
-                          ("track", "--resume"), ("track", "--report")):
+                          ("track", "--report")):
             with self.subTest(arguments):
-                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, view"], *arguments)
+                self.refuse(2, ["--help" if arguments[:1] == ("track",) else "choose one of track, watch"], *arguments)
 
     def test_quiet_prints_nothing(self):
         done = self.succeed("track", *self.sequence(SHIFTS[:2]), *QUICK, "--quiet")

@@ -77,9 +77,9 @@ def test_what_the_command_line_says(program, written, tmp_path):
     assert json.loads((tmp_path / "again/probe.json").read_text()) == stored
     for name in ("history.csv", "lines.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "probe" / name).read_bytes(), name
-    assert found.points.u.attrs["units"] == "mm" and found.points.load.attrs == {"units": "N", "long_name": "Force"}
-    assert np.allclose(found.points.load, [1500 + (t - 0.25) / 1.75 * 7500 for t in found.points.time])
-    assert np.allclose(found.points.stress, found.points.load / 20)
+    assert found.points.u.attrs["units"] == "mm" and found.points["load"].attrs == {"units": "N", "long_name": "Force"}
+    assert np.allclose(found.points["load"], [1500 + (t - 0.25) / 1.75 * 7500 for t in found.points.time])
+    assert np.allclose(found.points.stress, found.points["load"] / 20)
     table = found.to_dataframe()
     assert list(table.columns[:4]) == ["name", "time", "load", "stress"] and "P1 u" in table and "A1 mean_exx" in table
     assert np.array_equal(table["E1 strain"], found.extensometers.strain.sel(extensometer=1))

@@ -91,7 +91,8 @@ TEST(BenchRegress, JsonKeepsEverything) {
 
 TEST(BenchRegress, OptionsAreChecked) {
   EXPECT_TRUE(RegressOptions{}.validate().empty());
-  EXPECT_EQ((RegressOptions{.device = "cuda:7", .threads = -1, .turns = 7, .only = {}}).validate().size(), 3U);
+  EXPECT_EQ((RegressOptions{.device = "cuda:7", .threads = -1, .turns = 7, .only = {}}).validate().size(),
+            3U);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "io/hdf5_file.hpp"
-#include "io/hdf5_input.hpp"
 
 #include <fstream>
 
+#include "io/hdf5_input.hpp"
 #include "support/io_files.hpp"
 
 namespace dic {

@@ -50,7 +50,14 @@ TEST(Trust, ImagesThatBelongTogetherLoseNothing) {
   for (const int subset : {15, 21, 33}) {
     const Field field = Tracker(options_of(subset), reference.view()).track(moved.view()).field;
     EXPECT_EQ(count(field, Status::low_correlation), 0) << subset;
-    EXPECT_GT(count(field, Status::ok), 0.99 * static_cast<double>(field.grid().points())) << subset;
+    // Of the outermost row and column, some move beyond the middle of the last pixels.
+    const Grid& grid = field.grid();
+    std::int64_t visible = 0;
+    for (std::int64_t k = 0; k < grid.nodes(); ++k) {
+      const int x = grid.x(static_cast<int>(k % grid.nx)), y = grid.y(static_cast<int>(k / grid.nx));
+      visible += grid.inside[k] && x + 0.3 <= reference.width() - 1 && y - 0.2 >= 0;
+    }
+    EXPECT_GT(count(field, Status::ok), 0.99 * static_cast<double>(visible)) << subset;
   }
 }
 

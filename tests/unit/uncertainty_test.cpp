@@ -143,7 +143,7 @@ struct Row {
 
 track::NoiseModel model_of_row() {
   track::NoiseModel model = kModel;
-  model.slopes = model.bends = true;
+  model.bends = true;
   model.mean_square = 90;
   return model;
 }
@@ -152,30 +152,11 @@ TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
   Row row{std::vector<ShapeParameters>(3)};
   for (int i = 0; i < 3; ++i) row.shapes[i].ux = 0.01 * i;  // 0.001 per px
   const track::Cross<int> cross{0, 2, -1, -1};
-  const auto bend = [&] { return track::surroundings_of(row, 1, cross, model_of_row()).bend; };
+  const auto bend = [&] { return track::bend_at(row, 1, cross, model_of_row().mean_square); };
   EXPECT_NEAR(bend().u, 1.5 * 90 / 2 * 0.001, 1e-12);
   EXPECT_EQ(bend().v, 0);
   row.shapes[2].ux = row.shapes[1].ux;
   EXPECT_EQ(bend().u, 0);
-}
-
-TEST(Uncertainty, SlopesAndDisplacementsMustNotContradictEachOther) {
-  Row row{std::vector<ShapeParameters>(3)};
-  for (int i = 0; i < 3; ++i) {  // a parabola: u = 0.001 x^2
-    row.shapes[i].u = 0.001 * 100 * i * i;
-    row.shapes[i].ux = 0.002 * 10 * i;
-  }
-  row.point.residual_sd = 1;
-  const track::Cross<int> cross{0, 2, -1, -1};
-  const auto contradiction = [&] {
-    return track::surroundings_of(row, 1, cross, model_of_row()).contradiction;
-  };
-  EXPECT_NEAR(contradiction(), 0, 1e-12);
-  row.shapes[2].u += 5;  // another body: that side says nothing
-  EXPECT_NEAR(contradiction(), 0, 1e-12);
-  row.shapes[0].u += 0.3;
-  row.shapes[2].u -= 4.6;  // both sides, by 0.3 and 0.4 px
-  EXPECT_NEAR(contradiction(), 0.3 * 0.3 / 2, 1e-9);
 }
 
 TEST(Uncertainty, CertainNeighboursConfirmAPoint) {

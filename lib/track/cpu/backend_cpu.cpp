@@ -195,9 +195,8 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Surroundings around =
-          noise.slopes ? surroundings_of(points, i, cross(node), noise) : Surroundings{};
-      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, around);
+      const Components bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Components{};
+      const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (is_outside(points.x(i), points.y(i), m, p.shape, sigmas.u, sigmas.v, noise)) {
         field.status[node] = Status::out_of_image;
         continue;

@@ -263,91 +263,49 @@ struct Components {
   double u = 0, v = 0;
 };
 
-/// What the neighbours half a subset away tell of a measured point.
-struct Surroundings {
-  Components bend;           ///< how far the bending of the field displaces a subset of order 1, px
-  double contradiction = 0;  ///< mean square over u and v, px^2; see contradiction_of
-};
-
-/// The change of a slope per px: the geometric mean of those towards both sides. A slope that changes on one
-/// side only, as at the edge of a body, does not bend the subset.
+/// The least change of a slope per px towards both sides: a slope that changes on one side only, as at the
+/// edge of a body, does not bend the subset.
 DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
                                         double to_after) {
-  const double a = (here - before) / to_before, b = (after - here) / to_after;
+  const double a = here - before, b = after - here;
   if (!(a * b > 0)) return 0;
-  return a > 0 ? std::sqrt(a * b) : -std::sqrt(a * b);
+  const bool first = std::abs(a) * to_after < std::abs(b) * to_before;
+  return (first ? a : b) / (first ? to_before : to_after);
 }
 
-/// Two points a px apart along an axis; slopes along it. The difference of both displacements is what both
-/// slopes predict, but for a third derivative, which is of a field that the subsets do not resolve, and for
-/// errors that are not those of white noise: light that does not move with the material, an edge that does
-/// not. Their square (mean of u and v), over what the noise of both points is more than that of the first.
-template <typename Refined>
-DIC_HOST_DEVICE double contradiction_of(const ShapeParameters& here, const ShapeParameters& there, double u,
-                                        double v, const Refined& point, const Refined& neighbour) {
-  const auto noise = [](const Refined& p) {
-    return p.residual_sd * p.residual_sd *
-           (p.unit_sigma_u * p.unit_sigma_u + p.unit_sigma_v * p.unit_sigma_v);
-  };
-  const double du = there.u - here.u - u, dv = there.v - here.v - v;
-  const float own = noise(point), both = own + noise(neighbour);
-  return both > 0 ? (du * du + dv * dv) * double{own / both} : 0;
-}
-
+/// How far the bending of the field displaces what a subset of order 0 or 1 measures, px; a rough estimate.
 template <typename Points, typename Index>
-DIC_HOST_DEVICE Surroundings surroundings_of(const Points& points, Index i, const Cross<Index>& cross,
-                                             const NoiseModel& model) {
+DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
+                                   double mean_square) {
   // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
   constexpr double for_kinks = 1.5;
-  const double mean = for_kinks * model.mean_square / 2;
+  const double mean = for_kinks * mean_square / 2;
+  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
   const ShapeParameters here = points.shape(i);
-  Surroundings out;
-  // Along one axis: of both sides the lesser contradiction counts, for the other one may be another body.
-  const auto add_axis = [&](Index before, Index after, bool along_x) {
-    const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-    const auto slope_u = [along_x](const ShapeParameters& s) { return along_x ? s.ux : s.uy; };
-    const auto slope_v = [along_x](const ShapeParameters& s) { return along_x ? s.vx : s.vy; };
-    const auto apart = [&](Index n) {
-      return along_x ? double(points.x(n) - points.x(i)) : double(points.y(n) - points.y(i));
-    };
-    const auto contradiction = [&](Index n, const ShapeParameters& there) {
-      const double half = apart(n) / 2;
-      return contradiction_of(here, there, half * (slope_u(here) + slope_u(there)),
-                              half * (slope_v(here) + slope_v(there)), points.refined(i), points.refined(n));
-    };
-    const bool has_before = measured(before), has_after = measured(after);
-    if (!has_before && !has_after) return;
-    const ShapeParameters a = has_before ? points.shape(before) : ShapeParameters{},
-                          b = has_after ? points.shape(after) : ShapeParameters{};
-    const double by_a = has_before ? contradiction(before, a) : HUGE_VAL,
-                 by_b = has_after ? contradiction(after, b) : HUGE_VAL;
-    out.contradiction = std::fmax(out.contradiction, std::fmin(by_a, by_b));
-    if (!model.bends || !has_before || !has_after) return;
-    const double to_a = -apart(before), to_b = apart(after);
-    out.bend.u += mean * curvature(slope_u(a), slope_u(here), slope_u(b), to_a, to_b);
-    out.bend.v += mean * curvature(slope_v(a), slope_v(here), slope_v(b), to_a, to_b);
-  };
-  add_axis(cross.left, cross.right, true);
-  add_axis(cross.above, cross.below, false);
-  return out;
+  Components bend;
+  if (measured(cross.left) && measured(cross.right)) {
+    const ShapeParameters a = points.shape(cross.left), b = points.shape(cross.right);
+    const double to_a = points.x(i) - points.x(cross.left), to_b = points.x(cross.right) - points.x(i);
+    bend.u += mean * curvature(a.ux, here.ux, b.ux, to_a, to_b);
+    bend.v += mean * curvature(a.vx, here.vx, b.vx, to_a, to_b);
+  }
+  if (measured(cross.above) && measured(cross.below)) {
+    const ShapeParameters a = points.shape(cross.above), b = points.shape(cross.below);
+    const double to_a = points.y(i) - points.y(cross.above), to_b = points.y(cross.below) - points.y(i);
+    bend.u += mean * curvature(a.uy, here.uy, b.uy, to_a, to_b);
+    bend.v += mean * curvature(a.vy, here.vy, b.vy, to_a, to_b);
+  }
+  return bend;
 }
 
-/// What of a bend counts, px^2. Noise alone makes up to three times 0.35 sigma of it.
+/// What of a bend counts, px^2. Noise alone makes up to three times 0.3 sigma of it.
 DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) {
-  const double rest = bend * bend - 1.2 * noise_variance;
+  const double rest = bend * bend - 0.8 * noise_variance;
   return rest > 0 ? rest : 0;
 }
 
-/// What of a contradiction counts, px^2, at neighbours that are half a subset away. Noise alone makes more
-/// than 1.5 times its variance of it at 2 points in 100.
-DIC_HOST_DEVICE inline double contradiction_variance(double contradiction, double noise_variance,
-                                                     const NoiseModel& model) {
-  const double rest = contradiction - 1.5 * model.apart * noise_variance;
-  return rest > 0 ? rest : 0;
-}
-
-/// Is a measured point itself no longer in the image, beyond the middle of the outermost pixels? Noise decides
-/// about one that is there: within three sigma it counts as inside. at_x, at_y: its subset's centre.
+/// Is a measured point itself no longer in the image, beyond the middle of the outermost pixels? Noise
+/// decides about one that is there: within three sigma it counts as inside. at_x, at_y: its subset's centre.
 DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& m,
                                        const ShapeParameters& shape, float sigma_u, float sigma_v,
                                        const NoiseModel& model) {
@@ -386,7 +344,7 @@ struct Sigmas {
 /// Of a refined point. m: its position in the active reference.
 template <typename Refined>
 DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, const ShapeParameters& shape,
-                                 const NoiseModel& model, const Surroundings& around) {
+                                 const NoiseModel& model, const Components& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
   NoiseCovariance step = noise_covariance(point, shape, noise, model);
   const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
@@ -400,12 +358,10 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
   const Components bias = bias_variance(shape, model, now.uu + now.vv);
   const double unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
-  const double random = 0.5 * (now.uu + edges.u + now.vv + edges.v);
-  const double rest = least + contradiction_variance(around.contradiction, random, model);
-  const Components systematic{bend_variance(around.bend.u, now.uu) + bias.u + edges.u,
-                              bend_variance(around.bend.v, now.vv) + bias.v + edges.v};
-  return {static_cast<float>(std::sqrt(all.uu + systematic.u + rest)),
-          static_cast<float>(std::sqrt(all.vv + systematic.v + rest)),
+  const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u,
+                              bend_variance(bend.v, now.vv) + bias.v + edges.v};
+  return {static_cast<float>(std::sqrt(all.uu + systematic.u + least)),
+          static_cast<float>(std::sqrt(all.vv + systematic.v + least)),
           static_cast<float>(std::sqrt(by_noise))};
 }
 

@@ -69,9 +69,7 @@ struct NoiseShare {
 struct NoiseModel {
   NoiseGains gains;
   int reach = 1;           ///< nodes to the points that tell how the field bends
-  bool slopes = false;     ///< the shape function has slopes
-  bool bends = false;      ///< that displaces: the shape function has slopes but no curvature
-  double apart = 1;        ///< by how much more noise lets points `reach` nodes apart contradict each other
+  bool bends = false;      ///< it displaces: the shape function has slopes but no curvature
   int radius = 0;          ///< of the subsets
   double mean_square = 0;  ///< see mean_square_distance
   double given =
