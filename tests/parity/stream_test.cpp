@@ -165,7 +165,7 @@ std::array<FrameResult, 2> from_host_and_gpu(const TrackOptions& given, const Im
 TEST_F(StreamOnGpu, FiltersImagesInGpuMemory) {
   const std::vector<Image> images = frames(3, 7);
   TrackOptions given = options();
-  for (const double sigma : {0.7, 2.0, 5.0}) {
+  for (const double sigma : {0.7, 2.0}) {
     given.prefilter = sigma;
     const auto [host, gpu] = from_host_and_gpu(given, images[0], images[2]);
     EXPECT_NEAR(gpu.noise / host.noise, 1, 1e-3);

@@ -77,7 +77,7 @@ class OutputTest(ProgramTest):
         (self.out / "result.vtkhdf").unlink()
         (self.out / "csv").symlink_to("../mine")
         self.refuse(1, ["csv", "not written by dic"], "track", *self.frames, *QUICK, "--csv", "--force")
-        (self.out / ".dic-files").write_text("result.vtkhdf\nrun.json\ncsv/frame_1.csv\n../secret\n")  # tampered with
+        (self.out / ".dic-files").write_text("result.vtkhdf\nrun.json\n.dic-frames.jsonl\ncsv/frame_1.csv\n../secret\n")  # tampered with
         self.track("--force")
         self.assertEqual((mine / "frame_1.csv").read_text(), "mine")
         self.assertEqual((self.folder / "secret").read_text(), "mine")
