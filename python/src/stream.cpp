@@ -3,9 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <dic/error.hpp>
 #include <dic/track_stream.hpp>
 #include <memory>
+#include <thread>
 #include <type_traits>
 
 #include "bindings.hpp"
@@ -41,9 +43,15 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   std::int64_t push(const Array& frame) {
-    if (const auto index = try_push(frame)) return *index;
-    const ImageView image = view_of(frame, memory_for(stream_->device()));
-    return run_long([&] { return stream_->push(image); });
+    // Room comes only when results are taken, perhaps never: Ctrl-C must end the waiting.
+    for (;;) {
+      if (const auto index = try_push(frame)) return *index;
+      {
+        const nb::gil_scoped_release others_run;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
   }
   std::optional<std::int64_t> try_push(const Array& frame) {
     const ImageView image = view_of(frame, memory_for(stream_->device()));

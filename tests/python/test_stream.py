@@ -138,8 +138,9 @@ def test_other_threads_run(moved, call):
 @pytest.mark.parametrize("call", [
     "dic.track([image] + [image] * 1000, subset=41, step=2, threads=1, progress=False)",
     "dic.track(files, output='out', pictures='none', subset=41, step=2, threads=1, progress=False)",
+    "stream = dic.TrackStream(image, subset=41, step=2, threads=1); [stream.push(image) for _ in range(1000)]",
     "dic.match(image[40:240, 60:260], [image] * 1000, rotations=range(-30, 31), threads=1)"],
-    ids=["memory", "files", "match"])
+    ids=["memory", "files", "stream", "match"])
 def test_interruption(tmp_path, call):
     script = f"""
 import dic, numpy as np
