@@ -132,6 +132,7 @@ struct Row {
   Status status(int) const { return Status::ok; }
   const ShapeParameters& shape(int i) const { return shapes[i]; }
   const RefinedPoint& refined(int) const { return point; }
+  track::Slopes slopes(int i) const { return track::slopes_of(status(i), shapes[i]); }
   int x(int i) const { return 10 * i; }
   int y(int) const { return 0; }
   template <typename Visit>

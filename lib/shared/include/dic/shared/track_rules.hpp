@@ -273,27 +273,41 @@ DIC_HOST_DEVICE inline double curvature(double before, double here, double after
   return (first ? a : b) / (first ? to_before : to_after);
 }
 
+/// First derivatives of the displacement of a point; not known where it is not measured.
+struct Slopes {
+  float ux, uy, vx, vy;
+
+  DIC_HOST_DEVICE bool known() const { return !std::isnan(ux); }
+};
+DIC_HOST_DEVICE inline Slopes slopes_of(Status status, const ShapeParameters& s) {
+  if (status != Status::ok) return {NAN, NAN, NAN, NAN};
+  return {static_cast<float>(s.ux), static_cast<float>(s.uy), static_cast<float>(s.vx),
+          static_cast<float>(s.vy)};
+}
+
 /// How far the bending of the field displaces what a subset of order 0 or 1 measures, px; a rough estimate.
+/// points.slopes(Index i): Slopes, of all points.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
                                    double mean_square) {
   // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
   constexpr double for_kinks = 1.5;
   const double mean = for_kinks * mean_square / 2;
-  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-  const ShapeParameters here = points.shape(i);
+  constexpr Slopes unknown{NAN, NAN, NAN, NAN};
+  const auto slopes = [&](Index n) { return n >= 0 ? points.slopes(n) : unknown; };
+  const Slopes here = slopes(i);
   Components bend;
-  if (measured(cross.left) && measured(cross.right)) {
-    const ShapeParameters a = points.shape(cross.left), b = points.shape(cross.right);
-    const double to_a = points.x(i) - points.x(cross.left), to_b = points.x(cross.right) - points.x(i);
-    bend.u += mean * curvature(a.ux, here.ux, b.ux, to_a, to_b);
-    bend.v += mean * curvature(a.vx, here.vx, b.vx, to_a, to_b);
+  const Slopes left = slopes(cross.left), right = slopes(cross.right);
+  if (left.known() && right.known()) {
+    const double before = points.x(i) - points.x(cross.left), after = points.x(cross.right) - points.x(i);
+    bend.u += mean * curvature(left.ux, here.ux, right.ux, before, after);
+    bend.v += mean * curvature(left.vx, here.vx, right.vx, before, after);
   }
-  if (measured(cross.above) && measured(cross.below)) {
-    const ShapeParameters a = points.shape(cross.above), b = points.shape(cross.below);
-    const double to_a = points.y(i) - points.y(cross.above), to_b = points.y(cross.below) - points.y(i);
-    bend.u += mean * curvature(a.uy, here.uy, b.uy, to_a, to_b);
-    bend.v += mean * curvature(a.vy, here.vy, b.vy, to_a, to_b);
+  const Slopes above = slopes(cross.above), below = slopes(cross.below);
+  if (above.known() && below.known()) {
+    const double before = points.y(i) - points.y(cross.above), after = points.y(cross.below) - points.y(i);
+    bend.u += mean * curvature(above.uy, here.uy, below.uy, before, after);
+    bend.v += mean * curvature(above.vy, here.vy, below.vy, before, after);
   }
   return bend;
 }
