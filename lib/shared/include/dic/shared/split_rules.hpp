@@ -47,8 +47,9 @@ struct Tiles {
       : side(tile_side(subset, step)), nx((grid_nx + side - 1) / side), ny((grid_ny + side - 1) / side) {}
 
   DIC_HOST_DEVICE int count() const { return nx * ny; }
-  /// The tile of a node of the grid.
-  DIC_HOST_DEVICE int of(std::int64_t node, int grid_nx) const {
+  /// The tile of a node of the grid. In the type of the node: a GPU is slow at division by 64 bits.
+  template <typename Node>
+  DIC_HOST_DEVICE int of(Node node, int grid_nx) const {
     return static_cast<int>(node / grid_nx / side * nx + node % grid_nx / side);
   }
 };
