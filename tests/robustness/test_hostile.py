@@ -98,14 +98,14 @@ class HeaderTest(ProgramTest):
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
         for name in ("a.png", "a.jpg", "a.pgm", "a.tif"):
-            options = {} if "asan" in dic_program.PROGRAM else {"preexec_fn": limited}
+            options = {} if dic_program.is_sanitized() else {"preexec_fn": limited}
             done = self.refuse(1, [name], "track", name, "b.png", "--threads", "1", *QUICK, **options)
             self.assertNotIn("memory", done.stderr)
 
 
 class OptionsTest(ProgramTest):
     def test_threads_that_cannot_start(self):
-        if "asan" in dic_program.PROGRAM:
+        if dic_program.is_sanitized():
             self.skipTest("sanitizers take address space of their own")
         frames = self.sequence([(0, 0), (0.3, 0.2)])
         command = f'ulimit -v 6000000; exec timeout 60 "{dic_program.PROGRAM}" "$@"'
