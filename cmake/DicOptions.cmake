@@ -43,6 +43,10 @@ if(DIC_SANITIZE)
   target_link_options(dic_flags INTERFACE -fsanitize=${DIC_SANITIZE})
 endif()
 
+if(DIC_BUILD_FUZZERS)  # what the fuzzer learns from an input
+  target_compile_options(dic_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
+
 # Mathematics and plain data that CPU and GPU share, as <dic/shared/...>: headers only, below all rooms and kernels/.
 set(DIC_SHARED_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/lib/shared/include)
 # Those that public headers include: installed with them.
@@ -69,4 +73,20 @@ function(dic_add_room name)
   target_link_libraries(dic_${name} PRIVATE dic_flags PUBLIC Threads::Threads ${ROOM_LINK})
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
   set_property(GLOBAL PROPERTY DIC_USES_OF_${name} ${ROOM_USES})
+endfunction()
+
+# dic_rooms_with_uses(RESULT ROOM...): the targets of these rooms and of all rooms that they use, directly or not. CMake does not
+# pass on the objects of an object library to who links a user of it.
+function(dic_rooms_with_uses result)
+  set(found "")
+  set(rooms ${ARGN})
+  while(rooms)
+    list(POP_FRONT rooms room)
+    if(NOT dic_${room} IN_LIST found)
+      list(APPEND found dic_${room})
+      get_property(uses GLOBAL PROPERTY DIC_USES_OF_${room})
+      list(APPEND rooms ${uses})
+    endif()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()

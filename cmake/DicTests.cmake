@@ -3,22 +3,6 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# dic_rooms_with_uses(RESULT ROOM...): the targets of these rooms and of all rooms that they use, directly or not. CMake does not
-# pass on the objects of an object library to who links a user of it.
-function(dic_rooms_with_uses result)
-  set(found "")
-  set(rooms ${ARGN})
-  while(rooms)
-    list(POP_FRONT rooms room)
-    if(NOT dic_${room} IN_LIST found)
-      list(APPEND found dic_${room})
-      get_property(uses GLOBAL PROPERTY DIC_USES_OF_${room})
-      list(APPEND rooms ${uses})
-    endif()
-  endwhile()
-  set(${result} ${found} PARENT_SCOPE)
-endfunction()
-
 # Tests compare with naive computations; what takes time is their compilation. Hence little optimization, and the headers of GoogleTest
 # are compiled once for all of them.
 add_executable(dic_test_headers ${CMAKE_CURRENT_LIST_DIR}/../tests/support/test_headers.cpp)

@@ -1,11 +1,11 @@
 # What `dic view` and `dic report` need beside the library: the page (web/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
 # and DIC_VIEW_LIBRARIES of the program, and DIC_WEB_FILES of the report.
-find_package(ZLIB REQUIRED)
+find_package(ZLIB REQUIRED GLOBAL)  # tests/fuzz links the same
 find_package(PkgConfig QUIET)
 
 # The library was compiled with settings that its header has to see, too: pkg-config knows them.
 if(PkgConfig_FOUND)
-  pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+  pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET GLOBAL cpp-httplib)
 endif()
 if(HTTPLIB_FOUND)
   set(DIC_VIEW_SOURCES view/server.cpp)

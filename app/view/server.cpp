@@ -3,10 +3,18 @@
 #include <httplib.h>
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <dic/error.hpp>
+#include <functional>
+#include <mutex>
 #include <random>
 #include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace dic::app {
 namespace {
@@ -36,6 +44,57 @@ bool same(std::string_view a, std::string_view b) {
   return different == 0;
 }
 
+/// The threads that answer. Where the system starts fewer, these have to do; that of the library ends the
+/// program then.
+class AnsweringThreads final : public httplib::TaskQueue {
+ public:
+  explicit AnsweringThreads(int count) {
+    try {
+      while (std::ssize(threads_) < count) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+    }
+  }
+
+  using Accepted = decltype(std::declval<httplib::TaskQueue&>().enqueue(nullptr));  // bool in later versions
+  Accepted enqueue(std::function<void()> task) override {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+    return static_cast<Accepted>(true);
+  }
+
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    wake_.notify_all();
+    threads_.clear();  // waits for them
+  }
+
+ private:
+  void work() {
+    for (std::unique_lock lock(mutex_);;) {
+      wake_.wait(lock, [&] { return is_over_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  bool is_over_ = false;
+  std::vector<std::jthread> threads_;
+};
+
 }  // namespace
 
 struct LocalServer::Impl {
@@ -45,7 +104,7 @@ struct LocalServer::Impl {
   httplib::Server server;
 
   explicit Impl(Handler h) : handler(std::move(h)) {
-    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server.new_task_queue = [] { return new AnsweringThreads(kThreads); };
     server.set_payload_max_length(kLargestBody);
     server.set_keep_alive_timeout(2);
     server.set_tcp_nodelay(true);

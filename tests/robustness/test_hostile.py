@@ -1,10 +1,13 @@
 """Files and options that are meant to break the program: python test_hostile.py DIC"""
 
+import csv
 import resource
+import shutil
 import struct
 import subprocess
 
 import cv2
+import h5py
 import numpy as np
 import tifffile
 from PIL import Image
@@ -95,14 +98,14 @@ class HeaderTest(ProgramTest):
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
         for name in ("a.png", "a.jpg", "a.pgm", "a.tif"):
-            options = {} if "asan" in dic_program.PROGRAM else {"preexec_fn": limited}
+            options = {} if dic_program.is_sanitized() else {"preexec_fn": limited}
             done = self.refuse(1, [name], "track", name, "b.png", "--threads", "1", *QUICK, **options)
             self.assertNotIn("memory", done.stderr)
 
 
 class OptionsTest(ProgramTest):
     def test_threads_that_cannot_start(self):
-        if "asan" in dic_program.PROGRAM:
+        if dic_program.is_sanitized():
             self.skipTest("sanitizers take address space of their own")
         frames = self.sequence([(0, 0), (0.3, 0.2)])
         command = f'ulimit -v 6000000; exec timeout 60 "{dic_program.PROGRAM}" "$@"'
@@ -160,6 +163,128 @@ class OptionsTest(ProgramTest):
         self.succeed("track", "a.b.v2.avi", *QUICK, "--csv")
         self.assertEqual(sorted(path.name for path in (self.folder / "dic_out/csv").iterdir()),
                          ["a_b_v2_000001.csv", "a_b_v2_000002.csv"])
+
+
+class StrangersResultTest(ProgramTest):
+    """Results that somebody made to do harm: nothing is written outside, run or passed on, and every command ends."""
+
+    COMMANDS = (("report", "--force", "-o", "out/report.html"), ("export", "-o", "out/table.csv"),
+                ("export", "--to", "npz", "-o", "out/table.npz"), ("export", "--to", "mat", "-o", "out/table.mat"),
+                ("export", "--to", "netcdf", "-o", "out/table.nc"), ("plot", "--field", "u", "-o", "out/figures"),
+                ("probe", "--point", "60,60", "-o", "out/probe"), ("strain", "-o", "out/strain"))
+
+    def setUp(self):
+        super().setUp()
+        self.succeed("track", *self.sequence([(0, 0), (0.3, 0.2), (0.6, 0.4)]), *QUICK)
+        (self.folder / "out").mkdir()
+        self.made = (self.folder / "dic_out/result.vtkhdf").read_bytes()
+
+    def around(self):
+        """What lies in the folder and above it, but for what the commands may write."""
+        below = {path.relative_to(self.folder): path.read_bytes() for path in self.folder.rglob("*")
+                 if path.is_file() and self.folder / "out" not in path.parents}
+        return below, {path.name for path in self.folder.parent.iterdir() if path.name.startswith("evil")}
+
+    def change(self, change):
+        (self.folder / "dic_out/result.vtkhdf").write_bytes(self.made)
+        with h5py.File(self.folder / "dic_out/result.vtkhdf", "r+") as file:
+            change(file)
+
+    def check_all(self):
+        before = self.around()
+        codes = []
+        for name, *options in self.COMMANDS:
+            done = self.dic(name, "dic_out", *options)
+            self.assertIn(done.returncode, (0, 1, 2), (name, done.stderr))
+            self.assertNotIn("Unexpected", done.stderr)
+            if done.returncode != 0:
+                self.assertTrue(done.stderr.startswith("dic: "), (name, done.stderr))
+            codes.append(done.returncode)
+        self.assertEqual(self.around(), before)
+        shutil.rmtree(self.folder / "out")
+        (self.folder / "out").mkdir()
+        return codes
+
+    def test_text_is_passed_on_as_text(self):
+        evil = "</script><script>evil()</script><!--"
+        names = ["../../evil.png", "/evil" + evil + ".png"]
+
+        def change(file):
+            about = file["dic"]
+            for name, values in (("frames", names), ("command", [evil]), ("reference", ["../../../evil" + evil]), ("settings", [evil])):
+                scalar = about[name].shape == ()
+                del about[name]
+                about.create_dataset(name, data=values[0] if scalar else values, dtype=h5py.string_dtype())
+            about.attrs["version"] = evil
+            for array in file["VTKHDF/PointData"].values():
+                array.attrs["unit"] = evil
+                array.attrs["description"] = evil
+
+        self.change(change)
+        before = self.around()
+        self.dic("report", "dic_out", "--force", "-o", "out/report.html")
+        html = (self.folder / "out/report.html").read_text()
+        self.assertIn("evil()", html)
+        self.assertNotIn("<script>evil", html)
+        self.assertNotIn("</script><script>evil", html)
+        self.succeed("plot", "dic_out", "--field", "u", "-o", "out/figures")
+        self.succeed("export", "dic_out", "-o", "out/table.csv")
+        with open(self.folder / "out/table.csv", newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        self.assertEqual({row["file"] for row in rows}, set(names))
+        self.assertEqual(self.around(), before)
+        self.check_all()
+
+    def test_numbers_that_make_no_sense(self):
+        def attribute(name, value):
+            return lambda file: file["dic"].attrs.__setitem__(name, value)
+
+        for name, value in (("subset", -1), ("subset", 2**31), ("step", 0), ("step", np.nan), ("image_width", 1e300), ("image_height", 0),
+                            ("strain_window", 10**6), ("scale_mm_per_px", -1.0), ("scale_mm_per_px", np.inf), ("strain_measure", "none")):
+            with self.subTest(name=name, value=value):
+                self.change(attribute(name, value))
+                self.assertEqual(set(self.check_all()), {1})
+
+    def test_arrays_that_make_no_sense(self):
+        def with_array(name, **options):
+            def change(file):
+                arrays = file["VTKHDF/PointData"]
+                del arrays[name]
+                arrays.create_dataset(name, **options)
+            return change
+
+        shape = h5py.File(self.folder / "dic_out/result.vtkhdf")["VTKHDF/PointData/u"].shape
+        huge = {"shape": (2, 1 << 30, 1 << 30), "dtype": "f8", "chunks": (1, 64, 64)}
+        for change in (with_array("u", **huge), with_array("u", data=np.zeros((2, 3))), with_array("status", data=np.full(shape, 200, np.uint8)),
+                       with_array("u", shape=shape, dtype=h5py.string_dtype()),
+                       with_array("u", shape=shape, dtype="f8", external=[("/etc/passwd", 0, 8 * int(np.prod(shape)))])):
+            self.change(change)
+            self.assertIn(1, self.check_all())
+        self.change(with_array("u", data=np.full(shape, np.inf)))
+        self.check_all()
+        self.change(with_array("exx", data=np.full(shape, 1e308)))
+        self.check_all()
+
+    def test_other_files_are_not_opened(self):
+        secret = self.folder.parent / f"evil_{self.folder.name}.h5"
+        self.addCleanup(secret.unlink)
+        with h5py.File(self.folder / "dic_out/result.vtkhdf") as file, h5py.File(secret, "w") as other:
+            file.copy("VTKHDF/PointData/u", other, "u")
+
+        def link(file):
+            del file["VTKHDF/PointData/u"]
+            file["VTKHDF/PointData/u"] = h5py.ExternalLink(str(secret), "/u")
+
+        def part(file):
+            shape = file["VTKHDF/PointData/u"].shape
+            del file["VTKHDF/PointData/u"]
+            layout = h5py.VirtualLayout(shape, "f8")
+            layout[:] = h5py.VirtualSource(str(secret), "u", shape)
+            file["VTKHDF/PointData"].create_virtual_dataset("u", layout)
+
+        for change in (link, part):
+            self.change(change)
+            self.assertIn(1, self.check_all())
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class MemoryTest(ProgramTest):
         return usage.ru_maxrss / 1024
 
     def test_a_pair_of_one_megapixel(self):
-        if "asan" in dic_program.PROGRAM:
+        if dic_program.is_sanitized():
             self.skipTest("sanitizers take memory of their own")
         write_image(self.folder / "a.png", speckle(1024, 1024))
         write_image(self.folder / "b.png", speckle(1024, 1024, 0.3, 0.2))
@@ -128,7 +128,7 @@ class MemoryTest(ProgramTest):
 
     def test_what_a_frame_leaves_is_small(self):
         """Its entry in the summary and in run.json; not its part of the index of the result."""
-        if "asan" in dic_program.PROGRAM:
+        if dic_program.is_sanitized():
             self.skipTest("sanitizers take memory of their own")
         self.sequence([(0, 0), (0.4, 0.2)], (64, 64), "{}.png")
         for count in (300, 1800):

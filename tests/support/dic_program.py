@@ -15,6 +15,12 @@ import numpy as np
 PROGRAM = None
 
 
+def is_sanitized():
+    """The program was built with a sanitizer, which takes address space and time of its own."""
+    program = Path(PROGRAM).read_bytes()
+    return b"__asan_init" in program or b"__tsan_init" in program
+
+
 def speckle(height, width, u=0.0, v=0.0, seed=1):
     """Grey levels of a pattern that moved by (u, v) px, float64 in 0..255.
 

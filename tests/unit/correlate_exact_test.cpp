@@ -58,6 +58,51 @@ TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
   }
 }
 
+// The score from its definition: means first, then deviations, in extended precision.
+double zncc_of(const TestImage& reference, const TestImage& search, int dx, int dy) {
+  const auto count = static_cast<long double>(reference.view.width) * reference.view.height;
+  long double r_mean = 0, s_mean = 0, rr = 0, ss = 0, rs = 0;
+  const auto visit = [&](const auto& use) {
+    for (int y = 0; y < reference.view.height; ++y)
+      for (int x = 0; x < reference.view.width; ++x)
+        use(static_cast<long double>(reference.get(y, x)),
+            static_cast<long double>(search.get(y + dy, x + dx)));
+  };
+  visit([&](long double r, long double s) { r_mean += r / count, s_mean += s / count; });
+  visit([&](long double r, long double s) {
+    rr += (r - r_mean) * (r - r_mean), ss += (s - s_mean) * (s - s_mean), rs += (r - r_mean) * (s - s_mean);
+  });
+  return static_cast<double>(rs / std::sqrt(rr * ss));
+}
+
+TEST(Exact, AContrastOfATenMillionthOfTheMean) {
+  const int size = 21, reach = 5;
+  for (const double mean : {1.0, 1e6, -250.0}) {
+    TestImage reference(size, size, ScalarType::f64);
+    TestImage search = noise(size + reach, size + reach, ScalarType::f64, 3);
+    for (int y = 0; y < size + reach; ++y)
+      for (int x = 0; x < size + reach; ++x)
+        search.set(y, x, mean * (1 + 1e-9 * search.get(y, x)));  // +- 1e-7
+    for (int y = 0; y < size; ++y)
+      for (int x = 0; x < size; ++x) reference.set(y, x, search.get(y + 2, x + 3));
+    Case c{.ref_h = size,
+           .ref_w = size,
+           .search_h = size + reach,
+           .search_w = size + reach,
+           .shifts = {0, reach, 0, reach}};
+    c.references = c.windows = {{0, 0, 0}};
+    Correlator correlator("cpu", 1);
+    for (const char* variant : {"cpu-naive", "cpu-direct", "cpu-fft"}) {
+      Surfaces s;
+      correlator.surfaces(request_of(c, reference.view, search.view, Criterion::zncc, variant), s);
+      for (int dy = 0; dy <= reach; ++dy)
+        for (int dx = 0; dx <= reach; ++dx)
+          EXPECT_NEAR(s.surface<float>(0)[dy * s.nx + dx], zncc_of(reference, search, dx, dy), 2.1e-6)
+              << variant << " at " << mean;
+    }
+  }
+}
+
 TEST(RepeatedKernels, ChangeNothingOnTheCpu) {
   const TestImage image = noise(40, 40, ScalarType::u8, 1);
   Case c{.ref_h = 9, .ref_w = 9, .search_h = 12, .search_w = 12, .shifts = {0, 3, 0, 3}};

@@ -382,9 +382,9 @@ class FftKernel final : public Kernel<T> {
     // The mean of the reference is subtracted: sums, and their errors, are then small.
     const double mean = static_cast<double>(sums.sum) / static_cast<double>(sums.count);
     const double offset = std::is_integral_v<T> ? std::round(mean) : mean;
-    reference_rest_ = static_cast<double>(sums.sum) - offset * static_cast<double>(sums.count);
-    reference_norm_ = std::sqrt(std::max(
-        0.0, static_cast<double>(sums.squares) - offset * (static_cast<double>(sums.sum) + reference_rest_)));
+    reference_rest_ = sums.sum_from(static_cast<Sum<T>>(offset));
+    reference_norm_ =
+        std::sqrt(sums.variation + reference_rest_ * reference_rest_ / static_cast<double>(sums.count));
     origin_ = offset;
     const RealTile<T> tile = {reference, offset};
     if (exact_)

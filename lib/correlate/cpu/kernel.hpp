@@ -37,6 +37,15 @@ struct ReferenceSums {
   Sum<T> squares = 0;
   /// Sum of (element - mean)^2, rounded once.
   double variation = 0;
+  /// Of floats: one of the elements, and the sum of (element - origin), which keeps the digits of a contrast
+  /// that is small beside the mean.
+  double origin = 0, sum_from_origin = 0;
+
+  /// Sum of (element - offset). An offset near the mean is subtracted from floats without rounding.
+  double sum_from(Sum<T> offset) const {
+    if constexpr (std::is_floating_point_v<T>) return sum_from_origin - count * (offset - origin);
+    return static_cast<double>(sum - count * offset);
+  }
 };
 
 struct TileSize {

@@ -8,14 +8,19 @@ namespace {
 template <typename T>
 class NaiveKernel final : public Kernel<T> {
  public:
-  void begin(const CorrelateShape&) override {}
+  void begin(const CorrelateShape& shape) override {
+    is_raw_ = shape.criterion == Criterion::cross_correlation;
+  }
   TileSize tile() const override { return {64, 64}; }
 
   Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
-                       const ReferenceSums<T>&) override {
+                       const ReferenceSums<T>& sums) override {
     reference_ = reference;
     mask_ = mask;
-    return 0;
+    offset_ = 0;
+    if constexpr (std::is_floating_point_v<T>)  // sums of floats around 0 keep the digits of a small contrast
+      if (!is_raw_ && sums.count > 0) offset_ = sums.sum / sums.count;
+    return offset_;
   }
 
   double correlate(const Block<T>& window, int ny, int nx, Sum<T>* out) override {
@@ -31,12 +36,15 @@ class NaiveKernel final : public Kernel<T> {
     for (int i = 0; i < reference_.height; ++i)
       for (int j = 0; j < reference_.width; ++j)
         if (!mask_.data || mask_.row(i)[j])
-          sum += static_cast<Sum<T>>(reference_.row(i)[j]) * static_cast<Sum<T>>(window.row(i + dy)[j + dx]);
+          sum += (static_cast<Sum<T>>(reference_.row(i)[j]) - offset_) *
+                 static_cast<Sum<T>>(window.row(i + dy)[j + dx]);
     return static_cast<Sum<T>>(sum);
   }
 
   Block<T> reference_;
   Block<std::uint8_t> mask_;
+  Sum<T> offset_ = 0;
+  bool is_raw_ = false;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ struct Normalizer {
   Normalizer(const ScoreTile<T>& t, T window_origin)
       : n(static_cast<double>(t.reference.count)),
         offset(static_cast<double>(t.offset)),
-        reference_rest(static_cast<double>(t.reference.sum - t.reference.count * t.offset)),
+        reference_rest(t.reference.sum_from(t.offset)),
         reference_variation(t.reference.variation),
         reference_energy(static_cast<double>(t.reference.squares)),
         origin(std::is_floating_point_v<T> ? static_cast<double>(window_origin) : 0.0),
@@ -227,9 +227,10 @@ ReferenceSums<T> reference_sums(const Block<T>& reference, const Block<std::uint
   s.variation = variation_of<T>(s);
   if constexpr (std::is_floating_point_v<T>) {
     if (s.variation <= kFloatFlat * s.squares) s.variation = 0;
-    const double origin = static_cast<double>(*reference.row(0));
-    s.squares += origin * (2 * s.sum + s.count * origin);
-    s.sum += s.count * origin;
+    s.origin = static_cast<double>(*reference.row(0));
+    s.sum_from_origin = s.sum;
+    s.squares += s.origin * (2 * s.sum + s.count * s.origin);
+    s.sum += s.count * s.origin;
   }
   return s;
 }

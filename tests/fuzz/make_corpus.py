@@ -1,0 +1,156 @@
+"""Writes the files that the fuzzers begin with: python make_corpus.py DIC [FOLDER]
+
+They are small, of every kind that the readers know, and made by dic and by the libraries of tests/requirements.txt.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cv2
+import h5py
+import numpy as np
+import tifffile
+from PIL import Image
+
+PROGRAM = Path(sys.argv[1]).resolve()
+CORPUS = Path(sys.argv[2] if len(sys.argv) > 2 else Path(__file__).parent / "corpus").resolve()
+
+
+def write(kind, name, content):
+    path = CORPUS / kind / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def dic(folder, *arguments):
+    subprocess.run([PROGRAM, *map(str, arguments)], cwd=folder, check=True, capture_output=True)
+
+
+def images(folder):
+    random = np.random.default_rng(1)
+    grey = random.integers(0, 256, (12, 14)).astype(np.uint8)
+    deep, real = grey.astype(np.uint16) * 257, grey.astype(np.float32) / 3
+    colour = random.integers(0, 256, (12, 14, 3)).astype(np.uint8)
+    for name, image in (("grey", grey), ("deep", deep), ("colour", colour)):
+        for ending in ("png", "bmp", "pgm" if image.ndim == 2 else "ppm", "webp"):
+            if image.dtype == np.uint8 or ending in ("png", "pgm"):
+                write("image", f"{name}.{ending}", cv2.imencode("." + ending, image)[1].tobytes())
+    write("image", "plain.pgm", "P2 3 2 255\n1 2 3\n4 5 6\n")
+    for ending, image in (("hdr", colour.astype(np.float32)), ("pfm", real), ("sr", colour), ("pbm", (grey > 99).astype(np.uint8))):
+        encoded, data = cv2.imencode("." + ending, image)
+        if encoded:
+            write("image", f"other.{ending}", data.tobytes())
+    picture = Image.fromarray(colour)
+    for name, made in (("palette.png", picture.quantize(16)), ("alpha.png", picture.convert("LA")), ("bits.png", picture.convert("1")),
+                       ("grey.jpg", Image.fromarray(grey)), ("colour.jpg", picture), ("cmyk.jpg", picture.convert("CMYK")),
+                       ("group4.tif", picture.convert("1"))):
+        options = {"compression": "group4"} if name == "group4.tif" else {}
+        made.save(folder / name, **options)
+        write("image", name, (folder / name).read_bytes())
+    picture.save(folder / "progressive.jpg", progressive=True)
+    write("image", "progressive.jpg", (folder / "progressive.jpg").read_bytes())
+    tiffs = {"grey": (grey, {}), "strips": (grey, {"rowsperstrip": 5}), "tiles": (grey, {"tile": (16, 16)}), "deep": (deep, {}),
+             "real": (real, {}), "double": (real.astype(float), {}), "signed": (grey.astype(np.int16), {}),
+             "big": (grey, {"bigtiff": True}), "motorola": (deep, {"byteorder": ">"}), "colour": (colour, {"photometric": "rgb"}),
+             "planar": (np.moveaxis(colour, 2, 0), {"photometric": "rgb", "planarconfig": "separate"}),
+             "white": (grey, {"photometric": "miniswhite"}), "zlib": (grey, {"compression": "zlib"}),
+             "predictor": (deep, {"compression": "zlib", "predictor": 2})}
+    for name, (image, options) in tiffs.items():
+        tifffile.imwrite(folder / "a.tif", image, **options)
+        write("image", f"{name}.tif", (folder / "a.tif").read_bytes())
+    for compression in ("packbits", "tiff_lzw", "jpeg"):
+        Image.fromarray(grey).save(folder / "a.tif", compression=compression)
+        write("image", f"{compression}.tif", (folder / "a.tif").read_bytes())
+
+
+def settings(folder):
+    dic(folder, "track", "--save-config", "all.toml")
+    text = (folder / "all.toml").read_text()
+    write("settings", "all.toml", "\n".join(line for line in text.splitlines() if line and not line.startswith("#")) + "\n")
+    write("settings", "some.toml", 'subset = 21\nstep = 5\nroi-polygon = ["1,1 60,1 60,60", "1,1 2,2 3,1"]\ncsv = true\n'
+                                   'strain-measure = "hencky"\nnoise = 1.5 # grey\n')
+    write("settings", "refused.toml", "step = [1, 2]\n[table]\nsubset = '21'\n")
+
+
+def regions():
+    sizes = bytes((63, 47, 0, 0, 4))
+    write("region", "rectangle", sizes + b"3,4,20,30\n")
+    write("region", "polygons", sizes + b"\n1,1 50,2 30.5,40;5,5 9,5 7,9\n10,10 20,10 15,20\n")
+    write("region", "mask", bytes((63, 47, 64, 47, 0)) + b"\n-1e9,0 1e9,0 0,1e9\n")
+
+
+def cameras():
+    lens = {"fx": 900.5, "fy": 901, "cx": 31, "cy": 24, "k1": -0.1, "k2": 0.01, "p1": 0.001, "p2": -0.001, "k3": 0.0, "k4": 0.01}
+    plane = {"px_from_mm": [[20, 0.1, 5], [-0.1, 20, 6], [1e-4, 0, 1]]}
+    for name, more in (("lens", {"lens": lens}), ("plane", {"plane": plane}),
+                       ("both", {"lens": lens, "plane": plane, "calibration": {"rms": 0.1}})):
+        write("camera", f"{name}.json", json.dumps({"dic_camera": 1, "image_width": 64, "image_height": 48, **more}))
+
+
+def loads():
+    write("loads", "rows.csv", "force\n1\n2.5\n-3e2\n")
+    write("loads", "frames.csv", "frame,Force [kN],other\n1,0.5,1\n2,1.5,1\n")
+    write("loads", "times.csv", '\ufefftime;"Force (N)"\n0,5;1,25\n1,5;+2\n')
+    write("loads", "tabs.tsv", "time\tforce\n0\t1\n1\t2\n")
+
+
+def runs(folder):
+    """Logs, and results with everything that a report shows."""
+    dic(folder, "synth", "-o", "frames", "--width", "64", "--height", "64", "--frames", "3", "--u", "0.4")
+    frames = sorted(str(path) for path in (folder / "frames").glob("*.png"))
+    options = ("--subset", "15", "--step", "12", "--no-pictures", "--threads", "1", "--quiet")
+    dic(folder, "track", *frames, *options, "-o", "out")
+    write("result", "plain.vtkhdf", (folder / "out/result.vtkhdf").read_bytes())
+    camera = CORPUS / "camera/both.json"
+    text = json.loads(camera.read_text())
+    text["image_height"] = 64
+    (folder / "camera.json").write_text(json.dumps(text))
+    dic(folder, "track", *frames, *options, "--camera", "camera.json", "--fps", "10", "--order", "auto", "-o", "out2")
+    write("result", "camera.vtkhdf", (folder / "out2/result.vtkhdf").read_bytes())
+    write("state", "log", b"\0" + (folder / "out/.dic-frames.jsonl").read_bytes())
+    write("state", "states", b"\1" + bytes(40))
+    write("state", "state", b"\2" + bytes(40))
+
+
+def requests():
+    asked = {"page": ("GET ", None), "file": ("GET web/main.js", None), "state": ("GET api/state", None), "result": ("GET api/result", None),
+             "field": ("GET api/field/u/0", None), "strain": ("GET api/field/exx/0", None), "image": ("GET api/image/reference", None),
+             "image_0": ("GET api/image/0", None), "frame": ("GET api/frame/1", None), "progress": ("GET api/run", None),
+             "live": ("GET api/live/u", None), "settings": ("POST api/settings", {"toml": "subset = 21\n"}),
+             "preview": ("POST api/preview", {"toml": "subset = 15\nstep = 12\n"}),
+             "mask": ("POST api/mask", {"toml": 'roi-polygon = "1,1 50,2 30.5,40"\n'}),
+             "point": ("POST api/probe", {"kind": "point", "points": [[30, 31]]}),
+             "extensometer": ("POST api/probe", {"kind": "extensometer", "points": [[20, 20], [40, 40]]}),
+             "line": ("POST api/probe", {"kind": "line", "points": [[20, 20], [40, 40]], "frame": 0}),
+             "area": ("POST api/probe", {"kind": "area", "points": [[10, 10], [50, 10], [30, 50]]}),
+             "cancel": ("POST api/cancel", {})}
+    for name, (line, body) in asked.items():
+        write("request", name, line + "\n" + (json.dumps(body) if body is not None else ""))
+    head = "\x01api/state HTTP/1.1\r\nHost: \x02\r\n"
+    body = '{"kind": "point"}'
+    write("server", "get", f"GET {head}\r\n")
+    write("server", "two", f"GET {head}\r\nGET {head}Connection: close\r\n\r\n")
+    write("server", "post", f"POST {head}Origin: http://\x02\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+    write("server", "chunks", f"POST {head}Origin: http://\x02\r\nContent-Type: application/json\r\n"
+                              f"Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n")
+    write("server", "range", f"GET {head}Range: bytes=0-1\r\nAccept-Encoding: gzip\r\n\r\n")
+    write("server", "form", f"POST {head}Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 50\r\n\r\n"
+                            "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--x--\r\n")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        images(folder)
+        settings(folder)
+        regions()
+        cameras()
+        loads()
+        runs(folder)
+        requests()
+
+
+main()
