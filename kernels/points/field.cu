@@ -30,9 +30,9 @@ __device__ Status fill_node(const FieldArrays& field, const FramePoints& points,
   const ShapeParameters shape = joined(point.u, point.v, r.shape);
   const GridPoints& grid = points.grid;
   track::Components bend;
-  if (noise.bends)
+  if (noise.order > 0)
     bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                          noise.mean_square);
+                          noise);
   const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
   if (!(sigmas.by_noise <= track::kLargestNoiseSigma) &&
       !track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise))
