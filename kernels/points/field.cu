@@ -26,16 +26,9 @@ struct Material {
   }
 };
 
-/// Points, with slopes that lie side by side.
-struct FieldPoints : FramePoints {
-  const track::Slopes* all_slopes;
-
-  DIC_HOST_DEVICE track::Slopes slopes(Index i) const { return all_slopes[i]; }
-};
-
 /// What is known of a measured point that is number i, and of its node.
 struct Measured {
-  const FieldPoints& points;
+  const FramePoints& points;
   const TrackedPoint& point;
   std::int32_t node, i;
   Material material;
@@ -45,10 +38,9 @@ struct Measured {
   __device__ track::Sigmas sigmas() const {
     const GridPoints& grid = points.grid;
     track::Components bend;
-    if (noise.bends)
-      bend =
-          track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                         noise.mean_square);
+    if (noise.order > 0)
+      bend = track::bend_at(points, i,
+                            track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
     return track::sigmas_of(material[i], point.result, shape(), noise, bend);
   }
 };
@@ -64,7 +56,7 @@ __device__ Status fill_node(const FieldArrays& field, const Measured& measured, 
   const ShapeParameters shape = measured.shape();
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
-  const FieldPoints& points = measured.points;
+  const FramePoints& points = measured.points;
   const bool outside = track::is_outside(points.x(measured.i), points.y(measured.i), m, shape, sigmas.u,
                                          sigmas.v, measured.noise);
   return outside ? Status::out_of_image : Status::ok;
@@ -79,8 +71,8 @@ __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsig
 }
 
 /// Uncertain points are low_correlation here, and their nodes listed.
-__global__ void __launch_bounds__(point_threads)
-    fill_field(const __grid_constant__ FieldPoints points, const track::MaterialPoint* material,
+__global__ void __launch_bounds__(point_threads, 3)
+    fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field,
                const __grid_constant__ PointList uncertain) {
   // Lanes read different places of its table at once.
@@ -108,7 +100,7 @@ __global__ void __launch_bounds__(point_threads)
 /// Fills the nodes of uncertain points that their neighbours confirm: few, and what they ask for takes more
 /// registers than fill_field has.
 __global__ void __launch_bounds__(point_threads)
-    fill_confirmed(const __grid_constant__ FieldPoints points, const track::MaterialPoint* material,
+    fill_confirmed(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                    const __grid_constant__ track::NoiseModel noise, const __grid_constant__ FieldArrays field,
                    const __grid_constant__ PointList uncertain) {
   for_each_point(*uncertain.count, [&](std::int32_t at) {
@@ -128,13 +120,13 @@ std::size_t fill_field_workspace_bytes(const GridPoints& points) {
   return sizeof(std::int32_t) * (1 + static_cast<std::size_t>(nodes_of(points)));
 }
 
-void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked, const track::Slopes* slopes,
+void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
                        const track::MaterialPoint* material, const track::NoiseModel& noise,
                        const FieldArrays& field, void* workspace, StreamHandle stream) {
   if (nodes_of(points) == 0) return;
   constexpr unsigned most_blocks = 256;  // for a list that is nearly always short
   const unsigned blocks = grid_size(nodes_of(points), point_threads);
-  const FieldPoints all{{points, tracked}, slopes};
+  const FramePoints all{points, tracked};
   auto* count = static_cast<std::int32_t*>(workspace);
   const PointList uncertain{count + 1, count};
   clear(count, stream);

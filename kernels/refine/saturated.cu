@@ -1,4 +1,5 @@
 #include <dic/kernels/saturated.hpp>
+#include <dic/shared/saturation.hpp>
 #include <limits>
 
 #include "common/launch.cuh"
@@ -131,23 +132,30 @@ __device__ bool any_in_box(const SaturatedPixels& pixels, long left, long right,
   return false;
 }
 
-/// Can there be saturated pixels in the subset, in either image?
+/// Can there be saturated pixels in the subset, or a glare beside it, in either image?
 __device__ bool may_be_saturated(const SaturatedFrame& frame, const PreparedSubset& s,
                                  const Displacement& displaced) {
-  if (any_in_box(frame.reference, s.x + s.left, s.x + s.right, s.y + s.top, s.y + s.bottom)) return true;
+  const int reach = icgn::glare_reach(frame.masks.radius);
+  if (any_in_box(frame.reference, s.x - reach, s.x + reach, s.y - reach, s.y + reach)) return true;
   const ShapeParameters& d = displaced.shape;
-  const double r = max(max(-s.left, static_cast<int>(s.right)), max(-s.top, static_cast<int>(s.bottom)));
+  const double r = reach;
   const auto spread = [r](double x, double y, double xx, double xy, double yy) {
-    return static_cast<long>(r * (fabs(x) + fabs(y)) + r * r * (fabs(xx) / 2 + fabs(xy) + fabs(yy) / 2)) + 2;
+    return static_cast<long>(r * (1 + fabs(x) + fabs(y)) + r * r * (fabs(xx) / 2 + fabs(xy) + fabs(yy) / 2)) +
+           2;
   };
   const long u = lround(d.u), v = lround(d.v), du = spread(d.ux, d.uy, d.uxx, d.uxy, d.uyy),
              dv = spread(d.vx, d.vy, d.vxx, d.vxy, d.vyy);
-  return any_in_box(frame.current, s.x + u + s.left - du, s.x + u + s.right + du, s.y + v + s.top - dv,
-                    s.y + v + s.bottom + dv);
+  return any_in_box(frame.current, s.x + u - du, s.x + u + du, s.y + v - dv, s.y + v + dv);
 }
 
-/// Calls visit(i, j, is the pixel saturated in one image alone) for the pixels of this lane that count.
-/// number: of the subset.
+/// In which images is a displaced pixel of a subset saturated?
+__device__ icgn::Saturation saturation(const SaturatedFrame& frame, const PreparedSubset& s,
+                                       const Displacement& displaced, int i, int j) {
+  return {frame.reference.holds(s.x + i, s.y + j),
+          frame.current.holds(displaced.x_at(i, j), displaced.y_at(i, j))};
+}
+
+/// Calls visit(i, j, saturation) for the pixels of this lane that count. number: of the subset.
 template <typename Visit>
 __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s, std::int32_t number,
                            const Displacement& displaced, Visit&& visit) {
@@ -156,25 +164,45 @@ __device__ void each_pixel(const SaturatedFrame& frame, const PreparedSubset& s,
     const int i = s.left + k % width, j = s.top + k / width;
     if (frame.masks.hide(number, i, j)) continue;
     if (frame.roi.data && pixel_at<std::uint8_t>(frame.roi, s.x + i, s.y + j) == 0) continue;
-    visit(i, j,
-          frame.reference.holds(s.x + i, s.y + j) !=
-              frame.current.holds(displaced.x_at(i, j), displaced.y_at(i, j)));
+    visit(i, j, saturation(frame, s, displaced, i, j));
   }
+}
+
+/// Are all pixels up to `reach` px from one of a subset, along each axis, saturated? Called by all lanes.
+__device__ bool is_white(const SaturatedFrame& frame, const PreparedSubset& s, const Displacement& displaced,
+                         int x, int y, int reach) {
+  const int side = 2 * reach + 1;
+  bool white = true;
+  for (int k = threadIdx.x % warp_size; k < side * side; k += warp_size)
+    white = white && saturation(frame, s, displaced, x - reach + k % side, y - reach + k / side).any();
+  return __all_sync(all_lanes, white);
+}
+
+__device__ void make_less_certain(RefineResult& result, float factor) {
+  result.unit_sigma_u *= factor;
+  result.unit_sigma_v *= factor;
+  result.unit_covariance *= factor * factor;
 }
 
 /// Judges a refinement and lists it, if need be. Called by all lanes.
 __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, std::int32_t number,
                         const Displacement& displaced) {
-  constexpr float few = 0.02F;  // of the subset
-  const int lane = threadIdx.x % warp_size;
+  const int lane = threadIdx.x % warp_size, radius = frame.masks.radius;
   const RefineTask& task = frame.tasks[number];
   RefineResult& result = frame.results[number];
   PreparedSubset s = frame.subsets[task.point];
-  int left = 0, hidden = 0;
-  each_pixel(frame, s, task.point, displaced, [&](int, int, bool differs) { ++(differs ? hidden : left); });
-  left = warp_sum(left), hidden = warp_sum(hidden);
-  if (static_cast<float>(hidden) <= few * static_cast<float>(left + hidden)) return;
-  if (left < hidden) {
+  icgn::SaturationCounts pixels;
+  each_pixel(frame, s, task.point, displaced, [&](int, int, icgn::Saturation pixel) { pixels.add(pixel); });
+  pixels = {warp_sum(pixels.all), warp_sum(pixels.any), warp_sum(pixels.differing)};
+  const auto white = [&](int x, int y, int reach) { return is_white(frame, s, displaced, x, y, reach); };
+  const icgn::SaturationRule rule =
+      icgn::saturation_rule(pixels, frame.masks.words != nullptr, radius, white);
+  const bool beside_glare = icgn::is_beside_glare(radius, white);
+  if (rule == icgn::SaturationRule::keep) {
+    if (lane == 0 && beside_glare) make_less_certain(result, icgn::kBesideGlare);
+    return;
+  }
+  if (rule == icgn::SaturationRule::give_up) {
     if (lane == 0) result.status = Status::low_correlation;
     return;
   }
@@ -186,14 +214,14 @@ __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, 
   std::uint32_t* mask = list.masks + at * masks.words_of();
   for (int k = lane; k < masks.words_of(); k += warp_size) mask[k] = before ? before[k] : 0;
   __syncwarp();
-  each_pixel(frame, s, task.point, displaced, [&](int i, int j, bool differs) {
-    if (differs) atomicOr(mask + masks.word(i, j), masks.bit(i));
+  each_pixel(frame, s, task.point, displaced, [&](int i, int j, icgn::Saturation pixel) {
+    if (icgn::is_left_out(pixel, rule)) atomicOr(mask + masks.word(i, j), masks.bit(i));
   });
   if (lane != 0) return;
   s.status = unprepared;
   list.subsets[at] = s;
   list.tasks[at] = {at, task.u, task.v, result.shape};
-  list.of_task[at] = number;
+  list.of_task[at] = {number, beside_glare};
 }
 
 /// A lane looks whether its refinement may be concerned, then the warp looks closely.
@@ -224,11 +252,14 @@ __global__ void __launch_bounds__(threads)
     take_unsaturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ SaturatedList list,
                      std::int64_t n, const RefineResult* results) {
   for_each_task(n, threads, threadIdx.x, [&](std::int64_t k) {
-    RefineResult& result = frame.results[list.of_task[k]];
-    if (list.subsets[k].status == Status::ok)
-      result = results[k];
-    else
+    const RepeatedTask task = list.of_task[k];
+    RefineResult& result = frame.results[task.number];
+    if (list.subsets[k].status != Status::ok) {
       result.status = Status::low_correlation;
+      return;
+    }
+    result = results[k];
+    if (task.beside_glare) make_less_certain(result, icgn::kBesideGlare);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/least_pixels.hpp>
+#include <dic/shared/saturation.hpp>
 #include <dic/shared/shape.hpp>
 #include <limits>
 #include <optional>
@@ -325,7 +326,7 @@ class CpuBackend final : public Backend {
         std::optional<PartMask> mask;
         prepare_part(p, part, mask, own.data());
         batch.results[k] =
-            refine_point(p, own.data(), batch.starts[k], batch.max_iterations, part.most_residual);
+            refine_point(p, own.data(), batch.starts[k], batch.max_iterations, part.most_residual, true);
       }
     };
     share(batch.parts.size(), some);
@@ -598,10 +599,11 @@ class CpuBackend final : public Backend {
   }
 
   RefinedPoint refine_point(const PreparedPoint& p, const float* matrix, const ShapeParameters& start,
-                            int max_iterations, float most_residual = kAnyResidual) const {
+                            int max_iterations, float most_residual = kAnyResidual,
+                            bool is_part = false) const {
     const RefinedPoint out = iterate(p, matrix, start, max_iterations, most_residual);
     if (out.status != Status::ok || (saturated_reference.empty() && saturated_current.empty())) return out;
-    return without_saturated(p, out, max_iterations);
+    return without_saturated(p, out, max_iterations, is_part);
   }
 
   bool is_saturated(const Image& saturated, long x, long y) const {
@@ -616,26 +618,51 @@ class CpuBackend final : public Backend {
     return !p.masked || *inside_roi.at(p.x + i, p.y + j) != 0;
   }
 
-  /// A pixel that is saturated in one of the images alone has a wrong difference, of one sign: where there
-  /// are some, the subset is measured again without them. low_correlation where less than half of it remains.
-  RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found,
-                                 int max_iterations) const {
-    constexpr double few = 0.02;  // of the subset
+  /// In which images is a displaced pixel of a subset saturated?
+  icgn::Saturation saturation(const PreparedPoint& p, const ShapeParameters& shape, int i, int j) const {
+    const long x = std::lround(p.x + i + shape.u_at(i, j)), y = std::lround(p.y + j + shape.v_at(i, j));
+    return {is_saturated(saturated_reference, p.x + i, p.y + j), is_saturated(saturated_current, x, y)};
+  }
+
+  /// Are all pixels up to `reach` px from one of a subset, along each axis, saturated?
+  bool is_white(const PreparedPoint& p, const ShapeParameters& shape, int x, int y, int reach) const {
+    for (int j = y - reach; j <= y + reach; ++j)
+      for (int i = x - reach; i <= x + reach; ++i)
+        if (!saturation(p, shape, i, j).any()) return false;
+    return true;
+  }
+
+  /// Judged by what is saturated, and measured again without that, if need be.
+  RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
+                                 bool is_part) const {
+    const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };
+    RefinedPoint out = measured_without(p, found, max_iterations, is_part, white);
+    if (out.status != Status::ok || !icgn::is_beside_glare(radius(), white)) return out;
+    out.unit_sigma_u *= icgn::kBesideGlare;
+    out.unit_sigma_v *= icgn::kBesideGlare;
+    out.unit_covariance *= icgn::kBesideGlare * icgn::kBesideGlare;
+    return out;
+  }
+
+  template <typename IsWhite>
+  RefinedPoint measured_without(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
+                                bool is_part, const IsWhite& white) const {
     const SubsetRect& r = p.rect;
+    const auto each = [&](const auto& visit) {
+      for (int j = r.top; j <= r.bottom; ++j)
+        for (int i = r.left; i <= r.right; ++i)
+          if (counts(p, i, j)) visit(i, j, saturation(p, found.shape, i, j));
+    };
+    icgn::SaturationCounts counted;
+    each([&](int, int, icgn::Saturation pixel) { counted.add(pixel); });
+    const icgn::SaturationRule rule = icgn::saturation_rule(counted, is_part, radius(), white);
+    if (rule == icgn::SaturationRule::keep) return found;
+    if (rule == icgn::SaturationRule::give_up)
+      return result_of(p, Status::low_correlation, found.iterations, found.zncc);
     WeightTable mask(options.subset);
-    int left = 0, hidden = 0;
-    for (int j = r.top; j <= r.bottom; ++j)
-      for (int i = r.left; i <= r.right; ++i) {
-        if (!counts(p, i, j)) continue;
-        const long x = std::lround(p.x + i + found.shape.u_at(i, j));
-        const long y = std::lround(p.y + j + found.shape.v_at(i, j));
-        const bool differs =
-            is_saturated(saturated_reference, p.x + i, p.y + j) != is_saturated(saturated_current, x, y);
-        mask.at(i, j) = differs ? 0.0f : 1.0f;
-        ++(differs ? hidden : left);
-      }
-    if (hidden <= few * (left + hidden)) return found;
-    if (left < hidden) return result_of(p, Status::low_correlation, found.iterations, found.zncc);
+    each([&](int i, int j, icgn::Saturation pixel) {
+      mask.at(i, j) = icgn::is_left_out(pixel, rule) ? 0.0f : 1.0f;
+    });
     PreparedPoint rest = p;
     std::vector<float> own(values_per_point(parameters()));
     take_mask(rest, mask, own.data());

@@ -217,14 +217,17 @@ Measurable measurable(const SynthOptions& options, int i, double x, double y) {
   const double amount = options.amounts[i];
   const auto [u, v] = image_displacement(options, i, x, y);
   constexpr double rounding = 1e-6;  // of a turn that maps the border onto the border
-  const bool inside = x + u >= -rounding && y + v >= -rounding && x + u <= options.size.width - 1 + rounding &&
-                      y + v <= options.size.height - 1 + rounding;
-  if (!inside || options.texture == Texture::gradient || (options.unrelated && i > 0)) return Measurable::no;
+  const auto inside = [&](double beyond) {
+    return x + u >= -beyond && y + v >= -beyond && x + u <= options.size.width - 1 + beyond &&
+           y + v <= options.size.height - 1 + beyond;
+  };
+  if (!inside(0.5) || options.texture == Texture::gradient || (options.unrelated && i > 0))
+    return Measurable::no;
   const Position p = corrected(options, x, y);
   if (!options.motion.visible(p.x, p.y, amount)) return Measurable::no;
   const bool white =
       options.grey_min + std::max(glare_at(options, x, y), glare_at(options, x + u, y + v)) >= 255;
-  return white ? Measurable::maybe : Measurable::yes;
+  return white || !inside(rounding) ? Measurable::maybe : Measurable::yes;
 }
 
 Image synth_frame(const SynthOptions& options, int i) { return Synthesizer(options).frame(i); }

@@ -181,7 +181,7 @@ NoiseModel noise_model(const TrackOptions& options, const ImageView& image, doub
   model.radius = options.refine.subset / 2;
   model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
   model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
-  model.bends = options.refine.order == 1;
+  model.order = options.refine.order;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;

@@ -1,5 +1,6 @@
 #include "validate/real.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <dic/image_io.hpp>
 #include <fstream>
@@ -27,8 +28,14 @@ Scene scene_of(const fs::path& reference, const std::vector<Shot>& shots, double
   };
   scene.truth = [=](int frame, double x, double y) -> std::optional<Truth> {
     const auto [u, v] = shots[frame - 1].displacement(x, y);
-    const bool inside = x + u >= 0 && y + v >= 0 && x + u <= size.width - 1 && y + v <= size.height - 1;
-    return Truth{u, v, inside ? Measurable::yes : Measurable::no, 0};
+    const auto inside = [&, u = u, v = v](double beyond) {
+      return x + u >= -beyond && y + v >= -beyond && x + u <= size.width - 1 + beyond &&
+             y + v <= size.height - 1 + beyond;
+    };
+    const Measurable measurable = inside(0)                                      ? Measurable::yes
+                                  : inside(std::max(0.5, kSigmas * truth_error)) ? Measurable::maybe
+                                                                                 : Measurable::no;
+    return Truth{u, v, measurable, 0};
   };
   scene.truth_error = truth_error;
   scene.origin = reference.parent_path().string();

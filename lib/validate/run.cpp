@@ -99,7 +99,7 @@ JudgedPoint judged_point(const View& view, const Field& field, int i, int j, con
   }
   if (truth.measurable != Measurable::no) {
     const Seen seen = seen_of_subset(view, x, y, truth.body);
-    p.expected = seen != Seen::less_than_half;
+    p.expected = view.one.whole_subsets ? seen == Seen::all : seen != Seen::less_than_half;
     p.near_edge = p.expected && beside_edge(view, x, y, truth.body);
   }
   if (strain && !std::isnan(field.strain.exx[k])) {

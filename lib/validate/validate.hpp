@@ -52,6 +52,7 @@ struct Case {
   Variant variant = {};
   Region region = {};
   std::optional<Roi::Rect> roi = {};
+  bool whole_subsets = false;  ///< only points whose whole subset is seen in both images can be lost
   int first_judged = 1;        ///< frames before it (still ones) measure the noise alone
   std::string parameter = {};  ///< what a curve over the cases has on its x axis
   double parameter_value = 0;

@@ -153,8 +153,8 @@ void add_verdicts(const Collect& collect, const std::shared_ptr<const Frame>& fr
                                    frame->workspace.data(), handle);
   });
   collect("field", [=] {
-    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, nullptr, track::NoiseModel{},
-                               frame->field(), frame->workspace.data(), handle);
+    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, track::NoiseModel{}, frame->field(),
+                               frame->workspace.data(), handle);
   });
 }
 

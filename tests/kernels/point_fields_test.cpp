@@ -115,7 +115,7 @@ TEST_F(Points, TheNoiseIsAMedian) {
       const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
       const DeviceArray<double> noise(1, stream);
       kernels::launch_estimate_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
-                                     nullptr, workspace.data(), stream.handle());
+                                     workspace.data(), stream.handle());
       const double want = naive_noise(s);
       EXPECT_NEAR(noise.value(stream), want, 1e-6 * want);
     }
@@ -132,7 +132,7 @@ TEST_F(Points, EqualResidualsAndZeroHaveAMedian) {
     const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
     const DeviceArray<double> noise(1, stream);
     kernels::launch_estimate_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
-                                   nullptr, workspace.data(), stream.handle());
+                                   workspace.data(), stream.handle());
     EXPECT_EQ(noise.value(stream), residual);  // without gain
   }
 }
@@ -188,7 +188,7 @@ void check_field(const PointsState& s, const DevicePoints& device, const std::ve
   model.most_share = 0.5;
   const DeviceField field(s.point_at.size(), stream);
   const DeviceArray<std::uint8_t> workspace(kernels::fill_field_workspace_bytes(device.points), stream);
-  kernels::launch_fill_field(device.points, tracked.data(), nullptr,
+  kernels::launch_fill_field(device.points, tracked.data(),
                              material.empty() ? nullptr : device_material.data(), model, field.arrays,
                              workspace.data(), stream.handle());
   const auto u = field.u.values(stream), v = field.v.values(stream);

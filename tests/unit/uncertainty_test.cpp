@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/track_rules.hpp>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -132,7 +134,7 @@ struct Row {
   Status status(int) const { return Status::ok; }
   const ShapeParameters& shape(int i) const { return shapes[i]; }
   const RefinedPoint& refined(int) const { return point; }
-  track::Slopes slopes(int i) const { return track::slopes_of(status(i), shapes[i]); }
+  float own_sigma(int) const { return 0.005f; }
   int x(int i) const { return 10 * i; }
   int y(int) const { return 0; }
   template <typename Visit>
@@ -144,25 +146,106 @@ struct Row {
 
 track::NoiseModel model_of_row() {
   track::NoiseModel model = kModel;
-  model.bends = true;
+  model.order = 1;
   model.mean_square = 90;
   return model;
 }
 
-TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
+const track::Cross<int> kBothSides{0, 2, -1, -1};
+
+/// A field, its slope and its curvature at the points of a row.
+template <typename Field>
+Row row_of(const Field& field) {
   Row row{std::vector<ShapeParameters>(3)};
-  for (int i = 0; i < 3; ++i) row.shapes[i].ux = 0.01 * i;  // 0.001 per px
-  const track::Cross<int> cross{0, 2, -1, -1};
-  const auto bend = [&] { return track::bend_at(row, 1, cross, model_of_row().mean_square); };
-  EXPECT_NEAR(bend().u, 1.5 * 90 / 2 * 0.001, 1e-7);
-  EXPECT_EQ(bend().v, 0);
-  row.shapes[2].ux = row.shapes[1].ux;
-  EXPECT_EQ(bend().u, 0);
+  for (int i = 0; i < 3; ++i) {
+    const auto [u, ux, uxx] = field(row.x(i));
+    row.shapes[i].u = u, row.shapes[i].ux = ux, row.shapes[i].uxx = uxx;
+  }
+  return row;
+}
+
+TEST(Uncertainty, AParabolaBendsASubsetAnEdgeDoesNot) {
+  const auto bend = [](const Row& row) { return track::bend_at(row, 1, kBothSides, model_of_row()); };
+  const auto parabola = [](double x) { return std::array{0.0005 * x * x, 0.001 * x, 0.0}; };
+  EXPECT_NEAR(std::sqrt(bend(row_of(parabola)).u), 1.5 * 90 / 2 * 0.001, 1e-7);
+  EXPECT_EQ(bend(row_of(parabola)).v, 0);
+  // Noise: slopes that change by less than one sigma displaces.
+  EXPECT_EQ(bend(row_of([](double x) { return std::array{0.0, 5e-5 * x, 0.0}; })).u, 0);
+  // A kink between two points: only one slope changes.
+  const auto kink = [](double x) {
+    return std::array{0.02 * std::max(0.0, x - 14), x > 14 ? 0.02 : 0.0, 0.0};
+  };
+  EXPECT_NEAR(std::sqrt(bend(row_of(kink)).u), 1.5 * 90 / 2 * 0.02 / 20, 1e-7);
+  // A body that turns about a point far away: what both slopes predict is not what is between both points.
+  const auto edge = [](double x) {
+    return std::array{x > 14 ? 0.02 * (x - 200) : 0, x > 14 ? 0.02 : 0.0, 0.0};
+  };
+  EXPECT_EQ(bend(row_of(edge)).u, 0);
+  Row lost = row_of(parabola);
+  EXPECT_EQ(track::bend_at(lost, 1, {0, -1, -1, -1}, model_of_row()).u, 0);
+}
+
+TEST(Uncertainty, WithOrderTwoTheCurvatureMustChange) {
+  track::NoiseModel model = model_of_row();
+  model.order = 2;
+  const auto bend = [&](const Row& row) { return track::bend_at(row, 1, kBothSides, model).u; };
+  EXPECT_EQ(bend(row_of([](double x) { return std::array{0.0005 * x * x, 0.001 * x, 0.001}; })), 0);
+  const auto peak = [](double x) { return std::array{0.0, 0.0, x == 10 ? 0.001 : 0.0}; };
+  EXPECT_NEAR(std::sqrt(bend(row_of(peak))), 0.264 * 90 * 0.001, 1e-7);
+}
+
+/// The best fit of order 2 to a function, weights equal: value and curvature in the middle.
+template <typename Function>
+std::array<double, 2> fitted(const Function& function, double centre, int radius) {
+  double s0 = 0, s2 = 0, s4 = 0, f0 = 0, f2 = 0;
+  for (int i = -radius; i <= radius; ++i) {
+    const double x = double(i) * i, f = function(centre + i);
+    s0 += 1, s2 += x, s4 += x * x, f0 += f, f2 += f * x;
+  }
+  const double c = (f2 - s2 * f0 / s0) / (s4 - s2 * s2 / s0);
+  return {(f0 - c * s2) / s0, 2 * c};
+}
+
+TEST(Uncertainty, OrderTwoKnowsOfKinks) {
+  // What a kink of slope 0.032, at half a px from a point, displaces is at most twice what the bend says.
+  constexpr int radius = 16, apart = 15;
+  const auto kink = [](double x) { return 0.032 * std::max(0.0, x - 0.5); };
+  const auto [value, curvature] = fitted(kink, 0, radius);
+  Row row{std::vector<ShapeParameters>(3)};
+  for (int i = 0; i < 3; ++i) row.shapes[i].uxx = fitted(kink, apart * (i - 1), radius)[1];
+  track::NoiseModel model = model_of_row();
+  model.order = 2;
+  model.mean_square = (33.0 * 33 - 1) / 12;
+  const double bend = std::sqrt(track::bend_at(row, 1, kBothSides, model).u);
+  EXPECT_GT(value - kink(0), 0.03);
+  EXPECT_GT(bend, 0.5 * (value - kink(0)));
+  EXPECT_LT(bend, 2 * (value - kink(0)));
+}
+
+TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
+  // All of the residual beyond the noise n of both images is of edges: e, missed by 0.45 e (sin^2 + sin^2).
+  constexpr double n = 4, e = 100, unit = 0.001;
+  track::NoiseModel model = kModel;
+  model.radius = 16;
+  model.gains = track::noise_gains(Interpolation::cubic, 0);
+  model.reference = model.current = std::sqrt(n * n + e);
+  model.edge_gradient = 8 / (33.0 * 33 * 2 * unit * unit);
+  RefinedPoint p = isotropic(unit, 0, 1);
+  for (const double at : {0.1, 0.2, 0.3, 0.5}) {
+    ShapeParameters shape;
+    shape.u = at;
+    const double gain = track::mean_gain(model.gains, shape, model.radius);
+    const double sine = std::pow(std::sin(std::numbers::pi * at), 2), left = 0.45 * e * sine;
+    p.residual_sd = static_cast<float>(std::sqrt(n * n * (1 + gain) + left));
+    const track::LocalNoise noise = track::noise_around(p, shape, model);
+    EXPECT_NEAR(noise.images, n, 0.15) << at;
+    EXPECT_NEAR(noise.edges_u, 0.18 * e * sine, 0.02 * e * sine) << at;
+  }
 }
 
 TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   Row row{std::vector<ShapeParameters>(3)};
-  row.point.residual_sd = 2;
+  row.point.residual_sd = 2;  // 0.014 px
   const auto confirmed = [&](double sigma) {
     return track::is_certain_by_neighbours(row, 1, sigma, model_of_row());
   };
@@ -171,6 +254,9 @@ TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   EXPECT_FALSE(confirmed(0.25));
   row.shapes[1].u = 0.3;
   EXPECT_FALSE(confirmed(0.15));
+  row.shapes[1].u = 0;
+  row.point.residual_sd = 17;  // 0.12 px: too uncertain themselves
+  EXPECT_FALSE(confirmed(0.18));
 }
 
 TEST(Uncertainty, APointBeyondTheOutermostPixelIsOutside) {

@@ -72,9 +72,11 @@ std::string_view to_string(Texture texture);
 
 /// What a point's measurement may be expected to give.
 enum class Measurable : std::uint8_t {
-  no = 0,    ///< hidden in one of both images, outside the current one, or without texture: nothing
-  yes = 1,   ///< the true value
-  maybe = 2  ///< no value, or the true one: glare hides the pixel itself
+  no = 0,   ///< hidden in one of both images, outside the current one, or without texture: nothing
+  yes = 1,  ///< the true value
+  /// No value, or the true one: glare hides the pixel itself; or the point is in the outer half of an
+  /// outermost pixel of the current image.
+  maybe = 2
 };
 
 struct SynthOptions {

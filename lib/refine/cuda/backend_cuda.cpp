@@ -232,10 +232,10 @@ class CudaBackend final : public Backend {
     if (!frame.reference.words && !frame.current.words) return;
     constexpr std::int64_t most = 1 << 14;
     DeviceBuffer subsets, tasks, of_task, words, count, matrices, results;
-    const kernels::SaturatedList list{reserve<PreparedSubset>(subsets, most),
-                                      reserve<RefineTask>(tasks, most), reserve<std::int32_t>(of_task, most),
-                                      reserve<std::uint32_t>(words, most * frame.masks.words_of()),
-                                      reserve<std::int32_t>(count, 1)};
+    const kernels::SaturatedList list{
+        reserve<PreparedSubset>(subsets, most), reserve<RefineTask>(tasks, most),
+        reserve<kernels::RepeatedTask>(of_task, most),
+        reserve<std::uint32_t>(words, most * frame.masks.words_of()), reserve<std::int32_t>(count, 1)};
     auto* own = reserve<float>(matrices, most * kernels::matrix_floats(options.order));
     auto* again = reserve<RefineResult>(results, most);
     kernels::RefineReference without = reference_;

@@ -195,7 +195,7 @@ class CpuReference final : public ActiveReference {
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
       if (p.status != Status::ok) continue;
-      const Components bend = noise.bends ? bend_at(points, i, cross(node), noise.mean_square) : Components{};
+      const Components bend = noise.order > 0 ? bend_at(points, i, cross(node), noise) : Components{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       if (is_outside(points.x(i), points.y(i), m, p.shape, sigmas.u, sigmas.v, noise)) {
         field.status[node] = Status::out_of_image;

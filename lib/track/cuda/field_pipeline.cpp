@@ -124,16 +124,13 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
   kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
                                 workspace_.reserve(kernels::classify_lost_workspace_bytes(points.count)),
                                 stream);
-  auto* slopes = slopes_.reserve<Slopes>(points.count);
-  if (options_.noise) {
+  if (options_.noise)
     kernels::upload(field.noise(), &*options_.noise, sizeof(double), stream_);
-    kernels::launch_find_slopes(points, tracked, slopes, stream);
-  } else {
+  else
     kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
-                                   refine.subset / 2, field.noise(), slopes,
+                                   refine.subset / 2, field.noise(),
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-  }
-  kernels::launch_fill_field(points, tracked, slopes, reference.material(),
+  kernels::launch_fill_field(points, tracked, reference.material(),
                              noise_model(options_, image, noises.reference, noises.current), field.arrays(),
                              workspace_.reserve(kernels::fill_field_workspace_bytes(points)), stream);
 }

@@ -40,7 +40,7 @@ void SaturatedSubsets::run(ImageAccess& images, const ReferenceImage& reference,
 /// Memory for so many measurements.
 kernels::SaturatedList SaturatedSubsets::list_of(std::int64_t most) {
   return {subsets_.reserve<kernels::PreparedSubset>(most), tasks_.reserve<kernels::RefineTask>(most),
-          of_task_.reserve<std::int32_t>(most),
+          of_task_.reserve<kernels::RepeatedTask>(most),
           masks_.reserve<std::uint32_t>(most * kernels::PixelMasks(nullptr, options_.subset).words_of()),
           count_.reserve<std::int32_t>(1)};
 }

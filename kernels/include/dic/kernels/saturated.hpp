@@ -4,9 +4,9 @@
 #include <dic/kernels/refine.hpp>
 #include <dic/shared/image_view.hpp>
 
-/// Pixels that have the largest value of their type: what they show is not known. A pixel that is saturated
-/// in one of two images alone has a wrong difference, of one sign: subsets with such pixels are measured
-/// again without them. All pointers are device memory, unless something else is said.
+/// Pixels that have the largest value of their type: what they show is not known. Subsets with such pixels
+/// are measured again without them (<dic/shared/saturation.hpp>). All pointers are device memory, unless
+/// something else is said.
 namespace dic::kernels {
 
 /// The pixels of squares of 3x3 px that have the largest value, a bit each.
@@ -40,18 +40,24 @@ struct SaturatedFrame {
   std::int64_t count = 0;
 };
 
+/// A task that is repeated.
+struct RepeatedTask {
+  std::int32_t number = 0;
+  std::int32_t beside_glare = 0;  ///< not 0: its sigma counts as icgn::kBesideGlare says
+};
+
 /// What is measured again: a subset, a task and a mask each, as launch_prepare_parts and launch_refine take
 /// them. Memory for all tasks of a SaturatedFrame.
 struct SaturatedList {
   PreparedSubset* subsets = nullptr;
   RefineTask* tasks = nullptr;
-  std::int32_t* of_task = nullptr;  ///< the number of the task that is repeated
-  std::uint32_t* masks = nullptr;   ///< PixelMasks::words_of() each
+  RepeatedTask* of_task = nullptr;
+  std::uint32_t* masks = nullptr;  ///< PixelMasks::words_of() each
   std::int32_t* count = nullptr;
 };
 
-/// Queues listing the successful refinements in whose subset more than a few pixels are saturated in one
-/// image alone. Those with less than half of their pixels left become low_correlation.
+/// Queues judging the successful refinements with saturated pixels in their subset or around it, and listing
+/// what is measured again (<dic/shared/saturation.hpp>). Those that show too little become low_correlation.
 void launch_list_saturated(const SaturatedFrame& frame, const SaturatedList& list, StreamHandle stream);
 /// Queues taking the results of `n` repeated refinements; low_correlation where the subset has nothing to
 /// measure left.
