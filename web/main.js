@@ -10,6 +10,7 @@ import {SetupPage} from "dic/setup_page.js";
 import {stage} from "dic/stage.js";
 import {TimeBar} from "dic/time_bar.js";
 
+const FOLLOW_MS = 700;
 const embedded = $("report-data");
 const source = embedded ? new ReportSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const area = stage();
@@ -46,6 +47,21 @@ async function openResult() {
   show("results");
   await results.open(result);
   $("panel-report").replaceChildren(reportPage(meta));
+  follow(result);
+}
+
+/** The frames of a result that another process still writes appear as they come. */
+async function follow(result) {
+  for (let {growing} = result.meta; growing;) {
+    await new Promise((done) => { setTimeout(done, FOLLOW_MS); });
+    if (results.result !== result) return;
+    try {
+      const grown = await source.grown(result.frames.length);
+      growing = grown.growing;
+      if (grown.frames.length > 0 && results.result === result) await results.grow(grown.frames);
+      if (!growing) $("panel-report").replaceChildren(reportPage(await source.result()));
+    } catch { /* it is being written: the next time */ }
+  }
 }
 
 async function openLive(result) {

@@ -47,6 +47,12 @@ export class Result {
     this.scale = meta.scale_mm_per_px > 0 ? meta.scale_mm_per_px : 1;
   }
 
+  /** More frames, behind those that are known. */
+  grow(frames) {
+    this.frames.push(...frames);
+    this.#ranges.clear();
+  }
+
   array(name, frame) {
     const key = `${name}/${frame}`;
     let values = this.#cache.get(key);

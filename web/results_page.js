@@ -52,6 +52,16 @@ export class ResultsPage {
     if (!live) this.#probesChanged();
   }
 
+  /** More frames of the result. Whoever looks at the last one sees the new last one. */
+  async grow(frames) {
+    const wasLast = this.frame === this.result.frames.length - 1;
+    this.result.grow(frames);
+    if (wasLast) this.frame = this.result.frames.length - 1;
+    await this.refresh();
+    for (const probe of this.probes.all) probe.asked = null;
+    await this.#probesChanged();
+  }
+
   async openImage() {
     try {
       this.image.set(await this.source.image("reference"));

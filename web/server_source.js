@@ -19,6 +19,9 @@ export class ServerSource {
   async state() { return (await ask("api/state")).json(); }
   async result() { return (await ask("api/result")).json(); }
 
+  /** Of a result that grows: {growing, frames: those from number `from` on}. */
+  async grown(from) { return (await ask(`api/grown/${from}`)).json(); }
+
   async load(name, frame) {
     const bytes = await (await ask(`api/field/${name}/${frame}`)).arrayBuffer();
     return name === "status" ? new Uint8Array(bytes) : new Float32Array(bytes);

@@ -92,16 +92,6 @@ Json all_frames(const Result& result, const Json& run) {
   return frames;
 }
 
-Json shown_frames(const Result& result, const std::vector<int>& numbers) {
-  Json frames = Json::array();
-  for (const int k : numbers)
-    frames.push_back({{"name", result.frame_names()[k]},
-                      {"number", k + 1},
-                      {"time", result.times()[k]},
-                      {"counts", counts_json(result, k)}});
-  return frames;
-}
-
 std::string date_of(const Result& result, const Json& run) {
   if (const std::string date = text(member(run, "date")); !date.empty()) return date;
   std::error_code unknown;
@@ -210,6 +200,18 @@ std::vector<std::string> page_arrays(const Result& result) {
   return names;
 }
 
+Json frames_json(const Result& result, const std::vector<int>& numbers) {
+  Json frames = Json::array();
+  for (const int k : numbers)
+    frames.push_back({{"name", result.frame_names()[k]},
+                      {"number", k + 1},
+                      {"time", result.times()[k]},
+                      {"counts", counts_json(result, k)}});
+  return frames;
+}
+
+bool is_growing(const Result& result) { return member(run_json_beside(result), "state") == "running"; }
+
 Json result_json(const Result& result, const TestDescription& description, const std::vector<int>& frames) {
   const ResultInfo& info = result.info();
   const Json run = run_json_beside(result);
@@ -219,7 +221,8 @@ Json result_json(const Result& result, const TestDescription& description, const
   json["note"] = description.note;
   json["grid"] = grid_json(result.grid());
   json["image"] = {{"width", info.image.width}, {"height", info.image.height}};
-  json["frames"] = shown_frames(result, frames);
+  json["frames"] = frames_json(result, frames);
+  json["growing"] = member(run, "state") == "running";
   json["arrays"] = page_arrays(result);
   json["corrected"] = result.positions() != nullptr;
   json["status_names"] = status_names();

@@ -20,6 +20,11 @@ std::vector<std::string> page_arrays(const Result& result);
 /// All that the page has to know of a result, but its arrays. frames: which, by number from 0.
 Json result_json(const Result& result, const TestDescription& description, const std::vector<int>& frames);
 
+/// Of these frames what the page has to know, by number from 0.
+Json frames_json(const Result& result, const std::vector<int>& frames);
+/// Its run.json says that the run has not ended: frames may come.
+bool is_growing(const Result& result);
+
 /// Of a field of a run under way: as a result of one frame.
 Json live_json(const LiveField& live, Size image);
 /// Its values, in the unit of the run, as `field_bytes` gives them.

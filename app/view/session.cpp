@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/error.hpp>
+#include <dic/image_io.hpp>
 #include <dic/info.hpp>
 #include <dic/preview.hpp>
 #include <random>
@@ -221,6 +222,11 @@ PageAnswer Session::get(const Words& words) {
     json["has_images"] = !images_.empty();
     return json_answer(json);
   }
+  if (n == 3 && words[1] == "grown") {
+    const std::optional<int> from = whole(words[2]);
+    if (!from || *from < 0) return error_answer(404, "There is no frame " + words[2] + ".");
+    return json_answer(grown(*from));
+  }
   if (n == 4 && words[1] == "field") {
     const std::optional<int> frame = whole(words[3]);
     if (!frame) return error_answer(404, "There is no frame " + words[3] + ".");
@@ -293,6 +299,25 @@ std::shared_ptr<const Result> Session::result() {
     result_ = std::make_shared<const Result>(*folder);
   if (!result_) throw UsageError("There is no result yet.");
   return result_;
+}
+
+Json Session::grown(int from) {
+  const auto known = result();
+  const std::string stamp = file_stamp(known->path());
+  // What run.json says is asked first: frames that come after it are found the next time.
+  Json json = {{"growing", is_growing(*known)}};
+  std::shared_ptr<const Result> newest = known;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stamp != stamp_ && result_ == known) {
+      result_ = newest = std::make_shared<const Result>(known->path());
+      stamp_ = stamp;
+    }
+  }
+  std::vector<int> numbers;
+  for (int k = from; k < newest->frame_count(); ++k) numbers.push_back(k);
+  json["frames"] = frames_json(*newest, numbers);
+  return json;
 }
 
 PageAnswer Session::image(const std::string& which) {

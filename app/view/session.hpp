@@ -54,6 +54,8 @@ class Session {
   const Image& reference();
   /// The result that is shown. Throws UsageError where there is none, and while a measurement is under way.
   std::shared_ptr<const Result> result();
+  /// Frames from this number on of a result that another process writes.
+  Json grown(int from);
 
   ViewInput input_;
   AllowedFolders folders_;
@@ -61,6 +63,7 @@ class Session {
   std::mutex mutex_;  ///< of reference_ and result_
   std::optional<Image> reference_;
   std::shared_ptr<const Result> result_;
+  std::string stamp_;  ///< of its file when it was opened
   Measurement measurement_;
 };
 

@@ -46,7 +46,7 @@ ImageView ImageView::packed_view(const void* first, std::size_t count, ScalarTyp
 
 Image::Image(Size size, ScalarType type, int bit_depth) : size_(size), type_(type), bit_depth_(bit_depth) {
   if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");
-  bytes_.resize(static_cast<std::size_t>(size.width) * size.height * size_of(type));
+  bytes_ = PixelMemory(static_cast<std::size_t>(size.width) * size.height * size_of(type));
 }
 
 ImageView Image::view() const {

@@ -58,9 +58,10 @@ int reduction_of(const ImageView& image) {
 
 /// 8 bits, most of the image's range of grey stretched over them.
 cv::Mat reduced(const ImageView& image, int reduction) {
-  cv::Mat out;
-  as_mat(image).convertTo(out, CV_32F);
-  cv::resize(out, out, {image.width / reduction, image.height / reduction}, 0, 0, cv::INTER_AREA);
+  Image values(image.size(), ScalarType::f32);
+  cv::Mat all = as_mat(values), out;
+  as_mat(image).convertTo(all, CV_32F);
+  cv::resize(all, out, {image.width / reduction, image.height / reduction}, 0, 0, cv::INTER_AREA);
   cv::Scalar mean, deviation;
   cv::meanStdDev(out, mean, deviation);
   const double range = 3 * std::max(deviation[0], 1e-6);

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <dic/memory.hpp>
 #include <span>
 
 namespace dic {
@@ -12,17 +12,15 @@ class Buffer {
  public:
   /// `size` bytes with any content.
   std::span<std::uint8_t> get(std::size_t size) {
-    if (size > size_) {
-      bytes_.reset();
-      bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(size);
-      size_ = size;
+    if (size > bytes_.size()) {
+      bytes_ = PixelMemory();
+      bytes_ = PixelMemory(size);
     }
-    return {bytes_.get(), size};
+    return {reinterpret_cast<std::uint8_t*>(bytes_.data()), size};
   }
 
  private:
-  std::unique_ptr<std::uint8_t[]> bytes_;
-  std::size_t size_ = 0;
+  PixelMemory bytes_;
 };
 
 /// What reading or writing one image needs beside the image.

@@ -263,25 +263,31 @@ void OutputFile::create_series(const std::string& name, const Shape& item, hid_t
 
 void OutputFile::create_joined_series(const std::string& name, const Shape& item, hid_t type) {
   const Calls check(path_, *error_);
-  const auto shape_with = [&](std::uint64_t items) {
+  const auto shape_with = [&](std::uint64_t items, std::uint64_t rows) {
     Shape shape{items};
     shape.insert(shape.end(), item.begin(), item.end());
+    shape[1] = rows;
     return shape;
   };
-  std::uint64_t all = 0;
-  for (const SeriesPart& part : parts_) all += part.items;
-  const Handle space = data_space(check, shape_with(all));
-  const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  std::vector<hsize_t> start(item.size() + 1, 0);
-  for (const SeriesPart& part : parts_) {
-    const Shape shape = shape_with(part.items);
+  const auto select = [&](const Handle& space, std::uint64_t first, std::uint64_t row, const Shape& shape) {
+    std::vector<hsize_t> start(shape.size(), 0);
     const std::vector<hsize_t> count(shape.begin(), shape.end());
+    start[0] = first, start[1] = row;
     check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr));
-    check(H5Pset_virtual(creation, space, part.file.c_str(), name.c_str(), data_space(check, shape)));
-    start[0] += part.items;
+  };
+  std::uint64_t all = 0;
+  for (const SeriesPart& part : parts_) all = std::max(all, part.first + part.items);
+  const Handle space = data_space(check, shape_with(all, item[0]));
+  const Handle creation = check(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  for (const SeriesPart& part : parts_) {
+    const Handle of_part = data_space(check, shape_with(part.items, part.rows));
+    const Shape shown = shape_with(part.items, part.use);
+    select(space, part.first, part.to, shown);
+    select(of_part, 0, part.skip, shown);
+    check(H5Pset_virtual(creation, space, part.file.c_str(), name.c_str(), of_part));
   }
-  check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape_with(all)), link_creation(check),
-                   creation, H5P_DEFAULT),
+  check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape_with(all, item[0])),
+                   link_creation(check), creation, H5P_DEFAULT),
         H5Dclose);
 }
 

@@ -15,10 +15,13 @@
 /// The part of HDF5 that writing needs, with owned handles and exceptions.
 namespace dic::hdf5 {
 
-/// A file that has the first items of series.
+/// A file that has some items of series, or some rows of items.
 struct SeriesPart {
   std::filesystem::path file;  ///< relative to the folder of the file that joins them
-  std::uint64_t items = 0;
+  std::uint64_t first = 0,
+                items = 0;  ///< all of the file are items first, first + 1, ... of the joined series
+  std::uint64_t rows = 0;   ///< of an item in the file: the first extent
+  std::uint64_t skip = 0, use = 0, to = 0;  ///< rows skip, skip + 1, ... of the file are rows to, to + 1, ...
 };
 
 /// An HDF5 file that is being written. Objects are named by their path ("/group/dataset"); groups on the way

@@ -25,6 +25,11 @@ namespace {
 /// The longest name of a file, and what the number of a video's frame adds.
 constexpr std::size_t kNameBytes = 272;
 
+/// Of the parts of the same frames, is it the last one?
+bool ends_frames(const ResultPart& part, const Grid& grid) {
+  return part.first_row + part.skip + part.use == grid.ny;
+}
+
 }  // namespace
 
 struct VtkHdfWriter::Impl {
@@ -33,7 +38,7 @@ struct VtkHdfWriter::Impl {
   Grid grid;
   double length_factor;
   std::string length_unit, strain_measure, time_unit;
-  std::int64_t frames = 0;
+  std::int64_t frames = 0, published = 0;
   bool has_order = false, has_global = false;  ///< the arrays that not all results have
   std::vector<double> vectors;                 // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>>
@@ -63,7 +68,7 @@ struct VtkHdfWriter::Impl {
   static std::unique_ptr<Impl> resume(const std::filesystem::path& path, std::int64_t frames,
                                       const Grid& grid, const ResultInfo& info) {
     auto opened = std::make_unique<Impl>(nullptr, hdf5::OutputFile::open_growing(path), grid, info);
-    opened->frames = frames;
+    opened->frames = opened->published = frames;
     opened->has_order = opened->file.has(kPointData + "order");
     opened->has_global = opened->file.has(kPointData + kGlobal[0].name);
     for (const std::string& name : opened->series()) opened->file.open_series(name, frames);
@@ -75,7 +80,13 @@ struct VtkHdfWriter::Impl {
   static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
                    std::span<const ResultPart> parts) {
     std::vector<hdf5::SeriesPart> files;
-    for (const ResultPart& part : parts) files.push_back({part.file, part.names.size()});
+    std::uint64_t first = 0;
+    for (const ResultPart& part : parts) {
+      const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
+      files.push_back({part.file, first, part.names.size(), number(part.rows), number(part.skip),
+                       number(part.use), number(part.first_row + part.skip)});
+      if (ends_frames(part, grid)) first += part.names.size();
+    }
     auto target = std::make_unique<PendingFile>(path);
     auto file = hdf5::OutputFile::create_joined(target->temporary(), target->path(), std::move(files));
     Impl joined(std::move(target), std::move(file), grid, info);
@@ -87,9 +98,10 @@ struct VtkHdfWriter::Impl {
     joined.create_arrays();
     if (parts.front().positions) joined.write_positions(*parts.front().positions);
     for (const ResultPart& part : parts)
-      for (std::size_t k = 0; k < part.names.size(); ++k)
+      for (std::size_t k = 0; k < part.names.size() && ends_frames(part, grid); ++k)
         joined.append_frame(part.times[k], static_cast<double>(part.numbers[k]), part.names[k]);
     joined.file.change_attribute(kSteps, "NSteps", joined.frames);
+    joined.published = joined.frames;
     joined.finish();
   }
 
@@ -248,7 +260,7 @@ struct VtkHdfWriter::Impl {
     file.set_attribute(kAbout + "/frames", "_Encoding", "utf-8");  // netCDF's word: xarray makes text of it
   }
 
-  void append(const Field& field, double time, std::string_view name) {
+  void add(const Field& field, double time, std::string_view name) {
     if (field.grid() != grid || std::ssize(field.status) != grid.nodes())
       throw UsageError("A field of " + std::to_string(field.grid().nx) + "x" +
                        std::to_string(field.grid().ny) + " nodes does not fit the file, whose grid has " +
@@ -272,7 +284,7 @@ struct VtkHdfWriter::Impl {
     if (has_order) append_order(field);
     if (has_global)
       for (const auto& array : kGlobal) append_values<float>(array.name, array.kind, field.*array.member);
-    publish(time, name);
+    append_frame(time, has_seconds() ? static_cast<double>(frames + 1) : time, name);
   }
 
   void begin(const Field& field) {
@@ -283,9 +295,10 @@ struct VtkHdfWriter::Impl {
     file.begin_growing();
   }
 
-  /// Readers see the new frame when all of it is there: the number of frames comes last.
-  void publish(double time, std::string_view name) {
-    append_frame(time, has_seconds() ? static_cast<double>(frames + 1) : time, name);
+  /// Readers see new frames when all of them is there: the number of frames comes last.
+  void publish() {
+    if (frames == published) return;
+    published = frames;
     file.publish();
     file.change_attribute(kSteps, "NSteps", frames);
     file.publish();
@@ -347,6 +360,7 @@ struct VtkHdfWriter::Impl {
   }
 
   void finish() {
+    publish();
     file.close();
     take_place();
   }
@@ -368,8 +382,13 @@ VtkHdfWriter::VtkHdfWriter(VtkHdfWriter&&) noexcept = default;
 VtkHdfWriter& VtkHdfWriter::operator=(VtkHdfWriter&&) noexcept = default;
 
 void VtkHdfWriter::append(const Field& field, double time, std::string_view name) {
-  impl_->append(field, time, name);
+  add(field, time, name);
+  publish();
 }
+void VtkHdfWriter::add(const Field& field, double time, std::string_view name) {
+  impl_->add(field, time, name);
+}
+void VtkHdfWriter::publish() { impl_->publish(); }
 
 void VtkHdfWriter::finish() { impl_->finish(); }
 

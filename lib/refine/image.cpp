@@ -7,7 +7,7 @@ namespace dic {
 
 PaddedImage::PaddedImage(int width, int height)
     : width_(width), height_(height), stride_((width + 2 * kMargin + kTail + 15) / 16 * 16) {
-  data_ = std::make_unique<float[]>(stride_ * (height + 2 * kMargin) + kTail);
+  data_ = PixelMemory((stride_ * (height + 2 * kMargin) + kTail) * sizeof(float));
 }
 
 void PaddedImage::reflect_margin() {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <dic/image.hpp>
-#include <memory>
+#include <dic/memory.hpp>
 
 #include "core/parallel.hpp"
 #include "dic/refine.hpp"
@@ -24,17 +24,19 @@ class PaddedImage {
   int width() const { return width_; }
   int height() const { return height_; }
   std::ptrdiff_t stride() const { return stride_; }
-  float* at(int x, int y) { return data_.get() + (y + kMargin) * stride_ + x + kMargin; }
-  const float* at(int x, int y) const { return data_.get() + (y + kMargin) * stride_ + x + kMargin; }
-  bool empty() const { return !data_; }
+  float* at(int x, int y) { return first() + (y + kMargin) * stride_ + x + kMargin; }
+  const float* at(int x, int y) const { return const_cast<PaddedImage*>(this)->at(x, y); }
+  bool empty() const { return data_.size() == 0; }
 
   /// Fills the margin by `point_reflected`, as the spline's own boundary condition has it.
   void reflect_margin();
 
  private:
+  float* first() { return reinterpret_cast<float*>(data_.data()); }
+
   int width_ = 0, height_ = 0;
   std::ptrdiff_t stride_ = 0;
-  std::unique_ptr<float[]> data_;
+  PixelMemory data_;
 };
 
 /// The image as float, unchanged values, margin zero.

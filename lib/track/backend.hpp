@@ -9,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "track/points.hpp"
@@ -30,6 +31,8 @@ class Frame {
 class TrackedPositions {
  public:
   virtual ~TrackedPositions() = default;
+  /// For Backend::load_positions; empty where that is not possible.
+  virtual std::vector<std::byte> save() const { return {}; }
 };
 
 /// Of a frame.
@@ -51,15 +54,19 @@ class Result {
   FrameResult fetch() {
     FrameResult result = read();
     result.seconds += beside_;
+    if (!state_.empty()) result.state = std::move(state_);
     return result;
   }
   /// Counts time that was spent on the frame beside the measurement.
   void add(const StageSeconds& seconds) { beside_ += seconds; }
+  /// What the next frame starts from, where it is more than the backend knows.
+  void set_state(std::vector<std::byte> state) { state_ = std::move(state); }
 
  private:
   virtual FrameResult read() = 0;
 
   StageSeconds beside_;
+  std::vector<std::byte> state_;
 };
 
 /// Returns the frame that is measured next if it is there already, else null.
@@ -95,6 +102,10 @@ class Backend {
   virtual std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
                                                              const TrackedPositions& positions,
                                                              const ActiveReference* before) = 0;
+  /// What TrackedPositions::save made; null where it did not come from there.
+  virtual std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte>) const {
+    return nullptr;
+  }
   /// Variants that ran so far, for run.json.
   virtual std::vector<std::string> kernels() const = 0;
   /// "cpu", or number and name of the GPU.

@@ -265,7 +265,7 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, con
       points_(points),
       spectrum_(spectrum),
       open_(std::move(open)),
-      places_(noise_places(reference.size(), points.x, points.y)),
+      places_(points.noise_places),
       gpu_places_(std::make_unique<GpuPlaces>(places_)),
       sharpness_(sharpness(reference, places_)) {}
 

@@ -25,8 +25,10 @@ std::string mismatch(const SourceFrame& frame, ImageView reference) {
 
 }  // namespace
 
-FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream)
+FrameFeeder::FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream,
+                         int ahead)
     : keeps_images_(keeps_images),
+      ahead_(ahead),
       reference_(reference),
       stream_(stream),
       reader_(reader),
@@ -70,7 +72,7 @@ void FrameFeeder::feed(const std::stop_token& stop) {
 /// False where there is no further frame.
 bool FrameFeeder::feed_next(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, stop, [this] { return std::ssize(frames_) < kAhead; });
+  changed_.wait(lock, stop, [this] { return std::ssize(frames_) < ahead_; });
   if (stop.stop_requested()) return false;
   lock.unlock();
   const track::Stopwatch waiting;

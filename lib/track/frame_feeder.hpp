@@ -19,13 +19,14 @@ namespace dic {
 /// the one that takes the results.
 class FrameFeeder {
  public:
-  static constexpr int kAhead = 3;  ///< frames that were pushed and not taken by next()
+  static constexpr int kAhead = 3;  ///< frames that are mostly pushed and not taken by next()
   static constexpr int kStreamCapacity =
       kAhead + 2;  ///< one more is pushed, one is waited for: push never waits
 
   /// Reader, reference and stream must outlive this object. keeps_images: frames from next() still have their
-  /// pixels.
-  FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream);
+  /// pixels. ahead: as kAhead.
+  FrameFeeder(ReadAhead& reader, bool keeps_images, ImageView reference, TrackStream& stream,
+              int ahead = kAhead);
 
   /// Waits for the next frame: it was pushed, or has an error. Nothing at the end. An exception that ended
   /// the reading is thrown after the frames before it.
@@ -41,6 +42,7 @@ class FrameFeeder {
   bool feed_next(const std::stop_token& stop);
 
   bool keeps_images_;
+  int ahead_;
   ImageView reference_;
   TrackStream& stream_;
   ReadAhead& reader_;

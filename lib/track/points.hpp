@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "track/noise.hpp"
+
 namespace dic::track {
 
 /// The points of a grid: its nodes inside the ROI, row by row.
@@ -19,6 +21,7 @@ struct Points {
   /// Residual of the best other match of every point in the original reference, grey levels, or kUnique,
   /// kNoAlternative (<dic/shared/trust_rules.hpp>); empty where no point has one.
   std::vector<float> alternatives;
+  std::vector<NoisePlace> noise_places;  ///< see noise_places; of all points, where these are a part
 
   explicit Points(Grid g)
       : shared_grid(std::make_shared<const Grid>(std::move(g))),

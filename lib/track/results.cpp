@@ -80,9 +80,8 @@ void Results::resume(const RunLog::Contents& done, const Grid& grid) {
   add_earlier_frames(done);
 }
 
-void Results::begin_joined(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
-                           const RunLog::Contents& done, std::span<const ResultPart> parts,
-                           std::span<const fs::path> tables) {
+void Results::join(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
+                   std::span<const ResultPart> parts) {
   info_ = std::move(info);
   folder_.begin();
   result_path_ = folder_.claim("result.vtkhdf");
@@ -91,13 +90,28 @@ void Results::begin_joined(const Grid& grid, ResultInfo info, std::int64_t first
     VtkHdfWriter(result_path_, grid, info_).finish();
   else
     VtkHdfWriter::join(result_path_, grid, info_, parts);
+}
+
+void Results::take_joined(const RunLog::Contents& done, std::span<const fs::path> tables) {
   const std::vector<std::string> stems = add_earlier_frames(done);
-  for (std::size_t k = 0; job_.csv && k < stems.size(); ++k)
-    if (fs::exists(tables[k])) fs::rename(tables[k], folder_.claim(fs::path("csv") / (stems[k] + ".csv")));
+  if (job_.csv) place_tables(stems, tables);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(job_.output / "parts"))
     if (entry.is_regular_file()) folder_.adopt(entry.path().lexically_relative(job_.output));
   log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
   run_path_ = folder_.claim("run.json");
+}
+
+void Results::place_tables(const std::vector<std::string>& stems, std::span<const fs::path> tables) {
+  std::optional<Result> result;
+  for (std::size_t k = 0; k < stems.size(); ++k) {
+    const fs::path table = fs::path("csv") / (stems[k] + ".csv");
+    if (k < tables.size()) {
+      if (fs::exists(tables[k])) fs::rename(tables[k], folder_.claim(table));
+      continue;
+    }
+    if (!result) result.emplace(result_path_);
+    write_csv(folder_.claim(table), info_, result->field(static_cast<int>(k)), job_.csv_style);
+  }
 }
 
 /// Pictures need of each frame what `add` keeps. Returns the stems of the measured frames.
@@ -120,14 +134,12 @@ std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& don
   return stems;
 }
 
-void Results::add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state) {
+void Results::add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state) {
   const std::string stem = folder_.unique_stem(fs::path(frame.name).stem().string());
-  writer_->append(field, frame.time, frame.name);
+  writer_->add(field, frame.time, frame.name);
   if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
-  if (!state.empty()) {
-    if (!state_) state_.emplace(folder_.claim(kStateName));
-    state_->write(frame.index, state);
-  }
+  state_frame_ = frame.index;
+  new_state_ = std::move(state);
   if (job_.pictures != Pictures::none) add_picture(field, frame, stem);
   if (job_.pictures == Pictures::some) keep_image(frame, std::move(current));
   ++count_;
@@ -140,9 +152,23 @@ void Results::add_picture(const Field& field, const Frame& frame, const std::str
   frames_.push_back({count_, frame, stem});
 }
 
-void Results::note(const RunLog::Done& done, const TrackSummary& summary) {
+void Results::note(RunLog::Done done, const TrackSummary& summary) {
+  constexpr double kPublishSeconds = 0.02;  // what may be lost; fewer writes by more frames a second
+  noted_.push_back(std::move(done));
+  if (!is_reported_ || since_publish_.seconds() > kPublishSeconds) publish(summary);
+}
+
+void Results::publish(const TrackSummary& summary) {
   constexpr double kReportSeconds = 1;
-  log_->add(done);
+  if (writer_) writer_->publish();
+  if (!new_state_.empty()) {
+    if (!state_) state_.emplace(folder_.claim(kStateName));
+    state_->write(state_frame_, new_state_);
+    new_state_.clear();
+  }
+  for (const RunLog::Done& done : noted_) log_->add(done);
+  noted_.clear();
+  since_publish_ = {};
   if (!is_reported_ || since_report_.seconds() > kReportSeconds) {
     write_run(summary, RunState::running);
     is_reported_ = true;
@@ -235,7 +261,10 @@ void Results::draw_pictures(FrameSource& source) {
 }
 
 void Results::finish(TrackSummary& summary, FrameSource& source) {
-  if (writer_) writer_->finish();
+  if (writer_) {
+    publish(summary);
+    writer_->finish();
+  }
   if (!frames_.empty()) draw_pictures(source);
   summary.frames_drawn = std::ssize(frames_);
   if (!summary.noise_curve.empty()) {
@@ -253,6 +282,10 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
 }
 
 fs::path Results::keep(const TrackSummary& summary) {
+  try {
+    publish(summary);
+  } catch (const FileError&) {  // what was noted last is lost
+  }
   writer_.reset();
   const fs::path place = folder_.keep();
   try {

@@ -54,16 +54,21 @@ class Results {
   /// far. Where earlier() has measured frames, they stay, as many as `done` has.
   void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
              const RunLog::Contents& done);
-  /// All frames were measured by other runs, into `parts`. tables: the files of their tables, one for each
-  /// measured frame; they move. Only `finish` may follow.
-  void begin_joined(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
-                    const RunLog::Contents& done, std::span<const ResultPart> parts,
-                    std::span<const std::filesystem::path> tables);
+  /// All frames were measured by other runs, into `parts`: result.vtkhdf becomes a file that shows them.
+  void join(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
+            std::span<const ResultPart> parts);
+  Result joined() const { return Result(result_path_); }
+  /// After `join`; only `finish` may follow. tables: the files of the parts' tables, one for each measured
+  /// frame, which move; empty where there are none.
+  void take_joined(const RunLog::Contents& done, std::span<const std::filesystem::path> tables);
   /// Adds a measured frame. current: its pixels, empty where no pictures are drawn. state: of its
   /// FrameResult.
-  void add(const Field& field, const Frame& frame, Image current, std::span<const std::byte> state);
-  /// The last frame is processed: from now on it will not be done again.
-  void note(const RunLog::Done& done, const TrackSummary& summary);
+  void add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state);
+  /// The last frame is processed: it will not be done again, from now on or, where frames come fast, from
+  /// very soon on, when the file was handed to the system.
+  void note(RunLog::Done done, const TrackSummary& summary);
+  /// From now on no frame that was noted will be done again.
+  void publish(const TrackSummary& summary);
   /// Draws pictures, counts them in the summary and writes the rest.
   void finish(TrackSummary& summary, FrameSource& source);
   /// After a failure to write: what is there stays, for a later run to go on with. Returns where it is.
@@ -79,6 +84,7 @@ class Results {
   };
 
   void resume(const RunLog::Contents& done, const Grid& grid);
+  void place_tables(const std::vector<std::string>& stems, std::span<const std::filesystem::path> tables);
   std::vector<std::string> add_earlier_frames(const RunLog::Contents& done);
   void add_picture(const Field& field, const Frame& frame, const std::string& stem);
   void find_ranges(const Field& field);
@@ -102,7 +108,10 @@ class Results {
   bool is_resumed_ = false;   ///< some of them by an earlier run
   bool is_reported_ = false;  ///< in run.json
   std::filesystem::path run_path_;
-  track::Stopwatch since_report_, since_sync_;
+  track::Stopwatch since_report_, since_sync_, since_publish_;
+  std::vector<RunLog::Done> noted_;   ///< since the last `publish`
+  std::int64_t state_frame_ = 0;      ///< the last one of them that has a state
+  std::vector<std::byte> new_state_;  ///< of it
   std::optional<RunLog> log_;
   std::optional<StateFile> state_;
   std::future<void> syncing_;  ///< uses log_: ends before it

@@ -75,6 +75,8 @@ Json settings(const TrackJob& job) {
   json["device"] = options.device;
   json["threads"] = options.threads;
   json["gpu_memory"] = options.gpu_memory;
+  json["max_memory"] = job.max_memory;
+  if (options.rows) json["rows"] = {options.rows->first, options.rows->count};
   return json;
 }
 
@@ -197,7 +199,8 @@ std::string settings_json(const TrackJob& job) { return dump(settings(job), -1);
 std::string resume_settings(const TrackJob& job) {
   Json json = settings(job);
   // Frames are compared one by one; the others do not change a value.
-  for (const char* name : {"frames", "folder", "pictures", "threads", "gpu_memory"}) json.erase(name);
+  for (const char* name : {"frames", "folder", "pictures", "threads", "gpu_memory", "max_memory"})
+    json.erase(name);
   json["csv"] = job.csv ? Json(to_string(job.csv_style)) : Json(nullptr);
   return dump(json, -1);
 }

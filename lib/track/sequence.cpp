@@ -11,6 +11,7 @@
 #include "track/direct_result.hpp"
 #include "track/global_result.hpp"
 #include "track/host_pixels.hpp"
+#include "track/noise.hpp"
 #include "track/order_choice.hpp"
 #include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
@@ -68,6 +69,34 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
                        " px: calibrate with images of the same size.");
   }
   return rasterize(roi, reference.size());
+}
+
+/// The points of an image, with what is known of them before any frame is measured.
+Points points_of(ImageView reference, const Image& roi, int step) {
+  Points points(make_grid(roi, step));
+  points.noise_places = noise_places(reference.size(), points.x, points.y);
+  return points;
+}
+
+/// Those in some rows of the grid. Throws UsageError where it has no such rows.
+Points in_rows(Points all, const std::optional<GridRows>& rows) {
+  if (!rows) return all;
+  if (rows->first < 0 || rows->count < 1 || rows->count > all.grid.ny - rows->first)
+    throw UsageError("The grid has " + std::to_string(all.grid.ny) + " rows, not " +
+                     std::to_string(rows->count) + " from row " + std::to_string(rows->first) + " on.");
+  Grid grid = all.grid;
+  grid.y0 = grid.y(rows->first);
+  grid.ny = rows->count;
+  const auto first = grid.inside.begin() + std::int64_t{rows->first} * grid.nx;
+  grid.inside = std::vector<std::uint8_t>(first, first + grid.nodes());
+  Points some(std::move(grid));
+  some.noise_places = std::move(all.noise_places);
+  if (all.alternatives.empty()) return some;
+  const auto before = std::count(all.grid.inside.begin(),
+                                 all.grid.inside.begin() + std::int64_t{rows->first} * all.grid.nx, 1);
+  const auto from = all.alternatives.begin() + before;
+  some.alternatives.assign(from, from + some.size());
+  return some;
 }
 
 std::optional<PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
@@ -133,18 +162,19 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, const Roi& 
     : Sequence(options, reference, checked_roi(options, reference, roi)) {}
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
+    : Sequence(options, reference, std::move(roi), points_of(reference, roi, options.step)) {}
+
+Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all)
     : reference_(reference),
-      points_(make_grid(roi, options.step)),
-      device_(choose_device(options.device, points_.size())),
-      spectrum_(spectrum_of(reference, points_, on_gpu())),
+      device_(choose_device(options.device, all.size())),
+      spectrum_(spectrum_of(reference, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu())),
-      options_(with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, points_, on_gpu()),
-                               spectrum_)),
-      bias_(bias_of(options_, spectrum_)) {
+      options_(
+          with_known_bias(chosen(options, prefilter_, spectrum_, reference, roi, all, on_gpu()), spectrum_)),
+      bias_(bias_of(options_, spectrum_)),
+      points_(in_rows(with_alternatives(std::move(all), reference, roi), options.rows)) {
   const Stopwatch watch;
   const bool whole = everywhere(roi);
-  points_.alternatives = find_alternatives(options_, HostPixels(reference, on_gpu()).view(),
-                                           whole ? ImageView{} : roi.view(), points_);
   backend_ = open(device_.device, prefilter_.for_backend(options_), prefilter_.view_of(reference), points_);
   if (const std::string note = backend_->note(); !note.empty()) device_.reason += " " + note;
   auto first = take_checked(reference);
@@ -154,7 +184,15 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
   if (options_.camera)
     nodes_ = std::make_shared<const NodePositions>(
         corrected_nodes(points_.grid, *options_.camera, options_.threads));
+  prepare_seconds_ += watch.seconds();
+}
+
+Points Sequence::with_alternatives(Points points, ImageView reference, const Image& roi) {
+  const Stopwatch watch;
+  points.alternatives = find_alternatives(options_, HostPixels(reference, on_gpu()).view(),
+                                          everywhere(roi) ? ImageView{} : roi.view(), points);
   prepare_seconds_ = watch.seconds();
+  return points;
 }
 
 void Sequence::watch_focus(const Image& roi, bool whole) {
@@ -182,8 +220,67 @@ std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   return frame;
 }
 
-bool Sequence::restore(std::span<const std::byte> state) {
-  return options_.reference_strategy == ReferenceStrategy::first && active_reference_->restore(state);
+bool Sequence::restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read) {
+  if (options_.reference_strategy == ReferenceStrategy::first) return active_reference_->restore(state);
+  return read && restore_strategy(state, read);
+}
+
+namespace {
+
+/// Before the positions in the active reference and in the last frame; zeros where there is none.
+struct StateHead {
+  std::int64_t measured = 0, active = -1, last = -1;
+  std::int64_t last_lost = 0, lost_before = 0;
+  std::int64_t is_original_replaced = 0, has_original = 0;
+};
+
+}  // namespace
+
+/// After this result. Always of the same size; empty where positions cannot be saved.
+std::vector<std::byte> Sequence::state_after(Result& result) const {
+  const std::size_t bytes = result.positions()->save().size();
+  if (bytes == 0) return {};
+  const StateHead head{measured_,
+                       active_.frame,
+                       last_.frame,
+                       last_lost_,
+                       lost_before_,
+                       is_original_replaced_,
+                       original_reference_ != nullptr};
+  std::vector<std::byte> state(sizeof head);
+  std::memcpy(state.data(), &head, sizeof head);
+  for (const Located& located : {active_, last_}) {
+    const std::vector<std::byte> saved =
+        located.positions ? located.positions->save() : std::vector<std::byte>(bytes);
+    state.insert(state.end(), saved.begin(), saved.end());
+  }
+  return state;
+}
+
+bool Sequence::restore_strategy(std::span<const std::byte> state, const TrackStream::ReadFrame& read) {
+  StateHead head;
+  if (state.size() < sizeof head) return false;
+  std::memcpy(&head, state.data(), sizeof head);
+  state = state.subspan(sizeof head);
+  const auto located = [&](std::int64_t frame, std::span<const std::byte> bytes) {
+    return Located{frame, frame >= 0 ? backend_->load_positions(bytes) : nullptr};
+  };
+  const Located active = located(head.active, state.first(state.size() / 2)),
+                last = located(head.last, state.subspan(state.size() / 2));
+  if ((head.active >= 0 && !active.positions) || (head.last >= 0 && !last.positions)) return false;
+  if (active.positions) {
+    auto replaced = backend_->replace_reference(take(read(active.frame)), *active.positions, nullptr);
+    if (head.has_original != 0) original_reference_ = std::move(active_reference_);
+    active_reference_ = std::move(replaced);
+  }
+  if (last.positions) last_frame_ = take(read(last.frame));
+  active_ = active;
+  last_ = last;
+  measured_ = head.measured;
+  last_lost_ = head.last_lost;
+  lost_before_ = head.lost_before;
+  is_original_replaced_ = head.is_original_replaced != 0;
+  return true;
 }
 
 std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in_gpu) const {
@@ -194,6 +291,9 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
   auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
+  ++measured_;
+  if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
+    result->set_state(state_after(*result));
   if (bias_) result = without_bias(std::move(result), bias_, options_);
   if (options_.global.enabled) result = with_global_step(std::move(result), options_);
   if (nodes_) result = with_camera(std::move(result), options_, nodes_);
@@ -216,7 +316,7 @@ std::unique_ptr<Result> Sequence::measure_subsets(std::shared_ptr<const Frame> c
   auto result = measure_or_replace_reference(current, stop);
   const PointCounts counts = result->counts();
   if (found_share(counts) >= kLeastFollowed) {
-    last_positions_ = result->positions();
+    last_ = {measured_, result->positions()};
     last_lost_ = counts.lost;
     last_frame_ = current;
   }
@@ -255,7 +355,8 @@ std::unique_ptr<Result> Sequence::measure_and_replace_reference(const std::share
     lost_before_ = counts.lost;
   }
   const Stopwatch watch;
-  active_reference_ = backend_->replace_reference(current, *result->positions(), active_reference_.get());
+  active_ = {measured_, result->positions()};
+  active_reference_ = backend_->replace_reference(current, *active_.positions, active_reference_.get());
   result->add({.prepare = watch.seconds()});
   return result;
 }
@@ -269,11 +370,12 @@ std::unique_ptr<Result> Sequence::measure_or_replace_reference(const std::shared
   if (found_share(counts) >= kLeastFound) return result;
   const Stopwatch watch;
   auto before =
-      std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_positions_, nullptr));
+      std::exchange(active_reference_, backend_->replace_reference(last_frame_, *last_.positions, nullptr));
   result->add({.prepare = watch.seconds()});
   auto retried = active_reference_->measure(current, stop, {});
   if (retried->counts().measured > counts.measured) {
     std::swap(result, retried);
+    active_ = last_;
     lost_before_ = last_lost_;
     if (!is_original_replaced_) {
       is_original_replaced_ = true;

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <dic/track.hpp>
+#include <dic/track_stream.hpp>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
@@ -39,10 +41,21 @@ class Sequence {
   std::unique_ptr<Result> measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                   const NextFrame& next = {});
   /// See TrackStream::restore.
-  bool restore(std::span<const std::byte> state);
+  bool restore(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
 
  private:
+  /// The points in a frame, the first one being 0; -1 = in the reference.
+  struct Located {
+    std::int64_t frame = -1;
+    std::shared_ptr<const TrackedPositions> positions;
+  };
+
+  std::vector<std::byte> state_after(Result& result) const;
+  bool restore_strategy(std::span<const std::byte> state, const TrackStream::ReadFrame& read);
   Sequence(const TrackOptions& options, ImageView reference, Image roi);
+  /// all: the points of the whole grid.
+  Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all);
+  Points with_alternatives(Points points, ImageView reference, const Image& roi);
   bool on_gpu() const { return device_.device != "cpu"; }
   std::shared_ptr<const Frame> take_checked(ImageView image) const;
   std::shared_ptr<const Frame> take_filtered(ImageView image, bool is_in_gpu) const;
@@ -58,12 +71,13 @@ class Sequence {
   double found_share(const PointCounts& counts) const;
 
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
-  Points points_;
   DeviceChoice device_;
   std::optional<PowerSpectrum> spectrum_;  ///< of the reference; none of a small one
   Prefilter prefilter_;
   TrackOptions options_;                           ///< every choice made
   std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
+  double prepare_seconds_ = 0;
+  Points points_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<ActiveReference> active_reference_;
   /// The first one, when another has taken its place, as long as it is recognized (strategy automatic).
@@ -74,10 +88,10 @@ class Sequence {
   std::shared_ptr<const NodePositions> nodes_;  ///< in the camera's coordinates; null without one
   /// The frame before, for the strategies that may need it as the next reference.
   std::shared_ptr<const Frame> last_frame_;
-  std::shared_ptr<const TrackedPositions> last_positions_;
+  std::int64_t measured_ = 0;  ///< frames
+  Located active_, last_;      ///< of active_reference_ and last_frame_
   std::int64_t last_lost_ = 0;
   std::int64_t lost_before_ = 0;  ///< points that were lost when the active reference took its place
-  double prepare_seconds_ = 0;
 };
 
 }  // namespace dic::track

@@ -33,7 +33,7 @@ std::uint64_t checksum(std::span<const std::byte> state) {
 }  // namespace
 
 StateFile::StateFile(std::filesystem::path path) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file_ < 0) throw_cannot_write(path_, std::generic_category().message(errno));
 }
 
@@ -52,9 +52,29 @@ void StateFile::write(std::int64_t frame, std::span<const std::byte> state) {
       from += n, at += static_cast<std::size_t>(n), size -= static_cast<std::size_t>(n);
     }
   };
-  const std::size_t begin = (frame % 2) * (sizeof head + state.size());
+  const std::size_t room = sizeof head + state.size();
+  if (place_ < 0) {
+    place_ = first_place(state.size());
+    // Both at once: a disk that is full later has room for the state of the last frame that it took.
+    if (const int reason = ::posix_fallocate(file_, 0, static_cast<off_t>(2 * room)); reason != 0)
+      throw_cannot_write(path_, std::generic_category().message(reason));
+  }
+  const std::size_t begin = place_ * room;
+  place_ = 1 - place_;
   put(&head, sizeof head, begin);
   put(state.data(), state.size(), begin + sizeof head);
+}
+
+int StateFile::first_place(std::uint64_t bytes) const {
+  std::array<std::int64_t, 2> frames = {-1, -1};
+  for (int place = 0; place < 2; ++place) {
+    Head head;
+    const auto at = static_cast<off_t>(place * (sizeof head + bytes));
+    if (::pread(file_, &head, sizeof head, at) == ssize_t{sizeof head} && head.signature == kSignature &&
+        head.bytes == bytes)
+      frames[place] = head.frame;
+  }
+  return frames[0] <= frames[1] ? 0 : 1;
 }
 
 std::vector<std::byte> StateFile::read(const std::filesystem::path& path, std::int64_t frame) {

@@ -8,8 +8,8 @@
 
 namespace dic {
 
-/// From which the next frame is measured, frame by frame: a file with two places, written in turn, so that
-/// one of them is whole whenever the process ends.
+/// From which the next frame is measured: a file with two places, written in turn, so that one of them is
+/// whole whenever the process ends.
 class StateFile {
  public:
   /// Creates the file, or goes on with it. Throws FileError.
@@ -25,8 +25,12 @@ class StateFile {
   static std::vector<std::byte> read(const std::filesystem::path& path, std::int64_t frame);
 
  private:
+  /// Not that of the last frame of an earlier run.
+  int first_place(std::uint64_t bytes) const;
+
   std::filesystem::path path_;
   int file_ = -1;
+  int place_ = -1;  ///< that is written next; -1 = nothing was written yet
 };
 
 }  // namespace dic

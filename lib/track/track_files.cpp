@@ -8,6 +8,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/info.hpp>
+#include <dic/memory.hpp>
 #include <dic/track.hpp>
 #include <dic/track_stream.hpp>
 #include <dic/watch.hpp>
@@ -21,13 +22,13 @@
 
 #include "track/device_choice.hpp"
 #include "track/frame_feeder.hpp"
+#include "track/frame_summary.hpp"
 #include "track/frame_times.hpp"
 #include "track/noise_curve.hpp"
 #include "track/results.hpp"
 #include "track/run_json.hpp"
 #include "track/run_log.hpp"
 #include "track/stopwatch.hpp"
-#include "track/strain_summary.hpp"
 #include "track/watched_folder.hpp"
 
 namespace dic {
@@ -36,19 +37,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using track::Stopwatch;
-
-/// Sums of terms(i) over the points with values. n independent sums at once, because each addition of one sum
-/// waits for the addition before.
-template <std::size_t n, typename Terms>
-std::array<double, n> sums_of(const NodeValues<Status>& status, const Terms& terms) {
-  std::array<double, n> sums{};
-  for (std::size_t i = 0; i < status.size(); ++i) {
-    if (!has_values(status[i])) continue;
-    const std::array<double, n> add = terms(i);
-    for (std::size_t k = 0; k < n; ++k) sums[k] += add[k];
-  }
-  return sums;
-}
 
 /// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.
 template <typename T>
@@ -70,31 +58,6 @@ std::array<double, 5> scatter_of(const Field& field) {
   return {scatter_of(field, field.u, field.sigma_u), scatter_of(field, field.v, field.sigma_v),
           scatter_of(field, strain.exx, strain.sigma_exx), scatter_of(field, strain.eyy, strain.sigma_eyy),
           scatter_of(field, strain.exy, strain.sigma_exy)};
-}
-
-FrameSummary summarize(const Field& field, double length_factor) {
-  auto [n, u, v, zncc, sigma_u, sigma_v] = sums_of<6>(field.status, [&](std::size_t i) {
-    return std::array<double, 6>{
-        1, field.u[i], field.v[i], field.zncc[i], field.sigma_u[i], field.sigma_v[i]};
-  });
-  for (double* mean : {&u, &v, &zncc, &sigma_u, &sigma_v}) *mean /= n;  // NaN where nothing was measured
-  const auto squares = sums_of<3>(field.status, [&, u = u, v = v, zncc = zncc](std::size_t i) {
-    const double du = field.u[i] - u, dv = field.v[i] - v, dz = field.zncc[i] - zncc;
-    return std::array{du * du, dv * dv, dz * dz};
-  });
-  const auto deviation = [n = n](double sum) { return n > 1 ? std::sqrt(sum / (n - 1)) : n > 0 ? 0.0 : NAN; };
-  FrameSummary summary;
-  summary.strain = summarize_strain(field.strain, field.grid(), field.positions.get(), length_factor);
-  summary.counts = field.counts();
-  summary.mean_u = u * length_factor;
-  summary.mean_v = v * length_factor;
-  summary.mean_zncc = zncc;
-  summary.sigma_u = sigma_u * length_factor;
-  summary.sigma_v = sigma_v * length_factor;
-  summary.sd_u = deviation(squares[0]) * length_factor;
-  summary.sd_v = deviation(squares[1]) * length_factor;
-  summary.sd_zncc = deviation(squares[2]);
-  return summary;
 }
 
 bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
@@ -130,6 +93,7 @@ class Run {
         open_source_(std::move(open_source)),
         listeners_(std::move(listeners)),
         stop_(std::move(stop)),
+        limit_(job.max_memory, job.output),
         results_(job) {
     summary_.host = host_name();
     summary_.date = local_time();
@@ -194,7 +158,8 @@ class Run {
     report("prepare", 0);
     TrackOptions options = job_.options;
     options.keep_state = true;
-    stream_.emplace(options, reference_, job_.roi, TrackStream::Callback(), FrameFeeder::kStreamCapacity);
+    stream_.emplace(options, reference_, job_.roi, TrackStream::Callback(),
+                    is_limited() ? 1 : FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
     summary_.image = reference_.size();
     summary_.device = stream_->device();
@@ -229,8 +194,6 @@ class Run {
     if (earlier.reference != done_.reference)
       refuse_to_resume("the reference is another file, or has changed");
     if (job_.noise_floor) refuse_to_resume("a noise floor is measured in one run");
-    if (job_.options.reference_strategy != ReferenceStrategy::first)
-      refuse_to_resume("only with the reference strategy first a frame does not need those before");
     for (const RunLog::Done& frame : earlier.frames) check_same(frame);
     done_.frames = earlier.frames;
     keep_whole_frames();
@@ -270,11 +233,26 @@ class Run {
     if (last == done_.frames.rend()) return;
     if (results_.earlier_result().grid() != stream_->grid()) refuse_to_resume("other points (the ROI)");
     const std::int64_t index = last->index;
-    const bool is_restored = stream_->restore(results_.state_after(index));
+    const bool is_restored =
+        stream_->restore(results_.state_after(index), [this](std::int64_t k) { return read_measured(k); });
+    if (!is_restored && job_.options.reference_strategy != ReferenceStrategy::first)
+      refuse_to_resume(
+          "where its points are is not known (on a GPU, or after a power failure), and frames need "
+          "those before but with the reference strategy first");
     begin_results();
     if (is_restored) return;
     stream_->push(source_->read(index));
     stream_->wait();
+  }
+
+  /// Then there are as few images at a time as can be.
+  bool is_limited() const { return job_.max_memory > 0; }
+
+  /// The k-th frame that was measured, from 0.
+  Image read_measured(std::int64_t k) const {
+    for (const RunLog::Done& frame : done_.frames)
+      if (was_measured(frame) && k-- == 0) return source_->read(frame.index);
+    throw UsageError("The state of the run does not belong to its frames.");
   }
 
   /// In the background: this takes as long as reading the reference.
@@ -285,7 +263,7 @@ class Run {
     return track::start_device(job_.options.device, one_image ? bytes : 0, job_.options.step);
   }
 
-  void begin_reading() { reader_.emplace(*source_, next_, frames_ahead(*source_, false)); }
+  void begin_reading() { reader_.emplace(*source_, next_, is_limited() ? 1 : frames_ahead(*source_, false)); }
 
   [[noreturn]] void throw_too_few() const {
     throw UsageError(
@@ -296,9 +274,10 @@ class Run {
   /// Frames are decoded, measured and written at the same time.
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
-    reader_->read_more(frames_ahead(*source_, on_gpu));
+    if (!is_limited()) reader_->read_more(frames_ahead(*source_, on_gpu));
     if (job_.noise_floor) noise_curve_.emplace(reference_);
-    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_);
+    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_,
+                       is_limited() ? 1 : FrameFeeder::kAhead);
     const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
     while (std::optional<SourceFrame> frame = feeder.next()) {
       if (!finish(std::move(*frame))) break;
@@ -326,7 +305,7 @@ class Run {
     RunLog::Done done{frame.index, source_->stamp(frame.index), entry};
     summary_.frames.push_back(std::move(entry));
     if (results_.begun())
-      results_.note(done, summary_);
+      note(std::move(done));
     else
       done_.frames.push_back(std::move(done));
     if (listeners_.on_written)
@@ -336,7 +315,13 @@ class Run {
     return true;
   }
 
-  FrameSummary take(const FrameResult& result, SourceFrame& frame, int number) {
+  /// What is told must not be lost.
+  void note(RunLog::Done done) {
+    results_.note(std::move(done), summary_);
+    if (listeners_.on_written) results_.publish(summary_);
+  }
+
+  FrameSummary take(FrameResult& result, SourceFrame& frame, int number) {
     report("write", number);
     if (listeners_.on_field) listeners_.on_field(result.field, number, frame.name);
     const Stopwatch writing;
@@ -345,7 +330,8 @@ class Run {
         std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
     if (noise_curve_) noise_curve_->add(frame.image, result.field);
     const double time = times_->in_seconds() ? times_->at(frame.index).value_or(NAN) : number;
-    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image), result.state);
+    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image),
+                 std::move(result.state));
     FrameSummary entry = summary.get();
     if (job_.noise_floor) entry.scatter = scatter_of(result.field);
     entry.noise = result.noise;
@@ -402,6 +388,7 @@ class Run {
   Listeners listeners_;
   std::stop_token stop_;
   Stopwatch total_;
+  MemoryLimit limit_;  ///< before everything that has images
   Results results_;
   std::unique_ptr<FrameSource> source_;
   std::optional<FrameTimes> times_;
@@ -440,6 +427,7 @@ std::vector<std::string> TrackJob::validate() const {
     found.push_back("The frames per second must be a positive number (0 = as a video says).");
   if (fps > 0 && !times.empty())
     found.push_back("Give either the frames per second or the times of the frames, not both.");
+  if (max_memory < 0) found.push_back("The memory must be 0 (all) or more bytes.");
   if (!std::ranges::is_sorted(times)) found.push_back("The times of the frames must not decrease.");
   if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
     found.push_back("The scale must be a positive number of mm per px (0 = no scale).");

@@ -203,6 +203,32 @@ TrackOption camera() {
           .get = [](const TrackJob& job) { return job.camera_file; }};
 }
 
+/// "4G", "800M": bytes, in whole M.
+TrackOption max_memory() {
+  constexpr std::int64_t kMega = 1 << 20, kGiga = 1 << 30, kMost = std::int64_t{1} << 24;
+  const auto set = [](TrackJob& job, const std::string& text) {
+    const std::int64_t unit = text.ends_with('G') ? kGiga : text.ends_with('M') ? kMega : 0;
+    const auto value = parse_number<int>(unit ? text.substr(0, text.size() - 1) : text);
+    if (!value || *value < 0 || (unit == 0 && *value != 0) || *value > kMost)
+      refuse("max-memory", "a size as 800M or 16G, or 0", text);
+    job.max_memory = *value * unit;
+  };
+  const auto get = [](const TrackJob& job) -> std::string {
+    const std::int64_t bytes = job.max_memory;
+    if (bytes == 0) return "0";
+    return bytes % kGiga == 0 ? std::to_string(bytes / kGiga) + "G" : std::to_string(bytes / kMega) + "M";
+  };
+  return {
+      .name = "max-memory",
+      .kind = OptionKind::text,
+      .placeholder = "SIZE",
+      .help =
+          "Memory of the computer that the run may take, as 800M or 16G: images then lie in files beside the "
+          "result and are read piece by piece; 0 = all",
+      .set = set,
+      .get = get};
+}
+
 TrackOption roi_mask() {
   const auto set = [](TrackJob& job, const std::string& file) {
     job.roi.mask = file.empty() ? Image() : read_image(file);
@@ -423,6 +449,7 @@ std::vector<TrackOption> running_options() {
       number(
           "gpu-memory", "MB", [](auto& job) -> auto& { return job.options.gpu_memory; },
           "MB that the images may take on a GPU: larger ones are measured in bands; 0 = all"),
+      max_memory(),
   };
 }
 

@@ -318,9 +318,9 @@ void TrackStream::finish() { impl_->finish(); }
 void TrackStream::cancel() { impl_->cancel(); }
 void TrackStream::reset(ImageView reference, const Roi& roi) { impl_->reset(reference, roi); }
 
-bool TrackStream::restore(std::span<const std::byte> state) {
+bool TrackStream::restore(std::span<const std::byte> state, const ReadFrame& read) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->sequence && impl_->sequence->restore(state);
+  return impl_->sequence && impl_->sequence->restore(state, read);
 }
 
 std::vector<std::string> TrackStream::kernels() const {

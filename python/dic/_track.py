@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from . import _dic, _images, _options
+from . import _dask, _dic, _images, _options
 from ._dataset import DatasetBuilder, scale_of
 from ._dic import FrameResult, Grid
 from ._result import open_result
@@ -212,7 +212,25 @@ def _time_axis(times, fps, indices, count):
     return None
 
 
-def _track_in_memory(frames, reference, roi, times, fps, progress, options):
+def _warn(text):
+    warnings.warn(text, stacklevel=4)
+
+
+def _track_on_workers(client, frames, reference, roi, times, fps, progress, options):
+    if options.get("reference_strategy") not in (None, "first"):
+        raise _dic.UsageError("Workers share a sequence only with the reference strategy first: with the others a frame "
+                              "needs those before.")
+    times = _seconds(times)
+    roi = roi if roi is None or not _images.is_path(roi) else os.path.abspath(roi)
+    dataset, count, first = _dask.in_memory(client, frames, reference, roi, _shown(progress), options, _warn)
+    axis = _time_axis(times, fps, dataset.frame.values - 1 + first, count)
+    if axis is not None:
+        dataset["time"] = ("frame", axis, {"units": "s", "long_name": "time"})
+        dataset = dataset.set_coords("time")
+    return dataset
+
+
+def _track_in_memory(frames, reference, roi, times, fps, progress, options, warn=_warn):
     images, count = _images.frames(frames)
     times, first = _seconds(times), 0
     name = os.fspath(reference) if _images.is_path(reference) else ""
@@ -230,7 +248,7 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
 
     def take(result):
         if result.error:
-            warnings.warn(f"{names[result.index][1]} was left out: {result.error}", stacklevel=4)
+            warn(f"{names[result.index][1]} was left out: {result.error}")
         else:
             builder.add(result, *names[result.index])
             indices.append(names[result.index][0] - 1 + first)
@@ -239,7 +257,7 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
     with stream, tqdm(total=measured, unit="frame", disable=_shown(progress)) as bar:
         for number, (frame_name, frame) in enumerate(images, 1):
             if isinstance(frame, Exception):
-                warnings.warn(f"{frame_name} was left out: {frame}", stacklevel=3)
+                warn(f"{frame_name} was left out: {frame}")
                 bar.update()
                 continue
             while (index := stream.try_push(frame)) is None:
@@ -250,29 +268,37 @@ def _track_in_memory(frames, reference, roi, times, fps, progress, options):
     return builder.dataset(_time_axis(times, fps, indices, number + first))
 
 
-def _track_into_files(frames, reference, roi, times, fps, progress, options):
+def _track_into_files(client, frames, reference, roi, times, fps, progress, options):
     given = [frames] if _images.is_path(frames) else list(frames)
     if not all(map(_images.is_path, given)) or not (reference is None or _images.is_path(reference)):
         raise _dic.UsageError("With output, frames and reference are files: arrays are measured without it.")
     mask, options = _split_roi(roi, options | {"reference": reference, "fps": fps})
     seconds = _seconds(times)
+    arguments = (_options.values(options), mask, "dic.track in Python", [] if seconds is None else list(seconds))
+    if client is None:
+        summary = _with_progress_bar([os.fspath(path) for path in given], arguments, progress)
+    else:
+        options = _dask.for_workers(options)
+        summary = _dask.into_files(client, given, _options.values(options), *arguments[1:], _shown(progress))
+    for name, error in summary["frames"] if summary else []:
+        if error:
+            _warn(f"{name} was left out: {error}")
+    return open_result(options["output"])
+
+
+def _with_progress_bar(frames, arguments, progress):
     with tqdm(unit="frame", disable=_shown(progress)) as bar:
-        def show(stage, frame, frames):
-            bar.total = frames or None
+        def show(stage, frame, count):
+            bar.total = count or None
             bar.update(frame - bar.n)
 
-        summary = _dic.track_files([os.fspath(path) for path in given], _options.values(options), mask,
-                                   "dic.track in Python", [] if seconds is None else list(seconds), show)
-    for name, error in summary["frames"]:
-        if error:
-            warnings.warn(f"{name} was left out: {error}", stacklevel=3)
-    return open_result(summary["output"])
+        return _dic.track_files(frames, *arguments, show)
 
 
 def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Iterable[Any], *,
           reference: Any = None, roi: Any = None, output: str | os.PathLike[str] | None = None,
           times: Sequence[float] | str | os.PathLike[str] | None = None, fps: float | None = None, progress: bool | None = None,
-          **options: Unpack[Options]) -> xr.Dataset:
+          client: Any = None, **options: Unpack[Options]) -> xr.Dataset:
     """Displacement and strain fields of a sequence of images, as `dic track` measures them.
 
         ds = dic.track("frames/*.png", subset=21, step=5)
@@ -287,6 +313,8 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     times, fps: seconds, one for each of `frames` (or a file of them), or frames per second, the first of `frames`
         at 0 s: a coordinate `time` in s.
     progress: shows a progress bar; None = where there is a terminal.
+    client: a dask.distributed.Client, whose workers then measure runs of frames that follow each other. Files have to
+        be where workers see them, too. Needs the strategy `first`, the default.
 
     Options, as of the command line:
 {options}
@@ -303,10 +331,12 @@ def track(frames: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | It
     Raises UsageError, FileError, DeviceError, KeyboardInterrupt.
     """
     if output is not None:
-        return _track_into_files(frames, reference, roi, times, fps, progress, options | {"output": output})
+        return _track_into_files(client, frames, reference, roi, times, fps, progress, options | {"output": output})
     for name in options:
         if name in _FILE_OPTIONS:
             raise _dic.UsageError(f"{name} is about files: it needs output, the folder that they go into.")
+    if client is not None:
+        return _track_on_workers(client, frames, reference, roi, times, fps, progress, options)
     return _track_in_memory(frames, reference, roi, times, fps, progress, options)
 
 

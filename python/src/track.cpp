@@ -6,8 +6,12 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
 #include <dic/track.hpp>
 #include <dic/track_options.hpp>
+#include <dic/track_parts.hpp>
 #include <memory>
 
 #include "bindings.hpp"
@@ -70,13 +74,20 @@ nb::dict summary_of(const TrackSummary& summary) {
   return out;
 }
 
-nb::dict track_all(const std::vector<std::string>& frames, const OptionValues& options,
-                   const std::optional<Array>& roi, const std::string& command,
-                   const std::vector<double>& times, const std::optional<OnProgress>& on_progress) {
+TrackJob job_of(const std::vector<std::string>& frames, const OptionValues& options,
+                const std::optional<Array>& roi, const std::string& command,
+                const std::vector<double>& times) {
   TrackJob job = job_with(options, roi);
   job.times = times;
   job.frames = frames;
   job.command = command;
+  return job;
+}
+
+nb::dict track_all(const std::vector<std::string>& frames, const OptionValues& options,
+                   const std::optional<Array>& roi, const std::string& command,
+                   const std::vector<double>& times, const std::optional<OnProgress>& on_progress) {
+  const TrackJob job = job_of(frames, options, roi, command, times);
   const auto show = [&](const Progress& progress) {
     const nb::gil_scoped_acquire python;
     (*on_progress)(progress.stage, progress.frame, progress.frames);
@@ -86,11 +97,56 @@ nb::dict track_all(const std::vector<std::string>& frames, const OptionValues& o
   }));
 }
 
+/// Calls task(job, stop) without Python's lock, with what track_files takes behind the arguments of the task.
+template <typename... Arguments, typename Task>
+auto of_job(Task task) {
+  return
+      [task](Arguments... arguments, const std::vector<std::string>& frames, const OptionValues& options,
+             const std::optional<Array>& roi, const std::string& command, const std::vector<double>& times) {
+        const TrackJob job = job_of(frames, options, roi, command, times);
+        return interruptible([&](const std::stop_token& stop) { return task(arguments..., job, stop); });
+      };
+}
+
+void track_part(std::size_t number, const TrackJob& job, const std::stop_token& stop) {
+  if (track_files(planned_parts(job).at(number), {}, stop).interrupted)
+    throw Cancelled("The measurement was cancelled.");
+}
+
+void add_parts(nb::module_& module) {
+  using namespace nb::literals;
+  module.def(
+      "expand_frames",
+      [](const std::vector<std::string>& arguments) {
+        std::vector<std::string> names;
+        for (const auto& path : expand_frames(arguments)) names.push_back(path.string());
+        return names;
+      },
+      "arguments"_a, "Names of the images that files, globs and folders mean, in their order.");
+  module.def("plan_parts", of_job<int>([](int processes, const TrackJob& job, const std::stop_token&) {
+               return plan_parts(job, processes).size();
+             }),
+             "processes"_a, "frames"_a, "options"_a, "roi"_a.none(), "command"_a, "times"_a,
+             "Divides a run of track_files among processes. Returns the number of parts; 0 = all is done.");
+  module.def("track_part", of_job<std::size_t>(&track_part), "number"_a, "frames"_a, "options"_a,
+             "roi"_a.none(), "command"_a, "times"_a, "Measures a part that was planned.");
+  const auto join = of_job<>([](const TrackJob& job, const std::stop_token&) { return join_parts(job); });
+  module.def(
+      "join_parts",
+      [join](const std::vector<std::string>& frames, const OptionValues& options,
+             const std::optional<Array>& roi, const std::string& command, const std::vector<double>& times) {
+        return summary_of(join(frames, options, roi, command, times));
+      },
+      "frames"_a, "options"_a, "roi"_a.none(), "command"_a, "times"_a,
+      "Makes one result of the parts, all measured by now.");
+}
+
 }  // namespace
 
 void add_track(nb::module_& module) {
   using namespace nb::literals;
   add_frame_result(module);
+  add_parts(module);
   module.def(
       "track_options", &option_table,
       "The options of a measurement: a list of dictionaries with name, group, kind, placeholder, choices, "

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import subprocess
 import time
 
 import cv2
@@ -341,6 +342,45 @@ class PageTest(ProgramTest):
         for name in set(expected) - {"problem", "distance", "x", "y"}:
             np.testing.assert_allclose(number_of(found[name]), number_of(expected[name]), rtol=max(rtol, 1e-14), atol=atol,
                                        err_msg=f"{kind} {name}")
+
+    def test_a_result_that_grows(self):
+        """Frames of dic watch appear, the slider extends; who looks at the last one sees the new last one."""
+        camera = self.folder / "camera"
+        camera.mkdir()
+        watch = subprocess.Popen([dic_program.PROGRAM, "watch", "camera", "--until", "5", "--subset", "21", "--step", "10", "-o", "grown",
+                                  "--no-pictures"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.communicate)
+        self.addCleanup(watch.kill)
+
+        def arrives(k, strain):
+            write_image(self.folder / "coming.png", stretched(strain))
+            (self.folder / "coming.png").rename(camera / f"frame_{k}.png")
+            if k > 0:
+                self.assertEqual(json.loads(watch.stdout.readline())["frame"], k)
+
+        for k in range(3):
+            arrives(k, 0.002 * k)
+        server = ViewServer(dic_program.PROGRAM, self.folder, "grown", "--no-browser")
+        self.addCleanup(server.stop)
+        self.open(server.address)
+        self.until(lambda: "2 / 2" in self.text("frame-name"))
+        self.click("probe-extensometer")
+        self.pointer((60, 120), (260, 120), drag=True)
+        arrives(3, 0.006)
+        self.until(lambda: "3 / 3" in self.text("frame-name"))
+        self.assertEqual(self.by_id("frame").get_attribute("max"), "2")
+        self.by_id("frame").send_keys(Keys.HOME)
+        self.until(lambda: "1 / 3" in self.text("frame-name"))
+        arrives(4, 0.008)
+        self.until(lambda: "1 / 4" in self.text("frame-name"))  # who looks at another one stays there
+        arrives(5, 0.010)
+        self.until(lambda: "1 / 5" in self.text("frame-name"))
+        self.assertEqual(watch.wait(60), 0)
+        self.click("save-history")
+        rows = self.table("history.csv")
+        self.assertEqual(len(rows), 6)
+        self.assertAlmostEqual(float(rows[-1][-1]), 0.010, delta=5e-4)
+        self.assert_clean(server.origin)
 
     def test_video(self):
         """Its frames can be looked at in any order, before and after measuring."""

@@ -1,5 +1,6 @@
 """Several processes that measure one sequence together: python test_processes.py DIC"""
 
+import json
 import os
 import shutil
 import signal
@@ -31,8 +32,8 @@ class ProcessesTest(ProgramTest):
                                  *self.options, *arguments], cwd=self.folder, env=environment, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def together(self, processes, *arguments, code=0):
-        with self.mpirun(processes, *arguments) as run:
+    def together(self, processes, *arguments, code=0, **options):
+        with self.mpirun(processes, *arguments, **options) as run:
             out, error = run.communicate(timeout=200)
         self.assertEqual(run.returncode, code, error)
         return out, error
@@ -71,6 +72,36 @@ class ProcessesTest(ProgramTest):
         self.assertIsNotNone(reader.GetOutputDataObject(0).GetPointData().GetArray("u"))
         self.succeed("probe", "out", "--point", "80,60", "-o", "probe")
         self.assertEqual((self.folder / "probe/probe.json").read_text().count("frame_"), FRAMES)
+
+    def test_few_large_images_by_rows(self):
+        """Two frames and three processes: bands of rows of the grid."""
+        for k in range(3):
+            write_image(self.folder / f"large_{k}.png", speckle(700, 300, 1.3 * k, -0.6 * k))
+        options = ["--subset", "21", "--step", "4", "--device", "cpu", "--threads", "1", "--csv", "--scale", "0.1", "--fps", "2"]
+        self.options = options
+        self.succeed("track", "large_*.png", *options, "-o", "alone")
+        self.together(3, "-o", "out", frames="large_*.png")
+        plan = json.loads((self.folder / "out/parts/plan.json").read_text())
+        self.assertEqual((len(plan["rows"]), plan["first"]), (4, [0]))
+        one, joined = self.fields("alone"), self.fields("out")
+        same = one["status"] == joined["status"]
+        self.assertGreaterEqual(same.mean(), 0.9999)
+        for name in ("u", "v"):
+            np.testing.assert_allclose(joined[name][same], one[name][same], rtol=0, atol=1e-5)  # mm: 1e-4 px
+        for name in ("exx", "sigma_u", "zncc", "iterations"):  # nothing is different at the edges of bands
+            np.testing.assert_array_equal(joined[name], one[name], name)
+        for name in sorted(os.listdir(self.folder / "alone/csv")):
+            self.assertEqual((self.folder / "alone/csv" / name).read_bytes(), (self.folder / "out/csv" / name).read_bytes())
+        self.assertEqual(len(os.listdir(self.folder / "out/pictures")), len(os.listdir(self.folder / "alone/pictures")))
+        first, second = self.run_json("alone"), self.run_json("out")
+        self.assertEqual(first["points"], second["points"])
+        for a, b in zip(first["frames"], second["frames"]):
+            self.assertEqual((a["file"], a["counts"], a["time"]), (b["file"], b["counts"], b["time"]))
+            self.assertAlmostEqual(a["mean_u"], b["mean_u"], places=6)
+        with h5py.File(self.folder / "alone/result.vtkhdf") as a, h5py.File(self.folder / "out/result.vtkhdf") as b:
+            for name in ("y", "x", "dic/inside", "VTKHDF/Steps/Values"):
+                np.testing.assert_array_equal(a[name][()], b[name][()], name)
+            self.assertEqual(list(a["VTKHDF"].attrs["WholeExtent"]), list(b["VTKHDF"].attrs["WholeExtent"]))
 
     def test_the_folder_can_move(self):
         self.together(2, "-o", "out", "--pictures", "none")

@@ -50,6 +50,7 @@ const std::map<std::string, std::string> kOthers = {
     {"device", "cpu"},
     {"threads", "3"},
     {"gpu-memory", "512"},
+    {"max-memory", "3G"},
 };
 
 const std::set<std::string> kReadFiles = {"roi", "camera", "times"};

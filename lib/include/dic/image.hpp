@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <dic/memory.hpp>
 #include <dic/shared/image_view.hpp>  // ScalarType, Size, ImageView
-#include <vector>
 
 namespace dic {
 
@@ -36,7 +36,7 @@ class Image {
   Size size_;
   ScalarType type_ = ScalarType::u8;
   int bit_depth_ = 0;
-  std::vector<std::byte> bytes_;
+  PixelMemory bytes_;
 };
 
 /// A copy of its own, rows contiguous.

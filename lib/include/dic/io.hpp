@@ -27,9 +27,12 @@ struct ResultInfo {
   double length_factor() const { return has_scale() ? scale_mm_per_px : 1.0; }
 };
 
-/// Some frames of a sequence, in a file of their own.
+/// Some frames of a sequence, or some rows of their grid, in a file of their own.
 struct ResultPart {
   std::filesystem::path file;         ///< relative to the folder of the file that joins them
+  int first_row = 0;                  ///< of its grid, in the grid of all
+  int rows = 0;                       ///< of its grid
+  int skip = 0, use = 0;              ///< rows of its grid that are not shown, and how many after them are
   std::vector<double> times;          ///< of its frames, on the time axis of the sequence
   std::vector<std::int64_t> numbers;  ///< of its frames after the reference
   std::vector<std::string> names;
@@ -57,7 +60,8 @@ class VtkHdfWriter {
   static VtkHdfWriter resume(const std::filesystem::path& path, std::int64_t frames, const Grid& grid,
                              const ResultInfo& info);
   /// A file that shows the frames of several as one sequence: their fields stay where they are, as virtual
-  /// datasets. All are results of the same measurement. Throws FileError.
+  /// datasets. All are results of the same measurement. Parts follow each other by frames; those of the same
+  /// frames stand together. Throws FileError.
   static void join(const std::filesystem::path& path, const Grid& grid, const ResultInfo& info,
                    std::span<const ResultPart> parts);
   ~VtkHdfWriter();
@@ -67,6 +71,10 @@ class VtkHdfWriter {
   /// at most 272 bytes. Throws FileError (disk full) and UsageError (another grid). After a FileError only
   /// the destructor may follow; the frames before are in the file.
   void append(const Field& field, double time, std::string_view name);
+  /// The same in two steps: frames that were added are there for readers, and after a kill, from the next
+  /// `publish` on. Where frames come fast, one for several of them saves time.
+  void add(const Field& field, double time, std::string_view name);
+  void publish();
   /// Closes; nothing may follow. With no frame appended the file is still valid. Throws FileError.
   void finish();
 

@@ -31,9 +31,18 @@ enum class ReferenceStrategy : std::uint8_t {
 };
 std::string_view to_string(ReferenceStrategy strategy);
 
+/// Rows of nodes of a grid: first, first + 1, ..., first + count - 1.
+struct GridRows {
+  int first = 0, count = 0;
+  bool operator==(const GridRows&) const = default;
+};
+
 struct TrackOptions {
   RefineOptions refine;
   int step = 5;  ///< px between points, >= 1
+  /// Measures these rows of the grid alone, as they are measured among all: what is chosen from the reference
+  /// is chosen for the whole grid. No value: all.
+  std::optional<GridRows> rows;
   /// Search range in px around the prediction (the first frame: around zero), 0 to 4096; none = automatic,
   /// coarse to fine.
   std::optional<int> search;
@@ -177,6 +186,9 @@ struct TrackJob {
   CsvStyle csv_style = CsvStyle::native;
   Pictures pictures = Pictures::some;
   CanvasFactory canvases = {};  ///< for the pictures; empty = png_canvases()
+  /// Bytes of this computer's memory that the run may take (MemoryLimit, in the folder of the result); 0 =
+  /// all.
+  std::int64_t max_memory = 0;
   /// Frames per second, > 0: the first of `frames` is at 0 s. 0 = as a video says, else there are no seconds.
   double fps = 0;
   /// Seconds, one for each of `frames`, not decreasing; empty = none.

@@ -61,10 +61,14 @@ class TrackStream {
   /// UsageError.
   void reset(ImageView reference, const Roi& roi = {});
 
+  /// Reads the frame that had this FrameResult::index in the stream that made a state.
+  using ReadFrame = std::function<Image(std::int64_t index)>;
   /// Before the first push: the next frame is measured as if the frame with this FrameResult::state had been
-  /// measured just before, by a stream of the same options and reference. False where that cannot be: the
-  /// state is not such a one, the device is a GPU (there are no states), or the strategy is not `first`.
-  bool restore(std::span<const std::byte> state);
+  /// measured just before, by a stream of the same options and reference; with the strategies `previous` and
+  /// `auto` from starts of its own. read: called with these strategies, for frames that took the place of the
+  /// reference. False where that cannot be: the state is not such a one, or the device is a GPU (there are no
+  /// states).
+  bool restore(std::span<const std::byte> state, const ReadFrame& read = {});
 
   /// See Tracker.
   std::vector<std::string> kernels() const;

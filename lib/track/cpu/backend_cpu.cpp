@@ -33,13 +33,8 @@ struct Shared {
   Shared(const TrackOptions& o, const Points& p) : options(o), points(p), correlator("cpu", o.threads) {}
 };
 
-struct HostPositions final : TrackedPositions {
-  FollowedPoints points;
-
-  explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
-};
-
-static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<FeatureMemory>);
+static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
+              std::is_trivially_copyable_v<FeatureMemory>);
 
 /// What the next frame starts from.
 std::vector<std::byte> state_of(const std::vector<RefinedPoint>& last, const FeatureMemory& features) {
@@ -62,13 +57,55 @@ bool makes_sense(const RefinedPoint& point) {
                                                             is_small));
 }
 
+bool makes_sense(const MaterialPoint& point) {
+  const auto is_small = [](double value) { return std::abs(value) < kLargestMotion; };  // false for NaN
+  return static_cast<int>(point.status) < kStatusCount &&
+         std::ranges::all_of(std::array{point.u, point.v, point.dx, point.dy}, is_small);
+}
+
+bool lies_in(Size image, int x, int y) { return x >= 0 && y >= 0 && x < image.width && y < image.height; }
+
+struct HostPositions final : TrackedPositions {
+  FollowedPoints points;
+
+  explicit HostPositions(FollowedPoints p) : points(std::move(p)) {}
+
+  std::vector<std::byte> save() const override {
+    std::vector<std::byte> bytes;
+    for (const auto part : {std::as_bytes(std::span(points.x)), std::as_bytes(std::span(points.y)),
+                            std::as_bytes(std::span(points.material))})
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    return bytes;
+  }
+};
+
+/// Points of an image of this size; null where they are not so many, or elsewhere.
+std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> bytes, std::size_t points,
+                                                  Size image) {
+  FollowedPoints followed;
+  followed.x.resize(points);
+  followed.y.resize(points);
+  followed.material.resize(points);
+  const auto parts = {std::as_writable_bytes(std::span(followed.x)),
+                      std::as_writable_bytes(std::span(followed.y)),
+                      std::as_writable_bytes(std::span(followed.material))};
+  for (const auto part : parts) {
+    if (bytes.size() < part.size()) return nullptr;
+    std::ranges::copy(bytes.first(part.size()), part.begin());
+    bytes = bytes.subspan(part.size());
+  }
+  for (std::size_t i = 0; i < points; ++i)
+    if (!lies_in(image, followed.x[i], followed.y[i]) || !makes_sense(followed.material[i])) return nullptr;
+  return bytes.empty() ? std::make_shared<const HostPositions>(std::move(followed)) : nullptr;
+}
+
 /// Empty where the state is not one of so many points.
 std::vector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
                                     FeatureMemory& features) {
   std::vector<RefinedPoint> last(points);
   if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
   std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
-  if (!std::ranges::all_of(last, makes_sense)) return {};
+  if (!std::ranges::all_of(last, [](const RefinedPoint& point) { return makes_sense(point); })) return {};
   std::memcpy(&features, state.data(), sizeof features);
   return last;
 }
@@ -178,7 +215,7 @@ class CpuReference final : public ActiveReference {
   }
 
   static double noise_of(const ImageView& image, const Points& points) {
-    return image_noise(image, noise_places(image.size(), points.x, points.y));
+    return image_noise(image, points.noise_places);
   }
 
   Field field_of(const NoiseModel& noise) const {
@@ -229,6 +266,7 @@ class CpuBackend final : public Backend {
   std::shared_ptr<const Frame> take(ImageView image) override { return std::make_shared<HostFrame>(image); }
   std::unique_ptr<ActiveReference> set_reference(std::shared_ptr<const Frame> reference, Image roi) override {
     shared_.roi = std::move(roi);
+    image_ = static_cast<const HostFrame&>(*reference).image.size();
     return std::make_unique<CpuReference>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
                                           std::vector<RefinedPoint>());
   }
@@ -240,6 +278,9 @@ class CpuBackend final : public Backend {
         shared_, std::move(image), Subsets(shared_.points, points, shared_.roi),
         before ? static_cast<const CpuReference*>(before)->last() : std::vector<RefinedPoint>());
   }
+  std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte> bytes) const override {
+    return positions_in(bytes, shared_.points.x.size(), image_);
+  }
   std::vector<std::string> kernels() const override {
     return {shared_.kernels.begin(), shared_.kernels.end()};
   }
@@ -247,6 +288,7 @@ class CpuBackend final : public Backend {
 
  private:
   Shared shared_;
+  Size image_;
 };
 
 }  // namespace

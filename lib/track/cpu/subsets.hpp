@@ -13,6 +13,7 @@ struct FollowedPoints {
   std::vector<int> x, y;
   std::vector<MaterialPoint> material;
 
+  FollowedPoints() = default;
   FollowedPoints(const Points& points, const Field& field, int width, int height);
 };
 

@@ -65,7 +65,7 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
 }
 
 double GpuGroup::noise_of(const ImageView& image) {
-  const std::vector<NoisePlace> places = noise_places(image.size(), points_.x, points_.y);
+  const std::vector<NoisePlace>& places = points_.noise_places;
   if (places.empty() || !kernels::is_device_memory(image.data)) return image_noise(image, places);
   if (!places_) places_ = std::make_unique<GpuPlaces>(places);
   return image_noise(places_->copy(image).view(), places_->in_copy());
