@@ -135,7 +135,7 @@ void quick_pipelines(const bench::Options& options, std::stop_token stop) {
   print_failure_of([&] { print_track(track, bench::track(track, stop)); });
 }
 
-struct MatchCommand {
+struct BenchMatchCommand {
   bench::MatchCase shape;
   bench::Options options{.device = "auto"};
 };
@@ -185,7 +185,7 @@ void add_bench_track(CLI::App& bench) {
 }
 
 void add_bench_match(CLI::App& bench) {
-  auto flags = std::make_shared<MatchCommand>();
+  auto flags = std::make_shared<BenchMatchCommand>();
   CLI::App& command = *bench.add_subcommand("match", "Times the search of a template in synthetic speckle");
   command.option_defaults()->always_capture_default();
   command.add_option("--template", flags->shape.template_size, "Side of the template, px");

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kBenchRegressExamples =
     "Examples:\n"
     "  dic bench regress --against ../main/build/release/dic    by turns with another build\n"
     "  dic bench regress --json before.json                     keep what this build takes\n"
@@ -96,7 +96,7 @@ void add_bench_regress(CLI::App& bench_command) {
       ->default_str("all");
   command.add_option("--device", flags->options.device, "auto (CPU, and GPU where there is one) or cpu");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
-  command.footer(kExamples + guide("bench.md") + " says how to read the table.");
+  command.footer(kBenchRegressExamples + guide("bench.md") + " says how to read the table.");
   command.callback([flags] { run_regress(*flags); });
 }
 

@@ -11,7 +11,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCalibrateExamples =
     "Examples:\n"
     "  dic calibrate lens/*.png --pattern checkerboard --columns 11 --rows 8 --square 5     lens\n"
     "  dic calibrate lens/*.png --plane flat.png --columns 11 --rows 8 --square 5           lens and "
@@ -122,7 +122,7 @@ void add_calibrate(CLI::App& app) {
       "calibrate", "Lens, perspective and scale from images of a target, for dic track --camera");
   command->option_defaults()->always_capture_default();
   add_options(*command, *flags);
-  command->footer(kExamples + guide("user-guide.md") + " says how to take the images.");
+  command->footer(kCalibrateExamples + guide("user-guide.md") + " says how to take the images.");
   command->callback([flags] { run_calibrate(*flags); });
 }
 

@@ -15,7 +15,7 @@ namespace {
 using exporting::ExportJob;
 using exporting::Format;
 
-constexpr const char* kExamples =
+constexpr const char* kExportExamples =
     "Examples:\n"
     "  dic export dic_out --to csv --frames 10 --arrays u,v,exx,eyy      a table for a spreadsheet: "
     "table.csv\n"
@@ -67,7 +67,7 @@ void add_export(CLI::App& app) {
       ->default_str("");
   command->add_flag("--force", flags->force, "Replace a file of that name");
   command->add_flag("--quiet", flags->quiet, "Print errors and warnings only");
-  command->footer(kExamples + guide("file-formats.md") + " says what the files hold.");
+  command->footer(kExportExamples + guide("file-formats.md") + " says what the files hold.");
   command->callback([flags] { run_export(*flags); });
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMaxPoses = 100000;  ///< rotations or scales: more is a typing error
 
-constexpr const char* kExamples =
+constexpr const char* kMatchExamples =
     "Examples:\n"
     "  dic match bolt.png photo.png                              the best place, as a table\n"
     "  dic match bolt.png frames/*.tif --csv > places.csv        in every frame, a row each\n"
@@ -251,7 +251,7 @@ void add_match(CLI::App& app) {
   auto command = std::make_shared<MatchCommand>();
   MatchOptions& options = command->options;
   CLI::App& match = *app.add_subcommand("match", "Finds templates in images, to a fraction of a pixel");
-  match.footer(kExamples + guide("template-matching.md") + " says what the scores mean.");
+  match.footer(kMatchExamples + guide("template-matching.md") + " says what the scores mean.");
   match
       .add_option("files", command->files,
                   "The template, then images: files, quoted globs, folders, or one video")

@@ -11,7 +11,7 @@ namespace {
 using figures::Format;
 using figures::PlotJob;
 
-constexpr const char* kExamples =
+constexpr const char* kPlotExamples =
     "Examples:\n"
     "  dic plot dic_out --field exx --frames 10,20            two figures, PNG, 300 dots per inch\n"
     "  dic plot dic_out --field eyy --format pdf --width 85   a column of a paper, the last frame\n"
@@ -126,7 +126,7 @@ void add_plot(CLI::App& app) {
       ->type_name("");
   add_content(*command, *flags);
   add_page(*command, *flags);
-  command->footer(kExamples + guide("user-guide.md") + " shows what they look like.");
+  command->footer(kPlotExamples + guide("user-guide.md") + " shows what they look like.");
   command->callback([flags] { run_plot(*flags); });
 }
 

@@ -15,7 +15,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kProbeExamples =
     "Examples:\n"
     "  dic probe dic_out --point 120,80 --extensometer 100,40,100,360     values over the frames, into "
     "dic_probe/\n"
@@ -228,7 +228,7 @@ void add_probe(CLI::App& app) {
   command->add_option("-o,--output", flags->output, "Folder of the tables")->type_name("DIR");
   command->add_flag("--force", flags->force, "Replace earlier tables in that folder");
   command->add_flag("--quiet", flags->quiet, "Print errors and warnings only");
-  command->footer(kExamples + guide("file-formats.md") + " has the columns of the tables.");
+  command->footer(kProbeExamples + guide("file-formats.md") + " has the columns of the tables.");
   command->callback([flags] { run_probe(*flags); });
 }
 

@@ -11,7 +11,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kReportExamples =
     "Examples:\n"
     "  dic report dic_out                                            report.html\n"
     "  dic report dic_out -o test7.html --frames 1,10,20 --specimen \"Al 2024, 3 mm\" --camera-text \"5 MP, "
@@ -73,7 +73,7 @@ void add_report(CLI::App& app) {
   add_text("--lens-text", say.lens, "Lens: model, focal length, aperture, distance");
   add_text("--light-text", say.lighting, "Lighting");
   add_text("--pattern-text", say.pattern, "How the pattern was made");
-  command->footer(std::string(kExamples) + guide("user-guide.md") + " says what is in it.");
+  command->footer(std::string(kReportExamples) + guide("user-guide.md") + " says what is in it.");
   command->callback([flags] { run_report(*flags); });
 }
 

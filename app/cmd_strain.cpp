@@ -12,7 +12,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kStrainExamples =
     "Examples:\n"
     "  dic strain dic_out --strain-window 9 -o wider            a second result, with a larger strain gauge\n"
     "  dic strain dic_out --strain-measure hencky --in-place    true strain, in the result itself\n"
@@ -77,7 +77,7 @@ void add_strain(CLI::App& app) {
   command->add_option("--threads", job.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--quiet", flags->quiet, "Print errors and warnings only");
-  command->footer(kExamples + guide("user-guide.md") + " says how to choose the strain window.");
+  command->footer(kStrainExamples + guide("user-guide.md") + " says how to choose the strain window.");
   command->callback([command, flags] { run_strain(*command, *flags); });
 }
 

@@ -9,7 +9,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSynthExamples =
     "The motion given is that of the last frame; it is reached in equal steps from the reference, frame 0.\n"
     "Examples:\n"
     "  dic synth -o shift --u 0.3 --noise 2                            a shift by 0.3 px\n"
@@ -125,7 +125,7 @@ void add_synth(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
-  command->footer(kExamples);
+  command->footer(kSynthExamples);
   command->callback([flags] { run_synth(*flags); });
 }
 

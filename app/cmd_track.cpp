@@ -18,7 +18,7 @@ namespace dic::app {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTrackExamples =
     "Examples:\n"
     "  dic track frames/*.png                              everything by default, into dic_out/\n"
     "  dic track clip.avi --subset 21 --step 3 --csv       finer, with tables\n"
@@ -194,7 +194,8 @@ void add_track(CLI::App& app) {
   command->option_defaults()->always_capture_default();
   add_frames(*command, *flags);
   add_run_options(*command, *flags);
-  command->footer(kExamples + guide("user-guide.md") + " says how to choose subset, step and strain window.");
+  command->footer(kTrackExamples + guide("user-guide.md") +
+                  " says how to choose subset, step and strain window.");
   command->callback([command, flags] { run_track(*command, *flags); });
 }
 

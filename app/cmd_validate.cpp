@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kValidateExamples =
     "Exit code 1: a stated bound is broken. A DIR holds frames and truth.h5, as dic synth writes them, or "
     "the "
     "collections of real images that docs/accuracy.md names (default: $DIC_REAL_DATA).\n"
@@ -154,7 +154,7 @@ void add_validate(CLI::App& app) {
                   "report --> of this Markdown file")
       ->type_name("FILE");
   const std::function<TrackOptions()> track = add_track_options(validate);
-  validate.footer(kExamples + guide("validate.md") + " says what is measured.");
+  validate.footer(kValidateExamples + guide("validate.md") + " says what is measured.");
   validate.callback([command, track, &validate] {
     command->options.track = track();
     const auto typed = [&](const char* name) { return validate.count(name) > 0; };

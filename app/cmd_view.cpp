@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kViewExamples =
     "Examples:\n"
     "  dic view frames/*.png            draw a region, look ahead, measure, look at the fields\n"
     "  dic view dic_out                 look at a result\n"
@@ -100,7 +100,7 @@ void add_view(CLI::App& app) {
       ->type_name("DIR");
   command->add_option("--title", flags->title, "Title of the page")->type_name("TEXT");
   command->add_flag("--no-browser", flags->no_browser, "Print the address and start no browser");
-  command->footer(std::string(kExamples) +
+  command->footer(std::string(kViewExamples) +
                   "The page is served on this machine alone, to who knows its address. " +
                   guide("user-guide.md") + " shows what it can do.");
   command->callback([flags] { run_view(*flags); });

@@ -12,7 +12,7 @@
 namespace dic::app {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kVsgExamples =
     "Examples:\n"
     "  dic vsg start.tif loaded.tif                          noise as predicted\n"
     "  dic vsg start.tif loaded.tif --at-rest start2.tif     and as measured on a second image at rest\n"
@@ -93,7 +93,7 @@ void add_vsg(CLI::App& app) {
   command->add_option("--threads", track.threads, "CPU threads; 0 = one per core")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--quiet", flags->quiet, "Print errors and warnings only");
-  command->footer(kExamples + guide("user-guide.md") + " says how to choose subset and strain window.");
+  command->footer(kVsgExamples + guide("user-guide.md") + " says how to choose subset and strain window.");
   command->callback([flags] { run_vsg(*flags); });
 }
 

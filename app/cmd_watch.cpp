@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kExamples =
+constexpr const char* kWatchExamples =
     "Examples:\n"
     "  dic watch camera/ -o run1                              until Ctrl-C; the first image is the "
     "reference\n"
@@ -144,7 +144,7 @@ void add_watch(CLI::App& app) {
       ->type_name("x1,y1,x2,y2")
       ->allow_extra_args(false);
   add_run_options(*command, flags->track);
-  command->footer(kExamples + guide("user-guide.md") + ", Overnight, says what is printed.");
+  command->footer(kWatchExamples + guide("user-guide.md") + ", Overnight, says what is printed.");
   command->callback([command, flags] { run_watch(*command, *flags); });
 }
 

@@ -39,7 +39,7 @@ constexpr auto kCommands = {add_track,    add_watch,  add_view,  add_report, add
                             add_probe,    add_export, add_match, add_vsg,    add_synth, add_calibrate,
                             add_validate, add_bench,  add_info,  add_help};
 
-constexpr const char* kExamples =
+constexpr const char* kMainExamples =
     "Examples:\n"
     "  dic track frames/*.png                   displacement and strain fields of a sequence, into dic_out/\n"
     "  dic view frames/*.png                    the same by mouse, in the browser\n"
@@ -118,7 +118,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   for (const auto add : kCommands) add(app);
   read_numbers_strictly(app);
-  app.footer(kExamples + dic::app::guide("user-guide.md") + ".");  // last: commands would inherit it
+  app.footer(kMainExamples + dic::app::guide("user-guide.md") + ".");  // last: commands would inherit it
   try {
     app.parse(argc, argv);
     return done;

@@ -19,6 +19,10 @@ function(dic_add_test name)
   cmake_parse_arguments(TEST "GPU;SERIAL" "GPU_CASES" "SOURCES;ROOMS;LINK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   dic_rooms_with_uses(rooms ${TEST_ROOMS})
+  if(BUILD_SHARED_LIBS AND NOT opencv_imgcodecs IN_LIST TEST_LINK)
+    # As in the program, OpenCV's codecs come with the first file that needs them: each case is a process.
+    list(TRANSFORM rooms REPLACE "^dic_opencv_codecs$" dic_load_codecs)
+  endif()
   target_link_libraries(${name} PRIVATE dic_flags ${rooms} ${TEST_LINK} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tests)
   target_precompile_headers(${name} REUSE_FROM dic_test_headers)
@@ -56,11 +60,11 @@ if(missing)
                   "Install them and set DIC_PYTHON, or run .ci/test.")
 endif()
 
-# dic_add_python_test(NAME SCRIPT): SCRIPT is run with the path of the program as its first argument.
+# dic_add_python_test(NAME SCRIPT): SCRIPT is run with the path of the program as its first argument. It takes long: CTest begins with it.
 function(dic_add_python_test name script)
   add_test(NAME ${name}
     COMMAND ${DIC_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script} $<TARGET_FILE:dic_program> ${ARGN})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 900
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 10
     ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
   if(missing)
     set_tests_properties(${name} PROPERTIES DISABLED TRUE)

@@ -31,7 +31,7 @@ export class Plot {
       type: "linear", position, title: {display: true, text: title, color: text}, ticks: {color: text, maxTicksLimit: 8},
       grid: {color: line, drawOnChartArea: grid},
     });
-    const scales = {x: axis(axes.x, "bottom")};
+    const scales = {x: {...axis(axes.x, "bottom"), bounds: "data"}};
     if (curves.some((curve) => curve.axis !== "y2")) scales.y = axis(axes.y, "left");
     if (curves.some((curve) => curve.axis === "y2")) scales.y2 = axis(axes.y2, "right", !scales.y);
     this.chart.options.scales = scales;
@@ -39,7 +39,7 @@ export class Plot {
     this.chart.data.datasets = curves.map((curve) => ({
       label: curve.label, data: curve.points, showLine: true, yAxisID: curve.axis ?? "y", borderColor: curve.colour,
       backgroundColor: curve.colour, borderWidth: 1.8, pointRadius: curve.points.length > 60 ? 0 : 2.5, spanGaps: false,
-      borderDash: curve.dashed ? [5, 4] : [],
+      borderDash: curve.dashed ? [5, 4] : [], clip: 6,
     }));
     if (mark !== null && curves.length > 0) this.#addMark(curves, mark);
     this.chart.update();

@@ -18,6 +18,8 @@ export class ResultsPage {
   contours = new ContourLayer();
   vectors = new VectorLayer();
   legend = new LegendLayer();
+  profiles = []; // of the lines, as drawn
+  profileTurn = 0;
   look = {quantity: "u", map: "auto", range: "all", min: 0, max: 1, strainUnit: "1", contourCount: 8, background: REFERENCE,
     where: REFERENCE, hideOutliers: false};
   frame = 0;
@@ -359,20 +361,22 @@ export class ResultsPage {
   /** Of the lines, in the shown frame. */
   async #drawProfiles(titles) {
     const lines = this.probes.all.filter((probe) => probe.kind === "line"), {result, frame} = this;
+    const turn = ++this.profileTurn; // answers may come after those of a later call
     $("profile-box").hidden = lines.length === 0;
-    this.profiles = [];
+    const profiles = [];
     for (const probe of lines) {
       const asked = {result, frame, places: corners(probe)};
       const isKnown = ["result", "frame", "places"].every((what) => probe.profile?.asked[what] === asked[what]);
       if (!isKnown) {
         const points = await this.source.profile(result, probe.points, frame).catch(() => []);
-        if (result !== this.result || frame !== this.frame) return;
+        if (turn !== this.profileTurn || result !== this.result || frame !== this.frame) return;
         probe.profile = {asked, points};
       }
-      this.profiles.push({probe, points: probe.profile.points.map((at) =>
+      profiles.push({probe, points: probe.profile.points.map((at) =>
         ({distance: at.distance, value: ofProbe(this.#plottedQuantity(), at)}))});
     }
-    this.profilePlot.show(this.profiles.map(({probe, points}) => ({label: probe.name, colour: probe.colour,
+    this.profiles = profiles;
+    this.profilePlot.show(profiles.map(({probe, points}) => ({label: probe.name, colour: probe.colour,
       points: points.map(({distance, value}) => ({x: distance, y: value * titles.factor}))})),
     {x: `along the line [${result.meta.length_unit}]`, y: titles.y});
   }

@@ -48,4 +48,10 @@ std::vector<CommandText> command_tree(const CLI::App& program) {
 
 std::string last_word(const std::string& path) { return path.substr(path.rfind(' ') + 1); }
 
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
 }  // namespace dic::app

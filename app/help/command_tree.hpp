@@ -30,4 +30,6 @@ std::vector<CommandText> command_tree(const CLI::App& program);
 /// The last word of a path: "track".
 std::string last_word(const std::string& path);
 
+std::string joined(const std::vector<std::string>& words, const std::string& between);
+
 }  // namespace dic::app

@@ -7,12 +7,6 @@ namespace dic::app {
 
 namespace {
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 /// "'dic track' | 'dic bench track'": the paths of all commands but the program itself.
 std::string quoted_paths(const std::vector<CommandText>& tree, const std::string& between) {
   std::vector<std::string> paths;

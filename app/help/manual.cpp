@@ -28,12 +28,6 @@ std::string page_name(std::string path) {
   return path;
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
 void write_option(std::ostream& page, const OptionText& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names)

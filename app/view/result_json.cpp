@@ -125,6 +125,17 @@ Json settings_of(const ResultInfo& info) {
   return settings.is_object() ? settings : Json::object();
 }
 
+/// What a camera file takes out of the results.
+std::string lens_correction(const Json& camera) {
+  if (!camera.is_object()) return "none";
+  const Json lens = member(camera, "lens");
+  if (!lens.is_object()) return "perspective";
+  std::string words = member(camera, "plane").is_object() ? "perspective and distortion" : "distortion";
+  for (const auto& [name, value] : lens.items())
+    if (value.is_number() && value != 0) words += ", " + name + " " + number(value.get<double>());
+  return words;
+}
+
 /// What the iDICs Good Practices Guide asks a report to state, in its order: hardware, measurement, results.
 Json practice(const Result& result, const TestDescription& description, const Json& run) {
   const ResultInfo& info = result.info();
@@ -159,10 +170,10 @@ Json practice(const Result& result, const TestDescription& description, const Js
                           ? "Gaussian, " + number(prefilter.get<double>(), "px")
                       : prefilter.is_number() ? "none"
                                               : text(member(settings, "prefilter")));
-  add("outliers marked", text(member(settings, "outliers")));
+  add("outliers marked", member(settings, "outliers") == true ? "yes" : "no");
   add("filter of the displacement",
       member(settings, "global") == true ? "global step (augmented Lagrangian)" : "none");
-  add("lens correction", member(settings, "camera").is_object() ? "yes, by a camera file" : "none");
+  add("lens correction", lens_correction(member(settings, "camera")));
   add("strain measure", std::string(to_string(info.strain.measure)));
   add("strain window", std::to_string(info.strain.window) + " points, least-squares plane");
   add("virtual strain gauge",

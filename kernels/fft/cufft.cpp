@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <dic/kernels/workspace.hpp>
 #include <dic/shared/error.hpp>
 #include <string>
@@ -39,9 +40,11 @@ bool find(void* library, const char* name, Function& function) {
 Cufft load() {
   Cufft f{};
   void* library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);  // stays until the program ends
+  if (const char* file = std::getenv("DIC_CUFFT"); !library && file)
+    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     f.problem = std::string("cuFFT was not found (") + dlerror() +
-                "): install the CUDA toolkit's libcufft, or choose another kernel.";
+                "): install the CUDA toolkit's libcufft, name it in DIC_CUFFT, or choose another kernel.";
     return f;
   }
   const bool complete =

@@ -5,6 +5,7 @@
     ds.exx.isel(frame=-1).plot()
 """
 
+from . import _cufft  # noqa: F401
 from ._correlate import correlate
 from ._dataset import Status
 from ._dic import (Cancelled, DeviceError, Error, FileError, FrameResult, Grid, UsageError,

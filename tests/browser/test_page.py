@@ -231,6 +231,16 @@ class PageTest(ProgramTest):
         self.click("probe-point")
         self.pointer((100, 100))
         self.until(lambda: not self.by_id("profile-box").get_attribute("hidden"))
+        # Two questions at once leave one curve.
+        self.browser.execute_script("""
+            for (const [name, value, event] of [["frame", 0, "input"], ["quantity", "u", "change"], ["quantity", "exx", "change"]]) {
+              const element = document.getElementById(name);
+              element.value = value;
+              element.dispatchEvent(new Event(event));
+            }""")
+        time.sleep(0.3)
+        self.assertEqual(self.browser.execute_script("return Chart.getChart('plot-profile').data.datasets.length"), 1)
+        self.by_id("frame").send_keys(Keys.END)
         time.sleep(0.3)
         self.click("save-history")
         rows = self.table("history.csv")

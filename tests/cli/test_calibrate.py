@@ -4,6 +4,7 @@ Targets are rendered here with OpenCV's camera model, area-sampled, as a known c
 """
 
 import csv
+import functools
 import json
 
 import cv2
@@ -38,17 +39,22 @@ def charuco(columns, rows):
     return is_dark
 
 
-def render(is_dark, turn, shift, seed, distortion=DISTORTION):
-    rotation = cv2.Rodrigues(np.array(turn, float))[0]
-    to_plane = np.linalg.inv(np.column_stack([rotation[:, 0], rotation[:, 1], shift]))
+@functools.cache
+def rays(distortion):
+    """Of every pixel: its direction, and how that changes along x and along y."""
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(float)
 
     def directions(x, y):
         seen = np.stack([x.ravel(), y.ravel()], 1)[:, None]
-        return cv2.undistortPoints(seen, MATRIX, distortion, criteria=PRECISE).reshape(HEIGHT, WIDTH, 2)
+        return cv2.undistortPoints(seen, MATRIX, np.array(distortion), criteria=PRECISE).reshape(HEIGHT, WIDTH, 2)
 
-    middle = directions(x, y)
-    along_x, along_y = directions(x + 0.5, y) - directions(x - 0.5, y), directions(x, y + 0.5) - directions(x, y - 0.5)
+    return directions(x, y), directions(x + 0.5, y) - directions(x - 0.5, y), directions(x, y + 0.5) - directions(x, y - 0.5)
+
+
+def render(is_dark, turn, shift, seed, distortion=DISTORTION):
+    rotation = cv2.Rodrigues(np.array(turn, float))[0]
+    to_plane = np.linalg.inv(np.column_stack([rotation[:, 0], rotation[:, 1], shift]))
+    middle, along_x, along_y = rays(tuple(distortion))
     dark = np.zeros((HEIGHT, WIDTH))
     for dx in (-0.4, -0.2, 0, 0.2, 0.4):
         for dy in (-0.4, -0.2, 0, 0.2, 0.4):

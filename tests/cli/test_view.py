@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import socket
 import time
 
+import cv2
 import numpy as np
 
 import dic_program
@@ -228,6 +230,24 @@ class ViewTest(ProgramTest):
         self.assertNotIn('id="image-reference"', html)
         self.refuse(2, ["3", "1 to 2"], "report", "dic_out", "-o", "x.html", "--frames", "3")
         self.refuse(1, ["nothing", "no such file"], "report", "nothing")
+
+    def test_report_says_what_the_camera_file_corrects(self):
+        frames = self.sequence(SHIFTS[:2])
+        height, width = cv2.imread(str(self.folder / frames[0])).shape[:2]
+        camera = {"dic_camera": 1, "image_width": width, "image_height": height}
+        lens = {"fx": 800, "fy": 810, "cx": width / 2, "cy": height / 2, "k1": -0.1}
+        plane = {"px_from_mm": [[10, 0, 60], [0, 10, 60], [0, 0, 1]]}
+        for parts, words in (({"lens": lens}, "distortion, "), ({"plane": plane}, "perspective"),
+                             ({"lens": lens, "plane": plane}, "perspective and distortion, ")):
+            (self.folder / "camera.json").write_text(json.dumps(camera | parts))
+            self.succeed("track", *frames, "--camera", "camera.json", "--subset", "21", "--step", "10", "--no-pictures", "--force")
+            self.succeed("report", "dic_out", "-o", "camera.html", "--force")
+            html = (self.folder / "camera.html").read_text()
+            data = json.loads(re.search(r'<script[^>]*id="report-data"[^>]*>(.*?)</script>', html, re.DOTALL)[1])
+            practice = dict(data["result"]["practice"])
+            self.assertTrue(practice["lens correction"].startswith(words), practice)
+            self.assertEqual("k1 -0.1" in practice["lens correction"], "lens" in parts)
+            self.assertEqual(practice["outliers marked"], "yes")
 
 
 if __name__ == "__main__":

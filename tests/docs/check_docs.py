@@ -95,8 +95,8 @@ def problems_of_form(page):
 
 
 class Runner:
-    def __init__(self, program, prefix, folder):
-        self.folder = folder
+    def __init__(self, page, program, prefix, folder):
+        self.page, self.folder = page, folder
         self.environment = dict(
             os.environ,
             PATH=os.pathsep.join([str(folder / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
@@ -117,25 +117,32 @@ class Runner:
         )
         return "" if done.returncode == 0 else f"code {done.returncode} of {shlex.join(command)[:200]}\n{done.stdout}"
 
+    def configure_programs(self):
+        """One project for the C++ of a page: what takes most of the time of a small one is to configure it."""
+        project = self.folder / "programs"
+        if project.exists():
+            return ""
+        project.mkdir()
+        for block in self.page.blocks:
+            if block.language == "cpp":
+                (project / f"block_{block.line}.cpp").write_text(block.code)
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(blocks LANGUAGES CXX)\nfind_package(dic REQUIRED)\n"
+            "find_package(OpenCV QUIET COMPONENTS core)\nfind_package(Eigen3 QUIET)\nlink_libraries(dic::dic)\n"
+            "if(OpenCV_FOUND)\n  link_libraries(${OpenCV_LIBS})\nendif()\n"
+            "if(Eigen3_FOUND)\n  link_libraries(Eigen3::Eigen)\nendif()\n"
+            "file(GLOB files *.cpp)\nforeach(file IN LISTS files)\n  cmake_path(GET file STEM name)\n"
+            "  add_executable(${name} ${file})\nendforeach()\n"
+        )
+        return self.run(["cmake", "-S", "programs", "-B", "programs/build"])
+
     def run_block(self, block):
         """What went wrong; empty = nothing."""
         if block.language in ("sh", "console"):
             return self.run(["bash", "-euo", "pipefail", "-c", block.code])
         name = f"block_{block.line}"
         if block.language == "cpp":
-            project = self.folder / name
-            project.mkdir()
-            (project / "main.cpp").write_text(block.code)
-            (project / "CMakeLists.txt").write_text(
-                "cmake_minimum_required(VERSION 3.25)\nproject(block LANGUAGES CXX)\nfind_package(dic REQUIRED)\n"
-                "find_package(OpenCV QUIET COMPONENTS core)\nfind_package(Eigen3 QUIET)\n"
-                "add_executable(block main.cpp)\ntarget_link_libraries(block PRIVATE dic::dic)\n"
-                "if(OpenCV_FOUND)\n  target_link_libraries(block PRIVATE ${OpenCV_LIBS})\nendif()\n"
-                "if(Eigen3_FOUND)\n  target_link_libraries(block PRIVATE Eigen3::Eigen)\nendif()\n"
-            )
-            return self.run(["cmake", "-S", name, "-B", f"{name}/build"]) or self.run(
-                ["cmake", "--build", f"{name}/build"]
-            )
+            return self.configure_programs() or self.run(["cmake", "--build", "programs/build", "--target", name])
         if block.language == "cmake":
             (self.folder / name).mkdir()
             (self.folder / name / "CMakeLists.txt").write_text(block.code)
@@ -150,7 +157,7 @@ class Runner:
 
 def check_blocks(page, program, prefix, counts):
     with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(program, prefix, pathlib.Path(folder))
+        runner = Runner(page, program, prefix, pathlib.Path(folder))
         for block in page.blocks:
             where = f"{page.name}:{block.line}"
             reason = block.argument if block.action == "skip" else ""

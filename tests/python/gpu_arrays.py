@@ -1,6 +1,6 @@
 """Images in the memory of a GPU, by CuPy and PyTorch, whichever is there:
 
-    PYTHONPATH=BUILD/python python tests/python/gpu_arrays.py
+    PYTHONPATH=BUILD/python python tests/python/gpu_arrays.py      # or with the wheel, unpacked or installed
 
 Needs numpy and the extension; packages that dic imports for its results may be missing."""
 
@@ -151,7 +151,22 @@ def measure_time(name, frames, to_gpu):
         print(f"  {where}: {1e3 * (time.perf_counter() - begin) / 20:.2f} ms per frame of 4096 x 4096 px")
 
 
+def check_cufft():
+    """That of the PyPI package nvidia-cufft, or of the system: integers exactly, as on the CPU."""
+    from dic import _cufft
+    print(f"cuFFT: {_cufft.find() or 'by the loader'}")
+    windows = np.random.default_rng(1).integers(0, 255, (6, 90, 80), np.uint8)
+    references = np.ascontiguousarray(windows[::3, 8:72, 12:60])
+
+    def sums(device, variant):
+        correlator = _dic.Correlator(device, 0)
+        return correlator.surfaces(references, windows, "n_to_mn", "cross_correlation", [0, 32, 0, 26], None, variant)
+
+    assert np.array_equal(sums("cuda", "cuda-fft"), sums("cpu", "")), "cuFFT"
+
+
 def main():
+    check_cufft()
     found = libraries()
     assert found, "neither torch nor cupy is installed"
     for name, functions in found.items():

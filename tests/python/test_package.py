@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,19 @@ def test_progress(moved, tmp_path, capsys, into_files):
     for quiet in (False, None):  # there is no terminal here
         dic.track(frames, progress=quiet, **options)
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("installed, named, expected", [
+    (True, None, "nvidia/cu13/lib/libcufft.so.12"), (True, "mine.so", "mine.so"), (False, None, "None")])
+def test_cufft_of_pip_is_named(tmp_path, installed, named, expected):
+    library = tmp_path / "nvidia/cu13/lib/libcufft.so.12"
+    if installed:
+        library.parent.mkdir(parents=True)
+        library.touch()
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    environment.pop("DIC_CUFFT", None)
+    if named:
+        environment["DIC_CUFFT"] = named
+    code = "import dic, os; print(os.environ.get('DIC_CUFFT'))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().removeprefix(f"{tmp_path}/") == expected
