@@ -1,6 +1,6 @@
 #pragma once
 
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -12,20 +12,24 @@
 
 namespace dic {
 
-/// A file in memory with the bytes of the fuzzer, for readers that take a name.
+/// A file with the bytes of the fuzzer, in memory, for readers that take a name. One at a time. (HDF5 does
+/// not open those of memfd_create.)
 class MemoryFile {
  public:
-  explicit MemoryFile(std::span<const std::uint8_t> bytes) : file_(memfd_create("input", MFD_CLOEXEC)) {
-    if (file_ < 0 || ::write(file_, bytes.data(), bytes.size()) != std::ssize(bytes)) std::abort();
+  explicit MemoryFile(std::span<const std::uint8_t> bytes)
+      : path_("/dev/shm/dic_fuzz_" + std::to_string(getpid())) {
+    const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0 || ::write(file, bytes.data(), bytes.size()) != std::ssize(bytes)) std::abort();
+    ::close(file);
   }
-  ~MemoryFile() { ::close(file_); }
+  ~MemoryFile() { ::unlink(path_.c_str()); }
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(file_); }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
-  int file_;
+  std::filesystem::path path_;
 };
 
 /// What must hold whatever the input is; else the fuzzer reports a crash.
