@@ -297,26 +297,33 @@ std::shared_ptr<const Result> Session::result() {
   if (const auto folder = measurement_.finished();
       folder && (!result_ || result_->path().parent_path() != *folder))
     result_ = std::make_shared<const Result>(*folder);
+  if (!result_ && !grows_at_.empty()) result_ = std::make_shared<const Result>(grows_at_);
   if (!result_) throw UsageError("There is no result yet.");
   return result_;
 }
 
 Json Session::grown(int from) {
-  const auto known = result();
-  const std::string stamp = file_stamp(known->path());
+  std::shared_ptr<const Result> shown = result();
+  const std::filesystem::path path = shown->path();
+  const std::string stamp = file_stamp(path);
   // What run.json says is asked first: frames that come after it are found the next time.
-  Json json = {{"growing", is_growing(*known)}};
-  std::shared_ptr<const Result> newest = known;
+  Json json = {{"growing", is_growing(*shown)}};
+  shown.reset();
   {
     const std::lock_guard lock(mutex_);
-    if (stamp != stamp_ && result_ == known) {
-      result_ = newest = std::make_shared<const Result>(known->path());
+    // HDF5 sees a file as it was as long as anybody here has it open; who reads now delays it to the next
+    // time.
+    if (stamp != stamp_ && result_ && result_->path() == path && result_.use_count() == 1) {
+      result_.reset();
+      grows_at_ = path;
+      result_ = std::make_shared<const Result>(path);
       stamp_ = stamp;
     }
   }
+  shown = result();
   std::vector<int> numbers;
-  for (int k = from; k < newest->frame_count(); ++k) numbers.push_back(k);
-  json["frames"] = frames_json(*newest, numbers);
+  for (int k = from; k < shown->frame_count(); ++k) numbers.push_back(k);
+  json["frames"] = frames_json(*shown, numbers);
   return json;
 }
 
@@ -363,6 +370,7 @@ Json Session::start(const std::string& toml, bool force) {
   {
     const std::lock_guard lock(mutex_);
     result_ = nullptr;  // it is read by nobody meanwhile, and may be replaced
+    grows_at_.clear();
   }
   measurement_.start(std::move(job));
   return Json::object();

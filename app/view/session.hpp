@@ -63,7 +63,8 @@ class Session {
   std::mutex mutex_;  ///< of reference_ and result_
   std::optional<Image> reference_;
   std::shared_ptr<const Result> result_;
-  std::string stamp_;  ///< of its file when it was opened
+  std::string stamp_;               ///< of its file when it was opened
+  std::filesystem::path grows_at_;  ///< that is opened again, should it be closed
   Measurement measurement_;
 };
 

@@ -161,6 +161,7 @@ class Run {
     stream_.emplace(options, reference_, job_.roi, TrackStream::Callback(),
                     is_limited() ? 1 : FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
+    refuse_too_many_points();
     summary_.image = reference_.size();
     summary_.device = stream_->device();
     summary_.device_reason = stream_->device_reason();
@@ -243,6 +244,16 @@ class Run {
     if (is_restored) return;
     stream_->push(source_->read(index));
     stream_->wait();
+  }
+
+  /// Points are not kept within the limit, but are known before they take memory.
+  void refuse_too_many_points() const {
+    constexpr std::int64_t kBytesOfPoint = 900;
+    if (!is_limited() || summary_.points * kBytesOfPoint < job_.max_memory) return;
+    throw UsageError("The " + std::to_string(summary_.points) + " points alone take about " +
+                     std::to_string((summary_.points * kBytesOfPoint) >> 20) +
+                     " MB, and --max-memory allows " + std::to_string(job_.max_memory >> 20) +
+                     " MB: choose a larger --step, or allow more memory.");
   }
 
   /// Then there are as few images at a time as can be.

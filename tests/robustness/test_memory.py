@@ -76,6 +76,11 @@ class MemoryTest(ProgramTest):
             tifffile.imwrite(self.folder / name, np.round(grey).astype(np.uint8))
         self.refuse(1, ["disk", "--max-memory"], "track", "a.tif", "b.tif", "-o", "disk/out", "--max-memory", "200M")
 
+    def test_too_many_points(self):
+        for name, grey in zip(("a.tif", "b.tif"), self.images):
+            tifffile.imwrite(self.folder / name, np.round(grey[:800, :1200]).astype(np.uint8))
+        self.refuse(2, ["points alone", "--step"], "track", "a.tif", "b.tif", "--step", "2", "--device", "cpu", "--max-memory", "100M")
+
     def test_what_is_no_size(self):
         for size in ("12", "-1G", "1.5G", "many"):
             self.refuse(2, ["max-memory"], "track", "a.tif", "b.tif", f"--max-memory={size}")
