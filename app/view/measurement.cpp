@@ -54,8 +54,7 @@ void Measurement::take(const Field& field, int number, const std::string& name, 
 void Measurement::end(const std::string& state, const std::string& error) {
   const std::lock_guard lock(mutex_);
   state_ = state;
-  error_ = error;
-  live_ = nullptr;
+  error_ = error;  // live_ stays: the page may be asking for its arrays
 }
 
 void Measurement::cancel() {
