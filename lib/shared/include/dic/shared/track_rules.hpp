@@ -260,47 +260,61 @@ DIC_HOST_DEVICE Cross<Index> cross_around(int nx, int ny, const Index* point_at,
 
 /// What belongs to u and to v.
 struct Components {
-  double u = 0, v = 0;
+  float u = 0, v = 0;
 };
 
 /// The least change of a slope per px towards both sides: a slope that changes on one side only, as at the
 /// edge of a body, does not bend the subset.
-DIC_HOST_DEVICE inline double curvature(double before, double here, double after, double to_before,
-                                        double to_after) {
-  const double a = here - before, b = after - here;
+DIC_HOST_DEVICE inline float curvature(float before, float here, float after, float to_before,
+                                       float to_after) {
+  const float a = here - before, b = after - here;
   if (!(a * b > 0)) return 0;
   const bool first = std::abs(a) * to_after < std::abs(b) * to_before;
   return (first ? a : b) / (first ? to_before : to_after);
 }
 
+/// First derivatives of the displacement of a point; not known where it is not measured.
+struct Slopes {
+  float ux, uy, vx, vy;
+
+  DIC_HOST_DEVICE bool known() const { return !std::isnan(ux); }
+};
+DIC_HOST_DEVICE inline Slopes slopes_of(Status status, const ShapeParameters& s) {
+  if (status != Status::ok) return {NAN, NAN, NAN, NAN};
+  return {static_cast<float>(s.ux), static_cast<float>(s.uy), static_cast<float>(s.vx),
+          static_cast<float>(s.vy)};
+}
+
 /// How far the bending of the field displaces what a subset of order 0 or 1 measures, px; a rough estimate.
+/// points.slopes(Index i): Slopes, of all points.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
-                                   double mean_square) {
+                                   float mean_square) {
   // A parabola displaces the mean of a subset by half the mean square of its curvature, a kink by more.
-  constexpr double for_kinks = 1.5;
-  const double mean = for_kinks * mean_square / 2;
-  const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-  const ShapeParameters here = points.shape(i);
+  constexpr float for_kinks = 1.5F;
+  const float mean = for_kinks * mean_square / 2;
+  constexpr Slopes unknown{NAN, NAN, NAN, NAN};
+  const auto slopes = [&](Index n) { return n >= 0 ? points.slopes(n) : unknown; };
+  const Slopes here = slopes(i);
   Components bend;
-  if (measured(cross.left) && measured(cross.right)) {
-    const ShapeParameters a = points.shape(cross.left), b = points.shape(cross.right);
-    const double to_a = points.x(i) - points.x(cross.left), to_b = points.x(cross.right) - points.x(i);
-    bend.u += mean * curvature(a.ux, here.ux, b.ux, to_a, to_b);
-    bend.v += mean * curvature(a.vx, here.vx, b.vx, to_a, to_b);
+  const Slopes left = slopes(cross.left), right = slopes(cross.right);
+  if (left.known() && right.known()) {
+    const float before = points.x(i) - points.x(cross.left), after = points.x(cross.right) - points.x(i);
+    bend.u += mean * curvature(left.ux, here.ux, right.ux, before, after);
+    bend.v += mean * curvature(left.vx, here.vx, right.vx, before, after);
   }
-  if (measured(cross.above) && measured(cross.below)) {
-    const ShapeParameters a = points.shape(cross.above), b = points.shape(cross.below);
-    const double to_a = points.y(i) - points.y(cross.above), to_b = points.y(cross.below) - points.y(i);
-    bend.u += mean * curvature(a.uy, here.uy, b.uy, to_a, to_b);
-    bend.v += mean * curvature(a.vy, here.vy, b.vy, to_a, to_b);
+  const Slopes above = slopes(cross.above), below = slopes(cross.below);
+  if (above.known() && below.known()) {
+    const float before = points.y(i) - points.y(cross.above), after = points.y(cross.below) - points.y(i);
+    bend.u += mean * curvature(above.uy, here.uy, below.uy, before, after);
+    bend.v += mean * curvature(above.vy, here.vy, below.vy, before, after);
   }
   return bend;
 }
 
 /// What of a bend counts, px^2. Noise alone makes up to three times 0.3 sigma of it.
-DIC_HOST_DEVICE inline double bend_variance(double bend, double noise_variance) {
-  const double rest = bend * bend - 0.8 * noise_variance;
+DIC_HOST_DEVICE inline float bend_variance(float bend, float noise_variance) {
+  const float rest = bend * bend - 0.8F * noise_variance;
   return rest > 0 ? rest : 0;
 }
 
@@ -317,17 +331,17 @@ DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& 
 /// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
 /// pixel, mean over the subset. Where it is small beside the noise it is left out.
 DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, const NoiseModel& model,
-                                                double noise_variance) {
-  const double square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
-  if (!(square_u + square_v > 0.05 * noise_variance)) return {};
+                                                float noise_variance) {
+  const float square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
+  if (!(square_u + square_v > 0.05F * noise_variance)) return {};
   const auto sine = [](double x) {
-    const double t = x - std::nearbyint(x);
+    const auto t = static_cast<float>(x - std::nearbyint(x));
     return 8 * t * (1 - 2 * std::abs(t));
   };
-  double u = 0, v = 0;
+  float u = 0, v = 0;
   DIC_NO_UNROLL
   for (int k = 0; k < 9; ++k) {
-    const double dx = 0.67 * model.radius * (k % 3 - 1), dy = 0.67 * model.radius * (k / 3 - 1);
+    const float dx = 0.67F * model.radius * (k % 3 - 1), dy = 0.67F * model.radius * (k / 3 - 1);
     u += sine(shape.u_at(dx, dy)) / 9;
     v += sine(shape.v_at(dx, dy)) / 9;
   }
@@ -347,16 +361,16 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
                                  const NoiseModel& model, const Components& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
   NoiseCovariance step = noise_covariance(point, shape, noise, model);
-  const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
+  const float by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
   step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
   const bool is_first = m.variance_u == 0 && m.variance_v == 0;
   const Covariance all =
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
-  const double least = kLeastSigma * kLeastSigma;
+  const float least = kLeastSigma * kLeastSigma;
   const Components bias = bias_variance(shape, model, now.uu + now.vv);
-  const double unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
+  const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
   const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u,
                               bend_variance(bend.v, now.vv) + bias.v + edges.v};
@@ -367,8 +381,8 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
 
 /// Noise of a refined point alone, px, the larger component.
 template <typename Refined>
-DIC_HOST_DEVICE double noise_sigma(const Refined& point, const ShapeParameters& shape,
-                                   const NoiseModel& model) {
+DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& shape,
+                                  const NoiseModel& model) {
   const NoiseCovariance noise = noise_covariance(point, shape, noise_around(point, shape, model), model);
   return std::sqrt((noise.of_images + noise.of_gradients).larger());
 }
