@@ -72,6 +72,7 @@ def settings(folder):
     write("settings", "all.toml", "\n".join(line for line in text.splitlines() if line and not line.startswith("#")) + "\n")
     write("settings", "some.toml", 'subset = 21\nstep = 5\nroi-polygon = ["1,1 60,1 60,60", "1,1 2,2 3,1"]\ncsv = true\n'
                                    'strain-measure = "hencky"\nnoise = 1.5 # grey\n')
+    write("settings", "list.toml", 'csv = ["a", "b"]\n')
     write("settings", "refused.toml", "step = [1, 2]\n[table]\nsubset = '21'\n")
 
 
