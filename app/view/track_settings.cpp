@@ -37,6 +37,8 @@ void for_each_item(const std::string& toml, const Use& use) {
     } catch (const UsageError& e) {  // the library's sentence goes on on a command line
       const std::string sentence = e.what();
       throw UsageError(sentence.ends_with('.') ? sentence : sentence + ".");
+    } catch (const CLI::Error& e) {  // a list where a flag belongs
+      throw UsageError("Key \"" + item.name + "\" in the settings: " + e.what() + ".");
     }
   }
 }

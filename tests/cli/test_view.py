@@ -98,7 +98,8 @@ class ViewTest(ProgramTest):
 
     def test_nonsense_is_refused_with_a_sentence(self):
         server = self.frames()
-        for toml in ("subset = [", "unknown = 1", "subset = 20", 'roi-polygon = ["1,2"]', "[table]\nsubset = 21"):
+        for toml in ("subset = [", "unknown = 1", "subset = 20", 'roi-polygon = ["1,2"]', "[table]\nsubset = 21",
+                     'csv = ["a", "b"]'):
             status, answer = server.post("api/preview", {"toml": toml})
             self.assertEqual(status, 400, toml)
             self.assertTrue(json.loads(answer)["error"].endswith("."), answer)

@@ -72,6 +72,7 @@ def settings(folder):
     write("settings", "all.toml", "\n".join(line for line in text.splitlines() if line and not line.startswith("#")) + "\n")
     write("settings", "some.toml", 'subset = 21\nstep = 5\nroi-polygon = ["1,1 60,1 60,60", "1,1 2,2 3,1"]\ncsv = true\n'
                                    'strain-measure = "hencky"\nnoise = 1.5 # grey\n')
+    write("settings", "list.toml", 'csv = ["a", "b"]\n')
     write("settings", "refused.toml", "step = [1, 2]\n[table]\nsubset = '21'\n")
 
 
@@ -103,13 +104,15 @@ def runs(folder):
     frames = sorted(str(path) for path in (folder / "frames").glob("*.png"))
     options = ("--subset", "15", "--step", "12", "--no-pictures", "--threads", "1", "--quiet")
     dic(folder, "track", *frames, *options, "-o", "out")
-    write("result", "plain.vtkhdf", (folder / "out/result.vtkhdf").read_bytes())
+    write("../results", "plain.vtkhdf", (folder / "out/result.vtkhdf").read_bytes())
     camera = CORPUS / "camera/both.json"
     text = json.loads(camera.read_text())
     text["image_height"] = 64
     (folder / "camera.json").write_text(json.dumps(text))
     dic(folder, "track", *frames, *options, "--camera", "camera.json", "--fps", "10", "--order", "auto", "-o", "out2")
-    write("result", "camera.vtkhdf", (folder / "out2/result.vtkhdf").read_bytes())
+    write("../results", "camera.vtkhdf", (folder / "out2/result.vtkhdf").read_bytes())
+    for kind, name in enumerate(("attribute", "text", "dataset", "element", "link")):
+        write("result", name, bytes([kind % 2]) + bytes([kind, 7]) + bytes((3, 2, 5, 7, 0, 0, 0, 64)))
     write("state", "log", b"\0" + (folder / "out/.dic-frames.jsonl").read_bytes())
     write("state", "states", b"\1" + bytes(40))
     write("state", "state", b"\2" + bytes(40))
