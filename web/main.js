@@ -47,7 +47,7 @@ async function openResult() {
   show("results");
   await results.open(result);
   $("panel-report").replaceChildren(reportPage(meta));
-  follow(result);
+  if (!embedded) follow(result);
 }
 
 /** The frames of a result that another process still writes appear as they come. */
