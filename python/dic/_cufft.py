@@ -1,4 +1,4 @@
-"""Where pip put cuFFT: `pip install dic[cuda]`. The loader does not look there; the library takes it from DIC_CUFFT when a
+"""Where pip put cuFFT: the extra `cuda` of the wheel. The loader does not look there; the library takes it from DIC_CUFFT when a
 measurement first needs it."""
 
 import importlib.util
