@@ -87,7 +87,7 @@ struct NoiseShare {
 struct NoiseModel {
   NoiseGains gains;
   int reach = 1;           ///< nodes to the points that tell how the field bends
-  int order = 0;           ///< of the shape function
+  int order = 0;           ///< of the shape function; 0 also where bends do not count
   int radius = 0;          ///< of the subsets
   double mean_square = 0;  ///< see mean_square_distance
   double given =
@@ -170,8 +170,8 @@ DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapePara
   const double most = 0.95 * seen;
   const double edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
   const double e = std::fmin(std::fmax(edges, 0.0), most), here = e * denser;
-  return {std::fmin(left * e, 0.95 * residual), e, here * (0.18 * u + 0.06 * v),
-          here * (0.06 * u + 0.18 * v)};
+  return {std::fmin(left * e, 0.95 * residual), e, here * (0.16 * u + 0.06 * v),
+          here * (0.06 * u + 0.16 * v)};
 }
 
 template <typename Refined>
