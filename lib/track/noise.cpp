@@ -6,6 +6,7 @@
 #include <complex>
 #include <dic/shared/gaussian.hpp>
 #include <dic/shared/subset_window.hpp>
+#include <dic/shared/track_rules.hpp>
 #include <numbers>
 #include <vector>
 
@@ -180,8 +181,10 @@ NoiseModel noise_model(const TrackOptions& options, const ImageView& image, doub
   model.edge_gradient = options.refine.edge_gradient;
   model.radius = options.refine.subset / 2;
   model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
-  model.reach = std::max(1, static_cast<int>(std::lround(0.5 * options.refine.subset / options.step)));
-  model.order = options.refine.order;
+  model.reach = bend_reach(options.refine.subset, options.step);
+  // Counted before the choice of the order, the bends of order 2 would hide how far both orders differ.
+  const bool added_later = options.automatic_order && options.refine.order == 2;
+  model.order = added_later ? 0 : options.refine.order;
   if (options.noise) model.given = *options.noise;
   const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
   model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <dic/shared/strain_sigma.hpp>
+#include <dic/shared/subset_window.hpp>
+#include <dic/shared/track_rules.hpp>
 #include <set>
 #include <utility>
 
@@ -87,6 +89,42 @@ void take_values(Field& to, const Field& from, std::int64_t node) {
   to.sigma_v[node] = from.sigma_v[node];
   to.status[node] = from.status[node];
   to.iterations[node] = from.iterations[node];
+}
+
+/// Adds to the sigma of nodes that took order 2 how far the bending of the field displaces them, as
+/// track::bend_at does, with the curvatures from the displacements half a subset apart.
+void add_bends(Field& chosen, const Field& second, int subset, SubsetWeights weights) {
+  const Grid& grid = chosen.grid();
+  const int reach = bend_reach(subset, grid.step);
+  const double apart = static_cast<double>(reach) * grid.step;
+  const double factor = kBendOfCurvatures * mean_square_distance(weights, subset) / (2 * apart * apart);
+  const auto bend = [&](const NodeValues<double>& value, std::int64_t node, std::int64_t towards) {
+    const auto at = [&](int k) { return value[node + k * towards]; };
+    return factor * (at(-2) - 4 * at(-1) + 6 * at(0) - 4 * at(1) + at(2));
+  };
+  const auto measured = [&](std::int64_t node, std::int64_t towards) {
+    for (int k = -2; k <= 2; ++k)
+      if (second.status[node + k * towards] != Status::ok) return false;
+    return true;
+  };
+  const auto with_bends = [](float sigma, double squares) {
+    return static_cast<float>(std::sqrt(squared(sigma) + bend_variance(squares, squared(sigma))));
+  };
+  for (int j = 0; j < grid.ny; ++j)
+    for (int i = 0; i < grid.nx; ++i) {
+      const std::int64_t node = std::int64_t{j} * grid.nx + i;
+      if (chosen.order[node] != 2) continue;
+      double u = 0, v = 0;
+      const auto add_axis = [&](int index, int count, std::int64_t towards) {
+        if (index < 2 * reach || index + 2 * reach >= count || !measured(node, towards)) return;
+        u += squared(bend(second.u, node, towards));
+        v += squared(bend(second.v, node, towards));
+      };
+      add_axis(i, grid.nx, reach);
+      add_axis(j, grid.ny, std::int64_t{reach} * grid.nx);
+      chosen.sigma_u[node] = with_bends(chosen.sigma_u[node], u);
+      chosen.sigma_v[node] = with_bends(chosen.sigma_v[node], v);
+    }
 }
 
 template <typename Part>
@@ -252,6 +290,7 @@ void choose_order(Field& first, const Field& second, int subset, SubsetWeights w
       first.sigma_u[node] = with_error(first.sigma_u[node], mean[0], mean[2]);
       first.sigma_v[node] = with_error(first.sigma_v[node], mean[1], mean[3]);
     }
+  add_bends(first, second, subset, weights);
 }
 
 std::unique_ptr<Backend> with_both_orders(const OpenBackend& open, const TrackOptions& options) {

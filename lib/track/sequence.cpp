@@ -33,16 +33,11 @@ bool everywhere(const Image& mask) {
 
 std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options,
                               const ImageView& reference, const Points& points) {
-  if (options.automatic_order) {
-    const auto open_one = [&](TrackOptions one) {
-      one.automatic_order = false;
-      return open(device, one, reference, points);
-    };
-    return with_both_orders(open_one, options);
-  }
-  const DeviceName name = parse_device(device);
-  if (name.backend == "cpu") return open_cpu(options, points);
-  return open_cuda(options, reference, points, name.ordinals);
+  const auto open_one = [&](const TrackOptions& one) {
+    const DeviceName name = parse_device(device);
+    return name.backend == "cpu" ? open_cpu(one, points) : open_cuda(one, reference, points, name.ordinals);
+  };
+  return options.automatic_order ? with_both_orders(open_one, options) : open_one(options);
 }
 
 /// Throws UsageError where the members of a view that nobody checked lead outside.

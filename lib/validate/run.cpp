@@ -50,17 +50,20 @@ Seen seen_of_subset(const View& view, int x, int y, int body) {
   return 2 * seen >= kSide * kSide ? Seen::part : Seen::less_than_half;
 }
 
-/// True where a subset, but for its innermost 5 px, holds another body: beside a crack or an edge.
+/// True where a subset, but for its innermost 5 px, holds another body: beside a crack or an edge, which is
+/// as far away in the frame.
 bool beside_edge(const View& view, int x, int y, int body) {
   const MotionKind kind = view.scene.motion ? view.scene.motion->kind : MotionKind::translation;
   if (kind != MotionKind::crack && kind != MotionKind::bodies) return false;
   const int half = view.options.refine.subset / 2;
-  const auto other = [&](int distance) {
+  const auto all_around = [&](int distance, const auto& holds) {
     for (const auto& [dx, dy] : {std::pair{distance, 0}, {-distance, 0}, {0, distance}, {0, -distance}})
-      if (view.scene.motion->body(x + dx, y + dy) != body) return true;
-    return false;
+      if (!holds(x + dx, y + dy)) return false;
+    return true;
   };
-  return other(half) && !other(4);
+  const bool one_body =
+      all_around(half, [&](int px, int py) { return view.scene.motion->body(px, py) == body; });
+  return !one_body && all_around(4, [&](int px, int py) { return view.seen(px, py, body); });
 }
 
 /// Green-Lagrange strain (or what the options ask for) of a homogeneous motion.

@@ -67,6 +67,23 @@ TEST(ChoiceOfTheOrder, TakesOrder2WhereOrder1IsWrong) {
   EXPECT_EQ(chosen.sigma_u[kNodes - 1], kSigma2);
 }
 
+TEST(ChoiceOfTheOrder, Order2KnowsOfKinks) {
+  // Both fields have a kink at column 45, where order 2 was taken: sigma is larger there, and only there.
+  auto [chosen, second] = measured(0.1);
+  constexpr int kink = 45;
+  constexpr double slope = 0.03;
+  for (int j = 0; j < kNodes; ++j)
+    for (int i = kink; i < kNodes; ++i)
+      for (Field* field : {&chosen, &second}) field->u[j * kNodes + i] += slope * kStep * (i - kink);
+  choose_order(chosen, second, kSubset);
+  const int row = kNodes / 2 * kNodes;
+  const double added = std::sqrt(std::pow(chosen.sigma_u[row + kink], 2) - std::pow(kSigma2, 2));
+  // The fourth difference of a kink, half a subset apart: -2 of slope * 15 px, but for the noise.
+  EXPECT_NEAR(added, 0.264 * (33.0 * 33 - 1) / 12 * 2 * slope * 15 / (2.0 * 15 * 15), 0.03);
+  EXPECT_LT(chosen.sigma_u[row + kink - 9], 2 * kSigma2);
+  EXPECT_LT(chosen.sigma_v[row + kink], 2 * kSigma2);
+}
+
 TEST(ChoiceOfTheOrder, TellsAnErrorThatItKeepsBySigma) {
   auto [chosen, second] = measured(0.015);  // as large as the noise that order 2 adds: not worth it
   choose_order(chosen, second, kSubset);

@@ -258,6 +258,12 @@ DIC_HOST_DEVICE Cross<Index> cross_around(int nx, int ny, const Index* point_at,
           row + reach < ny ? point_at[node + down] : Index{-1}};
 }
 
+/// Nodes to the points on both sides that tell how the field bends.
+inline int bend_reach(int subset, int step) {
+  const int nodes = static_cast<int>(std::lround(0.5 * subset / step));
+  return nodes > 1 ? nodes : 1;
+}
+
 /// How far the bending of the field displaces a subset, along one axis: so many times the change of the slope
 /// per px times the mean squared distance of the subset's pixels (order 1), or of the change of the curvature
 /// from those on both sides times that (order 2). A parabola displaces the mean of a subset by half; kinks

@@ -90,7 +90,7 @@ struct NoiseShare {
 struct NoiseModel {
   NoiseGains gains;
   int reach = 1;          ///< nodes to the points that tell how the field bends
-  int order = 0;          ///< of the shape function
+  int order = 0;          ///< of the shape function; 0 also where bends do not count
   int radius = 0;         ///< of the subsets
   float mean_square = 0;  ///< see mean_square_distance
   float given = -1;  ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
@@ -173,8 +173,8 @@ DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapePara
   const float most = 0.95F * seen;
   const float edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
   const float e = std::fmin(std::fmax(edges, 0.0F), most), here = e * denser;
-  return {std::fmin(left * e, 0.95F * residual), e, here * (0.18F * u + 0.06F * v),
-          here * (0.06F * u + 0.18F * v)};
+  return {std::fmin(left * e, 0.95F * residual), e, here * (0.16F * u + 0.06F * v),
+          here * (0.06F * u + 0.16F * v)};
 }
 
 template <typename Refined>
