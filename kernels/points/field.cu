@@ -5,6 +5,10 @@
 namespace dic::kernels {
 namespace {
 
+DIC_HOST_DEVICE std::int64_t nodes_of(const GridPoints& points) {
+  return std::int64_t{points.nx} * points.ny;
+}
+
 /// Values of a node that is no point, or whose point was not measured.
 __device__ void clear_node(const FieldArrays& field, std::int64_t node) {
   constexpr double missing = std::numeric_limits<double>::quiet_NaN();
@@ -22,29 +26,46 @@ struct Material {
   }
 };
 
-/// The status that follows for a point, that of the node, which is number i, and its values.
-__device__ Status fill_node(const FieldArrays& field, const FramePoints& points, const TrackedPoint& point,
-                            std::int32_t node, std::int32_t i, const Material& material,
-                            const track::NoiseModel& noise) {
-  const RefineResult& r = point.result;
-  const ShapeParameters shape = joined(point.u, point.v, r.shape);
-  const GridPoints& grid = points.grid;
-  track::Components bend;
-  if (noise.order > 0)
-    bend = track::bend_at(points, i, track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach),
-                          noise);
-  const track::Sigmas sigmas = track::sigmas_of(material[i], r, shape, noise, bend);
-  if (!(sigmas.by_noise <= track::kLargestNoiseSigma) &&
-      !track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise))
-    return Status::low_correlation;
-  field.zncc[node] = r.zncc;
+/// Points, with slopes that lie side by side.
+struct FieldPoints : FramePoints {
+  const track::Slopes* all_slopes;
+
+  DIC_HOST_DEVICE track::Slopes slopes(Index i) const { return all_slopes[i]; }
+};
+
+/// What is known of a measured point that is number i, and of its node.
+struct Measured {
+  const FieldPoints& points;
+  const TrackedPoint& point;
+  std::int32_t node, i;
+  Material material;
+  const track::NoiseModel& noise;
+
+  __device__ ShapeParameters shape() const { return joined(point.u, point.v, point.result.shape); }
+  __device__ track::Sigmas sigmas() const {
+    const GridPoints& grid = points.grid;
+    track::Components bend;
+    if (noise.order > 0)
+      bend = track::bend_at(points, i,
+                            track::cross_around(grid.nx, grid.ny, grid.point_at, node, noise.reach), noise);
+    return track::sigmas_of(material[i], point.result, shape(), noise, bend);
+  }
+};
+
+/// Writes the values of a node. Returns its status.
+__device__ Status fill_node(const FieldArrays& field, const Measured& measured, const track::Sigmas& sigmas) {
+  const auto node = measured.node;
+  field.zncc[node] = measured.point.result.zncc;
   field.sigma_u[node] = sigmas.u;
   field.sigma_v[node] = sigmas.v;
-  // Read again: registers that kept it would be missing above.
-  const track::MaterialPoint m = material[i];
+  // Read again: registers that kept it would be missing where sigma is computed.
+  const track::MaterialPoint m = measured.material[measured.i];
+  const ShapeParameters shape = measured.shape();
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
-  const bool outside = track::is_outside(points.x(i), points.y(i), m, shape, sigmas.u, sigmas.v, noise);
+  const FieldPoints& points = measured.points;
+  const bool outside = track::is_outside(points.x(measured.i), points.y(measured.i), m, shape, sigmas.u,
+                                         sigmas.v, measured.noise);
   return outside ? Status::out_of_image : Status::ok;
 }
 
@@ -56,34 +77,69 @@ __device__ const track::NoiseModel& copied(const track::NoiseModel& model, unsig
   return *reinterpret_cast<const track::NoiseModel*>(to);
 }
 
+/// Uncertain points are low_correlation here, and their nodes listed.
 __global__ void __launch_bounds__(point_threads)
-    fill_field(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
-               const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field) {
+    fill_field(const __grid_constant__ FieldPoints points, const track::MaterialPoint* material,
+               const __grid_constant__ track::NoiseModel model, const __grid_constant__ FieldArrays field,
+               const __grid_constant__ PointList uncertain) {
   // Lanes read different places of its table at once.
   alignas(track::NoiseModel) __shared__ unsigned in_shared_memory[sizeof(model) / sizeof(unsigned)];
   const auto& noise = copied(model, in_shared_memory);
-  const PointRange nodes{0, std::int64_t{points.grid.nx} * points.grid.ny};
+  const PointRange nodes{0, nodes_of(points.grid)};
   for_each_warp_of_points(nodes, [&](std::int32_t node, bool exists) {
     const std::int32_t i = exists ? points.grid.point_at[node] : -1;
     const TrackedPoint& point = load_together(points.tracked, i);
     if (!exists) return;
     Status status = i < 0 ? Status::masked : point.result.status;
-    if (status == Status::ok) status = fill_node(field, points, point, node, i, Material{material}, noise);
+    if (status == Status::ok) {
+      const Measured measured{points, point, node, i, Material{material}, noise};
+      const track::Sigmas sigmas = measured.sigmas();
+      const bool certain = sigmas.by_noise <= track::kLargestNoiseSigma;
+      status = certain ? fill_node(field, measured, sigmas) : Status::low_correlation;
+      if (!certain) append(uncertain, node);
+    }
     if (status != Status::ok) clear_node(field, node);
     field.status[node] = status;
     field.iterations[node] = i < 0 ? std::int16_t{0} : point.result.iterations;
   });
 }
 
+/// Fills the nodes of uncertain points that their neighbours confirm: few, and what they ask for takes more
+/// registers than fill_field has.
+__global__ void __launch_bounds__(point_threads)
+    fill_confirmed(const __grid_constant__ FieldPoints points, const track::MaterialPoint* material,
+                   const __grid_constant__ track::NoiseModel noise, const __grid_constant__ FieldArrays field,
+                   const __grid_constant__ PointList uncertain) {
+  for_each_point(*uncertain.count, [&](std::int32_t at) {
+    const std::int32_t node = uncertain.points[at], i = points.grid.point_at[node];
+    const Measured measured{points, points.tracked[i], node, i, Material{material}, noise};
+    const track::Sigmas sigmas = measured.sigmas();
+    if (!track::is_certain_by_neighbours(points, i, sigmas.by_noise, noise)) return;
+    const Status status = fill_node(field, measured, sigmas);
+    if (status != Status::ok) clear_node(field, node);
+    field.status[node] = status;
+  });
+}
+
 }  // namespace
 
-void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
+std::size_t fill_field_workspace_bytes(const GridPoints& points) {
+  return sizeof(std::int32_t) * (1 + static_cast<std::size_t>(nodes_of(points)));
+}
+
+void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked, const track::Slopes* slopes,
                        const track::MaterialPoint* material, const track::NoiseModel& noise,
-                       const FieldArrays& field, StreamHandle stream) {
-  const std::int64_t nodes = std::int64_t{points.nx} * points.ny;
-  if (nodes == 0) return;
-  fill_field<<<grid_size(nodes, point_threads), point_threads, 0, stream>>>({points, tracked}, material,
-                                                                            noise, field);
+                       const FieldArrays& field, void* workspace, StreamHandle stream) {
+  if (nodes_of(points) == 0) return;
+  constexpr unsigned most_blocks = 256;  // for a list that is nearly always short
+  const unsigned blocks = grid_size(nodes_of(points), point_threads);
+  const FieldPoints all{{points, tracked}, slopes};
+  auto* count = static_cast<std::int32_t*>(workspace);
+  const PointList uncertain{count + 1, count};
+  clear(count, stream);
+  fill_field<<<blocks, point_threads, 0, stream>>>(all, material, noise, field, uncertain);
+  fill_confirmed<<<std::min(blocks, most_blocks), point_threads, 0, stream>>>(all, material, noise, field,
+                                                                              uncertain);
   check_launch(describe_points("field", points.count));
 }
 

@@ -83,9 +83,21 @@ __device__ void count_digits(std::int64_t n, int pass, unsigned prefix, unsigned
     if (block_counts[digit] > 0) atomicAdd(&counts[pass * digits + digit], block_counts[digit]);
 }
 
+__device__ track::Slopes slopes_of(const TrackedPoint& point) {
+  return track::slopes_of(point.result.status, joined(point.u, point.v, point.result.shape));
+}
+
+__global__ void __launch_bounds__(point_threads)
+    find_slopes(const TrackedPoint* tracked, std::int64_t count, track::Slopes* slopes) {
+  for_each_warp_of_points(PointRange{0, count}, [&](std::int32_t i, bool exists) {
+    const TrackedPoint& point = load_together(tracked, exists ? i : -1);
+    if (exists) slopes[i] = slopes_of(point);
+  });
+}
+
 __global__ void __launch_bounds__(point_threads)
     count_first(const __grid_constant__ FramePoints points, const __grid_constant__ track::NoiseGains gains,
-                int radius, unsigned* values, unsigned* counts) {
+                int radius, track::Slopes* slopes, unsigned* values, unsigned* counts) {
   __shared__ track::NoiseGains table;
   for (int k = threadIdx.x; k <= track::NoiseGains::kSteps; k += point_threads) table.gain[k] = gains.gain[k];
   __syncthreads();
@@ -97,6 +109,7 @@ __global__ void __launch_bounds__(point_threads)
       bits = __float_as_uint(static_cast<float>(
           track::noise_from_residual(table, joined(point.u, point.v, r.shape), r.residual_sd, radius)));
     if (exists) values[i] = bits;
+    if (exists && slopes) slopes[i] = slopes_of(point);
     return bits;
   });
 }
@@ -120,8 +133,8 @@ std::size_t noise_workspace_bytes(std::int64_t count) {
 }
 
 void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked,
-                           const track::NoiseGains& gains, int radius, double* noise, void* workspace,
-                           StreamHandle stream) {
+                           const track::NoiseGains& gains, int radius, double* noise, track::Slopes* slopes,
+                           void* workspace, StreamHandle stream) {
   constexpr std::int64_t most_blocks = 1024;  // each adds its counts to those of all
   auto* counts = static_cast<unsigned*>(workspace);
   auto* values = counts + passes * digits;
@@ -129,11 +142,19 @@ void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked
       static_cast<unsigned>(std::clamp<std::int64_t>(grid_size(points.count, point_threads), 1, most_blocks));
   const unsigned few = std::min(blocks, 256u);  // each of them finds the digits before anew
   fill(counts, 0, passes * digits * sizeof(unsigned), stream);
-  count_first<<<blocks, point_threads, 0, stream>>>({points, tracked}, gains, radius, values, counts);
+  count_first<<<blocks, point_threads, 0, stream>>>({points, tracked}, gains, radius, slopes, values, counts);
   for (int pass = 1; pass < passes; ++pass)
     count_next<<<few, point_threads, 0, stream>>>(points.count, pass, values, counts);
   store_median<<<1, point_threads, 0, stream>>>(counts, noise);
   check_launch(describe_points("noise", points.count));
+}
+
+void launch_find_slopes(const GridPoints& points, const TrackedPoint* tracked, track::Slopes* slopes,
+                        StreamHandle stream) {
+  if (points.count == 0) return;
+  find_slopes<<<grid_size(points.count, point_threads), point_threads, 0, stream>>>(tracked, points.count,
+                                                                                    slopes);
+  check_launch(describe_points("slopes", points.count));
 }
 
 }  // namespace dic::kernels

@@ -7,36 +7,77 @@ namespace {
 
 using track::kDirections;
 
-constexpr int tile_threads = 32;  ///< few tiles, each with some hundred steps: over all multiprocessors
+constexpr int level_threads = 128, level_warps = level_threads / warp_size;  ///< a warp per tile
 
-/// Values that a thread sorts, in shared memory.
-struct Scratch {
-  float* first;
-  DIC_HOST_DEVICE float& operator[](int k) const { return first[k * tile_threads]; }
-};
+/// Residual of the point of a node; -1: it is none, or was not measured.
+__device__ float residual_at(const SplitFrame& frame, std::int64_t node) {
+  const std::int32_t point = node < 0 ? -1 : frame.points.point_at[node];
+  if (point < 0) return -1;
+  const RefineResult& result = frame.tracked[point].result;
+  return result.status == Status::ok ? result.residual_sd : -1;
+}
 
-__global__ void __launch_bounds__(tile_threads) find_levels(const __grid_constant__ SplitFrame frame) {
-  __shared__ float samples[track::kTileSamples * track::kTileSamples * tile_threads];
-  const GridPoints& grid = frame.points;
+/// How many values come before number k in ascending order; those less than 0 do not count.
+__device__ int rank_of(const float* values, int k) {
+  int rank = 0;
+  for (int other = 0; other < track::kSamples; ++other) {
+    const float value = values[other];
+    rank += value >= 0 && (value < values[k] || (value == values[k] && other < k));
+  }
+  return rank;
+}
+
+__global__ void __launch_bounds__(level_threads) find_levels(const __grid_constant__ SplitFrame frame) {
+  static_assert(track::kSamples % warp_size == 0);
+  __shared__ float of_all[level_warps][track::kSamples];
+  const int lane = threadIdx.x % warp_size, warp = warp_index();
+  float* samples = of_all[warp];
   track::ResidualLevel* of_tiles = frame.levels + frame.tiles.count();
-  for_each_task(frame.tiles.count(), tile_threads, threadIdx.x, [&](std::int64_t tile) {
-    const auto residual = [&](std::int64_t node) -> float {
-      const std::int32_t point = grid.point_at[node];
-      if (point < 0) return -1;
-      const RefineResult& result = frame.tracked[point].result;
-      return result.status == Status::ok ? result.residual_sd : -1;
-    };
-    of_tiles[tile] = track::level_of_tile(frame.tiles, static_cast<int>(tile), grid.nx, grid.ny, residual,
-                                          Scratch{samples + threadIdx.x});
+  for_each_task(frame.tiles.count(), level_warps, warp, [&](std::int64_t tile) {
+    int count = 0;
+    for (int k = lane; k < track::kSamples; k += warp_size) {
+      samples[k] = residual_at(frame, track::sample_node(frame.tiles, static_cast<int>(tile), k,
+                                                         frame.points.nx, frame.points.ny));
+      count += __popc(__ballot_sync(all_lanes, samples[k] >= 0));
+    }
+    if (lane == 0) of_tiles[tile] = {0, 0, count >= track::kLeastSamples};
+    __syncwarp();
+    for (int k = lane; k < track::kSamples && count >= track::kLeastSamples; k += warp_size) {
+      if (!(samples[k] >= 0)) continue;
+      const int rank = rank_of(samples, k);
+      if (rank == track::lower_rank(count)) of_tiles[tile].lower = samples[k];
+      if (rank == track::median_rank(count)) of_tiles[tile].median = samples[k];
+    }
+    __syncwarp();  // before the next tile's samples
   });
 }
 
-__global__ void __launch_bounds__(tile_threads) find_levels_around(const __grid_constant__ SplitFrame frame) {
-  __shared__ float values[track::kTilesAround * tile_threads];
+/// The median of the values of those of the first kTilesAround lanes that count; at least one does. Called by
+/// all lanes of the warp.
+__device__ float median_of_lanes(float value, bool counts) {
+  const int lane = threadIdx.x % warp_size;
+  const unsigned counting = __ballot_sync(all_lanes, counts);
+  int rank = 0;
+  for (int k = 0; k < track::kTilesAround; ++k) {
+    const float other = __shfl_sync(all_lanes, value, k);
+    rank += (counting >> k & 1) && (other < value || (other == value && k < lane));
+  }
+  const bool here = counts && rank == track::around_rank(__popc(counting));
+  return __shfl_sync(all_lanes, value, __ffs(static_cast<int>(__ballot_sync(all_lanes, here))) - 1);
+}
+
+__global__ void __launch_bounds__(level_threads)
+    find_levels_around(const __grid_constant__ SplitFrame frame) {
   const track::Tiles& tiles = frame.tiles;
-  for_each_task(tiles.count(), tile_threads, threadIdx.x, [&](std::int64_t tile) {
-    frame.levels[tile] = track::level_around(frame.levels + tiles.count(), tiles, static_cast<int>(tile),
-                                             Scratch{values + threadIdx.x});
+  const track::ResidualLevel* of_tiles = frame.levels + tiles.count();
+  const int lane = threadIdx.x % warp_size;
+  for_each_task(tiles.count(), level_warps, warp_index(), [&](std::int64_t tile) {
+    const int around = track::tile_around(tiles, static_cast<int>(tile), lane);
+    const track::ResidualLevel own = around < 0 ? track::ResidualLevel{} : of_tiles[around];
+    track::ResidualLevel level;
+    if (__any_sync(all_lanes, own.known))
+      level = {median_of_lanes(own.lower, own.known), median_of_lanes(own.median, own.known), true};
+    if (lane == 0) frame.levels[tile] = level;
   });
 }
 
@@ -184,9 +225,9 @@ void launch_find_open_points(const SplitFrame& frame, const PointList& open, Str
   clear(open.count, stream);
   const std::int64_t n = frame.points.count;
   if (n == 0) return;
-  const unsigned blocks = grid_size(frame.tiles.count(), tile_threads);
-  find_levels<<<blocks, tile_threads, 0, stream>>>(frame);
-  find_levels_around<<<blocks, tile_threads, 0, stream>>>(frame);
+  const unsigned blocks = grid_size(frame.tiles.count(), level_warps);
+  find_levels<<<blocks, level_threads, 0, stream>>>(frame);
+  find_levels_around<<<blocks, level_threads, 0, stream>>>(frame);
   find_open_points<<<grid_size(n, point_threads), point_threads, 0, stream>>>(frame, open);
   check_launch(describe_points("doubtful points", n));
 }

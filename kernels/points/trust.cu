@@ -187,13 +187,14 @@ __device__ void unite_in_tile(int* parent, int a, int b) {
 /// already. Returns the run that is linked. Called by all threads.
 __device__ int unite_with_row_below(TileMemory& tile, const TileNode& node, int right, int but) {
   const int run = tile.run[node.node()];
-  const int linked = node.linked_to(right, 1) ? tile.run[node.node() + warp_size + right] : -1;
-  const int below = linked == but ? -1 : linked;
+  const int there = node.node() + warp_size + right;
+  const bool known = there >= TileMemory::nodes || tile.run[there] == but;  // the cheapest test first
+  const int below = !known && node.linked_to(right, 1) ? tile.run[there] : -1;
   // The lane before may unite the same.
   const int other_run = __shfl_up_sync(all_lanes, run, 1), other = __shfl_up_sync(all_lanes, below, 1);
   const bool repeated = node.lane() > 0 && other_run == run && other == below;
   if (below >= 0 && !repeated) unite_in_tile(tile.parent, run, below);
-  return linked;
+  return below;
 }
 
 /// Finds the groups within the tile: returns the first node of this node's group, and leaves the number of

@@ -165,7 +165,8 @@ NoiseModel noise_model(const TrackOptions& options, const ImageView& image, doub
   model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
   model.correlated = options.refine.smooth_noise_factor;
   if (const double sigma = options.refine.matching; sigma != 0) {
-    const NoiseShare share{variance_after(std::abs(sigma)), options.refine.matching_effect};
+    const NoiseShare share{static_cast<float>(variance_after(std::abs(sigma))),
+                           static_cast<float>(options.refine.matching_effect)};
     // The highest frequencies tell nothing of smooth noise: both images are from one camera.
     if (sigma > 0) {
       model.of_reference = share;

@@ -47,7 +47,10 @@ struct Frame {
   DeviceArray<PatchPosition> references{state.tracked.size(), stream}, windows{state.tracked.size(), stream};
   DeviceArray<std::uint8_t> fresh{std::vector<std::uint8_t>(count, 1), stream};
   DeviceArray<track::NeighbourSupport> supports{state.tracked.size(), stream};
-  DeviceArray<std::uint8_t> workspace{kernels::classify_lost_workspace_bytes(count), stream};
+  DeviceArray<std::uint8_t> workspace{
+      std::max({kernels::classify_lost_workspace_bytes(count), kernels::noise_workspace_bytes(count),
+                kernels::fill_field_workspace_bytes(device.points)}),
+      stream};
   DeviceArray<double> noise{1, stream}, u{state.point_at.size(), stream}, v{state.point_at.size(), stream};
   DeviceArray<float> floats{3 * state.point_at.size(), stream};
   DeviceArray<Status> status{state.point_at.size(), stream};
@@ -146,12 +149,12 @@ void add_verdicts(const Collect& collect, const std::shared_ptr<const Frame>& fr
                                   frame->state.height, frame->workspace.data(), handle);
   });
   collect("noise", [=] {
-    kernels::launch_estimate_noise(points, frame->tracked.data(), {}, radius, frame->noise.data(),
+    kernels::launch_estimate_noise(points, frame->tracked.data(), {}, radius, frame->noise.data(), nullptr,
                                    frame->workspace.data(), handle);
   });
   collect("field", [=] {
-    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, track::NoiseModel{}, frame->field(),
-                               handle);
+    kernels::launch_fill_field(points, frame->tracked.data(), nullptr, nullptr, track::NoiseModel{},
+                               frame->field(), frame->workspace.data(), handle);
   });
 }
 

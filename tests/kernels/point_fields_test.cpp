@@ -115,7 +115,7 @@ TEST_F(Points, TheNoiseIsAMedian) {
       const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
       const DeviceArray<double> noise(1, stream);
       kernels::launch_estimate_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
-                                     workspace.data(), stream.handle());
+                                     nullptr, workspace.data(), stream.handle());
       const double want = naive_noise(s);
       EXPECT_NEAR(noise.value(stream), want, 1e-6 * want);
     }
@@ -132,7 +132,7 @@ TEST_F(Points, EqualResidualsAndZeroHaveAMedian) {
     const DeviceArray<std::uint8_t> workspace(kernels::noise_workspace_bytes(s.count()), stream);
     const DeviceArray<double> noise(1, stream);
     kernels::launch_estimate_noise(device.points, tracked.data(), {}, PointsState::radius, noise.data(),
-                                   workspace.data(), stream.handle());
+                                   nullptr, workspace.data(), stream.handle());
     EXPECT_EQ(noise.value(stream), residual);  // without gain
   }
 }
@@ -187,9 +187,10 @@ void check_field(const PointsState& s, const DevicePoints& device, const std::ve
   model.radius = PointsState::radius;
   model.most_share = 0.5;
   const DeviceField field(s.point_at.size(), stream);
-  kernels::launch_fill_field(device.points, tracked.data(),
+  const DeviceArray<std::uint8_t> workspace(kernels::fill_field_workspace_bytes(device.points), stream);
+  kernels::launch_fill_field(device.points, tracked.data(), nullptr,
                              material.empty() ? nullptr : device_material.data(), model, field.arrays,
-                             stream.handle());
+                             workspace.data(), stream.handle());
   const auto u = field.u.values(stream), v = field.v.values(stream);
   const auto zncc = field.zncc.values(stream), sigma_u = field.sigma_u.values(stream),
              sigma_v = field.sigma_v.values(stream);

@@ -19,6 +19,7 @@ struct FramePoints {
   float zncc(Index i) const { return results[i].zncc; }
   const ShapeParameters& shape(Index i) const { return results[i].shape; }
   const RefinedPoint& refined(Index i) const { return results[i]; }
+  Slopes slopes(Index i) const { return slopes_of(status(i), shape(i)); }
   float residual(Index i) const { return results[i].residual_sd; }
   float own_sigma(Index i) const {
     return track::own_sigma(results[i].residual_sd, results[i].unit_sigma_u, results[i].unit_sigma_v);

@@ -1,7 +1,6 @@
 #include "track/cpu/split_subsets.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace dic::track {
@@ -29,19 +28,37 @@ void SplitSubsets::run(const std::stop_token& stop) {
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }
 
-/// The level around every tile.
+/// Of the samples of a tile.
+ResidualLevel SplitSubsets::level_of_tile(int tile) const {
+  std::vector<float> samples;
+  for (int k = 0; k < kSamples; ++k) {
+    const std::int64_t node = sample_node(tiles_, tile, k, points_.grid.nx, points_.grid.ny);
+    const std::int64_t point = node < 0 ? -1 : points_.point_at[node];
+    if (point >= 0 && results_[point].status == Status::ok) samples.push_back(results_[point].residual_sd);
+  }
+  const auto count = static_cast<int>(samples.size());
+  if (count < kLeastSamples) return {};
+  std::ranges::sort(samples);
+  return {samples[lower_rank(count)], samples[median_rank(count)], true};
+}
+
 void SplitSubsets::find_levels() {
-  const auto residual = [this](std::int64_t node) {
-    const std::int64_t point = points_.point_at[node];
-    return point >= 0 && results_[point].status == Status::ok ? results_[point].residual_sd : -1;
-  };
-  std::array<float, kTileSamples * kTileSamples> scratch;
-  static_assert(scratch.size() >= kTilesAround);
-  std::vector<ResidualLevel> of_tiles(levels_.size());
-  for (int tile = 0; tile < tiles_.count(); ++tile)
-    of_tiles[tile] = level_of_tile(tiles_, tile, points_.grid.nx, points_.grid.ny, residual, scratch);
-  for (int tile = 0; tile < tiles_.count(); ++tile)
-    levels_[tile] = level_around(of_tiles.data(), tiles_, tile, scratch);
+  std::vector<ResidualLevel> of_tiles;
+  for (int tile = 0; tile < tiles_.count(); ++tile) of_tiles.push_back(level_of_tile(tile));
+  for (int tile = 0; tile < tiles_.count(); ++tile) {
+    std::vector<float> lower, median;
+    for (int k = 0; k < kTilesAround; ++k) {
+      const int around = tile_around(tiles_, tile, k);
+      if (around < 0 || !of_tiles[around].known) continue;
+      lower.push_back(of_tiles[around].lower);
+      median.push_back(of_tiles[around].median);
+    }
+    if (lower.empty()) continue;
+    std::ranges::sort(lower);
+    std::ranges::sort(median);
+    const int rank = around_rank(static_cast<int>(lower.size()));
+    levels_[tile] = {lower[rank], median[rank], true};
+  }
 }
 
 ResidualLevel SplitSubsets::level(std::int64_t i) const {

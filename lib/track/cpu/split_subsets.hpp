@@ -27,6 +27,8 @@ class SplitSubsets {
     ShapeParameters start;
   };
 
+  ResidualLevel level_of_tile(int tile) const;
+  /// The level around every tile: the medians of the levels of up to nine tiles.
   void find_levels();
   ResidualLevel level(std::int64_t i) const;
   bool doubtful(std::int64_t i) const;

@@ -124,15 +124,18 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
   kernels::launch_classify_lost(points, tracked, refine.subset / 2, image.width, image.height,
                                 workspace_.reserve(kernels::classify_lost_workspace_bytes(points.count)),
                                 stream);
-  if (options_.noise)
+  auto* slopes = slopes_.reserve<Slopes>(points.count);
+  if (options_.noise) {
     kernels::upload(field.noise(), &*options_.noise, sizeof(double), stream_);
-  else
+    kernels::launch_find_slopes(points, tracked, slopes, stream);
+  } else {
     kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
-                                   refine.subset / 2, field.noise(),
+                                   refine.subset / 2, field.noise(), slopes,
                                    workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
-  kernels::launch_fill_field(points, tracked, reference.material(),
+  }
+  kernels::launch_fill_field(points, tracked, slopes, reference.material(),
                              noise_model(options_, image, noises.reference, noises.current), field.arrays(),
-                             stream);
+                             workspace_.reserve(kernels::fill_field_workspace_bytes(points)), stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {

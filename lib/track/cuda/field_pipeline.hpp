@@ -63,7 +63,7 @@ class FieldPipeline {
   kernels::Event gathered_;                          ///< all points of a frame
   std::shared_future<void> gathering_;               ///< ready when `gathered_` is queued
   kernels::Event made_;
-  kernels::DeviceBuffer workspace_;
+  kernels::DeviceBuffer workspace_, slopes_;
   PositionsMemory positions_;
   ObjectPool<FieldMemory> memory_;
   FieldBlocks blocks_;

@@ -163,16 +163,25 @@ void launch_classify_lost(const GridPoints& points, TrackedPoint* tracked, int r
 /// Bytes of scratch memory of launch_estimate_noise, on the device.
 std::size_t noise_workspace_bytes(std::int64_t count);
 /// Queues the noise of one image, grey levels: the median (element n / 2) of the noise estimated from the
-/// residual of each of the n measured points, in float; 0 where none is measured.
+/// residual of each of the n measured points, in float; 0 where none is measured. Also launch_find_slopes,
+/// since this reads all points; slopes null: without.
 void launch_estimate_noise(const GridPoints& points, const TrackedPoint* tracked,
-                           const track::NoiseGains& gains, int radius, double* noise, void* workspace,
-                           StreamHandle stream);
+                           const track::NoiseGains& gains, int radius, double* noise, track::Slopes* slopes,
+                           void* workspace, StreamHandle stream);
+
+/// Queues the slopes of all points: [count].
+void launch_find_slopes(const GridPoints& points, const TrackedPoint* tracked, track::Slopes* slopes,
+                        StreamHandle stream);
+
+/// Bytes of scratch memory of launch_fill_field, on the device.
+std::size_t fill_field_workspace_bytes(const GridPoints& points);
 
 /// Queues all arrays of a field but strain. material: [count]; null where the reference is the original one.
-/// Points that are too uncertain become low_correlation.
-void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked,
+/// slopes: [count], see launch_find_slopes; not read where noise.order is not 1. Points that are too uncertain
+/// become low_correlation.
+void launch_fill_field(const GridPoints& points, const TrackedPoint* tracked, const track::Slopes* slopes,
                        const track::MaterialPoint* material, const track::NoiseModel& noise,
-                       const FieldArrays& field, StreamHandle stream);
+                       const FieldArrays& field, void* workspace, StreamHandle stream);
 
 /// Nodes of a field that have values, and those that are lost (see is_lost).
 struct NodeCounts {

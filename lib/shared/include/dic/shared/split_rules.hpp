@@ -47,63 +47,36 @@ struct Tiles {
       : side(tile_side(subset, step)), nx((grid_nx + side - 1) / side), ny((grid_ny + side - 1) / side) {}
 
   DIC_HOST_DEVICE int count() const { return nx * ny; }
-  /// The tile of a node of the grid.
-  DIC_HOST_DEVICE int of(std::int64_t node, int grid_nx) const {
+  /// The tile of a node of the grid. In the type of the node: a GPU is slow at division by 64 bits.
+  template <typename Node>
+  DIC_HOST_DEVICE int of(Node node, int grid_nx) const {
     return static_cast<int>(node / grid_nx / side * nx + node % grid_nx / side);
   }
 };
 
-/// Sorts a few values in place.
-template <typename Values>
-DIC_HOST_DEVICE void sort_values(Values&& values, int count) {
-  for (int k = 1; k < count; ++k) {
-    const float value = values[k];
-    int at = k;
-    for (; at > 0 && values[at - 1] > value; --at) values[at] = values[at - 1];
-    values[at] = value;
-  }
-}
+/// Samples of a tile.
+inline constexpr int kSamples = kTileSamples * kTileSamples;
 
-/// Level of a tile of a grid of nx x ny nodes. residual(node): of a measured point; less than 0 where the
-/// node is none. samples: scratch memory for kTileSamples^2 values.
-template <typename Residual, typename Values>
-DIC_HOST_DEVICE ResidualLevel level_of_tile(const Tiles& tiles, int tile, int nx, int ny, Residual&& residual,
-                                            Values&& samples) {
-  int count = 0;
+/// The node of sample k of a tile, on a grid of nx x ny nodes; -1: the tile has fewer.
+DIC_HOST_DEVICE inline std::int64_t sample_node(const Tiles& tiles, int tile, int k, int nx, int ny) {
   const int spacing = sample_spacing(tiles.side);
-  const int left = tile % tiles.nx * tiles.side, top = tile / tiles.nx * tiles.side;
-  for (int j = top; j < top + tiles.side && j < ny; j += spacing)
-    for (int i = left; i < left + tiles.side && i < nx; i += spacing) {
-      const float value = residual(std::int64_t{j} * nx + i);
-      if (value >= 0) samples[count++] = value;
-    }
-  if (count < kLeastSamples) return {};
-  sort_values(samples, count);
-  return {samples[count / 4], samples[count / 2], true};
+  const int i = k % kTileSamples * spacing, j = k / kTileSamples * spacing;
+  const int x = tile % tiles.nx * tiles.side + i, y = tile / tiles.nx * tiles.side + j;
+  return i < tiles.side && j < tiles.side && x < nx && y < ny ? std::int64_t{y} * nx + x : -1;
 }
 
-/// Tiles that the level around one depends on.
-inline constexpr int kTilesAround = 9;
+/// Ranks of the quartile and the median among so many sorted values, from 0.
+DIC_HOST_DEVICE constexpr int lower_rank(int count) { return count / 4; }
+DIC_HOST_DEVICE constexpr int median_rank(int count) { return count / 2; }
 
-/// The level around tile (i, j): the medians of the levels of up to nine tiles. levels: of all tiles.
-/// scratch: memory for kTilesAround values.
-template <typename Values>
-DIC_HOST_DEVICE ResidualLevel level_around(const ResidualLevel* levels, const Tiles& tiles, int tile,
-                                           Values&& scratch) {
-  const int i = tile % tiles.nx, j = tile / tiles.nx;
-  const auto median_of = [&](float ResidualLevel::*value) {
-    int count = 0;
-    for (int b = j - 1; b <= j + 1; ++b)
-      for (int a = i - 1; a <= i + 1; ++a) {
-        if (a < 0 || b < 0 || a >= tiles.nx || b >= tiles.ny || !levels[b * tiles.nx + a].known) continue;
-        scratch[count++] = levels[b * tiles.nx + a].*value;
-      }
-    sort_values(scratch, count);
-    return count > 0 ? scratch[(count - 1) / 2] : -1;
-  };
-  const float lower = median_of(&ResidualLevel::lower);
-  if (lower < 0) return {};
-  return {lower, median_of(&ResidualLevel::median), true};
+/// Tiles that the level around one depends on, and the rank of their median.
+inline constexpr int kTilesAround = 9;
+DIC_HOST_DEVICE constexpr int around_rank(int count) { return (count - 1) / 2; }
+
+/// The k-th tile of those around one; -1: there is none.
+DIC_HOST_DEVICE inline int tile_around(const Tiles& tiles, int tile, int k) {
+  const int i = tile % tiles.nx + k % 3 - 1, j = tile / tiles.nx + k / 3 - 1;
+  return k < kTilesAround && i >= 0 && j >= 0 && i < tiles.nx && j < tiles.ny ? j * tiles.nx + i : -1;
 }
 
 /// How much larger than the median residuals are anywhere: of whole subsets, so that few are measured again

@@ -258,6 +258,18 @@ DIC_HOST_DEVICE Cross<Index> cross_around(int nx, int ny, const Index* point_at,
           row + reach < ny ? point_at[node + down] : Index{-1}};
 }
 
+/// First derivatives of the displacement of a point; not known where it is not measured.
+struct Slopes {
+  float ux, uy, vx, vy;
+
+  DIC_HOST_DEVICE bool known() const { return !std::isnan(ux); }
+};
+DIC_HOST_DEVICE inline Slopes slopes_of(Status status, const ShapeParameters& s) {
+  if (status != Status::ok) return {NAN, NAN, NAN, NAN};
+  return {static_cast<float>(s.ux), static_cast<float>(s.uy), static_cast<float>(s.vx),
+          static_cast<float>(s.vy)};
+}
+
 /// Nodes to the points on both sides that tell how the field bends.
 inline int bend_reach(int subset, int step) {
   const int nodes = static_cast<int>(std::lround(0.5 * subset / step));
@@ -268,53 +280,75 @@ inline int bend_reach(int subset, int step) {
 /// per px times the mean squared distance of the subset's pixels (order 1), or of the change of the curvature
 /// from those on both sides times that (order 2). A parabola displaces the mean of a subset by half; kinks
 /// displace by more, for order 2 by very much more.
-inline constexpr double kBendOfSlopes = 0.75, kBendOfCurvatures = 0.264;
+inline constexpr float kBendOfSlopes = 0.75F, kBendOfCurvatures = 0.264F;
 
-/// Are two points a px apart on one body, for all that their slopes say? Their displacements then differ by
-/// something between what both slopes predict. Of slopes alone, bodies that turn against each other look like
-/// one that bends. noise: variance of a displacement.
-DIC_HOST_DEVICE inline bool may_bend(const Components& difference, const Components& slope,
-                                     const Components& slope_there, double apart, double noise) {
-  const double du = difference.u - 0.5 * apart * (slope.u + slope_there.u),
-               dv = difference.v - 0.5 * apart * (slope.v + slope_there.v);
-  const double bend_u = apart * (slope_there.u - slope.u), bend_v = apart * (slope_there.v - slope.v);
-  return du * du + dv * dv <= 0.25 * (bend_u * bend_u + bend_v * bend_v) + 18 * noise;
+/// Along an axis: the slopes of u and v there.
+DIC_HOST_DEVICE inline Components slopes_along(const Slopes& s, bool along_x) {
+  return along_x ? Components{s.ux, s.vx} : Components{s.uy, s.vy};
 }
 
-/// Squares of how far the bending of the field displaces a measured point, px^2; a rough estimate, of order 1
-/// and 2. Along each axis the points on both sides tell it, if they are on the same body.
+/// Are two points `apart` px from each other on one body, for all that their slopes say? Their displacements
+/// then differ by something between what both slopes predict. Of slopes alone, bodies that turn against each
+/// other look like one that bends. noise: variance of a displacement.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE bool may_bend(const Points& points, Index i, Index there, bool along_x, float noise) {
+  const ShapeParameters here = points.shape(i), other = points.shape(there);
+  const Components a = slopes_along(points.slopes(i), along_x),
+                   b = slopes_along(points.slopes(there), along_x);
+  const auto apart =
+      static_cast<float>(along_x ? points.x(there) - points.x(i) : points.y(there) - points.y(i));
+  const float du = static_cast<float>(other.u - here.u) - 0.5F * apart * (a.u + b.u),
+              dv = static_cast<float>(other.v - here.v) - 0.5F * apart * (a.v + b.v);
+  const float bend_u = apart * (b.u - a.u), bend_v = apart * (b.v - a.v);
+  return du * du + dv * dv <= 0.25F * (bend_u * bend_u + bend_v * bend_v) + 18 * noise;
+}
+
+/// Squares of how far the bending of the field displaces a measured point of order 1 along an axis, px^2.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Components bend_of_slopes(const Points& points, Index i, Index before, Index after,
+                                          bool along_x, const NoiseModel& model) {
+  const Slopes left = points.slopes(before), right = points.slopes(after);
+  if (!left.known() || !right.known()) return {};
+  const Components a = slopes_along(left, along_x), b = slopes_along(right, along_x);
+  const auto apart =
+      static_cast<float>(along_x ? points.x(after) - points.x(before) : points.y(after) - points.y(before));
+  const float factor = kBendOfSlopes * model.mean_square / apart;
+  const float u = factor * (b.u - a.u), v = factor * (b.v - a.v);
+  const float noise = points.own_sigma(i) * points.own_sigma(i);
+  if (!(u * u + v * v > noise)) return {};  // noise: most points end here
+  if (!may_bend(points, i, before, along_x, noise) || !may_bend(points, i, after, along_x, noise)) return {};
+  return {u * u, v * v};
+}
+
+/// The same of order 2.
+template <typename Points, typename Index>
+DIC_HOST_DEVICE Components bend_of_curvatures(const Points& points, Index i, Index before, Index after,
+                                              bool along_x, const NoiseModel& model) {
+  if (points.status(before) != Status::ok || points.status(after) != Status::ok) return {};
+  const auto curvature = [&](Index n) {
+    const ShapeParameters s = points.shape(n);
+    return along_x ? Components{static_cast<float>(s.uxx), static_cast<float>(s.vxx)}
+                   : Components{static_cast<float>(s.uyy), static_cast<float>(s.vyy)};
+  };
+  const Components here = curvature(i), a = curvature(before), b = curvature(after);
+  const float factor = kBendOfCurvatures * model.mean_square;
+  const float u = factor * (here.u - 0.5F * (a.u + b.u)), v = factor * (here.v - 0.5F * (a.v + b.v));
+  return {u * u, v * v};
+}
+
+/// Squares of how far the bending of the field displaces a measured point, px^2; a rough estimate. Along each
+/// axis the points on both sides tell it, if they are on the same body. points.slopes(Index i): Slopes, of
+/// all points.
 template <typename Points, typename Index>
 DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<Index>& cross,
                                    const NoiseModel& model) {
-  const ShapeParameters here = points.shape(i);
   Components square;
   const auto add_axis = [&](Index before, Index after, bool along_x) {
-    const auto measured = [&](Index n) { return n >= 0 && points.status(n) == Status::ok; };
-    if (!measured(before) || !measured(after)) return;
-    const ShapeParameters a = points.shape(before), b = points.shape(after);
-    double u, v;
-    if (model.order == 2) {
-      const double factor = kBendOfCurvatures * model.mean_square;
-      u = factor * (along_x ? here.uxx - 0.5 * (a.uxx + b.uxx) : here.uyy - 0.5 * (a.uyy + b.uyy));
-      v = factor * (along_x ? here.vxx - 0.5 * (a.vxx + b.vxx) : here.vyy - 0.5 * (a.vyy + b.vyy));
-    } else {
-      const auto at = [&](Index n) { return along_x ? points.x(n) : points.y(n); };
-      const auto slope = [along_x](const ShapeParameters& s) {
-        return along_x ? Components{s.ux, s.vx} : Components{s.uy, s.vy};
-      };
-      const Components slope_a = slope(a), slope_b = slope(b);
-      const double factor = kBendOfSlopes * model.mean_square / (at(after) - at(before));
-      u = factor * (slope_b.u - slope_a.u);
-      v = factor * (slope_b.v - slope_a.v);
-      const double noise = points.own_sigma(i) * points.own_sigma(i);
-      if (!(u * u + v * v > noise)) return;  // noise: most points end here
-      const auto one_body = [&](Index n, const ShapeParameters& there, const Components& slope_there) {
-        return may_bend({there.u - here.u, there.v - here.v}, slope(here), slope_there, at(n) - at(i), noise);
-      };
-      if (!one_body(before, a, slope_a) || !one_body(after, b, slope_b)) return;
-    }
-    square.u += u * u;
-    square.v += v * v;
+    if (before < 0 || after < 0) return;
+    const Components more = model.order == 2 ? bend_of_curvatures(points, i, before, after, along_x, model)
+                                             : bend_of_slopes(points, i, before, after, along_x, model);
+    square.u += more.u;
+    square.v += more.v;
   };
   add_axis(cross.left, cross.right, true);
   add_axis(cross.above, cross.below, false);
@@ -323,8 +357,8 @@ DIC_HOST_DEVICE Components bend_at(const Points& points, Index i, const Cross<In
 
 /// What of the square of a bend counts, px^2. Noise alone makes sigma more than a fifth larger at 1 point in
 /// 100 with order 1, at 7 with order 2.
-DIC_HOST_DEVICE inline double bend_variance(double square, double noise_variance) {
-  const double rest = square - 1.5 * noise_variance;
+DIC_HOST_DEVICE inline float bend_variance(float square, float noise_variance) {
+  const float rest = square - 1.5F * noise_variance;
   return rest > 0 ? rest : 0;
 }
 
@@ -341,11 +375,11 @@ DIC_HOST_DEVICE inline bool is_outside(int at_x, int at_y, const MaterialPoint& 
 /// Variance of a displacement by the bias of the interpolation, px^2: nearly a sine of the fraction of a
 /// pixel, mean over the subset. Where it is small beside the noise it is left out.
 DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, const NoiseModel& model,
-                                                double noise_variance) {
-  const double square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
-  if (!(square_u + square_v > 0.05 * noise_variance)) return {};
+                                                float noise_variance) {
+  const float square_u = model.bias_u * model.bias_u, square_v = model.bias_v * model.bias_v;
+  if (!(square_u + square_v > 0.05F * noise_variance)) return {};
   const auto sine = [](double x) {
-    const double t = x - std::nearbyint(x);
+    const auto t = static_cast<float>(x - std::nearbyint(x));
     return 8 * t * (1 - 2 * std::abs(t));
   };
   const auto [u, v] = mean_over_subset(shape, model.radius, sine);
@@ -365,16 +399,16 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
                                  const NoiseModel& model, const Components& bend) {
   const LocalNoise noise = noise_around(point, shape, model);
   NoiseCovariance step = noise_covariance(point, shape, noise, model);
-  const double by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
+  const float by_noise = (step.of_images + step.of_gradients).larger(), misfit = noise.misfit * noise.misfit;
   step = {misfit * step.of_images, misfit * step.of_gradients};
   const Covariance before{m.variance_u, 0, m.variance_v};
   const bool is_first = m.variance_u == 0 && m.variance_v == 0;
   const Covariance all =
       is_first ? step.of_images + step.of_gradients : after_step(before, shape, step, model.radius);
   const Covariance now = step.of_images + step.of_gradients;
-  const double least = kLeastSigma * kLeastSigma;
+  const float least = kLeastSigma * kLeastSigma;
   const Components bias = bias_variance(shape, model, now.uu + now.vv);
-  const double unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
+  const float unit_u = point.unit_sigma_u, unit_v = point.unit_sigma_v;
   const Components edges{unit_u * unit_u * noise.edges_u, unit_v * unit_v * noise.edges_v};
   const Components systematic{bend_variance(bend.u, now.uu) + bias.u + edges.u,
                               bend_variance(bend.v, now.vv) + bias.v + edges.v};
@@ -385,8 +419,8 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
 
 /// Noise of a refined point alone, px, the larger component.
 template <typename Refined>
-DIC_HOST_DEVICE double noise_sigma(const Refined& point, const ShapeParameters& shape,
-                                   const NoiseModel& model) {
+DIC_HOST_DEVICE float noise_sigma(const Refined& point, const ShapeParameters& shape,
+                                  const NoiseModel& model) {
   const NoiseCovariance noise = noise_covariance(point, shape, noise_around(point, shape, model), model);
   return std::sqrt((noise.of_images + noise.of_gradients).larger());
 }

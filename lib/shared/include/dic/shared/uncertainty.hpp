@@ -25,7 +25,7 @@ struct NoiseGains {
 
 /// What belongs to u and to v.
 struct Components {
-  double u = 0, v = 0;
+  float u = 0, v = 0;
 };
 
 /// Means over nine places of a subset of what `value` makes of both displacements.
@@ -34,7 +34,7 @@ DIC_HOST_DEVICE Components mean_over_subset(const ShapeParameters& shape, int ra
   Components sum;
   DIC_NO_UNROLL
   for (int k = 0; k < 9; ++k) {
-    const double dx = 0.67 * radius * (k % 3 - 1), dy = 0.67 * radius * (k / 3 - 1);
+    const float dx = 0.67F * radius * (k % 3 - 1), dy = 0.67F * radius * (k / 3 - 1);
     sum.u += value(shape.u_at(dx, dy));
     sum.v += value(shape.v_at(dx, dy));
   }
@@ -42,7 +42,7 @@ DIC_HOST_DEVICE Components mean_over_subset(const ShapeParameters& shape, int ra
 }
 
 /// What interpolation leaves of the variance of the current image's noise, mean over a subset.
-DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
+DIC_HOST_DEVICE inline float mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
   const auto f = [](double value) { return static_cast<float>(value); };
   const float distance = 0.67F * static_cast<float>(radius), square = 0.5F * distance * distance;
   // Terms at that distance, signs apart.
@@ -72,60 +72,59 @@ DIC_HOST_DEVICE inline double mean_gain(const NoiseGains& gains, const ShapePara
 
 /// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
 /// residual has all noise of the reference, and that of the current image smoothed by the interpolation.
-DIC_HOST_DEVICE inline double noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
-                                                  float residual_sd, int radius) {
+DIC_HOST_DEVICE inline float noise_from_residual(const NoiseGains& gains, const ShapeParameters& shape,
+                                                 float residual_sd, int radius) {
   return residual_sd / std::sqrt(1 + mean_gain(gains, shape, radius));
 }
 
 /// Noise of an image that may have gone through a low-pass, over that of one that has not.
 struct NoiseShare {
-  double left = 1;    ///< of its variance
-  double effect = 1;  ///< of the variance of a displacement by it
+  float left = 1;    ///< of its variance
+  float effect = 1;  ///< of the variance of a displacement by it
 };
 
 /// What is known of the noise of the images before a point is looked at.
 struct NoiseModel {
   NoiseGains gains;
-  int reach = 1;           ///< nodes to the points that tell how the field bends
-  int order = 0;           ///< of the shape function; 0 also where bends do not count
-  int radius = 0;          ///< of the subsets
-  double mean_square = 0;  ///< see mean_square_distance
-  double given =
-      -1;            ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
-  double least = 0;  ///< that the rounding to whole grey levels alone makes
-  double reference = 0, current = 0;      ///< of each image, from that image alone, grey levels
+  int reach = 1;          ///< nodes to the points that tell how the field bends
+  int order = 0;          ///< of the shape function; 0 also where bends do not count
+  int radius = 0;         ///< of the subsets
+  float mean_square = 0;  ///< see mean_square_distance
+  float given = -1;  ///< grey levels, by the user; -1: it is estimated, for every point from its own residual
+  float least = 0;   ///< that the rounding to whole grey levels alone makes
+  float reference = 0, current = 0;       ///< of each image, from that image alone, grey levels
   NoiseShare of_reference, of_current;    ///< where one of both alone was made as blurred as the other
   int width = 1 << 24, height = 1 << 24;  ///< of the images, px; as large where they are not known
-  double bias_u = 0, bias_v = 0;          ///< by the interpolation, at its largest, px
+  float bias_u = 0, bias_v = 0;           ///< by the interpolation, at its largest, px
   /// Mean squared gradient of a reference whose edges are sharper than its pixels, grey levels^2 per px^2; 0:
   /// it has none.
-  double edge_gradient = 0;
-  double most_share = 0;  ///< of noise in the Gauss-Newton matrix
-  double correlated = 1;  ///< RefineOptions::smooth_noise_factor
-  double inflation = 1;   ///< of the variance of a displacement by the other shape parameters
+  float edge_gradient = 0;
+  float most_share = 0;  ///< of noise in the Gauss-Newton matrix
+  float correlated = 1;  ///< RefineOptions::smooth_noise_factor
+  float inflation = 1;   ///< of the variance of a displacement by the other shape parameters
 };
 
 /// What there is around a refined point that makes its displacement uncertain.
 struct LocalNoise {
-  double images;                    ///< white noise of each image that displaces as theirs does, grey levels
-  double reference;                 ///< of the reference alone
-  double misfit;                    ///< factor by which misfits make the standard deviation larger
-  double edges_u = 0, edges_v = 0;  ///< variance of noise that displaces as sharp edges do, grey levels^2
+  float images;                    ///< white noise of each image that displaces as theirs does, grey levels
+  float reference;                 ///< of the reference alone
+  float misfit;                    ///< factor by which misfits make the standard deviation larger
+  float edges_u = 0, edges_v = 0;  ///< variance of noise that displaces as sharp edges do, grey levels^2
 };
 
 /// The noise of an image varies; so much more of the residuals' variance than expected is no misfit.
-inline constexpr double kNormalVariance = 1.1;
+inline constexpr float kNormalVariance = 1.1F;
 /// The same for a single subset: the variance of white noise in n pixels varies by sqrt(2 / n), too.
-DIC_HOST_DEVICE inline double normal_variance(int radius) {
-  const double pixels = (2.0 * radius + 1) * (2.0 * radius + 1);
+DIC_HOST_DEVICE inline float normal_variance(int radius) {
+  const float pixels = (2.0F * radius + 1) * (2.0F * radius + 1);
   return kNormalVariance * (1 + 2 * std::sqrt(2 / pixels));
 }
 
 /// The slope of the current image that a misfit tells: 1 - zncc of images without noise. A blur lowers the
 /// zncc and the slope; for a speckle with the spectrum of a Gaussian, and a Gaussian blur, by related
 /// amounts.
-DIC_HOST_DEVICE inline double slope_after(double misfit) {
-  const double zncc = 1 - misfit;
+DIC_HOST_DEVICE inline float slope_after(float misfit) {
+  const float zncc = 1 - misfit;
   return zncc * (1 - std::sqrt(1 - zncc * zncc));
 }
 
@@ -133,19 +132,19 @@ DIC_HOST_DEVICE inline double slope_after(double misfit) {
 /// from pixel to pixel. Inside of the subset it cancels, what remains grows with the ratio of blob and
 /// subset. variance: of the pattern. The factor is measured, with blurs.
 template <typename Refined>
-DIC_HOST_DEVICE double misfit_weight(const Refined& point, double variance, const NoiseModel& model) {
-  const double subset = 2 * model.radius + 1, su = point.unit_sigma_u, sv = point.unit_sigma_v;
-  const double blob = std::sqrt(subset * subset * variance * (su * su + sv * sv) /
-                                (8 * model.inflation));  // standard deviation, px
-  const double weight = 6.7 * blob * blob * blob / subset;
-  return std::fmin(std::fmax(weight, 1.0), 16.0);
+DIC_HOST_DEVICE float misfit_weight(const Refined& point, float variance, const NoiseModel& model) {
+  const float subset = 2 * model.radius + 1, su = point.unit_sigma_u, sv = point.unit_sigma_v;
+  const float blob = std::sqrt(subset * subset * variance * (su * su + sv * sv) /
+                               (8 * model.inflation));  // standard deviation, px
+  const float weight = 6.7F * blob * blob * blob / subset;
+  return std::fmin(std::fmax(weight, 1.0F), 16.0F);
 }
 
 /// What a spline leaves in the residual of edges that are sharper than the pixels, grey levels^2.
 struct EdgeResidual {
-  double variance = 0;   ///< of the residual
-  double in_images = 0;  ///< what seems to be noise of each image
-  double u = 0, v = 0;   ///< see LocalNoise::edges_u
+  float variance = 0;   ///< of the residual
+  float in_images = 0;  ///< what seems to be noise of each image
+  float u = 0, v = 0;   ///< see LocalNoise::edges_u
 };
 
 /// Edges that are sharper than the pixels look like noise in one image, of variance e: fourth differences
@@ -154,84 +153,85 @@ struct EdgeResidual {
 /// frequency, where the gradients are small: it displaces less than noise. The factors are measured, with
 /// printed dots. e goes with the gradients in the subset.
 template <typename Refined>
-DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, double gain,
+DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, float gain,
                                            const NoiseModel& model) {
   const auto missed = [](double x) {
-    const double t = std::abs(x - std::nearbyint(x)), parabola = 4 * t * (1 - t);
-    const double sine = parabola * (0.775 + 0.225 * parabola);  // of pi x, to 0.001
+    const auto t = static_cast<float>(std::abs(x - std::nearbyint(x)));
+    const float parabola = 4 * t * (1 - t);
+    const float sine = parabola * (0.775F + 0.225F * parabola);  // of pi x, to 0.001
     return sine * sine;
   };
   const auto [u, v] = mean_over_subset(shape, model.radius, missed);
-  const double su = point.unit_sigma_u, sv = point.unit_sigma_v, subset = 2 * model.radius + 1;
-  const double gradient = 8 * model.inflation / (subset * subset * (su * su + sv * sv));
-  const double denser = gradient / model.edge_gradient, left = 0.45 * (u + v) * denser;
-  const double residual = double{point.residual_sd} * point.residual_sd;
-  const double seen = 0.5 * (model.reference * model.reference + model.current * model.current);
-  const double most = 0.95 * seen;
-  const double edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
-  const double e = std::fmin(std::fmax(edges, 0.0), most), here = e * denser;
-  return {std::fmin(left * e, 0.95 * residual), e, here * (0.16 * u + 0.06 * v),
-          here * (0.06 * u + 0.16 * v)};
+  const float su = point.unit_sigma_u, sv = point.unit_sigma_v, subset = 2 * model.radius + 1;
+  const float gradient = 8 * model.inflation / (subset * subset * (su * su + sv * sv));
+  const float denser = gradient / model.edge_gradient, left = 0.45F * (u + v) * denser;
+  const float residual = float{point.residual_sd} * point.residual_sd;
+  const float seen = 0.5F * (model.reference * model.reference + model.current * model.current);
+  const float most = 0.95F * seen;
+  const float edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
+  const float e = std::fmin(std::fmax(edges, 0.0F), most), here = e * denser;
+  return {std::fmin(left * e, 0.95F * residual), e, here * (0.16F * u + 0.06F * v),
+          here * (0.06F * u + 0.16F * v)};
 }
 
 template <typename Refined>
 DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParameters& shape,
                                         const NoiseModel& model) {
   if (model.given >= 0) return {model.correlated * model.given, model.given, 1};
-  const double gain = mean_gain(model.gains, shape, model.radius) * model.of_current.left;
-  const double both = model.of_reference.left + gain;
+  const float gain = mean_gain(model.gains, shape, model.radius) * model.of_current.left;
+  const float both = model.of_reference.left + gain;
   EdgeResidual edges;
   if (model.edge_gradient > 0) edges = edge_residual(point, shape, gain, model);
-  const double residual = double{point.residual_sd} * point.residual_sd;
-  const double found = (residual - edges.variance) / both;
-  const double least = model.least * model.least, variance = found > least ? found : least;
-  const double of_reference = model.reference * model.reference - edges.in_images;
-  const double by_images =
+  const float residual = float{point.residual_sd} * point.residual_sd;
+  const float found = (residual - edges.variance) / both;
+  const float least = model.least * model.least, variance = found > least ? found : least;
+  const float of_reference = model.reference * model.reference - edges.in_images;
+  const float by_images =
       of_reference * model.of_reference.left + gain * (model.current * model.current - edges.in_images);
   LocalNoise noise{model.correlated * std::sqrt(variance), std::sqrt(variance), 1, edges.u, edges.v};
   if (!(by_images > 0)) return noise;  // not known
-  const double expected = std::fmax(normal_variance(model.radius) * by_images / both, least);
-  noise.reference = std::sqrt(std::fmin(variance, std::fmax(of_reference, 0.0)));
+  const float expected = std::fmax(normal_variance(model.radius) * by_images / both, least);
+  noise.reference = std::sqrt(std::fmin(variance, std::fmax(of_reference, 0.0F)));
   if (!(variance > expected)) return noise;
-  const double share = 1 - expected / variance, rest = 1 - point.zncc;
-  const double weight = misfit_weight(point, 0.5 * residual / rest, model);
+  const float share = 1 - expected / variance, rest = 1 - point.zncc;
+  const float weight = misfit_weight(point, 0.5F * residual / rest, model);
   noise.images = model.correlated * std::sqrt(expected);
   noise.misfit = std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope_after(share * rest);
   return noise;
 }
 
 /// A displacement is never known better than this, px: where iterations stop.
-inline constexpr double kLeastSigma = 1e-4;
+inline constexpr float kLeastSigma = 1e-4F;
 /// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. Misfits
 /// do not count here, because how far they displace is a rough estimate.
-inline constexpr double kLargestNoiseSigma = 0.125;
+inline constexpr float kLargestNoiseSigma = 0.125F;
 /// It may be so much less certain where neighbours that are certain predict it to so many px: of points that
 /// are wrong by half a pixel, they predict about one in ten.
-inline constexpr double kLargestConfirmedSigma = 0.2, kConfirmedWithin = 0.25;
+inline constexpr float kLargestConfirmedSigma = 0.2F, kConfirmedWithin = 0.25F;
 /// Errors of neighbours that are about as uncertain as the point are the same: they confirm nothing. Of
 /// points that neighbours of 0.1 px confirm 1 in 1,400 is off by half a pixel (0.125 px: 1 in 300), at
 /// contrasts of 15 to 30 grey levels with noise of 2.
-inline constexpr double kMoreCertain = 0.8, kConfirmingSigma = 0.1;
+inline constexpr float kMoreCertain = 0.8F, kConfirmingSigma = 0.1F;
 
 /// Covariance matrix of a displacement, px^2.
 struct Covariance {
-  double uu = 0, uv = 0, vv = 0;
+  float uu = 0, uv = 0, vv = 0;
 
-  DIC_HOST_DEVICE double larger() const { return uu > vv ? uu : vv; }
-  DIC_HOST_DEVICE double determinant() const { return uu * vv - uv * uv; }
+  DIC_HOST_DEVICE float larger() const { return uu > vv ? uu : vv; }
+  DIC_HOST_DEVICE float determinant() const { return uu * vv - uv * uv; }
   DIC_HOST_DEVICE Covariance inverse() const {
-    const double scale = 1 / determinant();
+    const float scale = 1 / determinant();
     return {scale * vv, -scale * uv, scale * uu};
   }
   /// This times `inner` times this.
   DIC_HOST_DEVICE Covariance around(const Covariance& inner) const {
-    const double a = uu * inner.uu + uv * inner.uv, b = uu * inner.uv + uv * inner.vv;
-    const double c = uv * inner.uu + vv * inner.uv, d = uv * inner.uv + vv * inner.vv;
+    const float a = uu * inner.uu + uv * inner.uv, b = uu * inner.uv + uv * inner.vv;
+    const float c = uv * inner.uu + vv * inner.uv, d = uv * inner.uv + vv * inner.vv;
     return {a * uu + b * uv, a * uv + b * vv, c * uv + d * vv};
   }
   /// Of what a linear map with the gradient of the displacement, F = 1 + gradient, makes of it.
   DIC_HOST_DEVICE Covariance mapped_by(const ShapeParameters& s) const {
-    const double a = 1 + s.ux, b = s.uy, c = s.vx, d = 1 + s.vy;
+    const float a = 1 + s.ux, b = s.uy, c = s.vx, d = 1 + s.vy;
     return {a * a * uu + 2 * a * b * uv + b * b * vv, a * c * uu + (a * d + b * c) * uv + b * d * vv,
             c * c * uu + 2 * c * d * uv + d * d * vv};
   }
@@ -240,15 +240,15 @@ struct Covariance {
 DIC_HOST_DEVICE inline Covariance operator+(const Covariance& a, const Covariance& b) {
   return {a.uu + b.uu, a.uv + b.uv, a.vv + b.vv};
 }
-DIC_HOST_DEVICE inline Covariance operator*(double s, const Covariance& a) {
+DIC_HOST_DEVICE inline Covariance operator*(float s, const Covariance& a) {
   return {s * a.uu, s * a.uv, s * a.vv};
 }
 
 /// The largest share that `part` has of the inverse of `inverse`, of all directions.
-DIC_HOST_DEVICE inline double largest_share(const Covariance& part, const Covariance& inverse) {
-  const double half = 0.5 * (part.uu * inverse.uu + 2 * part.uv * inverse.uv + part.vv * inverse.vv);
-  const double product = part.determinant() * inverse.determinant(), root = half * half - product;
-  return half + std::sqrt(root > 0 ? root : 0.0);
+DIC_HOST_DEVICE inline float largest_share(const Covariance& part, const Covariance& inverse) {
+  const float half = 0.5F * (part.uu * inverse.uu + 2 * part.uv * inverse.uv + part.vv * inverse.vv);
+  const float product = part.determinant() * inverse.determinant(), root = half * half - product;
+  return half + std::sqrt(root > 0 ? root : 0.0F);
 }
 
 /// Covariance of a displacement by the noise of two images.
@@ -266,16 +266,16 @@ struct NoiseCovariance {
 template <typename Refined>
 DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const ShapeParameters& shape,
                                                  const LocalNoise& noise, const NoiseModel& model) {
-  const double su = point.unit_sigma_u, sv = point.unit_sigma_v;
-  const Covariance unit{0.5 * su * su, 0.5 * point.unit_covariance, 0.5 * sv * sv};
+  const float su = point.unit_sigma_u, sv = point.unit_sigma_v;
+  const Covariance unit{0.5F * su * su, 0.5F * point.unit_covariance, 0.5F * sv * sv};
   const Covariance matrix = unit.inverse();
   const GradientNoise& g = point.gradient_noise;
   const Covariance in_matrix =
       noise.reference * noise.reference * model.of_reference.left * matrix.around({g.uu, g.uv, g.vv});
-  if (!(largest_share(in_matrix, unit) <= model.most_share)) return {{HUGE_VAL, 0, HUGE_VAL}, {}};
-  const Covariance left = (matrix + -1.0 * in_matrix).inverse();
-  const double density = 1 / std::abs((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx);
-  const double variance = noise.images * noise.images, of_current = model.of_current.effect * variance;
+  if (!(largest_share(in_matrix, unit) <= model.most_share)) return {{HUGE_VALF, 0, HUGE_VALF}, {}};
+  const Covariance left = (matrix + -1.0F * in_matrix).inverse();
+  const float density = 1 / std::abs((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx);
+  const float variance = noise.images * noise.images, of_current = model.of_current.effect * variance;
   return {((model.of_reference.effect * variance + density * of_current) * left).mapped_by(shape),
           (of_current * left.around(in_matrix)).mapped_by(shape)};
 }
@@ -286,9 +286,9 @@ DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const Sha
 /// that only one of the two subsets has, because their centres are whole pixels.
 DIC_HOST_DEVICE inline Covariance after_step(const Covariance& before, const ShapeParameters& shape,
                                              const NoiseCovariance& step, int radius) {
-  const double in_one_subset = 0.67 / (2 * radius + 1);
+  const float in_one_subset = 0.67F / (2 * radius + 1);
   const Covariance moved = before.mapped_by(shape),
-                   rest = 1.5 * step.of_gradients + in_one_subset * step.of_images;
+                   rest = 1.5F * step.of_gradients + in_one_subset * step.of_images;
   return {std::fmax(moved.uu, step.of_images.uu) + rest.uu, 0,
           std::fmax(moved.vv, step.of_images.vv) + rest.vv};
 }
