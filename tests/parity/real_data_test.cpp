@@ -19,6 +19,9 @@ namespace {
 
 struct PairOfFiles {
   const char *reference, *current;
+  /// Rounding decides which pixels a saturated one in the other image covers: one point in 500 may then
+  /// differ by more than 1e-4 px, by the weight of a pixel.
+  bool saturated = false;
 };
 void PrintTo(const PairOfFiles& pair, std::ostream* out) { *out << pair.current; }
 
@@ -91,7 +94,7 @@ TEST_P(RealImages, AgreeWithTheCpu) {
       options.refine.interpolation = interpolation;
       const auto cpu = refine_on("cpu", options.refine, reference_, current_, starts);
       const auto gpu = refine_on("cuda", options.refine, reference_, current_, starts);
-      int other_verdict = 0, lost_otherwise = 0, ok = 0;
+      int other_verdict = 0, lost_otherwise = 0, ok = 0, far = 0;
       double largest = 0;  // px
       for (std::size_t k = 0; k < cpu.size(); ++k) {
         const bool on_cpu = cpu[k].status == Status::ok, on_gpu = gpu[k].status == Status::ok;
@@ -99,8 +102,10 @@ TEST_P(RealImages, AgreeWithTheCpu) {
         lost_otherwise += !on_cpu && !on_gpu && cpu[k].status != gpu[k].status;
         if (!on_cpu || !on_gpu) continue;
         ++ok;
-        largest = std::max(
-            {largest, std::abs(cpu[k].shape.u - gpu[k].shape.u), std::abs(cpu[k].shape.v - gpu[k].shape.v)});
+        const double apart =
+            std::max(std::abs(cpu[k].shape.u - gpu[k].shape.u), std::abs(cpu[k].shape.v - gpu[k].shape.v));
+        far += apart > 1e-4;
+        largest = std::max(largest, apart);
       }
       const std::string setting =
           "order " + std::to_string(order) + ", " + std::string(to_string(interpolation));
@@ -108,7 +113,8 @@ TEST_P(RealImages, AgreeWithTheCpu) {
                   GetParam().current, setting.c_str(), cpu.size(), other_verdict, lost_otherwise, largest);
       SCOPED_TRACE(setting);
       EXPECT_GT(ok, static_cast<int>(cpu.size() / 2));
-      EXPECT_LE(largest, 1e-4);
+      EXPECT_LE(largest, GetParam().saturated ? 1e-3 : 1e-4);
+      EXPECT_LE(far, static_cast<int>(cpu.size() / 500));
       // Among so few points, one may lie on a limit, for example a last step as long as the tolerance.
       EXPECT_LE(other_verdict, std::max<std::size_t>(1, cpu.size() / 10000));
       // Iterations from whole pixels that do not converge wander, and rounding decides how they end.
@@ -122,8 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L3.tif"},
                     PairOfFiles{"challenge14/reference.tif", "challenge14/L5.tif"},
                     PairOfFiles{"challenge5/reference.tif", "challenge5/shift_0.10.tif"},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp"},
-                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp"},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Translation.bmp", true},
+                    PairOfFiles{"patterns/Pattern_1.bmp", "patterns/Pattern_1_Tension.bmp", true},
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
