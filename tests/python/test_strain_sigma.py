@@ -63,7 +63,8 @@ def over_seeds(motion, options, windows, seeds=24):
 @pytest.mark.parametrize("motion, least, most", [
     (dict(motion="translation", u=0.3, v=0.2), 0.88, 1.15),                       # order 1 everywhere
     (dict(motion="rotation", angle=12), 0.88, 1.15),
-    (dict(motion="star", amplitude=1.5, period_min=40, period_max=200), 0.8, 1.3)],  # order 2 where it bends
+    # Order 2 where it bends. sigma holds bends, too, which are the same for all seeds: more than what scatters.
+    (dict(motion="star", amplitude=1.5, period_min=40, period_max=200), 0.8, 1.4)],
     ids=["translation", "rotation", "star"])
 def test_order_auto_over_many_seeds(motion, least, most):
     for window, (observed, predicted) in over_seeds(motion, dict(order="auto"), (5, 11)).items():
