@@ -55,7 +55,7 @@ def run(folder, arguments):
                "--device", arguments.device, "--pictures", "none", "--quiet"]
     program = subprocess.Popen(command, cwd=folder)
     samples, log = [], folder / "dic_out/.dic-frames.jsonl"
-    every = max(0.02, arguments.frames / 20000)
+    every = max(0.005, arguments.frames / 20000)
     while program.poll() is None:
         time.sleep(every)
         try:
@@ -72,8 +72,8 @@ def run(folder, arguments):
 def part(samples, begin, end, frames):
     """Of the samples in which the run had done this part of its frames."""
     inside = [s for s in samples if begin * frames <= s[1] <= end * frames]
-    if len(inside) < 2:
-        sys.exit(f"only {len(inside)} samples between {begin:.0%} and {end:.0%}: take more frames")
+    if len(inside) < 2 or inside[0][1] == inside[-1][1]:
+        sys.exit(f"too few samples between {begin:.0%} and {end:.0%}: take more frames")
     first, last = inside[0], inside[-1]
     return {"frames": [first[1], last[1]], "frames_per_second": (last[1] - first[1]) / (last[0] - first[0]),
             "MB": last[2], "descriptors": last[3]}
