@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(point_threads, 3)
 
 /// Fills the nodes of uncertain points that their neighbours confirm: few, and what they ask for takes more
 /// registers than fill_field has.
-__global__ void __launch_bounds__(point_threads)
+__global__ void __launch_bounds__(point_threads, 2)
     fill_confirmed(const __grid_constant__ FramePoints points, const track::MaterialPoint* material,
                    const __grid_constant__ track::NoiseModel noise, const __grid_constant__ FieldArrays field,
                    const __grid_constant__ PointList uncertain) {

@@ -85,20 +85,13 @@ TEST_F(Points, FewMeasuredPointsExplainAllOthers) {
   EXPECT_GT(left, 500);
 }
 
-/// A table of straight lines, which interpolation does not change.
-double naive_gain(double displacement) { return 1 - 0.8 * std::abs(displacement - std::round(displacement)); }
-
-double naive_noise(const PointsState& s) {
+double naive_noise(const PointsState& s, const track::NoiseGains& gains) {
   std::vector<double> all;
   for (int i = 0; i < s.count(); ++i) {
     if (!measured(s, i)) continue;
     const TrackedPoint& p = s.tracked[i];
-    double gain = 0;
-    for (const double dy : {-6.7, 0.0, 6.7})
-      for (const double dx : {-6.7, 0.0, 6.7})
-        gain += naive_gain(value_at(0, p.result.shape.u, dx, dy)) *
-                naive_gain(value_at(0, p.result.shape.v, dx, dy));
-    all.push_back(p.result.residual_sd / std::sqrt(1 + gain / 9));
+    all.push_back(track::noise_from_residual(gains, kernels::joined(p.u, p.v, p.result.shape),
+                                             p.result.residual_sd, PointsState::radius));
   }
   std::sort(all.begin(), all.end());
   return all.empty() ? 0 : all[all.size() / 2];
@@ -106,7 +99,7 @@ double naive_noise(const PointsState& s) {
 
 TEST_F(Points, TheNoiseIsAMedian) {
   track::NoiseGains gains;
-  for (int k = 0; k <= 32; ++k) gains.gain[k] = static_cast<float>(naive_gain(k / 64.0));
+  for (int k = 0; k <= 32; ++k) gains.gain[k] = 1 - 0.8F * static_cast<float>(k) / 64;
   on_all([&](PointsState& s, const DevicePoints& device, const Stream& stream) {
     for (const bool some : {true, false}) {
       for (auto& point : s.tracked)
@@ -116,7 +109,7 @@ TEST_F(Points, TheNoiseIsAMedian) {
       const DeviceArray<double> noise(1, stream);
       kernels::launch_estimate_noise(device.points, tracked.data(), gains, PointsState::radius, noise.data(),
                                      workspace.data(), stream.handle());
-      const double want = naive_noise(s);
+      const double want = naive_noise(s, gains);
       EXPECT_NEAR(noise.value(stream), want, 1e-6 * want);
     }
   });

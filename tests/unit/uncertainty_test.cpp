@@ -243,6 +243,32 @@ TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
   }
 }
 
+TEST(Uncertainty, TheGainIsTheMeanOverAllPixelsOfASubset) {
+  constexpr int radius = 16;
+  const track::NoiseGains gains = track::noise_gains(Interpolation::cubic, 0);
+  const auto over_all_pixels = [&](const ShapeParameters& shape) {
+    double sum = 0;
+    for (int dy = -radius; dy <= radius; ++dy)
+      for (int dx = -radius; dx <= radius; ++dx)
+        sum += gains.at(static_cast<float>(shape.u_at(dx, dy))) *
+               gains.at(static_cast<float>(shape.v_at(dx, dy)));
+    return sum / ((2 * radius + 1) * (2 * radius + 1));
+  };
+  for (const double degrees : {0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 45.0, 60.0, 90.0, 135.0, 180.0})
+    for (const double stretch : {1.0, 1.004, 1.05, 1.5, 2.0}) {
+      const double c = stretch * std::cos(degrees * std::numbers::pi / 180),
+                   s = stretch * std::sin(degrees * std::numbers::pi / 180);
+      for (const double at : {0.0, 0.2, 0.5}) {
+        ShapeParameters shape;
+        shape.u = 7 + at, shape.v = 2 * at;
+        shape.ux = c - 1, shape.uy = -s, shape.vx = s, shape.vy = c - 1;
+        const double expected = over_all_pixels(shape);
+        EXPECT_NEAR(track::mean_gain(gains, shape, radius), expected, 0.06 * expected)
+            << degrees << " degrees, stretched by " << stretch << ", at " << at;
+      }
+    }
+}
+
 TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   Row row{std::vector<ShapeParameters>(3)};
   row.point.residual_sd = 2;  // 0.014 px

@@ -349,7 +349,8 @@ DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, co
     const auto t = static_cast<float>(x - std::nearbyint(x));
     return 8 * t * (1 - 2 * std::abs(t));
   };
-  const auto [u, v] = mean_over_subset(shape, model.radius, sine);
+  const Components left = wave_left(shape, model.radius);
+  const float u = left.u * sine(shape.u), v = left.v * sine(shape.v);
   return {square_u * u * u, square_v * v * v};
 }
 

@@ -21,6 +21,8 @@ struct NoiseGains {
     const int i = at < kSteps - 1 ? static_cast<int>(at) : kSteps - 1;
     return gain[i] + (at - static_cast<float>(i)) * (gain[i + 1] - gain[i]);
   }
+  /// Over all positions: by four of them, which is exact for three harmonics.
+  DIC_HOST_DEVICE float mean() const { return 0.25F * (gain[0] + 2 * gain[kSteps / 2] + gain[kSteps]); }
 };
 
 /// What belongs to u and to v.
@@ -31,46 +33,30 @@ DIC_HOST_DEVICE inline Components components(double u, double v) {
   return {static_cast<float>(u), static_cast<float>(v)};
 }
 
-/// Means over nine places of a subset of what `value` makes of both displacements.
-template <typename Value>
-DIC_HOST_DEVICE Components mean_over_subset(const ShapeParameters& shape, int radius, Value&& value) {
-  Components sum;
-  DIC_NO_UNROLL
-  for (int k = 0; k < 9; ++k) {
-    const float dx = 0.67F * radius * (k % 3 - 1), dy = 0.67F * radius * (k / 3 - 1);
-    sum.u += value(shape.u_at(dx, dy));
-    sum.v += value(shape.v_at(dx, dy));
-  }
-  return {sum.u / 9, sum.v / 9};
+/// What is left of a wave over a pixel of displacement, in the mean over a subset over which the displacement
+/// changes by these slopes: sin(pi x) / (pi x) along each side, x = side * slope, and nothing after the first
+/// zero. Pixels are whole numbers: whole pixels of a slope do not count.
+DIC_HOST_DEVICE inline float wave_left(double slope_x, double slope_y, int radius) {
+  const auto along = [radius](double slope) {
+    const auto x = static_cast<float>((2 * radius + 1) * (slope - std::nearbyint(slope)));
+    const float square = x * x;
+    return square < 1 ? (1 - square) * (1 - square * (0.645F - 0.145F * square)) : 0;  // to 0.002
+  };
+  return along(slope_x) * along(slope_y);
+}
+DIC_HOST_DEVICE inline Components wave_left(const ShapeParameters& shape, int radius) {
+  return {wave_left(shape.ux, shape.uy, radius), wave_left(shape.vx, shape.vy, radius)};
 }
 
 /// What interpolation leaves of the variance of the current image's noise, mean over a subset.
 DIC_HOST_DEVICE inline float mean_gain(const NoiseGains& gains, const ShapeParameters& shape, int radius) {
-  const auto f = [](double value) { return static_cast<float>(value); };
-  const float distance = 0.67F * static_cast<float>(radius), square = 0.5F * distance * distance;
-  // Terms at that distance, signs apart.
-  const float u[] = {f(shape.u - std::nearbyint(shape.u)),
-                     distance * f(shape.ux),
-                     distance * f(shape.uy),
-                     square * f(shape.uxx),
-                     square * f(shape.uxy),
-                     square * f(shape.uyy)};
-  const float v[] = {f(shape.v - std::nearbyint(shape.v)),
-                     distance * f(shape.vx),
-                     distance * f(shape.vy),
-                     square * f(shape.vxx),
-                     square * f(shape.vxy),
-                     square * f(shape.vyy)};
-  float gain = 0;
-  DIC_UNROLL
-  for (int k = 0; k < 9; ++k) {
-    const auto x = static_cast<float>(k % 3 - 1), y = static_cast<float>(k / 3 - 1);
-    const auto at = [&](const float(&d)[6]) {
-      return gains.at(d[0] + x * d[1] + y * d[2] + x * x * d[3] + 2 * x * y * d[4] + y * y * d[5]);
-    };
-    gain += at(u) * at(v);
-  }
-  return gain / 9;
+  const float mean = gains.mean();
+  const auto along = [&](double displacement, float left) {
+    const auto fraction = static_cast<float>(displacement - std::nearbyint(displacement));
+    return mean + left * (gains.at(fraction) - mean);
+  };
+  const Components left = wave_left(shape, radius);
+  return along(shape.u, left.u) * along(shape.v, left.v);
 }
 
 /// Standard deviation of the noise of one image, grey levels, from the residual of a refined subset. The
@@ -158,13 +144,14 @@ struct EdgeResidual {
 template <typename Refined>
 DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, float gain,
                                            const NoiseModel& model) {
-  const auto missed = [](double x) {
+  const auto missed = [](double x, float left) {
     const auto t = static_cast<float>(std::abs(x - std::nearbyint(x)));
     const float parabola = 4 * t * (1 - t);
     const float sine = parabola * (0.775F + 0.225F * parabola);  // of pi x, to 0.001
-    return sine * sine;
+    return 0.5F + left * (sine * sine - 0.5F);                   // sin^2 = (1 - cos 2 pi x) / 2
   };
-  const auto [u, v] = mean_over_subset(shape, model.radius, missed);
+  const Components left_of_wave = wave_left(shape, model.radius);
+  const float u = missed(shape.u, left_of_wave.u), v = missed(shape.v, left_of_wave.v);
   const float su = point.unit_sigma_u, sv = point.unit_sigma_v, subset = 2 * model.radius + 1;
   const float gradient = 8 * model.inflation / (subset * subset * (su * su + sv * sv));
   const float denser = gradient / model.edge_gradient, left = 0.45F * (u + v) * denser;
