@@ -57,9 +57,7 @@ __device__ Status fill_node(const FieldArrays& field, const Measured& measured, 
   field.u[node] = m.u + shape.u_at(m.dx, m.dy);
   field.v[node] = m.v + shape.v_at(m.dx, m.dy);
   const FramePoints& points = measured.points;
-  const bool outside = track::is_outside(points.x(measured.i), points.y(measured.i), m, shape, sigmas.u,
-                                         sigmas.v, measured.noise);
-  return outside ? Status::out_of_image : Status::ok;
+  return track::status_of(points.x(measured.i), points.y(measured.i), m, shape, sigmas, measured.noise);
 }
 
 /// Called by all threads of the block.

@@ -285,6 +285,21 @@ TEST(Uncertainty, CertainNeighboursConfirmAPoint) {
   EXPECT_FALSE(confirmed(0.18));
 }
 
+TEST(Uncertainty, WhatIsNotKnownToHalfAPixelIsNotOk) {
+  track::NoiseModel model = kModel;
+  model.width = model.height = 100;
+  track::Sigmas sigmas;
+  const auto status = [&] { return track::status_of(50, 50, {}, {}, sigmas, model); };
+  sigmas.with_misfits = 0.49F;
+  EXPECT_EQ(status(), Status::ok);
+  sigmas.with_misfits = 0.51F;
+  EXPECT_EQ(status(), Status::low_correlation);
+  sigmas.with_misfits = NAN;
+  EXPECT_EQ(status(), Status::low_correlation);
+  sigmas = {.u = 0.6F, .v = 0.6F};  // by bends alone
+  EXPECT_EQ(status(), Status::ok);
+}
+
 TEST(Uncertainty, APointBeyondTheOutermostPixelIsOutside) {
   track::NoiseModel model = kModel;
   model.width = model.height = 100;

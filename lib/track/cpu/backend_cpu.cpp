@@ -234,15 +234,11 @@ class CpuReference final : public ActiveReference {
       if (p.status != Status::ok) continue;
       const Components bend = noise.order > 0 ? bend_at(points, i, cross(node), noise) : Components{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
-      if (is_outside(points.x(i), points.y(i), m, p.shape, sigmas.u, sigmas.v, noise)) {
-        field.status[node] = Status::out_of_image;
-        continue;
-      }
-      if (!(sigmas.by_noise <= kLargestNoiseSigma) &&
-          !is_certain_by_neighbours(points, i, sigmas.by_noise, noise)) {
-        field.status[node] = Status::low_correlation;
-        continue;
-      }
+      const bool certain = sigmas.by_noise <= kLargestNoiseSigma ||
+                           is_certain_by_neighbours(points, i, sigmas.by_noise, noise);
+      field.status[node] =
+          certain ? status_of(points.x(i), points.y(i), m, p.shape, sigmas, noise) : Status::low_correlation;
+      if (field.status[node] != Status::ok) continue;
       field.u[node] = m.u + p.shape.u_at(m.dx, m.dy);
       field.v[node] = m.v + p.shape.v_at(m.dx, m.dy);
       field.zncc[node] = p.zncc;

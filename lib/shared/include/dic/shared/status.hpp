@@ -11,7 +11,7 @@ enum class Status : std::uint8_t {
   ok = 0,
   flat = 1,             ///< no contrast in the subset
   out_of_image = 2,     ///< too much of the subset is outside the reference, or it left the current image
-  low_correlation = 3,  ///< zncc below the threshold
+  low_correlation = 3,  ///< zncc below the threshold, a match by chance, or too uncertain
   not_converged = 4,    ///< the refinement used up its iterations
   diverged = 5,         ///< the refinement ran away
   masked = 6,           ///< too little of the subset is inside the ROI

@@ -357,9 +357,18 @@ DIC_HOST_DEVICE inline Components bias_variance(const ShapeParameters& shape, co
 /// Standard deviations of a displacement, px.
 struct Sigmas {
   float u = 0, v = 0;
-  float by_noise =
-      0;  ///< alone, the larger one: a displacement that could be wrong by half a pixel is not ok
+  float by_noise = 0;      ///< alone, the larger one, see kLargestNoiseSigma
+  float with_misfits = 0;  ///< and by these, the larger one, see kLargestSigma
 };
+
+/// A measured point, seen in the current image: ok, unless it left it or nobody can say where it is.
+/// at_x, at_y: its subset's centre.
+DIC_HOST_DEVICE inline Status status_of(int at_x, int at_y, const MaterialPoint& m,
+                                        const ShapeParameters& shape, const Sigmas& sigmas,
+                                        const NoiseModel& model) {
+  if (is_outside(at_x, at_y, m, shape, sigmas.u, sigmas.v, model)) return Status::out_of_image;
+  return sigmas.with_misfits <= kLargestSigma ? Status::ok : Status::low_correlation;
+}
 
 /// Of a refined point. m: its position in the active reference; bend: see bend_at.
 template <typename Refined>
@@ -382,7 +391,7 @@ DIC_HOST_DEVICE Sigmas sigmas_of(const MaterialPoint& m, const Refined& point, c
                               bend_variance(bend.v, now.vv) + bias.v + edges.v};
   return {static_cast<float>(std::sqrt(all.uu + systematic.u + least)),
           static_cast<float>(std::sqrt(all.vv + systematic.v + least)),
-          static_cast<float>(std::sqrt(by_noise))};
+          static_cast<float>(std::sqrt(by_noise)), static_cast<float>(std::sqrt(now.larger()))};
 }
 
 /// Noise of a refined point alone, px, the larger component.

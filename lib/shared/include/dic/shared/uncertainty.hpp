@@ -192,9 +192,10 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
 
 /// A displacement is never known better than this, px: where iterations stop.
 inline constexpr float kLeastSigma = 1e-4F;
-/// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. Misfits
-/// do not count here, because how far they displace is a rough estimate.
-inline constexpr float kLargestNoiseSigma = 0.125F;
+/// A displacement that noise makes less certain, px, is not ok: four times as much is half a pixel. How far
+/// misfits displace is a rough estimate, and mostly too much: noise and misfits together may make it as
+/// uncertain as half a pixel. Bends do not count.
+inline constexpr float kLargestNoiseSigma = 0.125F, kLargestSigma = 0.5F;
 /// It may be so much less certain where neighbours that are certain predict it to so many px: of points that
 /// are wrong by half a pixel, they predict about one in ten.
 inline constexpr float kLargestConfirmedSigma = 0.2F, kConfirmedWithin = 0.25F;
