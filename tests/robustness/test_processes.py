@@ -108,9 +108,9 @@ class ProcessesTest(ProgramTest):
         (self.folder / "out").rename(self.folder / "elsewhere")
         self.assertEqual(self.fields("elsewhere")["u"].shape[0], FRAMES)
 
-    def test_a_process_that_dies(self):
-        self.alone("--pictures", "none")
-        with self.mpirun(3, "-o", "out", "--pictures", "none") as run:
+    def killed(self, processes, *arguments, **options):
+        """stderr of a run of which a process was killed as soon as a part of the result was there."""
+        with self.mpirun(processes, *arguments, **options) as run:
             while run.poll() is None and not list((self.folder / "out").glob("parts/*/result.vtkhdf")):
                 time.sleep(0.01)
             pids = subprocess.run(["pgrep", "-f", f"^{dic_program.PROGRAM} track"], capture_output=True, text=True).stdout
@@ -118,7 +118,11 @@ class ProcessesTest(ProgramTest):
             os.kill(own[-1], signal.SIGKILL)
             _, error = run.communicate(timeout=60)
         self.assertNotEqual(run.returncode, 0)
-        self.assertIn("signal 9", error)
+        return error
+
+    def test_a_process_that_dies(self):
+        self.alone("--pictures", "none")
+        self.assertIn("signal 9", self.killed(3, "-o", "out", "--pictures", "none"))
         with self.mpirun(2, "-o", "out", "--pictures", "none") as run:
             _, error = run.communicate(timeout=60)
         self.assertIn("--resume", error)
@@ -126,6 +130,18 @@ class ProcessesTest(ProgramTest):
         self.check_equal_to_one_process()
         out, _ = self.together(2, "-o", "out", "--pictures", "none", "--resume")
         self.assertIn("nothing is left to do", out)
+
+    def test_a_process_with_a_band_of_rows_that_dies(self):
+        for k in range(4):
+            write_image(self.folder / f"large_{k}.png", speckle(900, 600, 1.3 * k, -0.6 * k))
+        self.options = ["--subset", "21", "--step", "4", "--device", "cpu", "--threads", "1", "--pictures", "none"]
+        self.succeed("track", "large_*.png", *self.options, "-o", "alone")
+        self.assertIn("signal 9", self.killed(4, "-o", "out", frames="large_*.png"))
+        self.assertEqual(len(json.loads((self.folder / "out/parts/plan.json").read_text())["rows"]), 5)
+        self.together(2, "-o", "out", "--resume", frames="large_*.png")
+        one, joined = self.fields("alone"), self.fields("out")
+        for name in ("u", "v", "exx", "status"):
+            np.testing.assert_array_equal(joined[name], one[name], name)
 
     def test_what_cannot_be_shared(self):
         for options, word in ((["--reference-strategy", "previous"], "first"), (["--noise-floor"], "noise floor"),
