@@ -239,7 +239,8 @@ TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
     p.residual_sd = static_cast<float>(std::sqrt(n * n * (1 + gain) + left));
     const track::LocalNoise noise = track::noise_around(p, shape, model);
     EXPECT_NEAR(noise.images, n, 0.15) << at;
-    EXPECT_NEAR(noise.edges_u, 0.16 * e * sine, 0.02 * e * sine) << at;
+    const double few = 1 + 12.0 * 12 / (33 * 33);  // edges in a subset of 33 px
+    EXPECT_NEAR(noise.edges_u, 0.16 * few * e * sine, 0.02 * e * sine) << at;
   }
 }
 

@@ -117,15 +117,32 @@ DIC_HOST_DEVICE inline float slope_after(float misfit) {
   return zncc * (1 - std::sqrt(1 - zncc * zncc));
 }
 
+/// Square of the standard deviation of the pattern's blobs, in sides of the subset, from contrast and
+/// gradients.
+template <typename Refined>
+DIC_HOST_DEVICE float squared_blob(const Refined& point, const NoiseModel& model) {
+  const float residual = point.residual_sd, su = point.unit_sigma_u, sv = point.unit_sigma_v;
+  const float variance = 0.5F * residual * residual / (1 - point.zncc);  // of the pattern
+  return variance * (su * su + sv * sv) / (8 * model.inflation);
+}
+
+/// By how much few blobs in a subset make a variance of a displacement larger than it is to first order:
+/// noise leaves the other shape parameters so uncertain that they displace, too. Measured, with blobs of 1.7
+/// to 3.5 px in subsets of 9 to 33 px.
+template <typename Refined>
+DIC_HOST_DEVICE float few_blobs(const Refined& point, float variance, const NoiseModel& model) {
+  if (model.order == 0 || !(1 - point.zncc > 1e-5F)) return 1;
+  return 1 + 45 * std::sqrt(variance) * std::fmin(squared_blob(point, model), 0.25F);
+}
+
 /// How much more a misfit displaces than noise of the same variance: it varies over the size of a blob, not
 /// from pixel to pixel. Inside of the subset it cancels, what remains grows with the ratio of blob and
-/// subset. variance: of the pattern. The factor is measured, with blurs.
+/// subset. The factor is measured, with blurs.
 template <typename Refined>
-DIC_HOST_DEVICE float misfit_weight(const Refined& point, float variance, const NoiseModel& model) {
-  const float subset = 2 * model.radius + 1, su = point.unit_sigma_u, sv = point.unit_sigma_v;
-  const float blob = std::sqrt(subset * subset * variance * (su * su + sv * sv) /
-                               (8 * model.inflation));  // standard deviation, px
-  const float weight = 6.7F * blob * blob * blob / subset;
+DIC_HOST_DEVICE float misfit_weight(const Refined& point, const NoiseModel& model) {
+  const float subset = 2 * model.radius + 1;
+  const float square = squared_blob(point, model);
+  const float weight = 6.7F * subset * subset * square * std::sqrt(square);
   return std::fmin(std::fmax(weight, 1.0F), 16.0F);
 }
 
@@ -139,8 +156,8 @@ struct EdgeResidual {
 /// Edges that are sharper than the pixels look like noise in one image, of variance e: fourth differences
 /// have n^2 + e of noise n. A spline that is asked between pixels misses them by 0.45 e (sin^2 pi u + sin^2
 /// pi v): the residual has n^2 (1 + gain) + that, and both tell n and e. Most of it is near the highest
-/// frequency, where the gradients are small: it displaces less than noise. The factors are measured, with
-/// printed dots. e goes with the gradients in the subset.
+/// frequency, where the gradients are small: it displaces less than noise, but more where few edges are in
+/// the subset. The factors are measured, with printed dots. e goes with the gradients in the subset.
 template <typename Refined>
 DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapeParameters& shape, float gain,
                                            const NoiseModel& model) {
@@ -159,7 +176,8 @@ DIC_HOST_DEVICE EdgeResidual edge_residual(const Refined& point, const ShapePara
   const float seen = 0.5F * (model.reference * model.reference + model.current * model.current);
   const float most = 0.95F * seen;
   const float edges = 1 + gain > left ? (seen * (1 + gain) - residual) / (1 + gain - left) : most;
-  const float e = std::fmin(std::fmax(edges, 0.0F), most), here = e * denser;
+  const float e = std::fmin(std::fmax(edges, 0.0F), most), few = 12 / subset,
+              here = e * denser * (1 + few * few);
   return {std::fmin(left * e, 0.95F * residual), e, here * (0.16F * u + 0.06F * v),
           here * (0.06F * u + 0.16F * v)};
 }
@@ -184,7 +202,7 @@ DIC_HOST_DEVICE LocalNoise noise_around(const Refined& point, const ShapeParamet
   noise.reference = std::sqrt(std::fmin(variance, std::fmax(of_reference, 0.0F)));
   if (!(variance > expected)) return noise;
   const float share = 1 - expected / variance, rest = 1 - point.zncc;
-  const float weight = misfit_weight(point, 0.5F * residual / rest, model);
+  const float weight = misfit_weight(point, model);
   noise.images = model.correlated * std::sqrt(expected);
   noise.misfit = std::sqrt(variance / expected * (1 + share * (weight - 1))) / slope_after(share * rest);
   return noise;
@@ -267,8 +285,9 @@ DIC_HOST_DEVICE NoiseCovariance noise_covariance(const Refined& point, const Sha
   const Covariance left = (matrix + -1.0F * in_matrix).inverse();
   const float density = 1 / std::abs((1 + shape.ux) * (1 + shape.vy) - shape.uy * shape.vx);
   const float variance = noise.images * noise.images, of_current = model.of_current.effect * variance;
-  return {((model.of_reference.effect * variance + density * of_current) * left).mapped_by(shape),
-          (of_current * left.around(in_matrix)).mapped_by(shape)};
+  const Covariance first = (model.of_reference.effect * variance + density * of_current) * left;
+  const float few = few_blobs(point, first.larger(), model);
+  return {(few * first).mapped_by(shape), (few * of_current * left.around(in_matrix)).mapped_by(shape)};
 }
 
 /// Covariance after a further step, from an image that was measured to a later one. The noise of the image
