@@ -41,11 +41,20 @@ struct Axis {
   }
 };
 
+/// Not NaN, infinity, or so large that ranges are infinite: a stranger's result may hold such values.
+bool can_be_drawn(double value) { return std::abs(value) < 1e300; }
+
+bool can_be_drawn(const std::pair<double, double>& point) {
+  return can_be_drawn(point.first) && can_be_drawn(point.second);
+}
+
 /// The range of one coordinate over `shown` and all points, with a margin.
 Axis axis_of(const Chart& chart, std::vector<double> shown, double std::pair<double, double>::*coordinate,
              double length, bool logarithmic) {
   for (const Series& series : chart.series)
-    for (const auto& point : series.points) shown.push_back(point.*coordinate);
+    for (const auto& point : series.points)
+      if (can_be_drawn(point)) shown.push_back(point.*coordinate);
+  if (shown.empty()) shown = {1};
   const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
   constexpr double kAir = 0.05;  // of the axis, on both sides
   if (!logarithmic) {
@@ -118,8 +127,9 @@ class Drawing {
     const Colour colour = series_colour(k);
     const Series& series = chart_.series[k];
     for (std::size_t i = 0; i < series.points.size(); ++i) {
+      if (!can_be_drawn(series.points[i])) continue;
       const Canvas::Point here = place(series.points[i].first, series.points[i].second);
-      if (series.line && i > 0)
+      if (series.line && i > 0 && can_be_drawn(series.points[i - 1]))
         line(place(series.points[i - 1].first, series.points[i - 1].second), here, colour, 2);
       canvas_->disc(here, 4, colour);
     }
