@@ -37,6 +37,12 @@ endif()
 target_compile_options(dic_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-psabi>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${DIC_WARNINGS_AS_ERRORS}>>:-Werror>)
+# Highway 1.0 compiles for NEON with AES. GCC forgets that in functions that it makes by itself, and then does not inline.
+# Nothing here uses AES, so processors without it run this, too.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  target_compile_options(dic_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=armv8-a+crypto>)
+endif()
+
 if(DIC_SANITIZE)
   target_compile_options(dic_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)

@@ -7,11 +7,14 @@ import subprocess
 import sys
 
 NEWEST = {"GLIBC": (2, 31), "GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9,)}
-NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2", "libstdc++.so.6", "libgcc_s.so.1"}
+NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+          "libstdc++.so.6", "libgcc_s.so.1",
+          "libdic.so." + sys.argv[2].rpartition(".")[0]}
 
 
 def check_binary(path):
-    text = subprocess.run(["objdump", "-p", path], check=True, capture_output=True, text=True).stdout
+    objdump = "aarch64-linux-gnu-objdump" if path.read_bytes()[18] == 0xB7 else "objdump"
+    text = subprocess.run([objdump, "-p", path], check=True, capture_output=True, text=True).stdout
     needed = set(re.findall(r"NEEDED +(\S+)", text))
     assert needed <= NEEDED, f"{path} needs {needed - NEEDED}"
     newest = {}
