@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <tuple>
+#include <type_traits>
 
 #include "core/simd_targets.hpp"  // before Highway
 #include "correlate/backend.hpp"

@@ -15,9 +15,15 @@ constexpr float kUndefined = -std::numeric_limits<float>::infinity();
 /// For ssd the tolerance is relative.
 constexpr double kScoreTolerance = 2e-6;
 
+/// Rows begin .. end - 1 of a mask's column, all of which count.
+struct MaskRun {
+  int column = 0, begin = 0, end = 0;
+};
+
 /// Memory that scoring reuses from tile to tile.
 struct ScoringScratch {
   std::vector<double> memory;
+  std::vector<MaskRun> runs;
 };
 
 /// One tile of shifts whose sums of products are known.

@@ -192,6 +192,66 @@ class WideMask {
   const ColumnSum<T>* bits_;
 };
 
+// Masked sums of integers one row down: only the ends of the mask's runs along columns count.
+inline void find_mask_runs(const Block<std::uint8_t>& mask, std::vector<MaskRun>& runs) {
+  runs.clear();
+  for (int x = 0; x < mask.width; ++x)
+    for (int y = 0; y < mask.height;) {
+      const int begin = y;
+      while (y < mask.height && mask.row(y)[x]) ++y;
+      if (y > begin) runs.push_back({x, begin, y});
+      ++y;
+    }
+}
+
+// The same for kVectors vectors of shifts from dx on. Differences of u8 squares stay below 2^31.
+template <int kVectors, typename T>
+HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> runs, int dy, int dx,
+                               Sum<T>* HWY_RESTRICT sums, Sum<T>* HWY_RESTRICT squares) {
+  using Difference = std::make_signed_t<ColumnSum<T>>;
+  const hn::ScalableTag<ColumnSum<T>> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const Widen<T> widen(T{0});
+  hn::Vec<decltype(d)> sum[kVectors], square[kVectors];
+  for (int k = 0; k < kVectors; ++k) sum[k] = square[k] = hn::Zero(d);
+  for (const MaskRun& run : runs) {
+    const T* leaving = window.row(dy - 1 + run.begin) + dx + run.column;
+    const T* entering = window.row(dy - 1 + run.end) + dx + run.column;
+    for (int k = 0; k < kVectors; ++k) {
+      const auto in = widen.load(entering + k * lanes), out = widen.load(leaving + k * lanes);
+      const auto difference = hn::Sub(in, out);
+      sum[k] = hn::Add(sum[k], difference);
+      square[k] = hn::Add(square[k], hn::Mul(difference, hn::Add(in, out)));
+    }
+  }
+  ColumnSum<T> differences[2][hn::MaxLanes(d)];
+  for (int k = 0; k < kVectors; ++k) {
+    hn::StoreU(sum[k], d, differences[0]);
+    hn::StoreU(square[k], d, differences[1]);
+    for (int i = 0; i < lanes; ++i) {
+      sums[dx + k * lanes + i] += static_cast<Difference>(differences[0][i]);
+      squares[dx + k * lanes + i] += static_cast<Difference>(differences[1][i]);
+    }
+  }
+}
+
+// Moves the masked sums of nx shifts from row dy - 1 to row dy; returns how many shifts it moved: whole
+// vectors of them.
+template <typename T>
+int slide_masked(const Block<T>& window, std::span<const MaskRun> runs, int dy, int nx, Sum<T>* sums,
+                 Sum<T>* squares) {
+  constexpr std::size_t kMostRuns = 32768;  // each changes a u8 sum of squares by at most 255^2
+  const int lanes = static_cast<int>(hn::Lanes(hn::ScalableTag<ColumnSum<T>>()));
+  int dx = 0;
+  for (std::size_t i = 0; i < runs.size(); i += kMostRuns) {
+    const auto some = runs.subspan(i, std::min(kMostRuns, runs.size() - i));
+    for (dx = 0; dx + 4 * lanes <= nx; dx += 4 * lanes)
+      slide_run_ends<4, T>(window, some, dy, dx, sums, squares);
+    for (; dx + lanes <= nx; dx += lanes) slide_run_ends<1, T>(window, some, dy, dx, sums, squares);
+  }
+  return dx;
+}
+
 // ---- All of them ----
 
 // Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
@@ -206,8 +266,12 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
   const Widen<T> widen(origin);
   if (t.mask.data) {
     const WideMask<T> mask(t.mask, columns);
+    if (std::is_integral_v<T> && t.ny > 1) find_mask_runs(t.mask, scratch.runs);
     for (int dy = 0; dy < t.ny; ++dy) {
-      for (int dx = 0; dx < t.nx; ++dx)
+      int dx = 0;
+      if constexpr (std::is_integral_v<T>)
+        if (dy > 0) dx = slide_masked<T>(t.window, scratch.runs, dy, t.nx, sums, squares);
+      for (; dx < t.nx; ++dx)
         mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
       take(dy, sums, squares);
     }
