@@ -192,7 +192,8 @@ class WideMask {
   const ColumnSum<T>* bits_;
 };
 
-// Masked sums of integers one row down: only the ends of the mask's runs along columns count.
+// ---- Masked sums of integers, from row to row: only the ends of the mask's runs change them ----
+
 inline void find_mask_runs(const Block<std::uint8_t>& mask, std::vector<MaskRun>& runs) {
   runs.clear();
   for (int x = 0; x < mask.width; ++x)
@@ -204,11 +205,15 @@ inline void find_mask_runs(const Block<std::uint8_t>& mask, std::vector<MaskRun>
     }
 }
 
-// The same for kVectors vectors of shifts from dx on. Differences of u8 squares stay below 2^31.
+// Moves the sums of kVectors vectors of shifts, from dx on, from row dy - 1 to row dy.
 template <int kVectors, typename T>
 HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> runs, int dy, int dx,
                                Sum<T>* HWY_RESTRICT sums, Sum<T>* HWY_RESTRICT squares) {
   using Difference = std::make_signed_t<ColumnSum<T>>;
+  const auto add = [](Sum<T>& to, ColumnSum<T> difference) {  // i32 wraps
+    to = static_cast<Sum<T>>(static_cast<std::uint64_t>(to) +
+                             static_cast<std::uint64_t>(static_cast<Difference>(difference)));
+  };
   const hn::ScalableTag<ColumnSum<T>> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
   const Widen<T> widen(T{0});
@@ -229,14 +234,13 @@ HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> 
     hn::StoreU(sum[k], d, differences[0]);
     hn::StoreU(square[k], d, differences[1]);
     for (int i = 0; i < lanes; ++i) {
-      sums[dx + k * lanes + i] += static_cast<Difference>(differences[0][i]);
-      squares[dx + k * lanes + i] += static_cast<Difference>(differences[1][i]);
+      add(sums[dx + k * lanes + i], differences[0][i]);
+      add(squares[dx + k * lanes + i], differences[1][i]);
     }
   }
 }
 
-// Moves the masked sums of nx shifts from row dy - 1 to row dy; returns how many shifts it moved: whole
-// vectors of them.
+// The same for as many of nx shifts as fill whole vectors; returns their number.
 template <typename T>
 int slide_masked(const Block<T>& window, std::span<const MaskRun> runs, int dy, int nx, Sum<T>* sums,
                  Sum<T>* squares) {
