@@ -28,7 +28,7 @@ TEST(Planner, ChoosesByShape) {
         Row{ScalarType::u8, Criterion::zncc, 64, 1985, false, "cpu-fft"},
         Row{ScalarType::f32, Criterion::zncc, 64, 1985, false, "cpu-fft"},
         Row{ScalarType::u8, Criterion::zncc, 8, 1985, false, "cpu-direct"},
-        Row{ScalarType::u8, Criterion::zncc, 64, 1985, true, "cpu-direct"},
+        Row{ScalarType::u8, Criterion::zncc, 64, 1985, true, "cpu-fft"},
         Row{ScalarType::i32, Criterion::zncc, 64, 1985, false, "cpu-direct"},
         Row{ScalarType::u16, Criterion::cross_correlation, 1000, 2000, false, "cpu-direct"}}) {
     dic::CorrelateShape shape{.type = row.type,

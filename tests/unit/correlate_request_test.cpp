@@ -90,10 +90,8 @@ TEST_F(Refused, PeaksOfSums) {
 }
 TEST_F(Refused, VariantsThatCannotOrDoNotExist) {
   expect_refused(request("cpu-magic"));
-  CorrelateRequest r = request("cpu-fft");
-  const TestImage mask = noise(30, 30, ScalarType::u8, 4);
-  r.reference_mask = {&mask.view, 1};
-  expect_refused(r);
+  const TestImage reference = noise(30, 30, ScalarType::i32, 4), search = noise(40, 40, ScalarType::i32, 5);
+  expect_refused(request_of(case_, reference.view, search.view, Criterion::zncc, "cpu-fft"));
 }
 TEST_F(Refused, DevicesThatDoNotExist) {
   EXPECT_THROW(Correlator("tpu"), dic::UsageError);

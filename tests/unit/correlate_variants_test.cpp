@@ -302,6 +302,22 @@ TEST_P(EveryVariantWithMasks, LeavesOutWhatDoesNotCount) {
   check(c, reference, search, &mask);
 }
 
+TEST_P(EveryVariantWithMasks, ManyShiftsOfALargeMask) {
+  // Sums of the window slide from row to row, for whole vectors of shifts.
+  const TestImage reference = noise(50, 50, type(), 11), search = noise(150, 120, type(), 12);
+  TestImage mask(50, 50, ScalarType::u8);
+  for (int y = 0; y < 50; ++y)
+    for (int x = 0; x < 50; ++x) mask.set(y, x, std::abs(x - y) < 30 && (x + 2 * y) % 7 != 0);
+  Case c{.ref_h = 40,
+         .ref_w = 37,
+         .search_h = 60,
+         .search_w = 130,
+         .shifts = Shifts::valid({37, 40}, {130, 60})};
+  c.references = {{0, 9, 3}};
+  c.windows = {{0, 11, 40}};
+  check(c, reference, search, &mask);
+}
+
 TEST_P(EveryVariantWithMasks, NothingCountsUnderAnEmptyMask) {
   const TestImage reference = noise(20, 20, type(), 11), search = noise(30, 30, type(), 12);
   const TestImage mask(20, 20, ScalarType::u8);

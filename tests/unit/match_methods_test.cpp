@@ -117,6 +117,33 @@ TEST_P(EveryMethod, KeepsScoresInRangeOnFlatSaturatedAndFaintImages) {
   expect_scores_in_range(find_one(wanted, constant_image(60, 50, 255), options));
 }
 
+TEST_P(EveryMethod, TransformsFindWhatTheExhaustiveSearchFinds) {
+  const Speckle speckle(260, 220, 2, 31);
+  Image image = render(speckle, 260, 220, ScalarType::u16, 30000, 12000);
+  for (int y = 0; y < 220; ++y)  // of little contrast: there sums of transforms are too uncertain
+    for (int x = 0; x < 130; ++x) image.row<std::uint16_t>(y)[x] /= 200;
+  for (const double rotation : {0.0, 7.0, 90.0})
+    for (const int most : {1, 4}) {
+      MatchOptions options = cpu_options();
+      options.method = GetParam();
+      options.rotations = {rotation};
+      options.max_matches = most;
+      options.threshold = 0.1;
+      options.variant = "cpu-direct";
+      const ImageView wanted = crop(image, 40, 60, 48, 44);
+      const MatchResult expected = find_one(wanted, image, options);
+      options.variant = "cpu-fft";
+      const MatchResult found = find_one(wanted, image, options);
+      EXPECT_NEAR(found.best_score, expected.best_score, 1e-9);
+      ASSERT_EQ(found.matches.size(), expected.matches.size()) << rotation << ' ' << most;
+      for (std::size_t k = 0; k < found.matches.size(); ++k) {
+        EXPECT_NEAR(found.matches[k].x, expected.matches[k].x, 1e-4);
+        EXPECT_NEAR(found.matches[k].y, expected.matches[k].y, 1e-4);
+        EXPECT_NEAR(found.matches[k].score, expected.matches[k].score, 1e-5);
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Match, EveryMethod, testing::Values(Criterion::zncc, Criterion::ncc, Criterion::ssd),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 

@@ -211,11 +211,12 @@ void transpose(const R* HWY_RESTRICT from, std::ptrdiff_t from_stride, int rows,
 #endif
 }
 
-// A real tile to be transformed: elements minus an origin; zeros beyond its size.
+// A real tile to be transformed: elements minus an origin; zeros beyond its size, and where a mask is zero.
 template <typename T>
 struct RealTile {
   Block<T> block;
   double origin = 0;
+  Block<std::uint8_t> mask{};  // of the block's size, or none
 };
 
 // Correlation of complex tiles with one reference through 2-D transforms of a fixed size.
@@ -312,6 +313,8 @@ class Transform {
     for (int y = 0; y < rows; ++y, to += lanes) {
       const T* HWY_RESTRICT row = tile.block.row(y) + x0;
       for (int x = 0; x < columns; ++x) to[x] = static_cast<R>(static_cast<double>(row[x]) - origin);
+      if (tile.mask.data)
+        for (int x = 0; x < columns; ++x) to[x] = tile.mask.row(y)[x0 + x] ? to[x] : R{0};
       for (int x = columns; x < lanes; ++x) to[x] = 0;
     }
     std::fill_n(to, static_cast<std::ptrdiff_t>(size_.ny - rows) * lanes, R{0});
@@ -377,16 +380,16 @@ class FftKernel final : public Kernel<T> {
   TileSize tile() const override { return {size_.ny - height_ + 1, 2 * (size_.nx - width_ + 1)}; }
   bool inexact() const override { return !exact_; }
 
-  Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>&,
+  Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                        const ReferenceSums<T>& sums) override {
+    const double count = std::max(1.0, static_cast<double>(sums.count));  // a mask may leave nothing
     // The mean of the reference is subtracted: sums, and their errors, are then small.
-    const double mean = static_cast<double>(sums.sum) / static_cast<double>(sums.count);
+    const double mean = static_cast<double>(sums.sum) / count;
     const double offset = std::is_integral_v<T> ? std::round(mean) : mean;
     reference_rest_ = sums.sum_from(static_cast<Sum<T>>(offset));
-    reference_norm_ =
-        std::sqrt(sums.variation + reference_rest_ * reference_rest_ / static_cast<double>(sums.count));
+    reference_norm_ = std::sqrt(sums.variation + reference_rest_ * reference_rest_ / count);
     origin_ = offset;
-    const RealTile<T> tile = {reference, offset};
+    const RealTile<T> tile = {reference, offset, mask};
     if (exact_)
       exact_transform_.set_reference(tile);
     else
@@ -471,7 +474,7 @@ CpuVariant fft_variant() {
                .pairings = all_pairings(),
                .types = {ScalarType::u8, ScalarType::u16, ScalarType::f32, ScalarType::f64},
                .criteria = all_criteria(),
-               .masks = false,
+               .masks = true,
                .idea = "overlap-save transforms, two tiles as one complex; scores within 2e-6, peaks exact"},
       .make = [](ScalarType type) { return HWY_DYNAMIC_DISPATCH(make_fft)(type); },
       .unsupported_reason = fft_unsupported_reason};

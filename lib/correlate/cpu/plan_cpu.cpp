@@ -51,7 +51,7 @@ bool fft_supports(const CorrelateShape& shape) {
 CorrelatePlan plan_cpu(const CorrelateShape& shape, const DeviceProperties&) {
   if (shape.pairs == 0 || shape.shifts.count() == 0) return {"cpu-direct", "there is nothing to compute"};
   if (!fft_supports(shape))
-    return {"cpu-direct", "cpu-fft does not support this type, criterion, mask or size"};
+    return {"cpu-direct", "cpu-fft does not support this type or size"};
   if (transform_cost(shape) * fft_work(shape, choose_fft_size(shape)) < direct_work(shape))
     return {"cpu-fft", "so many shifts of so large a reference are cheaper through transforms"};
   return {"cpu-direct", "few enough shifts and elements to multiply them out"};

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -63,11 +66,11 @@ class Runner {
     const std::int64_t count = job_.shifts.count();
     for_pairs([&](std::int64_t k, int) { return out + k * count; },
               [&](std::int64_t k, Worker<T>& worker, float* scores) {
-                settle_peak(k, worker, scores);
+                settle_scores(k, worker, scores);
                 for (std::int64_t i = 0; i < count; ++i)
                   scores[i] = score_to_value(scores[i], job_.criterion);
               },
-              [this](auto&&... a) { score_tile(a...); });
+              [this](auto&&... a) { score_tile(a..., false); });
   }
 
   void peaks(std::span<Peak> out) {
@@ -78,10 +81,10 @@ class Runner {
           return workers_[w].scores.data();
         },
         [&](std::int64_t k, Worker<T>& worker, float* scores) {
-          settle_peak(k, worker, scores);
+          settle_bounds(k, worker, scores);
           out[k] = extract_peak(scores, job_.shifts, job_.criterion);
         },
-        [this](auto&&... a) { score_tile(a...); });
+        [this](auto&&... a) { score_tile(a..., true); });
   }
 
   /// Sums of products of every pair.
@@ -220,17 +223,19 @@ class Runner {
             .products = worker.products.data()};
   }
 
-  void score(const Block<T>& window, const Shifts& part, Sum<T> offset, double error, Worker<T>& worker,
-             float* out) const {
+  void score(const Block<T>& window, const Shifts& part, Sum<T> offset, double error, bool upper_bounds,
+             Worker<T>& worker, float* out) const {
     ScoreTile<T> tile = score_tile_of(window, part, worker);
     tile.offset = offset;
     tile.error = error;
+    tile.upper_bounds = upper_bounds;
     tile.scores = cell(out, part.dy_min, part.dx_min);
     tile.score_stride = job_.shifts.nx();
     scoring<T>().score(tile, worker.scratch);
   }
 
-  void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out) {
+  // Scores of a tile: within kScoreTolerance, or upper bounds, which cost nothing where sums are inexact.
+  void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out, bool upper_bounds) {
     const Pair pair = job_.pair(k);
     const Available a = available(pair.window);
     const Shifts whole = tile_shifts(tile);
@@ -239,8 +244,8 @@ class Runner {
     if (part.count() == 0) return;
     take_reference(pair.reference, worker);
     const auto [window, error] = multiply(*worker.kernel, a, part, worker);
-    score(window, part, worker.offset, error, worker, out);
-    if (error != 0) recompute(part, a, worker, out, [](float s) { return std::isnan(s); });
+    score(window, part, worker.offset, error, upper_bounds, worker, out);
+    if (error != 0 && !upper_bounds) recompute(part, std::numeric_limits<float>::infinity(), a, worker, out);
   }
 
   template <typename Out>
@@ -261,13 +266,37 @@ class Runner {
         *to = static_cast<Out>(*products++);
   }
 
-  // Computes the scores of `part` for which `doubtful` is true again, from exact sums.
-  template <typename Doubtful>
-  void recompute(const Shifts& part, const Available& a, Worker<T>& worker, float* out,
-                 const Doubtful& doubtful) {
-    for (int dy = part.dy_min; dy <= part.dy_max; ++dy)
-      for (int dx = part.dx_min; dx <= part.dx_max; ++dx)
-        if (doubtful(*cell(out, dy, dx))) score_exactly({dx, dx, dy, dy}, a, worker, out);
+  // Computes the scores of `part` that are not below `limit`, and those that are NaN, again from exact sums;
+  // returns the largest of them.
+  float recompute(const Shifts& part, float limit, const Available& a, Worker<T>& worker, float* out) {
+    constexpr int kRows = 32, kColumns = 64;
+    float largest = kUndefined;
+    for (int dy = part.dy_min; dy <= part.dy_max; dy += kRows)
+      for (int dx = part.dx_min; dx <= part.dx_max; dx += kColumns) {
+        const Shifts block = {dx, std::min(dx + kColumns - 1, part.dx_max), dy,
+                              std::min(dy + kRows - 1, part.dy_max)};
+        largest = std::max(largest, recompute_block(block, limit, a, worker, out));
+      }
+    return largest;
+  }
+
+  float recompute_block(const Shifts& block, float limit, const Available& a, Worker<T>& worker, float* out) {
+    int count = 0;
+    for (int dy = block.dy_min; dy <= block.dy_max; ++dy)
+      for (const float* s = cell(out, dy, block.dx_min); s <= cell(out, dy, block.dx_max); ++s)
+        count += !(*s < limit);
+    constexpr int kShareOfBlock = 32;  // that many shifts together take about as long as one alone
+    const bool together = count > block.count() / kShareOfBlock;
+    if (together) score_exactly(block, a, worker, out);
+    float largest = kUndefined;
+    for (int dy = block.dy_min; count > 0 && dy <= block.dy_max; ++dy)
+      for (int dx = block.dx_min; dx <= block.dx_max; ++dx) {
+        float& score = *cell(out, dy, dx);
+        if (score < limit) continue;
+        if (!together) score_exactly({dx, dx, dy, dy}, a, worker, out);
+        largest = std::max(largest, score);
+      }
+    return largest;
   }
 
   void score_exactly(const Shifts& part, const Available& a, Worker<T>& worker, float* out) {
@@ -275,26 +304,66 @@ class Runner {
       worker.exact_offset = worker.exact->set_reference(worker.reference_block, worker.mask, worker.sums);
     worker.exact_ready = true;
     const Block<T> window = multiply(*worker.exact, a, part, worker).first;
-    score(window, part, worker.exact_offset, 0, worker, out);
+    score(window, part, worker.exact_offset, 0, false, worker, out);
   }
 
-  // Where sums are inexact: computes the scores of every shift that may be the best, and of the neighbours of
-  // the best, from exact sums.
-  void settle_peak(std::int64_t k, Worker<T>& worker, float* scores) {
-    if (!workers_[0].kernel->inexact()) return;
+  // The defined shifts of a pair whose sums are inexact, and its window; nothing where they are exact.
+  std::optional<std::pair<Shifts, Available>> inexact_part(std::int64_t k, Worker<T>& worker) {
+    if (!workers_[0].kernel->inexact()) return std::nullopt;
     const Pair pair = job_.pair(k);
     const Available a = available(pair.window);
     const Shifts part = intersect(job_.shifts, inside(a));
-    if (part.count() == 0) return;
+    if (part.count() == 0) return std::nullopt;
     take_reference(pair.reference, worker);
-    const float best = extract_peak(scores, job_.shifts, Criterion::zncc).score;
-    const float margin = job_.criterion == Criterion::ssd ? std::abs(best) : 1.0F;
-    const float threshold = best - 2 * static_cast<float>(kScoreTolerance) * margin;
-    recompute(part, a, worker, scores, [&](float s) { return s >= threshold; });
-    const Peak peak = extract_peak(scores, job_.shifts, Criterion::zncc);
-    if (!peak.found) return;
+    return std::pair{part, a};
+  }
+
+  // In the sign of the scores.
+  Peak peak_of(const float* scores) const { return extract_peak(scores, job_.shifts, Criterion::zncc); }
+
+  void recompute_around(const Peak& peak, const Shifts& part, const Available& a, Worker<T>& worker,
+                        float* scores) {
     const Shifts around = {peak.dx - 1, peak.dx + 1, peak.dy - 1, peak.dy + 1};
-    recompute(intersect(part, around), a, worker, scores, [](float) { return true; });
+    recompute(intersect(part, around), kUndefined, a, worker, scores);
+  }
+
+  // Scores within kScoreTolerance: makes those exact that may be the best, and the neighbours of the best.
+  void settle_scores(std::int64_t k, Worker<T>& worker, float* scores) {
+    const auto inexact = inexact_part(k, worker);
+    if (!inexact) return;
+    const auto& [part, a] = *inexact;
+    const float best = peak_of(scores).score;
+    const float margin = job_.criterion == Criterion::ssd ? std::abs(best) : 1.0F;
+    recompute(part, best - 2 * static_cast<float>(kScoreTolerance) * margin, a, worker, scores);
+    if (const Peak peak = peak_of(scores); peak.found) recompute_around(peak, part, a, worker, scores);
+  }
+
+  // Upper bounds of scores: makes those exact that may be the best or the second best of a Peak, and the
+  // neighbours of the best. All others keep bounds that are too low to matter.
+  void settle_bounds(std::int64_t k, Worker<T>& worker, float* scores) {
+    const auto inexact = inexact_part(k, worker);
+    if (!inexact) return;
+    const auto& [part, a] = *inexact;
+    settle_largest({part}, peak_of(scores).score, a, worker, scores);
+    const Peak peak = peak_of(scores);
+    if (!peak.found) return;
+    const int left = peak.dx - 2, right = peak.dx + 2, top = peak.dy - 2, bottom = peak.dy + 2;
+    const Shifts& all = part;
+    settle_largest({intersect(all, {all.dx_min, all.dx_max, all.dy_min, top - 1}),
+                    intersect(all, {all.dx_min, all.dx_max, bottom + 1, all.dy_max}),
+                    intersect(all, {all.dx_min, left - 1, top, bottom}),
+                    intersect(all, {right + 1, all.dx_max, top, bottom})},
+                   peak.second_score, a, worker, scores);
+    recompute_around(peak, part, a, worker, scores);
+  }
+
+  // Makes the largest score of some parts exact, given their largest bound.
+  void settle_largest(std::initializer_list<Shifts> parts, float largest_bound, const Available& a,
+                      Worker<T>& worker, float* scores) {
+    float best = kUndefined;
+    for (const Shifts& part : parts) best = std::max(best, recompute(part, largest_bound, a, worker, scores));
+    for (const Shifts& part : parts)
+      if (best != kUndefined) recompute(part, best, a, worker, scores);
   }
 
   const Job& job_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <tuple>
+#include <type_traits>
 
 #include "core/simd_targets.hpp"  // before Highway
 #include "correlate/backend.hpp"
@@ -45,7 +47,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Values that all rows of a tile need.
 template <typename T>
 struct Normalizer {
-  double n, offset, reference_rest, reference_variation, reference_energy, origin, error;
+  double n, offset, reference_rest, reference_variation, reference_energy, origin;
+  double error, raise;  // what is left uncertain, and what is added to products
 
   Normalizer(const ScoreTile<T>& t, T window_origin)
       : n(static_cast<double>(t.reference.count)),
@@ -54,7 +57,8 @@ struct Normalizer {
         reference_variation(t.reference.variation),
         reference_energy(static_cast<double>(t.reference.squares)),
         origin(std::is_floating_point_v<T> ? static_cast<double>(window_origin) : 0.0),
-        error(t.error) {}
+        error(t.upper_bounds ? 0 : t.error),
+        raise(t.upper_bounds ? t.error : 0) {}
 };
 
 inline float clamp_score(double numerator, double denominator) {
@@ -84,7 +88,8 @@ void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const
   const double flat = std::is_floating_point_v<T> ? kFloatFlat : 0.0;
   for (int x = 0; x < nx; ++x) {
     const double s = static_cast<double>(sums[x]), q = static_cast<double>(squares[x]);
-    const double numerator = z.n * (static_cast<double>(products[x]) - shift) - z.reference_rest * s;
+    const double numerator =
+        z.n * (static_cast<double>(products[x]) + z.raise - shift) - z.reference_rest * s;
     const double variation = z.n * q - s * s;
     const bool contrast = variation > flat * (z.n * q);
     const double denominator = std::sqrt(contrast ? variation * (z.n * z.reference_variation) : 1.0);
@@ -97,17 +102,17 @@ void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const
 
 // The same where float64 would round: 128-bit integers.
 template <typename T>
-void zncc_row_wide(const ScoreTile<T>& t, const Sum<T>* products, const Sum<T>* sums, const Sum<T>* squares,
-                   float* out) {
+void zncc_row_wide(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
+                   const Sum<T>* squares, float* out) {
   using Wide = __int128;
   const Wide n = static_cast<Wide>(t.reference.count);
   const Wide rest = static_cast<Wide>(t.reference.sum) - n * static_cast<Wide>(t.offset);
   for (int x = 0; x < t.nx; ++x) {
     const Wide s = static_cast<Wide>(sums[x]);
-    const double numerator = static_cast<double>(n * static_cast<Wide>(products[x]) - rest * s);
+    const double products_of_rests = static_cast<double>(n * static_cast<Wide>(products[x]) - rest * s);
     const double variation = static_cast<double>(n * static_cast<Wide>(squares[x]) - s * s);
-    const double count = static_cast<double>(n);
-    out[x] = score_or_gap(numerator, variation * (count * t.reference.variation), count * t.error);
+    out[x] = score_or_gap(products_of_rests + z.n * z.raise, variation * (z.n * z.reference_variation),
+                          z.n * z.error);
   }
 }
 
@@ -119,7 +124,7 @@ void ncc_row(const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
     const double d = static_cast<double>(sums[x]);
     const double s = d + z.n * z.origin;
     const double q = static_cast<double>(squares[x]) + z.origin * (2 * d + z.n * z.origin);
-    const double numerator = static_cast<double>(products[x]) + z.offset * s;
+    const double numerator = static_cast<double>(products[x]) + z.raise + z.offset * s;
     out[x] = score_or_gap(numerator, std::max(0.0, q) * z.reference_energy, z.error);
   }
 }
@@ -133,9 +138,10 @@ void ssd_row(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* produc
       q += z.origin * (2 * s + z.n * z.origin);
       s += z.n * z.origin;
     }
-    const double ssd = static_cast<double>(t.reference.squares - 2 * (products[x] + t.offset * s) + q);
-    const bool sure = 2 * t.error <= kScoreTolerance * ssd;
-    out[x] = sure || t.error == 0 ? static_cast<float>(-std::max(0.0, ssd))
+    const double ssd =
+        static_cast<double>(t.reference.squares - 2 * (products[x] + t.offset * s) + q) - 2 * z.raise;
+    const bool sure = 2 * z.error <= kScoreTolerance * ssd;
+    out[x] = sure || z.error == 0 ? static_cast<float>(-std::max(0.0, ssd))
                                   : std::numeric_limits<float>::quiet_NaN();
   }
 }
@@ -154,7 +160,7 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, const 
   else if (fits_double<T>(z.n))
     zncc_row<T>(z, products, sums, squares, t.nx, out);
   else if constexpr (std::is_integral_v<T>)
-    zncc_row_wide<T>(t, products, sums, squares, out);
+    zncc_row_wide<T>(t, z, products, sums, squares, out);
 }
 
 template <typename T>

@@ -11,13 +11,19 @@
 namespace dic::correlate {
 
 constexpr float kUndefined = -std::numeric_limits<float>::infinity();
-/// Scores from inexact sums that may be off by more than this are left for exact recomputation, as NaN.
-/// For ssd the tolerance is relative.
+/// Scores from inexact sums that may be off by more than this are left for exact recomputation, as NaN, where
+/// they are not to be upper bounds. For ssd the tolerance is relative.
 constexpr double kScoreTolerance = 2e-6;
+
+/// Rows begin .. end - 1 of a mask's column, all of which count.
+struct MaskRun {
+  int column = 0, begin = 0, end = 0;
+};
 
 /// Memory that scoring reuses from tile to tile.
 struct ScoringScratch {
   std::vector<double> memory;
+  std::vector<MaskRun> runs;
 };
 
 /// One tile of shifts whose sums of products are known.
@@ -32,6 +38,7 @@ struct ScoreTile {
   Sum<T> offset = 0;                 ///< that was subtracted from the reference in `products`
   const Sum<T>* products = nullptr;  ///< ny x nx
   double error = 0;                  ///< bound of the error of a product sum
+  bool upper_bounds = false;         ///< scores as high as the error allows
   float* scores = nullptr;
   std::ptrdiff_t score_stride = 0;  ///< elements
 };

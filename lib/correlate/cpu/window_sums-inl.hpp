@@ -192,6 +192,79 @@ class WideMask {
   const ColumnSum<T>* bits_;
 };
 
+// ---- Masked sums of integers, from row to row: only the ends of the mask's runs change them ----
+
+inline void find_mask_runs(const Block<std::uint8_t>& mask, std::vector<MaskRun>& runs) {
+  runs.clear();
+  for (int x = 0; x < mask.width; ++x)
+    for (int y = 0; y < mask.height;) {
+      const int begin = y;
+      while (y < mask.height && mask.row(y)[x]) ++y;
+      if (y > begin) runs.push_back({x, begin, y});
+      ++y;
+    }
+}
+
+// Moves the sums of kVectors vectors of shifts, from dx on, from row dy - 1 to row dy; all but the first
+// `skip`.
+template <int kVectors, typename T>
+HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> runs, int dy, int dx,
+                               int skip, Sum<T>* HWY_RESTRICT sums, Sum<T>* HWY_RESTRICT squares) {
+  using Difference = std::make_signed_t<ColumnSum<T>>;
+  const auto add = [](Sum<T>& to, ColumnSum<T> difference) {  // i32 wraps
+    to = static_cast<Sum<T>>(static_cast<std::uint64_t>(to) +
+                             static_cast<std::uint64_t>(static_cast<Difference>(difference)));
+  };
+  const hn::ScalableTag<ColumnSum<T>> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  const Widen<T> widen(T{0});
+  hn::Vec<decltype(d)> sum[kVectors], square[kVectors];
+  for (int k = 0; k < kVectors; ++k) sum[k] = square[k] = hn::Zero(d);
+  for (const MaskRun& run : runs) {
+    const T* leaving = window.row(dy - 1 + run.begin) + dx + run.column;
+    const T* entering = window.row(dy - 1 + run.end) + dx + run.column;
+    for (int k = 0; k < kVectors; ++k) {
+      const auto in = widen.load(entering + k * lanes), out = widen.load(leaving + k * lanes);
+      const auto difference = hn::Sub(in, out);
+      sum[k] = hn::Add(sum[k], difference);
+      square[k] = hn::Add(square[k], hn::Mul(difference, hn::Add(in, out)));
+    }
+  }
+  ColumnSum<T> differences[2][kVectors * hn::MaxLanes(d)];
+  for (int k = 0; k < kVectors; ++k) {
+    hn::StoreU(sum[k], d, differences[0] + k * lanes);
+    hn::StoreU(square[k], d, differences[1] + k * lanes);
+  }
+  for (int i = skip; i < kVectors * lanes; ++i) {
+    add(sums[dx + i], differences[0][i]);
+    add(squares[dx + i], differences[1][i]);
+  }
+}
+
+// True where nx shifts fill a vector.
+template <typename T>
+bool can_slide_masked(int nx) {
+  return std::is_integral_v<T> && nx >= static_cast<int>(hn::Lanes(hn::ScalableTag<ColumnSum<T>>()));
+}
+
+// The same for all of nx shifts.
+template <typename T>
+void slide_masked(const Block<T>& window, std::span<const MaskRun> runs, int dy, int nx, Sum<T>* sums,
+                  Sum<T>* squares) {
+  constexpr std::size_t kMostRuns = 32768;  // each changes a u8 sum of squares by at most 255^2
+  const int lanes = static_cast<int>(hn::Lanes(hn::ScalableTag<ColumnSum<T>>()));
+  for (std::size_t i = 0; i < runs.size(); i += kMostRuns) {
+    const auto some = runs.subspan(i, std::min(kMostRuns, runs.size() - i));
+    int dx = 0;
+    for (; dx + 4 * lanes <= nx; dx += 4 * lanes)
+      slide_run_ends<4, T>(window, some, dy, dx, 0, sums, squares);
+    for (; dx < nx; dx += lanes) {  // the last vector overlaps the one before
+      const int at = std::min(dx, nx - lanes);
+      slide_run_ends<1, T>(window, some, dy, at, dx - at, sums, squares);
+    }
+  }
+}
+
 // ---- All of them ----
 
 // Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
@@ -206,9 +279,15 @@ void for_window_sums(const ScoreTile<T>& t, T origin, ScoringScratch& scratch, c
   const Widen<T> widen(origin);
   if (t.mask.data) {
     const WideMask<T> mask(t.mask, columns);
+    const bool slides = can_slide_masked<T>(t.nx);
+    if (slides && t.ny > 1) find_mask_runs(t.mask, scratch.runs);
     for (int dy = 0; dy < t.ny; ++dy) {
-      for (int dx = 0; dx < t.nx; ++dx)
-        mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
+      if (dy == 0 || !slides) {
+        for (int dx = 0; dx < t.nx; ++dx)
+          mask.sums(t.window.at(dy, dx, t.size.height, t.size.width), widen, sums[dx], squares[dx]);
+      } else if constexpr (std::is_integral_v<T>) {
+        slide_masked<T>(t.window, scratch.runs, dy, t.nx, sums, squares);
+      }
       take(dy, sums, squares);
     }
     return;
