@@ -117,6 +117,7 @@ struct HardImages {
   const char* name;
   SynthOptions synth;
   double low, high;  ///< of observed / predicted
+  int subset = 33;
 };
 void PrintTo(const HardImages& images, std::ostream* out) { *out << images.name; }
 
@@ -126,7 +127,7 @@ std::vector<HardImages> hard_images() {
   plain.motion.u = 0.3;
   plain.motion.v = 0.2;
   SynthOptions weak = plain, coarse = plain, stretched = plain, shot = plain, blurred = plain, bent = plain,
-               still = plain, glare = plain;
+               still = plain, glare = plain, few_blobs = plain, few_dots = plain;
   weak.grey_min = 100, weak.grey_max = 145;
   coarse.blob_sigma = 3.5;
   stretched.motion.kind = MotionKind::affine;
@@ -137,16 +138,27 @@ std::vector<HardImages> hard_images() {
   bent.motion.amplitude = -3.2, bent.motion.length = 50;
   still.noise = 0, still.motion.u = 2, still.motion.v = 1;
   glare.glare = 0.05, glare.motion.u = 2.3;
-  return {{"weak", weak, 0.9, 1.1}, {"coarse", coarse, 0.9, 1.1},    {"stretched", stretched, 0.9, 1.1},
-          {"shot", shot, 0.9, 1.1}, {"blurred", blurred, 0.9, 1.1}, {"bent", bent, 0.9, 1.15},
-          {"still", still, 0, 0.5}, {"glare", glare, 0.9, 1.15}};
+  few_blobs.blob_sigma = 3.5, few_blobs.noise = 1;
+  few_dots.texture = Texture::dots, few_dots.blob_sigma = 1.5, few_dots.size_spread = 1.5,
+  few_dots.size = {512, 512};
+  return {{"weak", weak, 0.9, 1.1},
+          {"coarse", coarse, 0.9, 1.1},
+          {"stretched", stretched, 0.9, 1.1},
+          {"shot", shot, 0.9, 1.1},
+          {"blurred", blurred, 0.9, 1.1},
+          {"bent", bent, 0.9, 1.15},
+          {"still", still, 0, 0.5},
+          {"glare", glare, 0.9, 1.15},
+          {"few_blobs", few_blobs, 0.9, 1.1, 15},
+          {"few_dots", few_dots, 0.9, 1.1, 15}};
 }
 
 class Scatter : public testing::TestWithParam<HardImages> {};
 
 TEST_P(Scatter, IsWhatSigmaTells) {
   const SynthOptions& synth = GetParam().synth;
-  const Measured m = track_pair(track_options(33, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
+  const Measured m =
+      track_pair(track_options(GetParam().subset, 1, 10), synth_frame(synth, 0), synth_frame(synth, 1));
   Moments ratio;
   std::int64_t wrong = 0, visible = 0;
   each_node(
