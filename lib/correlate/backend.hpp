@@ -23,6 +23,11 @@ struct Pair {
   std::int64_t window = 0;
 };
 
+/// Pairs begin .. end - 1 of a job.
+struct PairRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// A request that has been checked: one element type, sizes and counts that agree with the pairing,
 /// references and masks inside their images, shifts of moderate size. Windows may lie partly or wholly
 /// outside. Spans belong to the caller and live until the call returns.

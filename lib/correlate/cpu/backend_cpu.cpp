@@ -96,7 +96,7 @@ class CpuBackend final : public Backend {
   void run(const Job& job, const std::string& variant, const Body& body) {
     visit_scalar(job.type, [&](auto element) {
       using T = decltype(element);
-      Runner<T> runner(job, pool_, workers<T>(variant, job.type));
+      Runner<T> runner(job, {0, job.pairs}, pool_, workers<T>(variant, job.type));
       body(runner);
     });
   }
