@@ -60,16 +60,21 @@ class Runner {
     tiles_ = tiles_x_ * std::int64_t{(job.shifts.ny() + tile_ny_ - 1) / tile_ny_};
   }
 
-  /// Scores of every pair, as values of the criterion.
-  void surfaces(float* out) {
-    const std::int64_t count = job_.shifts.count();
-    for_pairs([&](std::int64_t k, int) { return out + k * count; },
-              [&](std::int64_t k, Worker<T>& worker, float* scores) {
-                settle_peak(k, worker, scores);
-                for (std::int64_t i = 0; i < count; ++i)
-                  scores[i] = score_to_value(scores[i], job_.criterion);
-              },
-              [this](auto&&... a) { score_tile(a...); });
+  void surfaces(Surfaces& out) {
+    if (job_.criterion != Criterion::cross_correlation) return scores(out.surface<float>(0));
+    switch (out.type) {
+      case Surfaces::Type::u32:
+        return sums(out.surface<std::uint32_t>(0));
+      case Surfaces::Type::u64:
+        return sums(out.surface<std::uint64_t>(0));
+      case Surfaces::Type::i64:
+        return sums(out.surface<std::int64_t>(0));
+      case Surfaces::Type::f32:
+        return sums(out.surface<float>(0));
+      case Surfaces::Type::f64:
+        break;
+    }
+    sums(out.surface<double>(0));
   }
 
   void peaks(std::span<Peak> out) {
@@ -86,7 +91,19 @@ class Runner {
         [this](auto&&... a) { score_tile(a...); });
   }
 
-  /// Sums of products of every pair.
+ private:
+  // Scores of every pair, as values of the criterion.
+  void scores(float* out) {
+    const std::int64_t count = job_.shifts.count();
+    for_pairs([&](std::int64_t k, int) { return out + k * count; },
+              [&](std::int64_t k, Worker<T>& worker, float* found) {
+                settle_peak(k, worker, found);
+                for (std::int64_t i = 0; i < count; ++i) found[i] = score_to_value(found[i], job_.criterion);
+              },
+              [this](auto&&... a) { score_tile(a...); });
+  }
+
+  // Sums of products of every pair.
   template <typename Out>
   void sums(Out* out) {
     const std::int64_t count = job_.shifts.count();
@@ -94,7 +111,6 @@ class Runner {
               [this](auto&&... a) { sum_tile(a...); });
   }
 
- private:
   // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
   Shifts overlapping(const Available& a) const {
     return {a.x0 - job_.reference.size.width + 1, a.x1 - 1, a.y0 - job_.reference.size.height + 1, a.y1 - 1};
