@@ -41,7 +41,8 @@ void print_variants() {
 }
 
 void add_running(CLI::App& command, bench::Options& options) {
-  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")->default_str("auto");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
+      ->default_str("auto");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--repeats", options.repeats, "Repeats, of which the median counts");
 }

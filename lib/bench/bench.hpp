@@ -64,8 +64,8 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// The tasks of a TOML file (docs/bench.md), for a device as Correlator takes it, which decides what the variant
-/// "all" stands for. Throws FileError, UsageError with the line.
+/// The tasks of a TOML file (docs/bench.md), for a device as Correlator takes it, which decides what the
+/// variant "all" stands for. Throws FileError, UsageError with the line.
 std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
 /// The tasks of TOML text; `name` stands for the file in messages.
 std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device);
