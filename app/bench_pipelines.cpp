@@ -192,7 +192,7 @@ void add_bench_match(CLI::App& bench) {
   command.add_option("--size", flags->shape.image_size, "Side of the image, px");
   command.add_option("--noise", flags->shape.noise, "Noise of both, grey levels");
   command.add_option("--seed", flags->options.seed, "Seed of speckle and noise");
-  command.add_option("--device", flags->options.device, "auto, cpu, cuda or cuda:N");
+  command.add_option("--device", flags->options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N");
   command.add_option("--threads", flags->options.threads, "CPU threads; 0 = one per core");
   command.add_option("--repeats", flags->options.repeats, "Repeats, of which the median counts");
   command.callback([flags] {

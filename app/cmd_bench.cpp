@@ -36,12 +36,13 @@ std::string joined(const std::vector<T>& values) {
 
 void print_variants() {
   for (const CorrelateVariant& v : correlate_variants())
-    std::printf("%-36s %-5s %-43s %s\n", v.name.c_str(), v.backend.c_str(), joined(v.pairings).c_str(),
+    std::printf("%-36s %-6s %-43s %s\n", v.name.c_str(), v.backend.c_str(), joined(v.pairings).c_str(),
                 joined(v.types).c_str());
 }
 
 void add_running(CLI::App& command, bench::Options& options) {
-  command.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->default_str("auto");
+  command.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
+      ->default_str("auto");
   command.add_option("--threads", options.threads, "CPU threads; 0 = one per core");
   command.add_option("--repeats", options.repeats, "Repeats, of which the median counts");
 }
@@ -182,7 +183,9 @@ void add_ceilings(CLI::App& bench_command) {
   add_running(ceilings, *options);
   ceilings.callback([options] {
     options->device = resolve_device(options->device);
-    for (const bench::Ceiling& ceiling : bench::ceilings(*options))
+    const std::vector<bench::Ceiling> found = bench::ceilings(*options);
+    if (found.empty()) throw UsageError("Ceilings are not measured with OpenCL: use --device cpu or cuda.");
+    for (const bench::Ceiling& ceiling : found)
       std::printf("%-26s %10.1f G%s\n", ceiling.name.c_str(), 1e-9 * ceiling.value, ceiling.unit.c_str());
   });
 }
@@ -195,7 +198,7 @@ void add_bench(CLI::App& app) {
   auto is_quick = std::make_shared<bool>(false);
   CLI::Option* quick = command.add_flag("--quick", *is_quick,
                                         "Correlation, template matching and tracking in less than a minute");
-  command.add_option("--device", options->device, "auto, cpu, cuda or cuda:N")
+  command.add_option("--device", options->device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
       ->default_str("auto")
       ->needs(quick);
   command.add_option("--threads", options->threads, "CPU threads; 0 = one per core")->needs(quick);

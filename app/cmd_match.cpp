@@ -282,7 +282,8 @@ void add_match(CLI::App& app) {
       ->type_name("MIN:MAX:STEP");
   match.add_option("--scales", command->scales, "Sizes of the template in the image")
       ->type_name("MIN:MAX:STEP");
-  match.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  match.add_option("--device", options.device, "auto, cpu, cuda, cuda:N, opencl or opencl:N")
+      ->capture_default_str();
   match.add_option("--threads", options.threads, "0 = one per core")->capture_default_str();
   match
       .add_option("--draw", command->draw, "Writes the image with boxes and scores (several: OUT_1.png, ...)")

@@ -73,21 +73,31 @@ set(DIC_PUBLIC_SHARED_HEADERS
   shape_parameters.hpp status.hpp subset_part.hpp subset_weights.hpp)
 list(TRANSFORM DIC_PUBLIC_SHARED_HEADERS PREPEND ${DIC_SHARED_INCLUDE_DIR}/dic/shared/)
 
-# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [USES ...] [LINK ...]): one object library per room of lib/; libdic is
-# made of them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA. USES: the rooms
-# whose functions it calls, so that who links this room gets them too (dic_rooms_with_uses).
+# dic_add_room(NAME SOURCES ... [CUDA ... STUB ...] [OPENCL ... OPENCL_STUB ...] [USES ...] [LINK ...]): one object library per
+# room of lib/; libdic is made of them. CUDA: sources that see the kernels; STUB: what stands in for them in builds without CUDA.
+# OPENCL, OPENCL_STUB: the same of OpenCL. USES: the rooms whose functions it calls, so that who links this room gets them too
+# (dic_rooms_with_uses).
 # Rooms include each other as "room/header.hpp" from lib/ and public headers as <dic/...>.
 function(dic_add_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK;CUDA;STUB" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES;LINK;CUDA;STUB;OPENCL;OPENCL_STUB" ${ARGN})
   if(DIC_WITH_CUDA AND ROOM_CUDA)
     list(APPEND ROOM_SOURCES ${ROOM_CUDA})
     list(APPEND ROOM_LINK dic_kernels)
   else()
     list(APPEND ROOM_SOURCES ${ROOM_STUB})
   endif()
+  if(DIC_WITH_OPENCL AND ROOM_OPENCL)
+    list(APPEND ROOM_SOURCES ${ROOM_OPENCL})
+    list(APPEND ROOM_LINK ${CMAKE_DL_LIBS})
+  else()
+    list(APPEND ROOM_SOURCES ${ROOM_OPENCL_STUB})
+  endif()
   add_library(dic_${name} OBJECT ${ROOM_SOURCES})
   target_include_directories(dic_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/include ${DIC_SHARED_INCLUDE_DIR} ${PROJECT_BINARY_DIR}/generated)
+  if(DIC_WITH_OPENCL AND ROOM_OPENCL)
+    target_include_directories(dic_${name} SYSTEM PUBLIC ${DIC_OPENCL_INCLUDE_DIR})
+  endif()
   target_link_libraries(dic_${name} PRIVATE dic_flags dic_with_headers PUBLIC Threads::Threads ${ROOM_LINK})
   target_precompile_headers(dic_${name} REUSE_FROM dic_headers)
   set_property(GLOBAL APPEND PROPERTY DIC_ROOMS dic_${name})
@@ -108,4 +118,18 @@ function(dic_rooms_with_uses result)
     endif()
   endwhile()
   set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# dic_embed_files(OUTPUT HEADER ... NAMESPACE ... TYPE ... FUNCTION ... FILES NAME=PATH ...): makes the source file OUTPUT with the bytes
+# of files. HEADER declares TYPE, an aggregate of name and bytes (std::string_view), and FUNCTION, which returns all of them as a span.
+function(dic_embed_files output)
+  cmake_parse_arguments(EMBED "" "HEADER;NAMESPACE;TYPE;FUNCTION" "FILES" ${ARGN})
+  list(TRANSFORM EMBED_FILES REPLACE "^[^=]*=" "" OUTPUT_VARIABLE paths)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -D OUTPUT=${output} -D HEADER=${EMBED_HEADER} -D NAMESPACE=${EMBED_NAMESPACE} -D TYPE=${EMBED_TYPE}
+      -D FUNCTION=${EMBED_FUNCTION} -D "FILES=${EMBED_FILES}" -P ${script}
+    DEPENDS ${paths} ${script}
+    COMMENT "Embedding files for ${EMBED_HEADER}" VERBATIM)
+  set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

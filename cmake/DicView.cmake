@@ -26,11 +26,5 @@ foreach(file IN LISTS web_files)
   cmake_path(GET file FILENAME name)
   list(APPEND named_files "${name}=${file}")
 endforeach()
-set(embedded ${CMAKE_CURRENT_BINARY_DIR}/web_files_embedded.cpp)
-set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake)
-add_custom_command(OUTPUT ${embedded}
-  COMMAND ${CMAKE_COMMAND} -D OUTPUT=${embedded} -D "FILES=${named_files}" -P ${script}
-  DEPENDS ${web_files} ${DIC_CHART_JS} ${script}
-  COMMENT "Embedding the page of dic view" VERBATIM)
-set_source_files_properties(${embedded} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-set(DIC_WEB_FILES ${embedded})
+set(DIC_WEB_FILES ${CMAKE_CURRENT_BINARY_DIR}/web_files_embedded.cpp)
+dic_embed_files(${DIC_WEB_FILES} HEADER view/web_files.hpp NAMESPACE dic::app TYPE WebFile FUNCTION web_files FILES ${named_files})

@@ -1,6 +1,5 @@
-# cmake -D OUTPUT=FILE.cpp -D FILES="NAME=PATH;..." -P EmbedFiles.cmake: a source file with the bytes of files, for
-# app/view/web_files.hpp.
-set(source "#include \"view/web_files.hpp\"\n\nnamespace dic::app {\nnamespace {\n\n")
+# Run by dic_embed_files of DicOptions.cmake: writes OUTPUT with the bytes of FILES ("NAME=PATH;..."), for HEADER.
+set(source "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\nnamespace {\n\n")
 set(entries "")
 set(number 0)
 foreach(file IN LISTS FILES)
@@ -15,17 +14,17 @@ endforeach()
 string(APPEND source "
 /// Without the zero at its end.
 template <std::size_t size>
-WebFile file(std::string_view name, const unsigned char (&bytes)[size]) {
+${TYPE} file(std::string_view name, const unsigned char (&bytes)[size]) {
   return {name, {reinterpret_cast<const char*>(bytes), size - 1}};
 }
 
-const WebFile kFiles[] = {
+const ${TYPE} kFiles[] = {
 ${entries}};
 
 }  // namespace
 
-std::span<const WebFile> web_files() { return kFiles; }
+std::span<const ${TYPE}> ${FUNCTION}() { return kFiles; }
 
-}  // namespace dic::app
+}  // namespace ${NAMESPACE}
 ")
 file(WRITE "${OUTPUT}" "${source}")

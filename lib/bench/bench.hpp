@@ -22,7 +22,7 @@ std::string_view to_string(Output output);
 enum class Level : std::uint8_t {
   whole,    ///< from nothing: open the device, allocate, plan, transfer, run, copy back, free
   call,     ///< one call of a Correlator that is kept: transfer, run, copy back
-  upload,   ///< the steps of such a call, by the device's clock (GPU only): images and positions to the
+  upload,   ///< the steps of such a call, by the device's clock (not on the CPU): images and positions to the
             ///< device
   kernel,   ///< the kernels, launch after launch on inputs that stay on the device
   download  ///< results to the host
@@ -64,8 +64,8 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// The tasks of a TOML file (docs/bench.md), for a device "cpu", "cuda" or "cuda:N", which
-/// decides what the variant "all" stands for. Throws FileError, UsageError with the line.
+/// The tasks of a TOML file (docs/bench.md), for a device as Correlator takes it, which decides what the
+/// variant "all" stands for. Throws FileError, UsageError with the line.
 std::vector<Task> read_tasks(const std::filesystem::path& file, const std::string& device);
 /// The tasks of TOML text; `name` stands for the file in messages.
 std::vector<Task> parse_tasks(const std::string& text, const std::string& name, const std::string& device);
@@ -160,7 +160,7 @@ std::string to_markdown(const Report& report);
 std::string insert_report(const std::string& document, const std::string& name, const std::string& text);
 
 /// Measures multiply-adds in registers and the bandwidth of memory (CPU: STREAM triad on all threads; GPU:
-/// copies), the best of the repeats. Throws UsageError, DeviceError.
+/// copies), the best of the repeats; none with OpenCL. Throws UsageError, DeviceError.
 std::vector<Ceiling> ceilings(const Options& options);
 
 /// Draws how many times faster the best variants are than a baseline (cpu-naive, cuda-basic, the FFT

@@ -201,7 +201,9 @@ std::vector<Ceiling> cuda_ceilings(const Options& options) {
 
 std::vector<Ceiling> ceilings(const Options& options) {
   if (const auto problems = options.validate(); !problems.empty()) throw UsageError(problems.front());
-  if (options.device == "cpu") return cpu_ceilings(options);
+  const std::string backend = parse_device(options.device).backend;
+  if (backend == "opencl") return {};
+  if (backend == "cpu") return cpu_ceilings(options);
   return cuda_ceilings(options);
 }
 

@@ -85,7 +85,8 @@ class Runner {
     if (row.outcome != Outcome::ok) return;
 
     if (is_step(row.task.level) && step_seconds(*correlator, row.task.level) <= 0)
-      throw UsageError("Steps are timed on a GPU only: use the level \"call\" on " + options_.device + ".");
+      throw UsageError("Steps are timed by CUDA and OpenCL only: use the level \"call\" on " +
+                       options_.device + ".");
 
     if (row.task.level == Level::whole) {
       correlator.reset();
@@ -174,7 +175,8 @@ std::string utc_now() {
 
 /// "NVIDIA H100 80GB HBM3" for "cuda:0" and "cuda"; the processor for "cpu".
 std::string model_of(const std::string& device, const BuildInfo& info) {
-  for (const DeviceInfo& known : info.devices)
+  const bool is_opencl = device.starts_with("opencl");
+  for (const DeviceInfo& known : is_opencl ? opencl_info().devices : info.devices)
     if (known.name == device || known.name == device + ":0") return known.model;
   return info.cpu;
 }

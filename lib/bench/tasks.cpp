@@ -140,6 +140,8 @@ Case make_case(const std::string& group, const Choice& choice) {
   return c;
 }
 
+constexpr std::string_view kBackends[] = {"cpu", "cuda", "opencl"};
+
 std::string backend_of(const std::string& device) { return device.substr(0, device.find(':')); }
 
 template <typename T>
@@ -147,9 +149,9 @@ bool holds(const std::vector<T>& values, const T& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Whether "all" includes the variant. On GPUs the variants for masks are used with masks only.
+/// Whether "all" includes the variant. With CUDA the variants for masks are used with masks only.
 bool is_for(const CorrelateVariant& v, const Case& c, const std::string& backend) {
-  const bool masks_fit = c.masks ? v.masks : !v.masks || backend == "cpu";
+  const bool masks_fit = c.masks ? v.masks : !v.masks || backend != "cuda";
   return v.backend == backend && masks_fit && holds(v.pairings, c.pairing) && holds(v.types, c.type) &&
          holds(v.criteria, c.criterion);
 }
@@ -157,10 +159,10 @@ bool is_for(const CorrelateVariant& v, const Case& c, const std::string& backend
 /// The variants that `choice` stands for on a backend: "naive" is the simplest one, "all" every one that
 /// supports the case; names of another backend are left out.
 std::vector<std::string> variants_of(const std::string& choice, const Case& c, const std::string& backend) {
-  if (choice == "naive") return {backend == "cpu" ? "cpu-naive" : "cuda-basic"};
-  const bool is_foreign =
-      (choice.starts_with("cpu-") || choice.starts_with("cuda-")) && !choice.starts_with(backend + "-");
-  if (is_foreign) return {};
+  if (choice == "naive") return {backend == "cpu" ? "cpu-naive" : backend + "-basic"};
+  const bool names_a_backend = std::ranges::any_of(
+      kBackends, [&](std::string_view name) { return choice.starts_with(std::string(name) + "-"); });
+  if (names_a_backend && !choice.starts_with(backend + "-")) return {};
   if (choice != "all") return {choice};
   std::vector<std::string> names;
   for (const CorrelateVariant& v : correlate_variants())

@@ -8,7 +8,8 @@ namespace dic {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text) {
-  throw UsageError("\"" + text + "\" is not a device: use cpu, cuda, cuda:N, cuda:N,M or cuda:all.");
+  throw UsageError("\"" + text +
+                   "\" is not a device: use cpu, cuda, cuda:N, cuda:N,M, cuda:all, opencl or opencl:N.");
 }
 
 int parse_ordinal(std::string_view number, const std::string& text) {
@@ -23,7 +24,7 @@ int parse_ordinal(std::string_view number, const std::string& text) {
 DeviceName parse_device(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string backend = text.substr(0, colon);
-  if (backend != "cuda" && text != "cpu") refuse(text);
+  if (backend != "cuda" && backend != "opencl" && text != "cpu") refuse(text);
   if (colon == std::string::npos) return {backend, {0}};
   std::string_view list = std::string_view(text).substr(colon + 1);
   if (list == "all") return {backend, {}};
@@ -34,6 +35,14 @@ DeviceName parse_device(const std::string& text) {
     if (comma == std::string_view::npos) return name;
     list.remove_prefix(comma + 1);
   }
+}
+
+DeviceName parse_tracking_device(const std::string& text) {
+  const DeviceName name = parse_device(text);
+  if (name.backend == "opencl")
+    throw UsageError("\"" + text +
+                     "\" cannot track or refine: use cpu or cuda; OpenCL is for dic match and correlations.");
+  return name;
 }
 
 }  // namespace dic

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-/// The interface of the backends (CPU, CUDA). `Correlator` checks a request once, makes a `Job` of it and
-/// passes that to its backend. Listing, checks, planning and dispatch all use the table that `backends()`
+/// The interface of the backends (CPU, CUDA, OpenCL). `Correlator` checks a request once, makes a `Job` of it
+/// and passes that to its backend. Listing, checks, planning and dispatch all use the table that `backends()`
 /// returns, so that they agree.
 namespace dic::correlate {
 
@@ -21,6 +21,11 @@ Surfaces::Type sum_type(ScalarType type);
 struct Pair {
   std::int64_t reference = 0;
   std::int64_t window = 0;
+};
+
+/// Pairs begin .. end - 1 of a job.
+struct PairRange {
+  std::int64_t begin = 0, end = 0;
 };
 
 /// A request that has been checked: one element type, sizes and counts that agree with the pairing,
@@ -63,7 +68,7 @@ class Backend {
 
 /// One backend of this build.
 struct BackendEntry {
-  std::string_view name;                               ///< "cpu", "cuda": the beginning of a device string
+  std::string_view name;  ///< "cpu", "cuda", "opencl": the beginning of a device string
   const std::vector<CorrelateVariant>& (*variants)();  ///< every variant, none where the backend is not built
   /// Why a variant does not support a job of this shape, beyond what its CorrelateVariant says: one sentence,
   /// or empty.
@@ -78,6 +83,8 @@ struct BackendEntry {
 BackendEntry cpu_backend();
 /// Defined by exactly one file of the build: cuda/backend_cuda.cpp or cuda/backend_cuda_stub.cpp.
 BackendEntry cuda_backend();
+/// The same of opencl/backend_opencl.cpp and opencl/backend_opencl_stub.cpp.
+BackendEntry opencl_backend();
 
 /// All backends; a name that is none of them throws UsageError.
 std::span<const BackendEntry> backends();

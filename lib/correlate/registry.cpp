@@ -16,14 +16,14 @@ bool holds(const std::vector<T>& values, T value) {
 }  // namespace
 
 std::span<const BackendEntry> backends() {
-  static const std::array<BackendEntry, 2> all = {cpu_backend(), cuda_backend()};
+  static const std::array<BackendEntry, 3> all = {cpu_backend(), cuda_backend(), opencl_backend()};
   return all;
 }
 
 const BackendEntry& backend_named(std::string_view name) {
   for (const BackendEntry& backend : backends())
     if (backend.name == name) return backend;
-  throw UsageError("There is no device \"" + std::string(name) + "\": use cpu or cuda.");
+  throw UsageError("There is no device \"" + std::string(name) + "\": use cpu, cuda or opencl.");
 }
 
 std::string unsupported_reason(const BackendEntry& backend, std::string_view variant,

@@ -17,7 +17,7 @@ ShapeParameters truncated(ShapeParameters s, int order) {
 namespace {
 
 std::unique_ptr<Backend> open(const RefineOptions& options, int threads, const std::string& device) {
-  const DeviceName name = parse_device(device);
+  const DeviceName name = parse_tracking_device(device);
   if (name.backend == "cpu") return open_cpu(options, threads);
   if (name.ordinals.size() != 1) throw UsageError("The refinement runs on one GPU: use cuda or cuda:N.");
   return open_cuda(options, name.ordinals.front());

@@ -26,8 +26,9 @@ std::future<void> start_device(const std::string& wanted, std::uintmax_t image_b
   const std::uintmax_t points = image_bytes / channels / step / step;
   const bool automatic = wanted == "auto";
   if (wanted == "cpu" || (automatic && points < kPointsForGpu)) return {};
-  return std::async(std::launch::async,
-                    [device = automatic ? "cuda" : wanted] { start_cuda(parse_device(device).ordinals); });
+  return std::async(std::launch::async, [device = automatic ? "cuda" : wanted] {
+    start_cuda(parse_tracking_device(device).ordinals);
+  });
 }
 
 }  // namespace dic::track

@@ -34,7 +34,7 @@ bool everywhere(const Image& mask) {
 std::unique_ptr<Backend> open(const std::string& device, const TrackOptions& options,
                               const ImageView& reference, const Points& points) {
   const auto open_one = [&](const TrackOptions& one) {
-    const DeviceName name = parse_device(device);
+    const DeviceName name = parse_tracking_device(device);
     return name.backend == "cpu" ? open_cpu(one, points) : open_cuda(one, reference, points, name.ordinals);
   };
   return options.automatic_order ? with_both_orders(open_one, options) : open_one(options);

@@ -52,7 +52,8 @@ def correlate(reference: Any, search: Any, *,
     k = (k, k); one_to_many: 1 reference, m windows; n_to_m: all n * m pairs. criterion: cross_correlation, the sum c
     itself; zncc and ncc, [-1, 1]; ssd. shifts: "valid", where the reference is wholly inside the window; "full", any
     overlap; or (dx_min, dx_max, dy_min, dy_max). mask: [n, h, w], not 0 = the element counts. device: cpu, cuda,
-    cuda:N, cuda:N,M, cuda:all. variant: a name of dic.correlate_variants(); empty = chosen by shape and device.
+    cuda:N, cuda:N,M, cuda:all, opencl, opencl:N. variant: a name of dic.correlate_variants(); empty = chosen by shape
+    and device.
 
     Returns an xarray.DataArray [pair, dy, dx] (float32; sums of uint8 are uint32, of uint16 uint64, of int32 int64);
     with peaks an xarray.Dataset of arrays [pair]: dx, dy (px), subpixel_dx, subpixel_dy (px), score, second_score,

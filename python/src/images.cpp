@@ -35,6 +35,18 @@ NumpyArray read_frame(FrameSource& source, std::int64_t i) {
   }());
 }
 
+nb::list listed(const std::vector<DeviceInfo>& devices) {
+  nb::list all;
+  for (const DeviceInfo& device : devices) {
+    nb::dict entry;
+    entry["name"] = device.name;
+    entry["model"] = device.model;
+    entry["details"] = device.details;
+    all.append(entry);
+  }
+  return all;
+}
+
 nb::dict information() {
   const BuildInfo info = build_info();
   nb::dict out;
@@ -46,15 +58,10 @@ nb::dict information() {
   out["simd_target"] = info.simd_target;
   out["cuda"] = info.cuda;
   out["cuda_note"] = info.cuda_note;
-  nb::list devices;
-  for (const DeviceInfo& device : info.devices) {
-    nb::dict entry;
-    entry["name"] = device.name;
-    entry["model"] = device.model;
-    entry["details"] = device.details;
-    devices.append(entry);
-  }
-  out["devices"] = devices;
+  out["devices"] = listed(info.devices);
+  const OpenClInfo opencl = opencl_info();
+  out["opencl_note"] = opencl.note;
+  out["opencl_devices"] = listed(opencl.devices);
   return out;
 }
 

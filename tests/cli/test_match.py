@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,21 @@ class MatchTest(unittest.TestCase):
             self.assertAlmostEqual(match["center_y"], 110, delta=0.01)
             self.assertAlmostEqual(match["score"], 1, delta=1e-6)
             self.assertEqual((match["rotation_deg"], match["scale"]), (0, 1))
+
+    def test_opencl_finds_what_the_cpu_finds(self):
+        information = subprocess.run([DIC, "info"], capture_output=True, text=True, timeout=120).stdout
+        if "opencl:0" not in information and os.environ.get("DIC_REQUIRE_OPENCL") != "1":
+            self.skipTest("there is no device of OpenCL")
+        for method in ("zncc", "ssd"):
+            options = ("--method", method, "--rotation", "0:2:2", "--max-matches", "2")
+            on_cpu = self.matches(self.template_file, self.image_file, *options, "--device", "cpu")
+            self.assertEqual(self.matches(self.template_file, self.image_file, *options, "--device", "opencl"), on_cpu)
+
+    def test_without_a_driver_opencl_says_what_to_install(self):
+        done = subprocess.run([DIC, "match", self.template_file, self.image_file, "--device", "opencl"], capture_output=True,
+                              text=True, timeout=120, env={**os.environ, "OCL_ICD_VENDORS": str(self.folder)})
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertRegex(done.stderr, "install|without OpenCL")
 
     def test_score_agrees_with_opencv(self):
         noisy = np.clip(self.image + np.random.default_rng(2).normal(0, 12, self.image.shape), 0, 255)

@@ -340,7 +340,7 @@ class ProgramLineTest(ProgramTest):
 
     def test_info(self):
         text = self.succeed("info").stdout
-        for word in ("OpenCV", "HDF5", "cuda:", "simd:"):
+        for word in ("OpenCV", "HDF5", "cuda:", "opencl:", "simd:"):
             self.assertIn(word, text)
 
     def test_wrong_usage(self):

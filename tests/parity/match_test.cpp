@@ -2,10 +2,10 @@
 #include <dic/match.hpp>
 #include <vector>
 
-#include "support/gpu_test.hpp"
+#include "support/backend_test.hpp"
 #include "support/speckle.hpp"
 
-// Template matching on the GPU: what the CPU finds, and what is known of the images.
+// Template matching on other devices: what the CPU finds, and what is known of the images.
 namespace dic {
 namespace {
 
@@ -44,39 +44,43 @@ MatchResult find(const Image& wanted, const Image& image, MatchOptions options, 
   return match_templates({&template_view, 1}, {&image_view, 1}, options, {&mask_view, 1});
 }
 
-void expect_same_matches(const MatchResult& gpu, const MatchResult& cpu) {
-  ASSERT_EQ(gpu.matches.size(), cpu.matches.size());
+void expect_same_matches(const MatchResult& other, const MatchResult& cpu) {
+  ASSERT_EQ(other.matches.size(), cpu.matches.size());
   for (std::size_t i = 0; i < cpu.matches.size(); ++i) {
-    EXPECT_NEAR(gpu.matches[i].x, cpu.matches[i].x, 1e-4);
-    EXPECT_NEAR(gpu.matches[i].y, cpu.matches[i].y, 1e-4);
-    EXPECT_NEAR(gpu.matches[i].score, cpu.matches[i].score, 1e-5);
-    EXPECT_EQ(gpu.matches[i].rotation_deg, cpu.matches[i].rotation_deg);
+    EXPECT_NEAR(other.matches[i].x, cpu.matches[i].x, 1e-4);
+    EXPECT_NEAR(other.matches[i].y, cpu.matches[i].y, 1e-4);
+    EXPECT_NEAR(other.matches[i].score, cpu.matches[i].score, 1e-5);
+    EXPECT_EQ(other.matches[i].rotation_deg, cpu.matches[i].rotation_deg);
   }
-  EXPECT_NEAR(gpu.best_score, cpu.best_score, 1e-5);
+  EXPECT_NEAR(other.best_score, cpu.best_score, 1e-5);
 }
 
-class MaskedMatchOnGpu : public test::GpuTest, public testing::WithParamInterface<Criterion> {};
+class MatchOn : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { test::skip_without_device_of(GetParam()); }
+};
 
-TEST_P(MaskedMatchOnGpu, FindsADiscAmongOtherThings) {
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MatchOn);
+INSTANTIATE_TEST_SUITE_P(Backends, MatchOn, testing::ValuesIn(test::other_backends()),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(MatchOn, FindsADiscAmongOtherThings) {
   const Image image = speckle_image(image_side, image_side - 40, 5);
   const Image wanted = disc_of(image);
   MatchOptions options;
-  options.method = GetParam();
-  const MatchResult gpu = find(wanted, image, options, "cuda");
-  ASSERT_EQ(gpu.matches.size(), 1u);
-  EXPECT_NEAR(gpu.matches[0].x, at_x, 1e-3);
-  EXPECT_NEAR(gpu.matches[0].y, at_y, 1e-3);
-  EXPECT_NEAR(gpu.matches[0].score, 1, 1e-6);
-  expect_same_matches(gpu, find(wanted, image, options, "cpu"));
+  for (const Criterion method : {Criterion::zncc, Criterion::ncc, Criterion::ssd}) {
+    SCOPED_TRACE(to_string(method));
+    options.method = method;
+    const MatchResult other = find(wanted, image, options, GetParam());
+    ASSERT_EQ(other.matches.size(), 1u);
+    EXPECT_NEAR(other.matches[0].x, at_x, 1e-3);
+    EXPECT_NEAR(other.matches[0].y, at_y, 1e-3);
+    EXPECT_NEAR(other.matches[0].score, 1, 1e-6);
+    expect_same_matches(other, find(wanted, image, options, "cpu"));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, MaskedMatchOnGpu,
-                         testing::Values(Criterion::zncc, Criterion::ncc, Criterion::ssd),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
-
-using MatchOnGpu = test::GpuTest;
-
-TEST_F(MatchOnGpu, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
+TEST_P(MatchOn, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
   const Image image = speckle_image(image_side, image_side - 40, 5);
   MatchOptions options;
   options.max_matches = 8;
@@ -84,9 +88,9 @@ TEST_F(MatchOnGpu, AgreesWithTheCpuOnSeveralTurnedMatchesWithAMask) {
   options.rotations = {-10, 0, 10};
   options.scales = {0.9, 1};
   const Image wanted = disc_of(image);
-  const MatchResult gpu = find(wanted, image, options, "cuda");
-  EXPECT_GT(gpu.matches.size(), 3u);
-  expect_same_matches(gpu, find(wanted, image, options, "cpu"));
+  const MatchResult other = find(wanted, image, options, GetParam());
+  EXPECT_GT(other.matches.size(), 3u);
+  expect_same_matches(other, find(wanted, image, options, "cpu"));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 """dic.strain, dic.match, dic.correlate, dic.synth against independent computations."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -36,13 +38,16 @@ def test_match(moved):
         dic.match(images[0, 40:80, 60:100], images[0], method="other")
 
 
+@pytest.mark.parametrize("device", ["cpu", "opencl"])
 @pytest.mark.parametrize("dtype, sums", [(np.uint8, np.uint32), (np.uint16, np.uint64), (np.int32, np.int64),
                                          (np.float64, np.float64)])
-def test_sums_of_products(dtype, sums):
+def test_sums_of_products(dtype, sums, device):
+    if device == "opencl" and not dic.info()["opencl_devices"] and os.environ.get("DIC_REQUIRE_OPENCL") != "1":
+        pytest.skip(dic.info()["opencl_note"])
     random = np.random.default_rng(1)
     reference = random.integers(0, 200, (2, 5, 6)).astype(dtype)
     search = random.integers(0, 200, (6, 9, 11)).astype(dtype)
-    got = dic.correlate(reference, search, criterion="cross_correlation", shifts="full")
+    got = dic.correlate(reference, search, criterion="cross_correlation", shifts="full", device=device)
     assert got.dtype == sums and got.dims == ("pair", "dy", "dx") and got.shape == (6, 13, 16)
     for pair in range(6):
         for dy in (-4, 0, 3, 8):
@@ -94,3 +99,4 @@ def test_synth(program, tmp_path):
 def test_info():
     assert dic.info()["version"] == dic.__version__
     assert "cpu-direct" in dic.correlate_variants()
+    assert {"opencl_note", "opencl_devices"} <= dic.info().keys()

@@ -119,6 +119,12 @@ class OptionsTest(ProgramTest):
         self.refuse(1, ["--device cpu"], "track", *self.sequence(SHIFTS[:2]), "--device", "cuda")
 
 
+    def test_opencl_does_not_track(self):
+        for device in ("opencl", "opencl:1"):
+            self.refuse(2, [device, "use cpu or cuda"], "track", *self.sequence(SHIFTS[:2]), "--device", device)
+        self.refuse(2, ["use --device cpu or cuda"], "bench", "ceilings", "--device", "opencl")
+
+
 class FramesTest(ProgramTest):
     """A frame that cannot be processed is named, and the others are measured."""
 

@@ -19,11 +19,17 @@ inline bool is_set_to_1(const char* variable) {
 /// kernel takes up to some 1000 times as long.
 inline bool only_small_tests() { return is_set_to_1("DIC_SMALL_TESTS"); }
 
-/// Skips the test because there is no GPU, or no library that goes with it. With DIC_REQUIRE_GPU=1 the test
+/// Skips the test because something is not there. Where the environment sets `requirement` to 1 the test
 /// fails instead.
-inline void skip_without_gpu(const std::string& reason) {
-  if (is_set_to_1("DIC_REQUIRE_GPU")) FAIL() << "DIC_REQUIRE_GPU=1, but " << reason;
+inline void skip_unless_required(const char* requirement, const std::string& reason) {
+  if (is_set_to_1(requirement)) FAIL() << requirement << "=1, but " << reason;
   GTEST_SKIP() << reason;
+}
+/// There is no GPU, or no library that goes with it.
+inline void skip_without_gpu(const std::string& reason) { skip_unless_required("DIC_REQUIRE_GPU", reason); }
+/// There is no device of OpenCL.
+inline void skip_without_opencl(const std::string& reason) {
+  skip_unless_required("DIC_REQUIRE_OPENCL", reason);
 }
 
 /// The folder of real images that DIC_REAL_DATA names.

@@ -68,6 +68,11 @@ TEST(BenchGroups, VariantsOfTheDevice) {
   const auto on_gpu =
       parse_tasks("[[group]]\nname=\"g\"\nreference=7\nshifts=2\nvariant=\"naive\"", "t", "cuda:1");
   EXPECT_EQ(on_gpu[0].variant, "cuda-basic");
+  const auto on_opencl = parse_tasks(
+      "[[group]]\nname=\"g\"\nreference=7\nshifts=2\nvariant=[\"naive\", \"cuda-basic\", \"cpu-naive\"]", "t",
+      "opencl:1");
+  ASSERT_EQ(on_opencl.size(), 1U);
+  EXPECT_EQ(on_opencl[0].variant, "opencl-basic");
 }
 
 TEST(BenchGroups, AllVariantsForMasksTakeThem) {
@@ -106,7 +111,7 @@ TEST(BenchGroups, MistakesAreNamedWithTheirPlace) {
 }
 
 TEST(BenchGroups, BuiltInGroupsAreUnderstood) {
-  for (const std::string device : {"cpu", "cuda"}) {
+  for (const std::string device : {"cpu", "cuda", "opencl"}) {
     EXPECT_GT(default_tasks(device).size(), 50U);
     EXPECT_GT(quick_tasks(device).size(), 3U);
   }

@@ -50,7 +50,7 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
     KERNELS: {LAUNCH, SHARED},
     APP: {PUBLIC, SHARED, "bench", "export", "figures", "validate"},
 }
-THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/", re.IGNORECASE)
+THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/|CL/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries
 DECODING = re.compile(r"opencv2/(imgcodecs|videoio|highgui)")
 
@@ -117,6 +117,8 @@ def problems_of_libraries(tree):
         for name in tree.names[path]:
             if DECODING.match(name) and layer != "image":
                 yield path, f'only the room "image" may include <{name}>'
+            elif name.startswith("CL/") and "opencl" not in path.name:
+                yield path, f"only OpenCL files may include <{name}>"
             elif layer == KERNELS and name.startswith("opencv"):
                 yield path, f"kernels must not include <{name}>"
             elif layer == APP and name.startswith("opencv"):

@@ -27,6 +27,7 @@ VIOLATIONS = [
     ("lib/image/read.cpp", '"io/file.hpp"', "image must not include lib/io/file.hpp"),
     ("lib/refine/backend.hpp", "<dic/kernels/refine.hpp>", "only CUDA files may include"),
     ("lib/refine/cuda/backend_cuda.cpp", '"common/launch.cuh"', "refine must not include kernels/common/launch.cuh"),
+    ("lib/io/file.hpp", "<CL/cl.h>", "only OpenCL files may include <CL/cl.h>"),
     ("lib/io/file.hpp", "<opencv2/videoio.hpp>", 'only the room "image" may include <opencv2/videoio.hpp>'),
     ("lib/include/dic/fields.hpp", '"core/threads.hpp"', "public headers must not include lib/core/threads.hpp"),
     ("lib/include/dic/fields.hpp", "<opencv2/core.hpp>", "public headers must not include <opencv2/core.hpp>"),

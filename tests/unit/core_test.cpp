@@ -90,8 +90,17 @@ TEST(DeviceName, NamesTheCpuOneGpuSeveralOrAll) {
   EXPECT_EQ(parse_device("cuda:12").ordinals, Ordinals{12});
   EXPECT_EQ(parse_device("cuda:0,2,1").ordinals, (Ordinals{0, 2, 1}));
   EXPECT_TRUE(parse_device("cuda:all").ordinals.empty());
-  for (const char* wrong : {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1"})
+  EXPECT_EQ(parse_device("opencl").backend, "opencl");
+  EXPECT_EQ(parse_device("opencl:1").ordinals, Ordinals{1});
+  for (const char* wrong :
+       {"", "toaster", "cpu:0", "cuda:", "cuda:1x", "cuda:-1", "cuda:1,", "cuda:all,1", "opencl:", "openclx"})
     EXPECT_THROW(parse_device(wrong), UsageError) << wrong;
+}
+
+TEST(DeviceName, OpenClDoesNotTrack) {
+  EXPECT_EQ(parse_tracking_device("cuda:1").backend, "cuda");
+  for (const char* wrong : {"opencl", "opencl:1", "toaster"})
+    EXPECT_THROW(parse_tracking_device(wrong), UsageError) << wrong;
 }
 
 TEST(Worker, DoesOneThingAfterTheOther) {

@@ -1,10 +1,9 @@
 #include <dic/correlate.hpp>
 #include <dic/error.hpp>
 
-#include "core/cuda_devices.hpp"
 #include "correlate/backend.hpp"
+#include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
-#include "support/requirements.hpp"
 
 // The ends of the ranges, and kernels that are repeated.
 namespace dic {
@@ -12,8 +11,28 @@ namespace {
 
 using namespace test;
 
-TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
-  Correlator correlator("cpu", 1);
+class Exact : public testing::TestWithParam<CorrelateVariant> {
+ protected:
+  void SetUp() override { skip_without_device_of(GetParam().backend); }
+  const std::string& variant() const { return GetParam().name; }
+};
+
+/// Those of CUDA have such tests of their own.
+std::vector<CorrelateVariant> exact_variants() {
+  std::vector<CorrelateVariant> found = correlate_variants();
+  std::erase_if(found, [](const CorrelateVariant& v) { return v.backend == "cuda"; });
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, Exact, testing::ValuesIn(exact_variants()), [](const auto& tested) {
+  std::string name = tested.param.name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST_P(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
+  if (variant() == "cpu-fft") GTEST_SKIP() << "cpu-fft rounds sums beyond 53 bits";
+  Correlator correlator(GetParam().backend, 1);
   for (const auto& [type, size] :
        {std::pair{ScalarType::u8, 257}, {ScalarType::u8, 300}, {ScalarType::u16, 257}}) {
     TestImage white(size, size, type);
@@ -24,18 +43,16 @@ TEST(Exact, SumsOfU8AreModulo32BitsAndOfU16In64) {
     c.references = c.windows = {{0, 0, 0}};
     const std::uint64_t sum =
         high * high * static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(size);
-    for (const char* variant : {"cpu-naive", "cpu-direct"}) {
-      Surfaces s;
-      correlator.surfaces(request_of(c, white.view, white.view, Criterion::cross_correlation, variant), s);
-      if (type == ScalarType::u8)
-        EXPECT_EQ(*s.surface<std::uint32_t>(0), static_cast<std::uint32_t>(sum)) << variant;
-      else
-        EXPECT_EQ(*s.surface<std::uint64_t>(0), sum) << variant;
-    }
+    Surfaces s;
+    correlator.surfaces(request_of(c, white.view, white.view, Criterion::cross_correlation, variant()), s);
+    if (type == ScalarType::u8)
+      EXPECT_EQ(*s.surface<std::uint32_t>(0), static_cast<std::uint32_t>(sum));
+    else
+      EXPECT_EQ(*s.surface<std::uint64_t>(0), sum);
   }
 }
 
-TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
+TEST_P(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
   // n * sum of squares needs more than 53 bits here.
   for (ScalarType type : {ScalarType::u8, ScalarType::u16}) {
     const int size = 600;
@@ -46,15 +63,13 @@ TEST(Exact, OneGreyLevelInALargeBrightTemplateIsContrast) {
     Case c{.ref_h = size, .ref_w = size, .search_h = size + 3, .search_w = size + 3, .shifts = {0, 3, 0, 3}};
     c.references = {{0, 2, 1}};
     c.windows = {{0, 0, 0}};
-    Correlator correlator("cpu", 2);
-    for (const char* variant : {"cpu-direct", "cpu-fft"}) {
-      std::vector<Peak> peaks;
-      correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, variant), peaks);
-      EXPECT_EQ(peaks[0].dx, 2) << variant;
-      EXPECT_EQ(peaks[0].dy, 1);
-      EXPECT_FLOAT_EQ(peaks[0].score, 1);
-      EXPECT_NEAR(peaks[0].second_score, 0, 1e-5);
-    }
+    Correlator correlator(GetParam().backend, 2);
+    std::vector<Peak> peaks;
+    correlator.peaks(request_of(c, image.view, image.view, Criterion::zncc, variant()), peaks);
+    EXPECT_EQ(peaks[0].dx, 2);
+    EXPECT_EQ(peaks[0].dy, 1);
+    EXPECT_FLOAT_EQ(peaks[0].score, 1);
+    EXPECT_NEAR(peaks[0].second_score, 0, 1e-5);
   }
 }
 
@@ -75,7 +90,7 @@ double zncc_of(const TestImage& reference, const TestImage& search, int dx, int 
   return static_cast<double>(rs / std::sqrt(rr * ss));
 }
 
-TEST(Exact, AContrastOfATenMillionthOfTheMean) {
+TEST_P(Exact, AContrastOfATenMillionthOfTheMean) {
   const int size = 21, reach = 5;
   for (const double mean : {1.0, 1e6, -250.0}) {
     TestImage reference(size, size, ScalarType::f64);
@@ -91,15 +106,13 @@ TEST(Exact, AContrastOfATenMillionthOfTheMean) {
            .search_w = size + reach,
            .shifts = {0, reach, 0, reach}};
     c.references = c.windows = {{0, 0, 0}};
-    Correlator correlator("cpu", 1);
-    for (const char* variant : {"cpu-naive", "cpu-direct", "cpu-fft"}) {
-      Surfaces s;
-      correlator.surfaces(request_of(c, reference.view, search.view, Criterion::zncc, variant), s);
-      for (int dy = 0; dy <= reach; ++dy)
-        for (int dx = 0; dx <= reach; ++dx)
-          EXPECT_NEAR(s.surface<float>(0)[dy * s.nx + dx], zncc_of(reference, search, dx, dy), 2.1e-6)
-              << variant << " at " << mean;
-    }
+    Correlator correlator(GetParam().backend, 1);
+    Surfaces s;
+    correlator.surfaces(request_of(c, reference.view, search.view, Criterion::zncc, variant()), s);
+    for (int dy = 0; dy <= reach; ++dy)
+      for (int dx = 0; dx <= reach; ++dx)
+        EXPECT_NEAR(s.surface<float>(0)[dy * s.nx + dx], zncc_of(reference, search, dx, dy), 2.1e-6)
+            << "at " << mean;
   }
 }
 

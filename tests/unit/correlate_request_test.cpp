@@ -96,6 +96,7 @@ TEST_F(Refused, VariantsThatCannotOrDoNotExist) {
 TEST_F(Refused, DevicesThatDoNotExist) {
   EXPECT_THROW(Correlator("tpu"), dic::UsageError);
   EXPECT_THROW(Correlator("cuda:x"), dic::UsageError);
+  EXPECT_THROW(Correlator("opencl:x"), dic::UsageError);
   EXPECT_THROW(Correlator("cpu:1"), dic::UsageError);
 }
 

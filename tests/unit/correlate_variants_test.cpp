@@ -6,10 +6,9 @@
 #include <ostream>
 #include <random>
 
-#include "core/cuda_devices.hpp"
 #include "correlate/backend.hpp"
+#include "support/backend_test.hpp"
 #include "support/correlate_cases.hpp"
-#include "support/requirements.hpp"
 
 // Every registered variant against the definition in float64, over types and shapes.
 namespace dic {
@@ -170,9 +169,8 @@ std::vector<VariantCase> variant_cases() {
 class EveryVariant : public ::testing::TestWithParam<VariantCase> {
  protected:
   void SetUp() override {
-    std::string reason;
-    if (GetParam().info.backend == "cuda" && dic::cuda_devices(reason).empty())
-      return dic::test::skip_without_gpu(reason);
+    skip_without_device_of(GetParam().info.backend);
+    if (IsSkipped() || HasFatalFailure()) return;
     correlator_ = std::make_unique<Correlator>(GetParam().info.backend, 2);
   }
   ScalarType type() const { return GetParam().type; }

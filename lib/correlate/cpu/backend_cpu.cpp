@@ -40,22 +40,7 @@ class CpuBackend final : public Backend {
   const DeviceProperties& properties() const override { return properties_; }
 
   void surfaces(const Job& job, const std::string& variant, Surfaces& out) override {
-    run(job, variant, [&](auto& runner) {
-      if (job.criterion != Criterion::cross_correlation) return runner.surfaces(out.surface<float>(0));
-      switch (out.type) {
-        case Surfaces::Type::u32:
-          return runner.sums(out.surface<std::uint32_t>(0));
-        case Surfaces::Type::u64:
-          return runner.sums(out.surface<std::uint64_t>(0));
-        case Surfaces::Type::i64:
-          return runner.sums(out.surface<std::int64_t>(0));
-        case Surfaces::Type::f32:
-          return runner.sums(out.surface<float>(0));
-        case Surfaces::Type::f64:
-          break;
-      }
-      runner.sums(out.surface<double>(0));
-    });
+    run(job, variant, [&](auto& runner) { runner.surfaces(out); });
   }
 
   void peaks(const Job& job, const std::string& variant, std::span<Peak> out) override {
@@ -96,7 +81,7 @@ class CpuBackend final : public Backend {
   void run(const Job& job, const std::string& variant, const Body& body) {
     visit_scalar(job.type, [&](auto element) {
       using T = decltype(element);
-      Runner<T> runner(job, pool_, workers<T>(variant, job.type));
+      Runner<T> runner(job, {0, job.pairs}, pool_, workers<T>(variant, job.type));
       body(runner);
     });
   }

@@ -219,7 +219,7 @@ class DirectKernel final : public Kernel<T> {
 
  public:
   void begin(const CorrelateShape& shape) override {
-    raw_ = shape.criterion == Criterion::cross_correlation;
+    criterion_ = shape.criterion;
     const int lanes = static_cast<int>(hn::Lanes(typename Full::D()));
     const int half = static_cast<int>(hn::Lanes(typename Half::D()));
     const int rest = shape.reference.width % lanes;
@@ -243,11 +243,8 @@ class DirectKernel final : public Kernel<T> {
 
   Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                        const ReferenceSums<T>& sums) override {
-    Sum<T> offset = 0;
-    if constexpr (std::is_integral_v<T>)
-      offset = Full::kOffset;
-    else if (!raw_ && sums.count > 0)
-      offset = sums.sum / sums.count;
+    Sum<T> offset = centring_offset(sums, criterion_);
+    if constexpr (std::is_integral_v<T>) offset = Full::kOffset;
     Stored* half = half_panel();
     for (int i = 0; i < height_; ++i) {
       const std::uint8_t* counts = mask.data ? mask.row(i) : nullptr;
@@ -322,7 +319,7 @@ class DirectKernel final : public Kernel<T> {
 
   hwy::AlignedFreeUniquePtr<Stored[]> stored_;
   std::size_t capacity_ = 0;
-  bool raw_ = false;
+  Criterion criterion_ = Criterion::zncc;
   int height_ = 0;
   int full_chunks_ = 0, half_chunks_ = 0, full_stride_ = 0, half_stride_ = 0, read_ahead_ = 0;
 };

@@ -29,6 +29,12 @@ struct Block {
   Block at(int y, int x, int h, int w) const { return {row(y) + x, row_bytes, h, w}; }
 };
 
+/// The elements of a patch, or of its mask, where they lie.
+template <typename T>
+Block<T> block_of(const ImageView& image, const PatchPosition& at, const Size& size) {
+  return {image.template row<T>(at.y) + at.x, image.row_bytes, size.height, size.width};
+}
+
 /// Sums over the elements of a reference that count.
 template <typename T>
 struct ReferenceSums {
@@ -48,6 +54,15 @@ struct ReferenceSums {
   }
 };
 
+/// What to subtract from the elements of a reference before they are multiplied: of floats whose products
+/// are scored the mean, because sums around 0 keep the digits of a small contrast.
+template <typename T>
+Sum<T> centring_offset(const ReferenceSums<T>& sums, Criterion criterion) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (criterion != Criterion::cross_correlation && sums.count > 0) return sums.sum / sums.count;
+  return 0;
+}
+
 struct TileSize {
   int ny = 0;
   int nx = 0;
@@ -64,6 +79,9 @@ class KernelBase {
   virtual int read_ahead() const { return 0; }
   /// True where `correlate` may return an error above 0 in the current job.
   virtual bool inexact() const { return false; }
+  /// Called before each `correlate`: of which pair, and of which shifts of the job. For kernels that hand out
+  /// sums which were computed before.
+  virtual void begin_part(std::int64_t /*pair*/, const Shifts& /*part*/) {}
 };
 
 /// The inner loop for one element type. Each thread owns one.

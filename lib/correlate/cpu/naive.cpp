@@ -8,18 +8,14 @@ namespace {
 template <typename T>
 class NaiveKernel final : public Kernel<T> {
  public:
-  void begin(const CorrelateShape& shape) override {
-    is_raw_ = shape.criterion == Criterion::cross_correlation;
-  }
+  void begin(const CorrelateShape& shape) override { criterion_ = shape.criterion; }
   TileSize tile() const override { return {64, 64}; }
 
   Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                        const ReferenceSums<T>& sums) override {
     reference_ = reference;
     mask_ = mask;
-    offset_ = 0;
-    if constexpr (std::is_floating_point_v<T>)  // sums of floats around 0 keep the digits of a small contrast
-      if (!is_raw_ && sums.count > 0) offset_ = sums.sum / sums.count;
+    offset_ = centring_offset(sums, criterion_);
     return offset_;
   }
 
@@ -44,7 +40,7 @@ class NaiveKernel final : public Kernel<T> {
   Block<T> reference_;
   Block<std::uint8_t> mask_;
   Sum<T> offset_ = 0;
-  bool is_raw_ = false;
+  Criterion criterion_ = Criterion::zncc;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "correlate/backend.hpp"
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/scoring.hpp"
+#include "correlate/window.hpp"
 
 /// The common part of all variants of the CPU backend: which shifts are defined, tiles of shifts over
 /// threads, zero padding, scores, peaks. A variant supplies only a Kernel.
@@ -23,7 +24,8 @@ namespace dic::correlate {
 template <typename T>
 struct Worker {
   std::unique_ptr<Kernel<T>> kernel;
-  std::unique_ptr<Kernel<T>> exact;  ///< computes scores again that are uncertain with `kernel`
+  std::unique_ptr<Kernel<T>>
+      exact;  ///< computes scores again that are uncertain with `kernel`; null if none are
   ScoringScratch scratch;
   std::vector<Sum<T>> products;
   std::vector<T> padded;
@@ -43,15 +45,15 @@ inline Shifts intersect(const Shifts& a, const Shifts& b) {
           std::min(a.dy_max, b.dy_max)};
 }
 
-/// One job of element type T.
+/// Some pairs of a job of element type T. Results go where those of the whole job have them.
 template <typename T>
 class Runner {
  public:
-  Runner(const Job& job, ThreadPool& pool, std::vector<Worker<T>>& workers)
-      : job_(job), pool_(pool), workers_(workers) {
+  Runner(const Job& job, PairRange pairs, ThreadPool& pool, std::vector<Worker<T>>& workers)
+      : job_(job), pairs_(pairs), pool_(pool), workers_(workers) {
     for (Worker<T>& worker : workers_) {
       worker.kernel->begin(job.shape());
-      worker.exact->begin(job.shape());
+      if (worker.exact) worker.exact->begin(job.shape());
       worker.reference = -1;
     }
     const TileSize size = workers_[0].kernel->tile();
@@ -61,16 +63,21 @@ class Runner {
     tiles_ = tiles_x_ * std::int64_t{(job.shifts.ny() + tile_ny_ - 1) / tile_ny_};
   }
 
-  /// Scores of every pair, as values of the criterion.
-  void surfaces(float* out) {
-    const std::int64_t count = job_.shifts.count();
-    for_pairs([&](std::int64_t k, int) { return out + k * count; },
-              [&](std::int64_t k, Worker<T>& worker, float* scores) {
-                settle_scores(k, worker, scores);
-                for (std::int64_t i = 0; i < count; ++i)
-                  scores[i] = score_to_value(scores[i], job_.criterion);
-              },
-              [this](auto&&... a) { score_tile(a..., false); });
+  void surfaces(Surfaces& out) {
+    if (job_.criterion != Criterion::cross_correlation) return scores(out.surface<float>(0));
+    switch (out.type) {
+      case Surfaces::Type::u32:
+        return sums(out.surface<std::uint32_t>(0));
+      case Surfaces::Type::u64:
+        return sums(out.surface<std::uint64_t>(0));
+      case Surfaces::Type::i64:
+        return sums(out.surface<std::int64_t>(0));
+      case Surfaces::Type::f32:
+        return sums(out.surface<float>(0));
+      case Surfaces::Type::f64:
+        break;
+    }
+    sums(out.surface<double>(0));
   }
 
   void peaks(std::span<Peak> out) {
@@ -87,32 +94,24 @@ class Runner {
         [this](auto&&... a) { score_tile(a..., true); });
   }
 
-  /// Sums of products of every pair.
+ private:
+  // Scores of every pair, as values of the criterion.
+  void scores(float* out) {
+    const std::int64_t count = job_.shifts.count();
+    for_pairs([&](std::int64_t k, int) { return out + k * count; },
+              [&](std::int64_t k, Worker<T>& worker, float* found) {
+                settle_scores(k, worker, found);
+                for (std::int64_t i = 0; i < count; ++i) found[i] = score_to_value(found[i], job_.criterion);
+              },
+              [this](auto&&... a) { score_tile(a..., false); });
+  }
+
+  // Sums of products of every pair.
   template <typename Out>
   void sums(Out* out) {
     const std::int64_t count = job_.shifts.count();
     for_pairs([&](std::int64_t k, int) { return out + k * count; }, [](std::int64_t, Worker<T>&, Out*) {},
               [this](auto&&... a) { sum_tile(a...); });
-  }
-
- private:
-  // The part of a pair's window that lies inside the image, in window coordinates.
-  struct Available {
-    ImageView image;
-    std::int64_t x = 0, y = 0;  // of the window's (0, 0), in the image
-    int x0 = 0, x1 = 0, y0 = 0, y1 = 0;
-  };
-
-  Available available(std::int64_t window) const {
-    const PatchPosition& at = job_.search.positions[static_cast<std::size_t>(window)];
-    const ImageView& image = job_.search.images[static_cast<std::size_t>(at.image)];
-    return {image,
-            at.x,
-            at.y,
-            std::max(0, -at.x),
-            std::min(job_.search.size.width, image.width - at.x),
-            std::max(0, -at.y),
-            std::min(job_.search.size.height, image.height - at.y)};
   }
 
   // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
@@ -135,10 +134,11 @@ class Runner {
   template <typename Destination, typename Finish, typename Tile>
   void for_pairs(const Destination& destination, const Finish& finish, const Tile& tile) {
     const std::int64_t threads = pool_.size();
-    if (job_.pairs >= 4 * threads || tiles_ == 1) {
-      const std::int64_t grain = std::clamp<std::int64_t>(job_.pairs / (16 * threads), 1, 256);
-      pool_.parallel_for(job_.pairs, grain, [&](std::int64_t begin, std::int64_t end, int w) {
-        for (std::int64_t k = begin; k < end; ++k) {
+    const std::int64_t pairs = pairs_.end - pairs_.begin;
+    if (pairs >= 4 * threads || tiles_ == 1) {
+      const std::int64_t grain = std::clamp<std::int64_t>(pairs / (16 * threads), 1, 256);
+      pool_.parallel_for(pairs, grain, [&](std::int64_t begin, std::int64_t end, int w) {
+        for (std::int64_t k = pairs_.begin + begin; k < pairs_.begin + end; ++k) {
           auto* out = destination(k, w);
           for (std::int64_t t = 0; t < tiles_; ++t) tile(k, t, workers_[w], out);
           finish(k, workers_[w], out);
@@ -146,7 +146,7 @@ class Runner {
       });
       return;
     }
-    for (std::int64_t k = 0; k < job_.pairs; ++k) {
+    for (std::int64_t k = pairs_.begin; k < pairs_.end; ++k) {
       auto* out = destination(k, 0);
       pool_.parallel_for(tiles_, 1, [&](std::int64_t begin, std::int64_t end, int w) {
         for (std::int64_t t = begin; t < end; ++t) tile(k, t, workers_[w], out);
@@ -159,18 +159,13 @@ class Runner {
     if (worker.reference == index) return;
     const PatchPosition& at = job_.reference.positions[static_cast<std::size_t>(index)];
     const auto image = static_cast<std::size_t>(at.image);
-    worker.reference_block = block<T>(job_.reference.images[image], at);
-    worker.mask = job_.mask.empty() ? Block<std::uint8_t>{} : block<std::uint8_t>(job_.mask[image], at);
+    worker.reference_block = block_of<T>(job_.reference.images[image], at, job_.reference.size);
+    worker.mask = job_.mask.empty() ? Block<std::uint8_t>{}
+                                    : block_of<std::uint8_t>(job_.mask[image], at, job_.reference.size);
     worker.sums = scoring<T>().reference_sums(worker.reference_block, worker.mask);
     worker.offset = worker.kernel->set_reference(worker.reference_block, worker.mask, worker.sums);
     worker.exact_ready = false;
     worker.reference = index;
-  }
-
-  template <typename U>
-  Block<U> block(const ImageView& image, const PatchPosition& at) const {
-    return {image.template row<U>(at.y) + at.x, image.row_bytes, job_.reference.size.height,
-            job_.reference.size.width};
   }
 
   // The elements that `shifts` need: in place where the image has them all, else a copy with zeros outside.
@@ -237,12 +232,13 @@ class Runner {
   // Scores of a tile: within kScoreTolerance, or upper bounds, which cost nothing where sums are inexact.
   void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out, bool upper_bounds) {
     const Pair pair = job_.pair(k);
-    const Available a = available(pair.window);
+    const Available a = available(job_, pair.window);
     const Shifts whole = tile_shifts(tile);
     const Shifts part = intersect(whole, inside(a));
     if (part != whole) fill(whole, kUndefined, out);
     if (part.count() == 0) return;
     take_reference(pair.reference, worker);
+    worker.kernel->begin_part(k, part);
     const auto [window, error] = multiply(*worker.kernel, a, part, worker);
     score(window, part, worker.offset, error, upper_bounds, worker, out);
     if (error != 0 && !upper_bounds) recompute(part, std::numeric_limits<float>::infinity(), a, worker, out);
@@ -251,12 +247,13 @@ class Runner {
   template <typename Out>
   void sum_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, Out* out) {
     const Pair pair = job_.pair(k);
-    const Available a = available(pair.window);
+    const Available a = available(job_, pair.window);
     const Shifts whole = tile_shifts(tile);
     const Shifts part = intersect(whole, overlapping(a));
     if (part != whole) fill(whole, Out{}, out);
     if (part.count() == 0) return;
     take_reference(pair.reference, worker);
+    worker.kernel->begin_part(k, part);
     const Block<T> window = multiply(*worker.kernel, a, part, worker).first;
     if (worker.offset != 0)
       scoring<T>().add_offset(score_tile_of(window, part, worker), worker.scratch, worker.products.data());
@@ -311,7 +308,7 @@ class Runner {
   std::optional<std::pair<Shifts, Available>> inexact_part(std::int64_t k, Worker<T>& worker) {
     if (!workers_[0].kernel->inexact()) return std::nullopt;
     const Pair pair = job_.pair(k);
-    const Available a = available(pair.window);
+    const Available a = available(job_, pair.window);
     const Shifts part = intersect(job_.shifts, inside(a));
     if (part.count() == 0) return std::nullopt;
     take_reference(pair.reference, worker);
@@ -367,6 +364,7 @@ class Runner {
   }
 
   const Job& job_;
+  PairRange pairs_;
   ThreadPool& pool_;
   std::vector<Worker<T>>& workers_;
   int tile_ny_ = 1, tile_nx_ = 1;

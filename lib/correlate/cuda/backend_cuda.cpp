@@ -11,7 +11,6 @@ namespace dic::correlate {
 namespace {
 
 using cuda::GpuWorker;
-using cuda::PairRange;
 
 class CudaBackend final : public Backend {
  public:

@@ -11,11 +11,6 @@
 
 namespace dic::correlate::cuda {
 
-/// Pairs begin .. end - 1 of a job.
-struct PairRange {
-  std::int64_t begin = 0, end = 0;
-};
-
 /// The references or the windows of a job in device memory: pixels, descriptions of images, positions.
 class UploadedPatches {
  public:

@@ -96,7 +96,7 @@ std::string_view to_string(SurfaceType type);
 /// they differ in speed, and in the jobs that they support.
 struct CorrelateVariant {
   std::string name;                 ///< "cpu-naive", "cpu-direct", "cpu-fft", "cuda-basic", ...
-  std::string backend;              ///< "cpu" or "cuda"
+  std::string backend;              ///< "cpu", "cuda" or "opencl"
   std::vector<Pairing> pairings;    ///< that it supports
   std::vector<ScalarType> types;    ///< of image elements that it supports
   std::vector<Criterion> criteria;  ///< that it supports
@@ -121,8 +121,8 @@ struct CorrelateShape {
 };
 /// The properties of a device that the planner uses.
 struct DeviceProperties {
-  std::string backend = "cpu";  ///< "cpu" or "cuda"
-  int threads = 1;              ///< of the CPU
+  std::string backend = "cpu";  ///< "cpu", "cuda" or "opencl"
+  int threads = 1;              ///< of the CPU; with OpenCL, those that score
   int compute_capability = 0;   ///< 90 for 9.0; 0 for the CPU
   bool cufft = false;           ///< NVIDIA's FFT library (libcufft) can be loaded
 };
@@ -136,7 +136,7 @@ struct CorrelatePlan {
 CorrelatePlan plan_correlation(const CorrelateShape& shape, const DeviceProperties& device);
 
 /// Seconds that the steps of a call took by the device's clock; of the slowest GPU where several share the
-/// work. 0 where they are not measured (CPU, nothing to do).
+/// work. 0 where they are not measured (CPU, nothing to do). With OpenCL the host scores: not in these times.
 struct DeviceSeconds {
   double upload = 0;
   double kernels = 0;  ///< of one run: the mean where a call runs them several times
@@ -152,8 +152,8 @@ struct DeviceSeconds {
 class Correlator {
  public:
   /// device: "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M" or "cuda:all": several GPUs share the pairs
-  /// of a job, and the result is that of one. threads: of the CPU, 0 = one per core. Throws UsageError for an
-  /// unknown name and DeviceError where there is no such device.
+  /// of a job, and the result is that of one; "opencl" (its first device) or "opencl:N". threads: of the CPU,
+  /// 0 = one per core. Throws UsageError for an unknown name and DeviceError where there is no such device.
   explicit Correlator(const std::string& device = "cpu", int threads = 0);
   ~Correlator();
   Correlator(Correlator&&) noexcept;

@@ -24,7 +24,7 @@ struct MatchOptions {
   double max_overlap = 0.3;
   std::vector<double> rotations = {0};  ///< degrees, positive from x towards y; at least one
   std::vector<double> scales = {1};     ///< of the template, > 0; at least one
-  std::string device = "auto";          ///< auto, cpu, cuda, cuda:N
+  std::string device = "auto";          ///< auto, cpu, cuda, cuda:N, opencl, opencl:N
   int threads = 0;                      ///< 0 = one per core
   std::string variant;                  ///< of the correlation; empty = planner
   /// One sentence per problem; empty when all is well.

@@ -1,0 +1,66 @@
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+/// OpenCL 1.2, by libOpenCL.so.1: loaded when it is first used, so that one program serves machines with and
+/// without it. Needed to build are the headers alone.
+namespace dic::cl {
+
+#define DIC_OPENCL_FUNCTIONS(use)                                                                           \
+  use(clGetPlatformIDs) use(clGetDeviceIDs) use(clGetDeviceInfo) use(clCreateContext) use(clReleaseContext) \
+      use(clCreateCommandQueue) use(clReleaseCommandQueue) use(clCreateBuffer) use(clReleaseMemObject)      \
+          use(clEnqueueWriteBuffer) use(clEnqueueReadBuffer) use(clCreateProgramWithSource)                 \
+              use(clBuildProgram) use(clGetProgramBuildInfo) use(clReleaseProgram) use(clCreateKernel)      \
+                  use(clReleaseKernel) use(clSetKernelArg) use(clEnqueueNDRangeKernel) use(clWaitForEvents) \
+                      use(clGetEventProfilingInfo) use(clReleaseEvent)
+
+/// The functions of OpenCL that are used.
+struct Library {
+#define DIC_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
+  DIC_OPENCL_FUNCTIONS(DIC_OPENCL_MEMBER)
+#undef DIC_OPENCL_MEMBER
+  std::string problem;  ///< empty: all functions were found; else one sentence
+};
+const Library& library();
+
+/// Throws DeviceError for a status that is not CL_SUCCESS. what: "copying an image".
+void check(cl_int status, std::string_view what);
+
+template <auto release>
+struct Release {
+  template <typename T>
+  void operator()(T* handle) const {
+    (library().*release)(handle);
+  }
+};
+/// An object of OpenCL and who releases it.
+template <typename Handle, auto release>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release<release>>;
+using Context = Owned<cl_context, &Library::clReleaseContext>;
+using Queue = Owned<cl_command_queue, &Library::clReleaseCommandQueue>;
+using Memory = Owned<cl_mem, &Library::clReleaseMemObject>;
+using Program = Owned<cl_program, &Library::clReleaseProgram>;
+using Kernel = Owned<cl_kernel, &Library::clReleaseKernel>;
+using Event = Owned<cl_event, &Library::clReleaseEvent>;
+
+/// The devices of all platforms that can compile kernels: opencl:0, opencl:1, ... Where there are none, `why`
+/// receives one sentence.
+std::vector<cl_device_id> devices(std::string& why);
+
+template <typename T>
+T property(cl_device_id device, cl_device_info name) {
+  T value{};
+  check(library().clGetDeviceInfo(device, name, sizeof value, &value, nullptr), "asking a device");
+  return value;
+}
+std::string text_property(cl_device_id device, cl_device_info name);
+bool has_float64(cl_device_id device);
+
+}  // namespace dic::cl

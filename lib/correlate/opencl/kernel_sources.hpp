@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace dic::correlate::opencl {
+
+/// A file of kernels/, as libdic carries it.
+struct KernelSource {
+  std::string_view name;  ///< "basic.cl"
+  std::string_view text;
+};
+
+/// All of them; made at build time (cmake/EmbedFiles.cmake).
+std::span<const KernelSource> kernel_sources();
+
+}  // namespace dic::correlate::opencl
