@@ -36,7 +36,7 @@ class BenchCorrelateTest(ProgramTest):
         self.assertIn("cpu-naive", names)
         self.assertEqual(len(names), len(set(names)))
         for _, backend, pairings, types in lines:
-            self.assertIn(backend, ("cpu", "cuda"))
+            self.assertIn(backend, ("cpu", "cuda", "opencl"))
             self.assertTrue(set(pairings.split(",")) <= {"one_to_one", "one_to_many", "n_to_mn", "n_to_m"})
             self.assertTrue(set(types.split(",")) <= {"u8", "u16", "i32", "f32", "f64"})
 
