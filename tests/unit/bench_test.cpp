@@ -42,7 +42,7 @@ TEST(BenchCorrelate, KernelsAreNotTimedOnTheCpu) {
   const Report report =
       correlate(parse("reference = 5\nshifts = 1\nlevel = \"kernel\"\n"), quick_options(), "");
   EXPECT_EQ(report.rows[0].outcome, Outcome::failed);
-  EXPECT_NE(report.rows[0].problem.find("GPU only"), std::string::npos) << report.rows[0].problem;
+  EXPECT_NE(report.rows[0].problem.find("CUDA and OpenCL only"), std::string::npos) << report.rows[0].problem;
 }
 
 TEST(BenchCorrelate, RepeatsAreLongEnough) {
