@@ -1,0 +1,28 @@
+#pragma once
+
+#include <dic/error.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "correlate/backend.hpp"
+
+namespace dic::correlate {
+
+/// Stands in for a backend that a build does not have: no variants, and whoever asks for it gets the message.
+template <const char* kMessage>
+BackendEntry missing_backend(const char* name) {
+  return {
+      name,
+      []() -> const std::vector<CorrelateVariant>& {
+        static const std::vector<CorrelateVariant> none;
+        return none;
+      },
+      [](std::string_view, const CorrelateShape&) { return std::string(kMessage); },
+      [](const CorrelateShape&, const DeviceProperties&) -> CorrelatePlan { throw DeviceError(kMessage); },
+      [](std::span<const int>, int) -> std::unique_ptr<Backend> { throw DeviceError(kMessage); }};
+}
+
+}  // namespace dic::correlate
