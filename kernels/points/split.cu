@@ -1,4 +1,5 @@
 #include <dic/kernels/split.hpp>
+#include <limits>
 
 #include "points/points.cuh"
 
@@ -9,23 +10,26 @@ using track::kDirections;
 
 constexpr int level_threads = 128, level_warps = level_threads / warp_size;  ///< a warp per tile
 
-/// Residual of the point of a node; -1: it is none, or was not measured.
+constexpr float no_residual = std::numeric_limits<float>::infinity();
+
+/// Residual of the point of a node; no_residual: it is none, or was not measured.
 __device__ float residual_at(const SplitFrame& frame, std::int64_t node) {
   const std::int32_t point = node < 0 ? -1 : frame.points.point_at[node];
-  if (point < 0) return -1;
+  if (point < 0) return no_residual;
   const RefineResult& result = frame.tracked[point].result;
-  return result.status == Status::ok ? result.residual_sd : -1;
+  return result.status == Status::ok ? result.residual_sd : no_residual;
 }
 
-/// How many values come before number k in ascending order; those less than 0 do not count.
-__device__ int rank_of(const float* values, int k) {
-  int rank = 0;
-  for (int other = 0; other < track::kSamples; ++other) {
-    const float value = values[other];
-    rank += value >= 0 && (value < values[k] || (value == values[k] && other < k));
+/// The places of a value among all samples in ascending order; equal ones share theirs.
+struct Places {
+  int first = 0, end = 0;
+
+  __device__ Places(const float* samples, float value) {
+#pragma unroll 16
+    for (int k = 0; k < track::kSamples; ++k) first += samples[k] < value, end += samples[k] <= value;
   }
-  return rank;
-}
+  __device__ bool contain(int place) const { return first <= place && place < end; }
+};
 
 __global__ void __launch_bounds__(level_threads) find_levels(const __grid_constant__ SplitFrame frame) {
   static_assert(track::kSamples % warp_size == 0);
@@ -38,15 +42,14 @@ __global__ void __launch_bounds__(level_threads) find_levels(const __grid_consta
     for (int k = lane; k < track::kSamples; k += warp_size) {
       samples[k] = residual_at(frame, track::sample_node(frame.tiles, static_cast<int>(tile), k,
                                                          frame.points.nx, frame.points.ny));
-      count += __popc(__ballot_sync(all_lanes, samples[k] >= 0));
+      count += __popc(__ballot_sync(all_lanes, samples[k] < no_residual));
     }
     if (lane == 0) of_tiles[tile] = {0, 0, count >= track::kLeastSamples};
     __syncwarp();
     for (int k = lane; k < track::kSamples && count >= track::kLeastSamples; k += warp_size) {
-      if (!(samples[k] >= 0)) continue;
-      const int rank = rank_of(samples, k);
-      if (rank == track::lower_rank(count)) of_tiles[tile].lower = samples[k];
-      if (rank == track::median_rank(count)) of_tiles[tile].median = samples[k];
+      const Places places(samples, samples[k]);
+      if (places.contain(track::lower_rank(count))) of_tiles[tile].lower = samples[k];
+      if (places.contain(track::median_rank(count))) of_tiles[tile].median = samples[k];
     }
     __syncwarp();  // before the next tile's samples
   });

@@ -7,11 +7,13 @@
 // a group is its own parent, whatever the order in which threads unite them. First the groups within each
 // tile of the grid are found, in shared memory. On a good image they are all large, and nothing more needs to
 // be known of them: only small ones are united with those of other tiles, and looked at further ("open").
+// Most tiles are clearly one group, which takes fewer registers to see than groups take to find: other tiles
+// are listed and done afterwards.
 namespace dic::kernels {
 namespace {
 
-constexpr int tile_columns = warp_size, tile_rows = point_threads / warp_size;  ///< a warp does a row
 constexpr int classes = track::ValueClasses::kCount;
+constexpr unsigned blocks_for_open = 528;  ///< for what there is mostly nothing of: fewer start sooner
 
 /// Nodes along an axis, at most 100,000, cut into parts that differ by at most one node.
 struct Cuts {
@@ -22,24 +24,48 @@ struct Cuts {
   __device__ int part_of(unsigned node) const { return static_cast<int>(((node + 1) * parts - 1) / nodes); }
 };
 
+/// Tiles of neighbouring nodes, which use each other's values: a block does a tile, a warp a row of it.
+struct NodeTiles {
+  static constexpr int most_columns = warp_size, most_rows = point_threads / warp_size;
+  Cuts columns, rows;
+
+  explicit NodeTiles(const GridPoints& grid) : columns(grid.nx, most_columns), rows(grid.ny, most_rows) {}
+  DIC_HOST_DEVICE int count() const { return static_cast<int>(columns.parts * rows.parts); }
+  /// The node of this thread in a tile; -1: the tile has fewer.
+  __device__ std::int32_t node(int tile) const {
+    const unsigned down = tile / columns.parts, across = tile - down * columns.parts;
+    const int lane = static_cast<int>(threadIdx.x) % warp_size;
+    const int i = columns.first(across) + lane, j = rows.first(down) + warp_index();
+    const bool exists = i < columns.first(across + 1) && j < rows.first(down + 1);
+    return exists ? j * static_cast<int>(columns.nodes) + i : -1;
+  }
+  /// The tile of a node.
+  __device__ int of(std::int32_t node) const {
+    const unsigned row = node / columns.nodes, column = node - row * columns.nodes;
+    return rows.part_of(row) * static_cast<int>(columns.parts) + columns.part_of(column);
+  }
+};
+
 /// What the judgement needs of a point once the groups are known. Not measured: residual below 0.
 struct Quality {
   float zncc, residual;
 };
 
 struct TrustState {
-  std::int32_t* residuals;  ///< [classes], of large groups
-  std::int32_t* misfits;    ///< [classes]
-  std::int32_t* trackable;  ///< how many points are
-  std::int32_t* any_open;   ///< 0: all measured points are known to be in large groups
+  std::int32_t* residuals;      ///< [classes], of large groups
+  std::int32_t* misfits;        ///< [classes]
+  std::int32_t* trackable;      ///< how many points are
+  std::int32_t* any_open;       ///< 0: all measured points are known to be in large groups
+  std::int32_t* unclear_tiles;  ///< how many tiles with points are not clearly one group
   track::FrameLevel* level;
   std::int32_t* parent;     ///< [count]
   std::int32_t* members;    ///< [count], and so the following: by first member
   std::int32_t* contested;  ///< 0 or 1
   std::int32_t* unique;     ///< with alternatives only
   std::int32_t* as_good;
-  Quality* qualities;  ///< [count]
-  std::uint8_t* open;  ///< [count]: 1 where the tile does not tell whether the point's group is large
+  Quality* qualities;     ///< [count]
+  std::int32_t* unclear;  ///< [count] at most: the numbers of unclear tiles
+  std::uint8_t* open;     ///< [count]: 1 where the tile does not tell whether the point's group is large
 };
 
 struct TrustArguments {
@@ -48,7 +74,7 @@ struct TrustArguments {
   const float* alternatives;
   std::int64_t large;
   double pixels;  ///< of a subset
-  Cuts columns, rows;
+  NodeTiles tiles;
   TrustState state;
 
   __device__ bool measured(std::int32_t i) const { return state.qualities[i].residual >= 0; }
@@ -102,20 +128,32 @@ __device__ bool clearly_linked(const TilePoints& points, int a, int b) {
 
 /// What a block has of a tile. Nodes are numbered row by row, as threads are.
 struct TileMemory {
-  static constexpr int nodes = tile_columns * tile_rows;
+  static constexpr int nodes = NodeTiles::most_columns * NodeTiles::most_rows;
   static constexpr int words = sizeof(TrackedPoint) / sizeof(unsigned);
   static_assert(words % 2 == 1, "an even number would cause bank conflicts");
 
-  unsigned points[nodes * words];  ///< packed to the left in each row; later counts of classes
-  int x[nodes], y[nodes];          ///< likewise
-  unsigned exist[tile_rows];       ///< nodes of a row that are points
-  int point[nodes];                ///< -1: none
-  int run[nodes];                  ///< first node of the row to which links lead from node to node
-  int parent[nodes], members[nodes];
+  alignas(uint4) unsigned points[nodes * words];  ///< packed to the left in each row; later counts of classes
+  int x[nodes], y[nodes];                         ///< likewise
+  unsigned exist[NodeTiles::most_rows];           ///< nodes of a row that are points
 
   __device__ TrackedPoint* tracked() { return reinterpret_cast<TrackedPoint*>(points); }
+  __device__ bool exists(int row, int lane) const {
+    return row < NodeTiles::most_rows && lane >= 0 && lane < warp_size && (exist[row] >> lane & 1) != 0;
+  }
+  /// Where the point of a node is.
+  __device__ int packed(int row, int lane) const {
+    return row * warp_size + __popc(exist[row] & ((1u << lane) - 1));
+  }
+  __device__ TilePoints linking() { return {tracked(), x, y}; }
 };
 static_assert(2 * classes <= TileMemory::nodes * TileMemory::words);
+
+/// The groups of a tile.
+struct TileGroups {
+  int point[TileMemory::nodes];  ///< of a node
+  int run[TileMemory::nodes];    ///< first node of the row to which links lead from node to node
+  int parent[TileMemory::nodes], members[TileMemory::nodes];
+};
 
 /// A node of the tile, by its thread.
 class TileNode {
@@ -124,19 +162,17 @@ class TileNode {
   __device__ TileNode(const TrustArguments& args, TileMemory& tile, int number)
       : tile_(tile), row_(warp_index()), lane_(static_cast<int>(threadIdx.x) % warp_size) {
     const GridPoints& grid = args.points.grid;
-    const int parts = static_cast<int>(args.columns.parts), across = number % parts, down = number / parts;
-    const int i = args.columns.first(across) + lane_, j = args.rows.first(down) + row_;
-    if (i < args.columns.first(across + 1) && j < args.rows.first(down + 1))
-      point_ = grid.point_at[std::int64_t{j} * grid.nx + i];
+    const std::int32_t own = args.tiles.node(number);
+    if (own >= 0) point_ = grid.point_at[own];
     const unsigned exist = __ballot_sync(all_lanes, point_ >= 0);
-    tile.point[node()] = point_;
     if (lane_ == 0) tile.exist[row_] = exist;
+    __syncwarp();
     const int first = __shfl_sync(all_lanes, point_, __ffs(static_cast<int>(exist)) - 1);
     const auto* from = reinterpret_cast<const unsigned*>(args.tracked + max(first, 0));
     unsigned* to = tile.points + row_ * warp_size * TileMemory::words;
     for (int k = lane_; k < __popc(exist) * TileMemory::words; k += warp_size) to[k] = from[k];
     if (point_ >= 0) {
-      const int at = packed(exist, row_, lane_);
+      const int at = tile.packed(row_, lane_);
       tile.x[at] = grid.x[point_];
       tile.y[at] = grid.y[point_];
     }
@@ -148,25 +184,50 @@ class TileNode {
   __device__ int row() const { return row_; }
   __device__ int lane() const { return lane_; }
   /// Of the point, which exists.
-  __device__ TrackedPoint& tracked() const { return tile_.tracked()[packed(tile_.exist[row_], row_, lane_)]; }
+  __device__ TrackedPoint& tracked() const { return tile_.tracked()[tile_.packed(row_, lane_)]; }
+  __device__ Quality quality() const {
+    if (point_ < 0) return {0, -1};
+    const RefineResult& result = tracked().result;
+    return result.status == Status::ok ? Quality{result.zncc, result.residual_sd} : Quality{0, -1};
+  }
   /// Is this point linked with another node of the tile, in the same row or in the next one?
   __device__ bool linked_to(int right, int down) const {
     const int row = row_ + down, lane = lane_ + right;
-    if (point_ < 0 || row >= tile_rows || lane < 0 || lane >= warp_size) return false;
-    if (!(tile_.exist[row] >> lane & 1)) return false;
-    const TilePoints points{tile_.tracked(), tile_.x, tile_.y};
-    const int a = packed(tile_.exist[row_], row_, lane_), b = packed(tile_.exist[row], row, lane);
+    if (point_ < 0 || !tile_.exists(row, lane)) return false;
+    const TilePoints points = tile_.linking();
+    const int a = tile_.packed(row_, lane_), b = tile_.packed(row, lane);
     return clearly_linked(points, a, b) || track::linked(points, a, b);
   }
 
  private:
-  __device__ static int packed(unsigned exist, int row, int lane) {
-    return row * warp_size + __popc(exist & ((1u << lane) - 1));
-  }
-
   TileMemory& tile_;
   int row_, lane_, point_ = -1;
 };
+
+// ---- groups of a tile: one ----
+
+/// Does the row of this node begin at the left, and are its points clearly linked from node to node, or is it
+/// empty?
+__device__ bool is_clear_row(TileMemory& tile, const TileNode& node) {
+  const unsigned exist = tile.exist[node.row()];
+  if ((exist & (exist + 1)) != 0) return false;
+  if (!tile.exists(node.row(), node.lane() + 1)) return true;
+  const int at = tile.packed(node.row(), node.lane());
+  return clearly_linked(tile.linking(), at, at + 1);
+}
+
+/// Are the points of the tile clearly one group, the first of which is at the first node? One link from row
+/// to row is enough. Called by all threads.
+__device__ bool is_clear_tile(TileMemory& tile, const TileNode& node, bool measured) {
+  bool clear = (node.point() < 0 || measured) && is_clear_row(tile, node);
+  if (const int row = static_cast<int>(threadIdx.x);
+      row < NodeTiles::most_rows - 1 && tile.exist[row + 1] != 0)
+    clear = clear && tile.exist[row] != 0 &&
+            clearly_linked(tile.linking(), tile.packed(row, 0), tile.packed(row + 1, 0));
+  return __syncthreads_and(clear);
+}
+
+// ---- groups of a tile: any ----
 
 /// Read where other threads of the block may be writing.
 __device__ int parent_now(int* parent, int node) { return atomicMin(parent + node, node); }
@@ -185,92 +246,132 @@ __device__ void unite_in_tile(int* parent, int a, int b) {
 
 /// Unites this node's run with that of the node below, or beside that; `but`: a run that it is united with
 /// already. Returns the run that is linked. Called by all threads.
-__device__ int unite_with_row_below(TileMemory& tile, const TileNode& node, int right, int but) {
-  const int run = tile.run[node.node()];
+__device__ int unite_with_row_below(TileGroups& groups, const TileNode& node, int right, int but) {
+  const int run = groups.run[node.node()];
   const int there = node.node() + warp_size + right;
-  const bool known = there >= TileMemory::nodes || tile.run[there] == but;  // the cheapest test first
-  const int below = !known && node.linked_to(right, 1) ? tile.run[there] : -1;
+  const bool known = there >= TileMemory::nodes || groups.run[there] == but;  // the cheapest test first
+  const int below = !known && node.linked_to(right, 1) ? groups.run[there] : -1;
   // The lane before may unite the same.
   const int other_run = __shfl_up_sync(all_lanes, run, 1), other = __shfl_up_sync(all_lanes, below, 1);
   const bool repeated = node.lane() > 0 && other_run == run && other == below;
-  if (below >= 0 && !repeated) unite_in_tile(tile.parent, run, below);
+  if (below >= 0 && !repeated) unite_in_tile(groups.parent, run, below);
   return below;
 }
 
 /// Finds the groups within the tile: returns the first node of this node's group, and leaves the number of
 /// members there. Called by all threads.
-__device__ int find_groups_of_tile(TileMemory& tile, const TileNode& node, bool measured) {
+__device__ int find_groups_of_tile(TileGroups& groups, const TileNode& node, bool measured) {
   const unsigned linked = __ballot_sync(all_lanes, node.linked_to(1, 0)), starts = ~(linked << 1);
   const unsigned up_to_own = 0xffffffffu >> (warp_size - 1 - node.lane());
   const int start = warp_size - 1 - __clz(static_cast<int>(starts & up_to_own));
   const int run = node.row() * warp_size + start;
-  tile.run[node.node()] = run;
-  tile.parent[node.node()] = run;
-  tile.members[node.node()] = 0;
+  groups.point[node.node()] = node.point();
+  groups.run[node.node()] = run;
+  groups.parent[node.node()] = run;
+  groups.members[node.node()] = 0;
   __syncthreads();
-  const int below = unite_with_row_below(tile, node, 0, -1);
-  unite_with_row_below(tile, node, -1, below);
-  unite_with_row_below(tile, node, 1, below);
+  const int below = unite_with_row_below(groups, node, 0, -1);
+  unite_with_row_below(groups, node, -1, below);
+  unite_with_row_below(groups, node, 1, below);
   __syncthreads();
   int group = run;
-  while (tile.parent[group] != group) group = tile.parent[group];
+  while (groups.parent[group] != group) group = groups.parent[group];
   const unsigned later = starts & ~up_to_own;
   const int end = later ? __ffs(static_cast<int>(later)) - 1 : warp_size;
-  if (measured && start == node.lane()) atomicAdd(tile.members + group, end - start);
+  if (measured && start == node.lane()) atomicAdd(groups.members + group, end - start);
   __syncthreads();
   return group;
 }
 
-/// Adds the classes of a block's points to those of all. Called by all threads, after all have done with the
-/// tile's points.
+// ---- what the rest needs to know of a tile ----
+
+/// Adds 1 to counts[place]; the lanes of a warp with one place use one atomic. Returns whether this lane made
+/// the first count there.
+template <typename Count>
+__device__ bool count_member(Count* counts, std::int32_t place) {
+  const unsigned same = __match_any_sync(__activemask(), place);
+  const bool leads = __ffs(static_cast<int>(same)) - 1 == static_cast<int>(threadIdx.x % warp_size);
+  return leads && atomicAdd(counts + place, __popc(same)) == 0;
+}
+
+/// Adds the classes of a block's points to those of all. The table is large and few of its classes occur: who
+/// counts a class first adds it. Called by all threads, after all have done with the tile's points.
 __device__ void count_classes_of_tile(const TrustState& state, TileMemory& tile, bool counts,
                                       const Quality& quality) {
   unsigned* own = tile.points;
-  for (int k = threadIdx.x; k < 2 * classes; k += point_threads) own[k] = 0;
+  for (int k = threadIdx.x; k < 2 * classes / 4; k += point_threads)
+    reinterpret_cast<uint4*>(own)[k] = {0, 0, 0, 0};
   __syncthreads();
-  if (counts) {
-    atomicAdd(own + track::ValueClasses::of(quality.residual), 1u);
-    atomicAdd(own + classes + track::ValueClasses::of(fmaxf(0, 1 - quality.zncc)), 1u);
-  }
+  const int residual = track::ValueClasses::of(quality.residual),
+            misfit = classes + track::ValueClasses::of(fmaxf(0, 1 - quality.zncc));
+  const bool first_residual = counts && count_member(own, residual),
+             first_misfit = counts && count_member(own, misfit);
   __syncthreads();
-  for (int k = threadIdx.x; k < 2 * classes; k += point_threads)
-    if (own[k] > 0) atomicAdd(state.residuals + k, static_cast<std::int32_t>(own[k]));
+  if (first_residual) atomicAdd(state.residuals + residual, static_cast<std::int32_t>(own[residual]));
+  if (first_misfit) atomicAdd(state.residuals + misfit, static_cast<std::int32_t>(own[misfit]));
   __syncthreads();  // before the next tile
 }
 
-/// Gives up mirrored points, and finds the groups within tiles.
-__global__ void __launch_bounds__(point_threads) group_tiles(const __grid_constant__ TrustArguments args) {
-  __shared__ TileMemory tile;
+/// `first`: the first point of the node's group, which has so many members in the tile. Called by all
+/// threads.
+__device__ void store_tile(const TrustArguments& args, TileMemory& tile, const TileNode& node,
+                           const Quality& quality, std::int32_t first, int members) {
   const TrustState& state = args.state;
-  for_each_task(std::int64_t{args.columns.parts} * args.rows.parts, 1, 0, [&](std::int64_t number) {
+  const std::int32_t i = node.point();
+  const bool measured = quality.residual >= 0, open = measured && (args.alternatives || members < args.large);
+  if (i >= 0) {
+    state.parent[i] = measured ? first : i;
+    state.members[i] = measured && first == i ? members : 0;
+    state.contested[i] = 0;
+    state.qualities[i] = quality;
+    state.open[i] = open;
+  }
+  const bool any_open = __syncthreads_or(open);
+  if (threadIdx.x == 0 && any_open) *state.any_open = 1;
+  count_classes_of_tile(state, tile, measured && !open, quality);
+}
+
+/// Gives up mirrored points, does the tiles that are clearly one group, and lists the others.
+__global__ void __launch_bounds__(point_threads, 5)
+    group_clear_tiles(const __grid_constant__ TrustArguments args) {
+  __shared__ TileMemory tile;
+  __shared__ std::int32_t first;
+  const TrustState& state = args.state;
+  for_each_task(args.tiles.count(), 1, 0, [&](std::int64_t number) {
     const TileNode node(args, tile, static_cast<int>(number));
     const std::int32_t i = node.point();
-    Quality quality{0, -1};
     bool trackable = false;
     if (i >= 0) {
-      RefineResult& result = node.tracked().result;
-      trackable = result.status == Status::ok || args.points.trackable(i);
-      if (result.status == Status::ok &&
-          track::is_mirrored(joined(node.tracked().u, node.tracked().v, result.shape)))
-        result.status = args.tracked[i].result.status = Status::low_correlation;
-      if (result.status == Status::ok) quality = {result.zncc, result.residual_sd};
+      const TrackedPoint& point = node.tracked();
+      Status& status = node.tracked().result.status;
+      trackable = status == Status::ok || args.points.trackable(i);
+      if (status == Status::ok && track::is_mirrored(joined(point.u, point.v, point.result.shape)))
+        status = args.tracked[i].result.status = Status::low_correlation;
     }
-    __syncthreads();
-    const bool measured = quality.residual >= 0;
-    const int group = find_groups_of_tile(tile, node, measured), members = tile.members[group];
-    const bool open = measured && (args.alternatives || members < args.large);
-    if (i >= 0) {
-      state.parent[i] = measured ? tile.point[group] : i;
-      state.members[i] = measured && group == node.node() ? members : 0;
-      state.contested[i] = 0;
-      state.qualities[i] = quality;
-      state.open[i] = open;
-    }
-    const bool any_open = __syncthreads_or(open);
+    if (threadIdx.x == 0) first = i;
     const int all_trackable = __syncthreads_count(trackable);
-    if (threadIdx.x == 0 && any_open) *state.any_open = 1;
     if (threadIdx.x == 0) atomicAdd(state.trackable, all_trackable);
-    count_classes_of_tile(state, tile, measured && !open, quality);
+    const Quality quality = node.quality();
+    const bool measured = quality.residual >= 0;
+    if (is_clear_tile(tile, node, measured))
+      store_tile(args, tile, node, quality, first, __syncthreads_count(measured));
+    else if (threadIdx.x == 0)
+      state.unclear[atomicAdd(state.unclear_tiles, 1)] = static_cast<std::int32_t>(number);
+    __syncthreads();  // before the next tile
+  });
+}
+
+/// Finds the groups within the tiles that were listed.
+__global__ void __launch_bounds__(point_threads)
+    group_unclear_tiles(const __grid_constant__ TrustArguments args) {
+  __shared__ TileMemory tile;
+  __shared__ TileGroups groups;
+  for_each_task(*args.state.unclear_tiles, 1, 0, [&](std::int64_t k) {
+    const TileNode node(args, tile, args.state.unclear[k]);
+    __syncthreads();
+    const Quality quality = node.quality();
+    const int group = find_groups_of_tile(groups, node, quality.residual >= 0);
+    store_tile(args, tile, node, quality, groups.point[group], groups.members[group]);
   });
 }
 
@@ -295,13 +396,6 @@ __device__ void unite(std::int32_t* parent, std::int32_t a, std::int32_t b) {
   }
 }
 
-/// Adds 1 to counts[group]; the lanes of a warp with one group use one atomic.
-__device__ void count_member(std::int32_t* counts, std::int32_t group) {
-  const unsigned same = __match_any_sync(__activemask(), group);
-  if (__ffs(static_cast<int>(same)) - 1 == static_cast<int>(threadIdx.x % warp_size))
-    atomicAdd(counts + group, __popc(same));
-}
-
 /// Calls body(i) for the open points.
 template <typename Body>
 __device__ void for_each_open(const TrustArguments& args, Body&& body) {
@@ -313,11 +407,7 @@ __device__ void for_each_open(const TrustArguments& args, Body&& body) {
 
 __global__ void __launch_bounds__(point_threads) unite_tiles(const __grid_constant__ TrustArguments args) {
   const GridPoints& grid = args.points.grid;
-  const auto tile_of = [&](std::int32_t i) {
-    const int node = grid.node_of[i], row = node / grid.nx;
-    return args.rows.part_of(row) * static_cast<int>(args.columns.parts) +
-           args.columns.part_of(node - row * grid.nx);
-  };
+  const auto tile_of = [&](std::int32_t i) { return args.tiles.of(grid.node_of[i]); };
   for_each_open(args, [&](std::int32_t i) {
     const int tile = tile_of(i);
     args.points.for_each_neighbour(i, [&](std::int32_t n) {
@@ -383,25 +473,41 @@ __global__ void __launch_bounds__(point_threads) count_classes(const __grid_cons
   });
 }
 
-/// track::ValueClasses::median by the lanes of a warp.
-__device__ float median_of(const std::int32_t* counts) {
-  constexpr int of_lane = classes / warp_size;
-  const int lane = static_cast<int>(threadIdx.x) % warp_size, first = lane * of_lane;
-  int own = 0;
-  for (int k = 0; k < of_lane; ++k) own += counts[first + k];
+/// The lane in which the sum over lanes first exceeds half of a total, -1 where none does; `below`: what
+/// comes before the lane, at first before all. Called by all lanes of a warp.
+__device__ int lane_of_median(int own, int total, int& below) {
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
   int up_to_own = own;
   for (int offset = 1; offset < warp_size; offset *= 2) {
     const int before = __shfl_up_sync(all_lanes, up_to_own, offset);
     if (lane >= offset) up_to_own += before;
   }
-  const int total = __shfl_sync(all_lanes, up_to_own, warp_size - 1);
-  const unsigned beyond = __ballot_sync(all_lanes, 2 * std::int64_t{up_to_own} > total);
-  if (beyond == 0) return 0;
-  const int owner = __ffs(static_cast<int>(beyond)) - 1;
-  int below = up_to_own - own, k = first;
-  if (lane == owner)
-    while (2 * std::int64_t{below += counts[k]} <= total) ++k;
-  return track::ValueClasses::end(__shfl_sync(all_lanes, k, owner));
+  const unsigned beyond = __ballot_sync(all_lanes, 2 * (std::int64_t{below} + up_to_own) > total);
+  const int found = __ffs(static_cast<int>(beyond)) - 1;
+  below += __shfl_sync(all_lanes, up_to_own - own, max(found, 0));
+  return found;
+}
+
+/// track::ValueClasses::median by the lanes of a warp.
+__device__ float median_of(const std::int32_t* counts) {
+  constexpr int of_lane = classes / warp_size, part = of_lane / warp_size;
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  const auto sum = [counts](int first, int n) {
+    int all = 0;
+#pragma unroll 16
+    for (int k = 0; k < n; ++k) all += counts[first + k];
+    return all;
+  };
+  const int own = sum(lane * of_lane, of_lane);
+  const int total = __reduce_add_sync(all_lanes, own);
+  int below = 0;
+  const int owner = lane_of_median(own, total, below);
+  if (owner < 0) return 0;
+  const int first =
+      owner * of_lane + part * lane_of_median(sum(owner * of_lane + part * lane, part), total, below);
+  int k = first;
+  while (2 * std::int64_t{below += counts[k]} <= total) ++k;
+  return track::ValueClasses::end(k);
 }
 
 /// One block: the medians of both kinds of values, a warp each.
@@ -435,7 +541,7 @@ __global__ void __launch_bounds__(point_threads) give_up_chance(const __grid_con
 
 /// What has to be zero at first comes first; unique and as_good only where there are alternatives.
 std::size_t zero_ints(std::int64_t count, bool alternatives) {
-  return 2 * classes + 2 + (alternatives ? 2 * static_cast<std::size_t>(count) : 0);
+  return 2 * classes + 3 + (alternatives ? 2 * static_cast<std::size_t>(count) : 0);
 }
 
 TrustState state_in(void* workspace, std::int64_t count, bool alternatives) {
@@ -446,20 +552,22 @@ TrustState state_in(void* workspace, std::int64_t count, bool alternatives) {
   state.misfits = take(classes);
   state.trackable = take(1);
   state.any_open = take(1);
+  state.unclear_tiles = take(1);
   if (alternatives) state.unique = take(count), state.as_good = take(count);
   state.level = reinterpret_cast<track::FrameLevel*>(take(sizeof(track::FrameLevel) / sizeof(*next)));
   state.parent = take(count);
   state.members = take(count);
   state.contested = take(count);
   state.qualities = reinterpret_cast<Quality*>(take(count * sizeof(Quality) / sizeof(*next)));
-  state.open = reinterpret_cast<std::uint8_t*>(next);
+  state.unclear = next;
+  state.open = reinterpret_cast<std::uint8_t*>(next + count);
   return state;
 }
 
 }  // namespace
 
 std::size_t trust_workspace_bytes(std::int64_t count) {
-  constexpr std::size_t of_point = 3 * sizeof(std::int32_t) + sizeof(Quality) + sizeof(std::uint8_t);
+  constexpr std::size_t of_point = 4 * sizeof(std::int32_t) + sizeof(Quality) + sizeof(std::uint8_t);
   return zero_ints(count, true) * sizeof(std::int32_t) + sizeof(track::FrameLevel) +
          of_point * static_cast<std::size_t>(count);
 }
@@ -473,19 +581,19 @@ void launch_judge_points(const TrustFrame& frame, void* workspace, StreamHandle 
                             frame.alternatives,
                             track::large_group(frame.subset, frame.step),
                             static_cast<double>(frame.subset) * frame.subset,
-                            Cuts(frame.points.nx, tile_columns),
-                            Cuts(frame.points.ny, tile_rows),
+                            NodeTiles(frame.points),
                             state_in(workspace, n, alternatives)};
   fill(workspace, 0, zero_ints(n, alternatives) * sizeof(std::int32_t), stream);
-  const unsigned blocks = grid_size(n, point_threads);
-  group_tiles<<<grid_size(std::int64_t{args.columns.parts} * args.rows.parts, 1), point_threads, 0, stream>>>(
-      args);
-  unite_tiles<<<blocks, point_threads, 0, stream>>>(args);
-  add_members<<<blocks, point_threads, 0, stream>>>(args);
-  if (alternatives) count_alternatives<<<blocks, point_threads, 0, stream>>>(args);
-  find_contested<<<blocks, point_threads, 0, stream>>>(args);
-  if (alternatives) mark_ambiguous<<<blocks, point_threads, 0, stream>>>(args);
-  count_classes<<<blocks, point_threads, 0, stream>>>(args);
+  const unsigned blocks = grid_size(n, point_threads), few = std::min(blocks, blocks_for_open);
+  const unsigned tiles = grid_size(args.tiles.count(), 1);
+  group_clear_tiles<<<tiles, point_threads, 0, stream>>>(args);
+  group_unclear_tiles<<<std::min(tiles, blocks_for_open), point_threads, 0, stream>>>(args);
+  unite_tiles<<<few, point_threads, 0, stream>>>(args);
+  add_members<<<few, point_threads, 0, stream>>>(args);
+  if (alternatives) count_alternatives<<<few, point_threads, 0, stream>>>(args);
+  find_contested<<<few, point_threads, 0, stream>>>(args);
+  if (alternatives) mark_ambiguous<<<few, point_threads, 0, stream>>>(args);
+  count_classes<<<few, point_threads, 0, stream>>>(args);
   find_level<<<1, 2 * warp_size, 0, stream>>>(args);
   give_up_chance<<<blocks, point_threads, 0, stream>>>(args);
   check_launch(describe_points("matches by chance", n));
