@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dic/draw.hpp>
+#include <limits>
 
 namespace dic {
 namespace {
@@ -10,19 +11,29 @@ constexpr std::size_t kLargestSample = 1 << 18;
 }  // namespace
 
 void RangeFinder::add(std::span<const float> values) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  float least = infinity, most = -infinity;  // in registers: this is done with every value of a sequence
+  std::size_t skipped = skipped_;
   for (const float value : values) {
     if (!std::isfinite(value)) continue;
-    if (!extremes_) extremes_ = {value, value};
-    extremes_->min = std::min<double>(extremes_->min, value);
-    extremes_->max = std::max<double>(extremes_->max, value);
-    if (++skipped_ < stride_) continue;
-    skipped_ = 0;
+    least = std::min(least, value);
+    most = std::max(most, value);
+    if (++skipped < stride_) continue;
+    skipped = 0;
     sample_.push_back(value);
-    if (sample_.size() < kLargestSample) continue;
-    for (std::size_t k = 0; k < sample_.size() / 2; ++k) sample_[k] = sample_[2 * k + 1];
-    sample_.resize(sample_.size() / 2);
-    stride_ *= 2;
+    if (sample_.size() == kLargestSample) halve_sample();
   }
+  skipped_ = skipped;
+  if (least > most) return;
+  if (!extremes_) extremes_ = {least, most};
+  extremes_->min = std::min<double>(extremes_->min, least);
+  extremes_->max = std::max<double>(extremes_->max, most);
+}
+
+void RangeFinder::halve_sample() {
+  for (std::size_t k = 0; k < sample_.size() / 2; ++k) sample_[k] = sample_[2 * k + 1];
+  sample_.resize(sample_.size() / 2);
+  stride_ *= 2;
 }
 
 std::optional<ValueRange> RangeFinder::range() const {

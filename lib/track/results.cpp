@@ -8,6 +8,7 @@
 #include <dic/image_io.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -195,19 +196,20 @@ void Results::write_run(const TrackSummary& summary, RunState state) {
 }
 
 void Results::find_ranges(const Field& field) {
-  const float factor = static_cast<float>(info_.length_factor());
-  std::vector<float> lengths(field.u.size());
-  const auto add_lengths = [&](RangeFinder& finder, const NodeValues<double>& values) {
-    std::ranges::transform(values, lengths.begin(), [&](double v) { return static_cast<float>(v) * factor; });
-    finder.add(lengths);
-  };
   const StrainField& strain = field.strain;
-  const std::array strains = {&strain.exx, &strain.eyy, &strain.exy};
-  threads_.parallel_for(std::ssize(strains), 1, [&](std::int64_t k, std::int64_t, int) {
-    ranges_[2 + k].add({strains[k]->data(), strains[k]->size()});
-  });
-  add_lengths(ranges_[0], field.u);
-  add_lengths(ranges_[1], field.v);
+  const auto factor = static_cast<float>(info_.length_factor());
+  const auto add_lengths = [&](std::int64_t k, const NodeValues<double>& values) {
+    std::vector<float> lengths(values.size());
+    std::ranges::transform(values, lengths.begin(), [&](double v) { return static_cast<float>(v) * factor; });
+    ranges_[k].add(lengths);
+  };
+  const auto add = [&](std::int64_t k, const NodeValues<float>& values) {
+    ranges_[k].add({values.data(), values.size()});
+  };
+  const std::array<std::function<void()>, kDrawn.size()> tasks = {
+      [&] { add_lengths(0, field.u); }, [&] { add_lengths(1, field.v); }, [&] { add(2, strain.exx); },
+      [&] { add(3, strain.eyy); }, [&] { add(4, strain.exy); }};
+  threads_.parallel_for(std::ssize(tasks), 1, [&](std::int64_t k, std::int64_t, int) { tasks[k](); });
 }
 
 /// Planned frames are reduced to what a picture shows; the last is kept as it is, in case that it will be
@@ -261,6 +263,7 @@ void Results::draw_pictures(FrameSource& source) {
 }
 
 void Results::finish(TrackSummary& summary, FrameSource& source) {
+  const track::Stopwatch watch;
   if (writer_) {
     publish(summary);
     writer_->finish();
@@ -277,6 +280,9 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
     std::error_code ignored;
     fs::remove(result_path_.parent_path() / kStateName, ignored);
   }
+  const double seconds = watch.seconds();
+  summary.seconds.write += seconds;
+  summary.seconds.total += seconds;
   write_run(summary, summary.interrupted ? RunState::interrupted : RunState::complete);
   folder_.commit();
 }

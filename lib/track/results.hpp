@@ -69,7 +69,7 @@ class Results {
   void note(RunLog::Done done, const TrackSummary& summary);
   /// From now on no frame that was noted will be done again.
   void publish(const TrackSummary& summary);
-  /// Draws pictures, counts them in the summary and writes the rest.
+  /// Draws pictures, counts them in the summary, adds the time that this takes to it, and writes the rest.
   void finish(TrackSummary& summary, FrameSource& source);
   /// After a failure to write: what is there stays, for a later run to go on with. Returns where it is.
   std::filesystem::path keep(const TrackSummary& summary);

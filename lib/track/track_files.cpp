@@ -359,12 +359,12 @@ class Run {
     summary_.seconds.prepare += stream_->prepare_seconds();
     summary_.seconds.load = load_seconds_;
     summary_.seconds.write = write_seconds_;
-    summary_.seconds.total = total_.seconds();
     summary_.kernels = stream_->kernels();
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
     // Pictures are drawn in what the images and points took.
     reader_.reset();
     stream_.reset();
+    summary_.seconds.total = total_.seconds();
     results_.finish(summary_, *source_);
   }
 

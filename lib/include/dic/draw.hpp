@@ -77,6 +77,8 @@ class RangeFinder {
   std::optional<ValueRange> extremes() const;
 
  private:
+  void halve_sample();
+
   std::vector<float> sample_;
   std::size_t stride_ = 1, skipped_ = 0;  ///< every stride-th value is kept
   std::optional<ValueRange> extremes_;
