@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace dic {
 
@@ -29,5 +31,30 @@ class ThreadPool {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Calls body(i) for 0 <= i < n, for bodies that take less than a microsecond.
+template <typename Body>
+void for_each_index(ThreadPool& pool, std::int64_t n, const Body& body) {
+  constexpr std::int64_t grain = 1024;
+  const auto some = [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  };
+  if (n <= grain) return some(0, n, 0);  // too few for another thread
+  pool.parallel_for(n, grain, some);
+}
+
+/// Those of 0 <= i < n for which condition(i) holds, in ascending order.
+template <typename Condition>
+std::vector<std::int64_t> indices_where(ThreadPool& pool, std::int64_t n, const Condition& condition) {
+  constexpr std::int64_t grain = 4096;
+  std::vector<std::vector<std::int64_t>> parts((n + grain - 1) / grain);
+  pool.parallel_for(std::ssize(parts), 1, [&](std::int64_t part, std::int64_t, int) {
+    for (std::int64_t i = part * grain; i < std::min(n, (part + 1) * grain); ++i)
+      if (condition(i)) parts[part].push_back(i);
+  });
+  std::vector<std::int64_t> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 }  // namespace dic

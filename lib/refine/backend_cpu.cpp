@@ -196,6 +196,13 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
 }
 
+template <typename Body>
+void for_each_row(int rows, ThreadPool& pool, const Body& body) {
+  pool.parallel_for(rows, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; ++row) body(static_cast<int>(row));
+  });
+}
+
 /// Gradients of the outermost pixels are extrapolated: they have more error than information.
 void clear_outermost(PaddedImage& gradient) {
   const int w = gradient.width(), h = gradient.height();
@@ -203,11 +210,12 @@ void clear_outermost(PaddedImage& gradient) {
   for (int y = 0; y < h; ++y) *gradient.at(0, y) = *gradient.at(w - 1, y) = 0;
 }
 
-float largest(const PaddedImage& image) {
-  float value = 0;
-  for (int row = 0; row < image.height(); ++row)
-    value = std::max(value, *std::max_element(image.at(0, row), image.at(0, row) + image.width()));
-  return value;
+float largest(const PaddedImage& image, ThreadPool& pool) {
+  std::vector<float> of_rows(image.height());
+  for_each_row(image.height(), pool, [&](int row) {
+    of_rows[row] = *std::max_element(image.at(0, row), image.at(0, row) + image.width());
+  });
+  return std::max(0.0f, *std::ranges::max_element(of_rows));
 }
 
 /// 1 where the image is not 0.
@@ -218,22 +226,27 @@ void binarize(PaddedImage& image) {
 
 /// The pixels of squares of 3x3 px that have the largest value of their type, 255; empty where there are
 /// none.
-Image saturated_pixels(ImageView image) {
+Image saturated_pixels(ImageView image, ThreadPool& pool) {
   Image out;
   visit_scalar(image.type, [&](auto element) {
     using T = decltype(element);
     if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
       constexpr T most = std::numeric_limits<T>::max();
-      const auto square = [&](int x, int y) {
+      const auto is_centre = [&](int x, int y) {
         for (int j = y - 1; j <= y + 1; ++j)
           for (int i = x - 1; i <= x + 1; ++i)
             if (image.row<T>(j)[i] != most) return false;
         return true;
       };
-      for (int y = 1; y + 1 < image.height; ++y) {
+      std::vector<std::uint8_t> has_some(image.height);  // rows that have such a value at all
+      for_each_row(image.height, pool, [&](int y) {
         const T* row = image.row<T>(y);
+        has_some[y] = std::find(row, row + image.width, most) != row + image.width;
+      });
+      for (int y = 1; y + 1 < image.height; ++y) {
+        if (!has_some[y - 1] || !has_some[y] || !has_some[y + 1]) continue;
         for (int x = 1; x + 1 < image.width; ++x) {
-          if (row[x] != most || !square(x, y)) continue;
+          if (!is_centre(x, y)) continue;
           if (out.empty()) out = Image(image.size(), ScalarType::u8);
           for (int j = y - 1; j <= y + 1; ++j) std::fill_n(out.row<std::uint8_t>(j) + x - 1, 3, 255);
         }
@@ -268,12 +281,12 @@ class CpuBackend final : public Backend {
     reference = to_float(image, pool);
     reference.reflect_margin();
     spline_gradient(reference, options.interpolation, dx, dy, pool);
-    saturated_reference = saturated_pixels(image);
+    saturated_reference = saturated_pixels(image, pool);
     clear_outermost(dx);
     clear_outermost(dy);
     inside_roi = roi.empty() ? PaddedImage() : to_float(roi, pool);
     binarize(inside_roi);
-    grey_scale = std::max(largest(reference) / 255.0f, 1e-20f);
+    grey_scale = std::max(largest(reference, pool) / 255.0f, 1e-20f);
     roi_counts.reset();
     if (!roi.empty()) roi_counts.emplace(roi);
   }
@@ -294,7 +307,7 @@ class CpuBackend final : public Backend {
 
   void set_current(ImageView image) override {
     spline_coefficients(image, options.interpolation, current, pool);
-    saturated_current = saturated_pixels(image);
+    saturated_current = saturated_pixels(image, pool);
   }
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }

@@ -1,7 +1,9 @@
 #include "track/image_pyramid.hpp"
 
 #include <algorithm>
+#include <array>
 #include <dic/shared/pyramid.hpp>
+#include <type_traits>
 
 namespace dic::track {
 namespace {
@@ -34,8 +36,17 @@ Image stretched(ImageView image) {
   Image out(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
     const GreyStretch stretch = stretch_of<T>(image);
-    for (int y = 0; y < image.height; ++y)
-      std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), stretch);
+    const auto apply = [&](const auto& to_byte) {
+      for (int y = 0; y < image.height; ++y)
+        std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), to_byte);
+    };
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      std::array<std::uint8_t, 256> table;
+      for (int value = 0; value < 256; ++value) table[value] = stretch(static_cast<T>(value));
+      apply([&](T value) { return table[value]; });
+    } else {
+      apply(stretch);
+    }
   });
   return out;
 }

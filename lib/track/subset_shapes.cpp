@@ -62,6 +62,7 @@ SubsetShape SubsetShapes::shape_of(int x, int y, int radius, const MaskCounts* r
 }
 
 int SubsetShapes::index_of(const SubsetShape& shape) {
+  if (!points_.empty() && shapes_[points_.back().shape] == shape) return points_.back().shape;  // mostly
   const auto [entry, is_new] = index_of_.try_emplace(shape, static_cast<int>(shapes_.size()));
   if (is_new) shapes_.push_back(shape);
   return entry->second;

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/frame_points.hpp"
 #include "track/cpu/lost_points.hpp"
@@ -28,9 +29,12 @@ struct Shared {
   const Points& points;
   Image roi;  ///< of the original reference; empty = everywhere
   Correlator correlator;
+  ThreadPool pool;
+  RefinementMemory memory;
   std::set<std::string> kernels;
 
-  Shared(const TrackOptions& o, const Points& p) : options(o), points(p), correlator("cpu", o.threads) {}
+  Shared(const TrackOptions& o, const Points& p)
+      : options(o), points(p), correlator("cpu", o.threads), pool(o.threads) {}
 };
 
 static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_copyable_v<MaterialPoint> &&
@@ -135,7 +139,7 @@ class CpuReference final : public ActiveReference {
  public:
   CpuReference(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
                std::vector<RefinedPoint> last)
-      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options) {
+      : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
     reference_.last = std::move(last);
     reference_noise_ = noise_of(reference_.image(), shared_.points);
     shared_.kernels.insert(reference_.refiner.kernel());
@@ -156,26 +160,18 @@ class CpuReference final : public ActiveReference {
     const auto begin = std::chrono::steady_clock::now();
     reference_.refiner.set_current(image);
     measured.seconds.prepare = watch.lap();
-    StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
-                       check_stop, shared_.kernels);
-    begin_start_search(search);
-    const bool many_not_found = finish_start_search(search, [] {});
-    surely_found_ = search.automatic() && !many_not_found;
-    measured.seconds.search = watch.lap();
-    PointRefinement refinement(shared_.points, reference_, image, search.starts(), stop, check_stop);
-    refinement.start_over();
-    finish_refinement(refinement, many_not_found, search.trackable(), features_);
-    reference_.last = refinement.take_results();
-    std::vector<RefinedPoint> of_whole_subsets = reference_.last;
+    measure_whole_subsets(image, stop, check_stop, watch, measured.seconds);
+    std::vector<RefinedPoint>& results = shared_.memory.results;
+    // A GPU searches the next frame while it measures parts of subsets: starts are those of whole ones here,
+    // too.
+    keep_as_last(results);
     if (shared_.options.split)
-      SplitSubsets(shared_.points, reference_, shared_.options.step, reference_.last).run(stop);
-    Trust(shared_.points, reference_, shared_.options.step, reference_.last).run();
-    explain_lost(shared_.points, reference_, reference_.last);
-    measured.noise = estimate_noise();
-    measured.field =
-        field_of(noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
-    // A GPU searches the next frame while it measures parts of subsets: starts are the same here.
-    reference_.last = std::move(of_whole_subsets);
+      SplitSubsets(shared_.points, reference_, shared_.options.step, results).run(stop);
+    Trust(shared_.points, reference_, shared_.options.step, results).run();
+    explain_lost(shared_.points, reference_, results);
+    measured.noise = estimate_noise(results);
+    measured.field = field_of(
+        results, noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
@@ -200,12 +196,33 @@ class CpuReference final : public ActiveReference {
   }
 
  private:
-  double estimate_noise() const {
+  /// Into the results in memory.
+  void measure_whole_subsets(const ImageView& image, const std::stop_token& stop,
+                             const std::function<void()>& check_stop, Stopwatch& watch,
+                             StageSeconds& seconds) {
+    StartSearch search(shared_.points, reference_, image, shared_.correlator, shared_.options.search,
+                       check_stop, shared_.kernels);
+    begin_start_search(search);
+    const bool many_not_found = finish_start_search(search, [] {});
+    surely_found_ = search.automatic() && !many_not_found;
+    seconds.search = watch.lap();
+    PointRefinement refinement(shared_.points, reference_, image, search.starts(), shared_.memory, stop,
+                               check_stop);
+    refinement.start_over();
+    finish_refinement(refinement, many_not_found, search.trackable(), features_);
+  }
+
+  void keep_as_last(const std::vector<RefinedPoint>& results) {
+    reference_.last.resize(results.size());
+    for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) { reference_.last[i] = results[i]; });
+  }
+
+  double estimate_noise(const std::vector<RefinedPoint>& results) const {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
     const NoiseGains gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
     std::vector<double> sigmas;
-    for (const RefinedPoint& p : reference_.last)
+    for (const RefinedPoint& p : results)
       if (p.status == Status::ok)
         sigmas.push_back(noise_from_residual(gains, p.shape, p.residual_sd, options.refine.subset / 2));
     if (sigmas.empty()) return 0;
@@ -218,33 +235,33 @@ class CpuReference final : public ActiveReference {
     return image_noise(image, points.noise_places);
   }
 
-  Field field_of(const NoiseModel& noise) const {
+  Field field_of(const std::vector<RefinedPoint>& results, const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
     const Grid& grid = shared_.points.grid;
-    const FramePoints points{shared_.points, reference_, reference_.last};
+    const FramePoints points{shared_.points, reference_, results};
     const auto cross = [&](std::int64_t node) {
       return cross_around(grid.nx, grid.ny, shared_.points.point_at.data(), node, noise.reach);
     };
-    for (std::int64_t i = 0; i < reference_.size(); ++i) {
-      const RefinedPoint& p = reference_.last[i];
+    for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) {
+      const RefinedPoint& p = results[i];
       const MaterialPoint m = reference_.subsets.material(i);
       const std::int64_t node = shared_.points.node_of[i];
       field.status[node] = p.status;
       field.iterations[node] = p.iterations;
-      if (p.status != Status::ok) continue;
+      if (p.status != Status::ok) return;
       const Components bend = noise.order > 0 ? bend_at(points, i, cross(node), noise) : Components{};
       const Sigmas sigmas = sigmas_of(m, p, p.shape, noise, bend);
       const bool certain = sigmas.by_noise <= kLargestNoiseSigma ||
                            is_certain_by_neighbours(points, i, sigmas.by_noise, noise);
       field.status[node] =
           certain ? status_of(points.x(i), points.y(i), m, p.shape, sigmas, noise) : Status::low_correlation;
-      if (field.status[node] != Status::ok) continue;
+      if (field.status[node] != Status::ok) return;
       field.u[node] = m.u + p.shape.u_at(m.dx, m.dy);
       field.v[node] = m.v + p.shape.v_at(m.dx, m.dy);
       field.zncc[node] = p.zncc;
       field.sigma_u[node] = sigmas.u;
       field.sigma_v[node] = sigmas.v;
-    }
+    });
     return field;
   }
 

@@ -5,12 +5,18 @@
 namespace dic::track {
 
 HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets placed,
-                             const TrackOptions& options)
-    : subsets(std::move(placed)),
+                             const TrackOptions& options, ThreadPool& threads)
+    : pool(threads),
+      subsets(std::move(placed)),
       refiner(options.refine, "cpu", options.threads),
       frame_(std::move(reference)),
-      shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi()) {
+      shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi()),
+      statuses_(subsets.x.size()) {
   refiner.set_reference(image(), subsets.x, subsets.y, roi());
+  for_each_index(pool, size(), [&](std::int64_t i) {
+    const Status until_here = subsets.material(i).status;
+    statuses_[i] = until_here != Status::ok ? until_here : refiner.reference_status(i);
+  });
 }
 
 HostCoarseSearch& HostReference::coarse() {

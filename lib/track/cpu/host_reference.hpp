@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/host_coarse_search.hpp"
 #include "track/cpu/subsets.hpp"
@@ -21,18 +22,17 @@ class HostFrame final : public Frame {
 /// What is known of an active reference before any frame is measured.
 class HostReference {
  public:
-  HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options);
+  HostReference(std::shared_ptr<const Frame> reference, Subsets subsets, const TrackOptions& options,
+                ThreadPool& pool);
 
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
   HostCoarseSearch& coarse();
   IntegerSearch search() const { return {image(), roi(), shapes_}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
-  Status status(std::int64_t i) const {
-    const Status until_here = subsets.material(i).status;
-    return until_here != Status::ok ? until_here : refiner.reference_status(i);
-  }
+  Status status(std::int64_t i) const { return statuses_[i]; }
 
+  ThreadPool& pool;  ///< for loops over points
   const Subsets subsets;
   Refiner refiner;
   /// Results of whole subsets in the last frame that was compared with this reference; empty at first.
@@ -43,6 +43,7 @@ class HostReference {
 
   std::shared_ptr<const Frame> frame_;
   SubsetShapes shapes_;
+  std::vector<Status> statuses_;
   std::optional<HostCoarseSearch> coarse_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -10,35 +11,48 @@
 namespace dic::track {
 namespace {
 
-constexpr std::size_t kBatch = 1 << 18;  // refinements at once: 30 MB of results
+constexpr std::size_t kBatch = 1 << 14;  // refinements at once: their results stay in the caches
 
 }  // namespace
 
 static_assert(RefinementOperations<PointRefinement>);
 
 PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
-                                 const std::vector<Start>& starts, std::stop_token stop,
-                                 std::function<void()> check_stop)
+                                 const std::vector<Start>& starts, RefinementMemory& memory,
+                                 std::stop_token stop, std::function<void()> check_stop)
     : points_(points),
       reference_(reference),
       current_(current),
       starts_(starts),
       stop_(std::move(stop)),
       check_stop_(std::move(check_stop)),
-      results_(starts.size()) {}
+      memory_(memory),
+      results_(memory.results) {
+  results_.resize(starts.size());
+  memory_.is_fresh.assign(starts.size(), 0);
+}
 
 void PointRefinement::start_over() {
-  for (std::int64_t i = 0; i < reference_.size(); ++i) results_[i] = unrefined(i);
+  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) { results_[i] = unrefined(i); });
   tried_ = std::numeric_limits<float>::infinity();
   refine_starts(0);
 }
 
 void PointRefinement::refine_starts(int step) {
-  Attempts attempts;
-  for (std::int64_t i = 0; i < reference_.size(); ++i)
-    if (waits(i, kScoreLadder[step], tried_)) attempts.add(i, starts_[i].shape);
+  attempt(indices_where(reference_.pool, reference_.size(),
+                        [&](std::int64_t i) { return waits(i, kScoreLadder[step], tried_); }),
+          [&](std::int64_t i) { return starts_[i].shape; });
   tried_ = kScoreLadder[step];
-  refine(attempts);
+  refine();
+}
+
+template <typename StartOf>
+void PointRefinement::attempt(PointList points, const StartOf& start_of) {
+  RefinementAttempts& attempts = memory_.attempts;
+  attempts.points = std::move(points);
+  attempts.starts.resize(attempts.points.size());
+  for_each_index(reference_.pool, std::ssize(attempts.points),
+                 [&](std::int64_t k) { attempts.starts[k] = start_of(attempts.points[k]); });
 }
 
 RefinedPoint PointRefinement::unrefined(std::int64_t i) const {
@@ -54,52 +68,49 @@ bool PointRefinement::waits(std::int64_t i, float least, float below) const {
          starts_[i].score < below;
 }
 
-/// Makes the attempts and keeps what is better than what is known.
-void PointRefinement::refine(const Attempts& attempts) {
+void PointRefinement::refine() {
+  for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
-  std::vector<RefinedPoint> refined;
-  const std::span which(attempts.points);
-  const std::span starts(attempts.starts);
+  std::vector<RefinedPoint>& refined = memory_.refined;
+  const std::span which(std::as_const(memory_.attempts.points));
+  const std::span starts(std::as_const(memory_.attempts.starts));
   for (std::size_t first = 0; first < which.size(); first += kBatch) {
     const std::size_t count = std::min(kBatch, which.size() - first);
     check_stop_();
-    refined.resize(count);
-    reference_.refiner.refine(which.subspan(first, count), starts.subspan(first, count), refined, stop_);
+    refined.resize(std::max(refined.size(), count));
+    reference_.refiner.refine(which.subspan(first, count), starts.subspan(first, count),
+                              std::span(refined).first(count), stop_);
     check_stop_();
-    for (std::size_t k = 0; k < count; ++k) {
+    for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
       const std::int64_t i = which[first + k];
-      if (!replaces(refined[k], results_[i])) continue;
+      if (!replaces(refined[k], results_[i])) return;
       results_[i] = refined[k];
-      if (results_[i].status == Status::ok) fresh_.push_back(i);
-    }
+      memory_.is_fresh[i] = refined[k].status == Status::ok;
+    });
   }
+  std::ranges::copy_if(which, std::back_inserter(fresh_),
+                       [&](std::int64_t i) { return memory_.is_fresh[i] != 0; });
 }
 
 /// The points that the next wave refines, each from the shape of its best measured neighbour.
-PointRefinement::Attempts PointRefinement::front() const {
+void PointRefinement::find_front() {
   const FramePoints points{points_, reference_, results_};
-  std::vector<std::uint8_t> is_fresh(results_.size()), seen(results_.size());
-  for (const std::int64_t i : fresh_) is_fresh[i] = 1;
-  Attempts out;
-  for (const std::int64_t i : fresh_)
-    points.for_each_neighbour(i, [&](std::int64_t n) {
-      if (std::exchange(seen[n], 1) || !wanted(points, is_fresh, n)) return;
-      out.add(n, between(points, best_neighbour(points, n), n));
-    });
-  return out;
+  const auto is_wanted = [&](std::int64_t i) { return wanted(points, memory_.is_fresh, i); };
+  attempt(fresh_.empty() ? PointList() : indices_where(reference_.pool, reference_.size(), is_wanted),
+          [&](std::int64_t i) { return between(points, best_neighbour(points, i), i); });
 }
 
 int PointRefinement::recover(int most_waves) {
   int waves = 0;
-  for (; waves < most_waves && !front_.points.empty(); ++waves) {
-    refine(front_);
-    front_ = front();
+  for (; waves < most_waves && !memory_.attempts.points.empty(); ++waves) {
+    refine();
+    find_front();
   }
   return waves;
 }
 
 RemainingPoints PointRefinement::remaining() const {
-  RemainingPoints left{.front = std::ssize(front_.points)};
+  RemainingPoints left{.front = std::ssize(memory_.attempts.points)};
   for (std::int64_t i = 0; i < reference_.size(); ++i) left.untried += waits(i, kLeastScore, tried_);
   return left;
 }
@@ -107,7 +118,8 @@ RemainingPoints PointRefinement::remaining() const {
 void PointRefinement::drop_islands() {
   const FramePoints points{points_, reference_, results_};
   std::vector<NeighbourSupport> supports(results_.size());
-  for (std::int64_t i = 0; i < reference_.size(); ++i) supports[i] = neighbour_support(points, i);
+  for_each_index(reference_.pool, reference_.size(),
+                 [&](std::int64_t i) { supports[i] = neighbour_support(points, i); });
   std::array<std::int64_t, kSmallIsland> island;
   for (std::int64_t i = 0; i < reference_.size(); ++i)
     if (supports[i] != 0 && unconfirmed(points, supports, i, island))
@@ -123,9 +135,12 @@ bool PointRefinement::refine_from_features(Stretch stretch) {
   check_stop_();
   const auto starts =
       starts_from_features(find_lost(), reference_.refiner.options(), reference_.image(), current_, stretch);
-  Attempts attempts;
-  for (const FeatureStart& start : starts) attempts.add(start.point, start.shape);
-  refine(attempts);
+  memory_.attempts = {};
+  for (const FeatureStart& start : starts) {
+    memory_.attempts.points.push_back(start.point);
+    memory_.attempts.starts.push_back(start.shape);
+  }
+  refine();
   if (starts.empty()) return false;
   tried_ = kLeastScore;
   return true;

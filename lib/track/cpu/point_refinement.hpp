@@ -14,6 +14,20 @@
 
 namespace dic::track {
 
+/// Refinements to be done, each of another point.
+struct RefinementAttempts {
+  std::vector<std::int64_t> points;
+  std::vector<ShapeParameters> starts;
+};
+
+/// What a refinement works in, kept from frame to frame: taking so much memory anew costs more than filling
+/// it.
+struct RefinementMemory {
+  std::vector<RefinedPoint> results, refined;
+  RefinementAttempts attempts;
+  std::vector<std::uint8_t> is_fresh;
+};
+
 /// The operations of the refinement (algorithm/point_refinement.hpp) on the CPU, for one frame.
 class PointRefinement {
  public:
@@ -21,11 +35,12 @@ class PointRefinement {
 
   /// check_stop throws where `stop` was requested.
   PointRefinement(const Points& points, const HostReference& reference, ImageView current,
-                  const std::vector<Start>& starts, std::stop_token stop, std::function<void()> check_stop);
+                  const std::vector<Start>& starts, RefinementMemory& memory, std::stop_token stop,
+                  std::function<void()> check_stop);
 
   void start_over();
   void refine_starts(int step);
-  void begin_recovery() { front_ = front(); }
+  void begin_recovery() { find_front(); }
   int recover(int most_waves);
   void count_remaining(int) {}
   RemainingPoints remaining() const;
@@ -35,26 +50,18 @@ class PointRefinement {
   std::int64_t lost_in_view() const { return find_lost().in_view; }
   bool refine_from_features(Stretch stretch);
 
-  /// By point.
-  std::vector<RefinedPoint> take_results() { return std::move(results_); }
-
  private:
   using PointList = std::vector<std::int64_t>;
-  /// Refinements to be done, each of another point.
-  struct Attempts {
-    PointList points;
-    std::vector<ShapeParameters> starts;
-    void add(std::int64_t point, const ShapeParameters& start) {
-      points.push_back(point);
-      starts.push_back(start);
-    }
-  };
 
   RefinedPoint unrefined(std::int64_t i) const;
   /// Not measured, and its start scores from `least` to below `below`.
   bool waits(std::int64_t i, float least, float below) const;
-  void refine(const Attempts& attempts);
-  Attempts front() const;
+  /// Makes the attempts in memory, and keeps what is better than what is known.
+  void refine();
+  /// Makes `points` the next attempts, from start_of(point).
+  template <typename StartOf>
+  void attempt(PointList points, const StartOf& start_of);
+  void find_front();
   LostPoints find_lost() const;
 
   const Points& points_;
@@ -63,10 +70,10 @@ class PointRefinement {
   const std::vector<Start>& starts_;
   std::stop_token stop_;
   std::function<void()> check_stop_;
-  std::vector<RefinedPoint> results_;
+  RefinementMemory& memory_;
+  std::vector<RefinedPoint>& results_;
   float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried
   PointList fresh_;                                       ///< points that the last refinement measured
-  Attempts front_;
 };
 
 }  // namespace dic::track

@@ -19,11 +19,10 @@ SplitSubsets::SplitSubsets(const Points& points, const HostReference& reference,
 
 void SplitSubsets::run(const std::stop_token& stop) {
   find_levels();
-  for (std::int64_t i = 0; i < std::ssize(results_); ++i) {
-    if (!reference_.trackable(i)) continue;
-    trusted_[i] = results_[i].status == Status::ok && !doubtful(i);
-    if (!trusted_[i]) open_.push_back(i);
-  }
+  open_ = indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    trusted_[i] = reference_.trackable(i) && results_[i].status == Status::ok && !doubtful(i);
+    return reference_.trackable(i) && !trusted_[i];
+  });
   for (int round = 0; round < kSplitRounds && !open_.empty(); ++round) measure(attempts(round), round, stop);
   for (const std::int64_t i : open_) give_up_contradicted(i);
 }
@@ -43,8 +42,11 @@ ResidualLevel SplitSubsets::level_of_tile(int tile) const {
 }
 
 void SplitSubsets::find_levels() {
-  std::vector<ResidualLevel> of_tiles;
-  for (int tile = 0; tile < tiles_.count(); ++tile) of_tiles.push_back(level_of_tile(tile));
+  std::vector<ResidualLevel> of_tiles(tiles_.count());
+  reference_.pool.parallel_for(tiles_.count(), 64, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t tile = begin; tile < end; ++tile)
+      of_tiles[tile] = level_of_tile(static_cast<int>(tile));
+  });
   for (int tile = 0; tile < tiles_.count(); ++tile) {
     std::vector<float> lower, median;
     for (int k = 0; k < kTilesAround; ++k) {

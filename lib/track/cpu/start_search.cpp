@@ -6,6 +6,11 @@
 
 namespace dic::track {
 
+template <typename Body>
+void StartSearch::for_each_of(std::span<const std::int64_t> which, const Body& body) const {
+  for_each_index(reference_.pool, std::ssize(which), [&](std::int64_t k) { body(which[k], k); });
+}
+
 static_assert(StartSearchOperations<StartSearch>);
 
 StartSearch::StartSearch(const Points& points, HostReference& reference, ImageView current,
@@ -18,29 +23,31 @@ StartSearch::StartSearch(const Points& points, HostReference& reference, ImageVi
       range_(range),
       check_stop_(std::move(check_stop)),
       variants_(variants),
-      starts_(reference.size()) {
-  for (std::int64_t i = 0; i < reference_.size(); ++i)
-    if (reference_.trackable(i)) trackable_.push_back(i);
-}
+      trackable_(indices_where(reference.pool, reference.size(),
+                               [&](std::int64_t i) { return reference.trackable(i); })),
+      starts_(reference.size()) {}
 
 void StartSearch::predict_from_last() {
-  unpredicted_.clear();
+  unpredicted_ = trackable_;
+  if (!has_last()) return;
   const FramePoints last{points_, reference_, reference_.last};
-  for (const std::int64_t i : trackable_) {
-    const std::int64_t from = has_last() ? start_source(last, i) : -1;
-    if (from >= 0)
-      starts_[i].shape = between(last, from, i);
-    else
-      unpredicted_.push_back(i);
-  }
+  std::vector<std::uint8_t> predicted(starts_.size());
+  for_each_of(trackable_, [&](std::int64_t i, std::size_t) {
+    const std::int64_t from = start_source(last, i);
+    if (from < 0) return;
+    starts_[i].shape = between(last, from, i);
+    predicted[i] = 1;
+  });
+  std::erase_if(unpredicted_, [&](std::int64_t i) { return predicted[i] != 0; });
 }
 
 void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::vector<Start>& starts) {
   check_stop_();
   const CoarseField field = reference_.coarse().run(correlator_, current_);
   variants_.insert(correlator_.last_plan().variant);
-  for (const std::int64_t i : which)
+  for_each_of(which, [&](std::int64_t i, std::size_t) {
     starts[i] = {start_of(field.at(reference_.subsets.x[i], reference_.subsets.y[i]))};
+  });
 }
 
 /// Searches `which` around the shapes in `starts` and writes what was found there. In automatic range, a peak
@@ -48,21 +55,27 @@ void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std:
 /// neighbours for the sub-pixel fit.
 void StartSearch::search(PointList which, std::vector<Start>& starts) {
   const int range = range_.value_or(kAutoRange);
-  std::vector<Prediction> predictions;
-  for (const std::int64_t i : which) predictions.push_back(rounded(starts[i].shape.u, starts[i].shape.v));
+  std::vector<Prediction> predictions(which.size());
+  for_each_of(which, [&](std::int64_t i, std::size_t k) {
+    predictions[k] = rounded(starts[i].shape.u, starts[i].shape.v);
+  });
   for (int step = 0; step <= kAutoSteps && !which.empty(); ++step) {
     check_stop_();
     const auto found = reference_.search().around(correlator_, current_, which, predictions, range);
     variants_.insert(correlator_.last_plan().variant);
-    PointList at_border;
-    std::vector<Prediction> followed;
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      Start& start = starts[which[k]];
-      if (!found[k].found || found[k].score < start.score) continue;
+    std::vector<std::uint8_t> goes_on(which.size());
+    for_each_of(which, [&](std::int64_t i, std::size_t k) {
+      Start& start = starts[i];
+      if (!found[k].found || found[k].score < start.score) return;
       start.shape.u = found[k].u;
       start.shape.v = found[k].v;
       start.score = found[k].score;
-      if (!automatic() || !found[k].at_border) continue;
+      goes_on[k] = automatic() && found[k].at_border;
+    });
+    PointList at_border;
+    std::vector<Prediction> followed;
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      if (!goes_on[k]) continue;
       at_border.push_back(which[k]);
       followed.push_back(rounded(found[k].u, found[k].v));
     }

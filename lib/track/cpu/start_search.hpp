@@ -50,6 +50,9 @@ class StartSearch {
   void predict_from_pyramid(std::span<const std::int64_t> which, std::vector<Start>& starts);
   void search(PointList which, std::vector<Start>& starts);
   PointList lost_points() const;
+  /// Calls body(which[k], k) for all k, by all threads.
+  template <typename Body>
+  void for_each_of(std::span<const std::int64_t> which, const Body& body) const;
 
   const Points& points_;
   HostReference& reference_;

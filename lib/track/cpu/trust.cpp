@@ -65,14 +65,31 @@ std::int64_t Trust::root(std::int64_t i) const {
   return i;
 }
 
+/// A bit for each neighbour of a lower index that the point is linked with, in the order of
+/// for_each_neighbour.
+std::uint8_t Trust::links(std::int64_t i) const {
+  unsigned links = 0, bit = 1;
+  if (results_[i].status != Status::ok) return 0;
+  frame_.for_each_neighbour(i, [&](std::int64_t n) {
+    if (n < i && linked(frame_, n, i)) links |= bit;
+    bit <<= 1;
+  });
+  return static_cast<std::uint8_t>(links);
+}
+
 void Trust::find_groups() {
+  std::vector<std::uint8_t> links_of(results_.size());
+  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) { links_of[i] = links(i); });
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
     parent_[i] = i;
-    if (results_[i].status != Status::ok) continue;
+    unsigned left = links_of[i];
+    if (left == 0) continue;
     frame_.for_each_neighbour(i, [&](std::int64_t n) {
-      if (n > i || !linked(frame_, n, i)) return;
-      const std::int64_t a = root(i), b = root(n);
-      parent_[std::max(a, b)] = std::min(a, b);
+      if (left & 1) {
+        const std::int64_t a = root(i), b = root(n);
+        parent_[std::max(a, b)] = std::min(a, b);
+      }
+      left >>= 1;
     });
   }
   for (std::int64_t i = 0; i < reference_.size(); ++i) {

@@ -18,6 +18,7 @@ class Trust {
   void run();
 
  private:
+  std::uint8_t links(std::int64_t i) const;
   void find_groups();
   std::int64_t root(std::int64_t i) const;
   FrameLevel level() const;
