@@ -1,19 +1,33 @@
 #include "track/device_choice.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
 
 namespace dic::track {
 namespace {
 
-/// Starting a GPU takes as long as a few cores need for so many points in a few frames.
-constexpr std::int64_t kPointsForGpu = 5000;
+/// Until driver, context and kernels of a GPU are ready, s: 0.25 to 0.45 on machines with an H100.
+constexpr double kGpuStart = 0.3;
+/// Of one thread; of n threads sqrt(n) times as many at least.
+constexpr double kPointsPerSecond = 60e3;
+constexpr std::int64_t kSomeFrames = 20;
+
+bool is_worth_gpu(const TrackOptions& options, std::int64_t points) {
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const double threads = options.threads > 0 ? options.threads : cores;
+  const std::int64_t frames = options.expected_frames > 0 ? options.expected_frames : kSomeFrames;
+  return static_cast<double>(points * frames) > kGpuStart * kPointsPerSecond * std::sqrt(threads);
+}
 
 }  // namespace
 
-DeviceChoice choose_device(const std::string& wanted, std::int64_t points) {
-  if (wanted != "auto") return {wanted, "It was asked for."};
-  if (points < kPointsForGpu)
+DeviceChoice choose_device(const TrackOptions& options, std::int64_t points) {
+  if (options.device != "auto") return {options.device, "It was asked for."};
+  if (!is_worth_gpu(options, points))
     return {"cpu", "Automatic: " + std::to_string(points) + " points are measured before a GPU is ready."};
   std::string none;
   const auto devices = cuda_devices(none);
@@ -21,12 +35,12 @@ DeviceChoice choose_device(const std::string& wanted, std::int64_t points) {
   return {devices.front().name, "Automatic: " + std::to_string(points) + " points are worth a GPU."};
 }
 
-std::future<void> start_device(const std::string& wanted, std::uintmax_t image_bytes, int step) {
+std::future<void> start_device(const TrackOptions& options, std::uintmax_t image_bytes) {
   constexpr std::uintmax_t channels = 3;  // colour that is not compressed; else the pixels are more
-  const std::uintmax_t points = image_bytes / channels / step / step;
-  const bool automatic = wanted == "auto";
-  if (wanted == "cpu" || (automatic && points < kPointsForGpu)) return {};
-  return std::async(std::launch::async, [device = automatic ? "cuda" : wanted] {
+  const auto points = static_cast<std::int64_t>(image_bytes / channels / options.step / options.step);
+  const bool automatic = options.device == "auto";
+  if (options.device == "cpu" || (automatic && !is_worth_gpu(options, points))) return {};
+  return std::async(std::launch::async, [device = automatic ? "cuda" : options.device] {
     start_cuda(parse_tracking_device(device).ordinals);
   });
 }

@@ -161,7 +161,7 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image roi)
 
 Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi, Points all)
     : reference_(reference),
-      device_(choose_device(options.device, all.size())),
+      device_(choose_device(options, all.size())),
       spectrum_(spectrum_of(reference, all, on_gpu())),
       prefilter_(prefilter_of(options, spectrum_, on_gpu())),
       options_(

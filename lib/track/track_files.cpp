@@ -90,6 +90,7 @@ class Run {
  public:
   Run(const TrackJob& job, OpenFrames open_source, Listeners listeners, std::stop_token stop)
       : job_(job),
+        options_(job.options),
         open_source_(std::move(open_source)),
         listeners_(std::move(listeners)),
         stop_(std::move(stop)),
@@ -148,6 +149,8 @@ class Run {
     done_.reference = first_is_reference ? source_->stamp(0) : file_stamp(job_.reference);
     if (earlier) take_over(*earlier);
     if (summary_.was_complete) return;
+    options_.keep_state = true;
+    if (source_->count()) options_.expected_frames = *source_->count() - next_;
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
@@ -156,9 +159,7 @@ class Run {
     summary_.output = job_.output;
     reference_seconds_ = load_seconds_ = watch.seconds();
     report("prepare", 0);
-    TrackOptions options = job_.options;
-    options.keep_state = true;
-    stream_.emplace(options, reference_, job_.roi, TrackStream::Callback(),
+    stream_.emplace(options_, reference_, job_.roi, TrackStream::Callback(),
                     is_limited() ? 1 : FrameFeeder::kStreamCapacity);
     summary_.points = stream_->grid().points();
     refuse_too_many_points();
@@ -271,7 +272,7 @@ class Run {
     std::error_code unknown;  // frames may be named by a folder
     const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);
     const bool one_image = !unknown && source_->reads_in_parallel();
-    return track::start_device(job_.options.device, one_image ? bytes : 0, job_.options.step);
+    return track::start_device(options_, one_image ? bytes : 0);
   }
 
   void begin_reading() { reader_.emplace(*source_, next_, is_limited() ? 1 : frames_ahead(*source_, false)); }
@@ -395,6 +396,7 @@ class Run {
   }
 
   const TrackJob& job_;
+  TrackOptions options_;  ///< with what is known of the frames
   OpenFrames open_source_;
   Listeners listeners_;
   std::stop_token stop_;

@@ -14,31 +14,48 @@
 namespace dic::track {
 namespace {
 
+TrackOptions on(const std::string& device, int step = 5) {
+  TrackOptions options;
+  options.device = device;
+  options.step = step;
+  return options;
+}
+
 TEST(DeviceChoice, WhatIsAskedForHolds) {
-  EXPECT_EQ(choose_device("cpu", 1'000'000).device, "cpu");
-  EXPECT_EQ(choose_device("cuda:3", 1).device, "cuda:3");
+  EXPECT_EQ(choose_device(on("cpu"), 1'000'000).device, "cpu");
+  EXPECT_EQ(choose_device(on("cuda:3"), 1).device, "cuda:3");
+}
+
+TEST(DeviceChoice, AutomaticMeasuresAPairOnManyCores) {
+  TrackOptions pair = on("auto");
+  pair.expected_frames = 1;
+  pair.threads = 16;
+  EXPECT_EQ(choose_device(pair, 35'721).device, "cpu");
+  EXPECT_FALSE(start_device(pair, 1024 * 1024).valid());
+  pair.expected_frames = 100;
+  EXPECT_TRUE(start_device(pair, 1024 * 1024).valid());
 }
 
 TEST(DeviceChoice, AutomaticLeavesFewPointsToTheCpuAndSaysSo) {
-  const DeviceChoice choice = choose_device("auto", 100);
+  const DeviceChoice choice = choose_device(on("auto"), 100);
   EXPECT_EQ(choice.device, "cpu");
   EXPECT_NE(choice.reason.find("100 points"), std::string::npos) << choice.reason;
 }
 
 TEST(DeviceChoice, AutomaticTakesTheFirstGpuForManyPoints) {
-  const DeviceChoice choice = choose_device("auto", 1'000'000);
+  const DeviceChoice choice = choose_device(on("auto"), 1'000'000);
   const auto devices = build_info().devices;
   EXPECT_EQ(choice.device, devices.empty() ? "cpu" : devices.front().name);
   EXPECT_FALSE(choice.reason.empty());
 }
 
 TEST(DeviceChoice, StartsAGpuOnlyWhereOneWillBeChosen) {
-  EXPECT_FALSE(start_device("cpu", 1 << 30, 1).valid());
-  EXPECT_FALSE(start_device("auto", 0, 5).valid());
-  EXPECT_FALSE(start_device("auto", 512 * 512, 8).valid());
-  EXPECT_TRUE(start_device("auto", 4096 * 4096, 5).valid());
-  EXPECT_TRUE(start_device("cuda", 0, 5).valid());
-  EXPECT_TRUE(start_device("cuda:99", 0, 5).valid()) << "what is wrong is told where it is opened";
+  EXPECT_FALSE(start_device(on("cpu", 1), 1 << 30).valid());
+  EXPECT_FALSE(start_device(on("auto"), 0).valid());
+  EXPECT_FALSE(start_device(on("auto", 16), 128 * 128).valid());
+  EXPECT_TRUE(start_device(on("auto"), 4096 * 4096).valid());
+  EXPECT_TRUE(start_device(on("cuda"), 0).valid());
+  EXPECT_TRUE(start_device(on("cuda:99"), 0).valid()) << "what is wrong is told where it is opened";
 }
 
 void expect_all_covered(const cuda::Partition& partition, std::int64_t points) {
