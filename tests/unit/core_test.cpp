@@ -34,6 +34,22 @@ TEST(ThreadPool, VisitsEveryIndexOnceWithAnyNumberOfThreads) {
   }
 }
 
+TEST(ThreadPool, FindsIndicesInAscendingOrder) {
+  const auto is_wanted = [](std::int64_t i) { return i % 7 == 3 || i > 20'000; };
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    for (const std::int64_t n : {0, 1, 100, 4096, 4097, 20'010}) {
+      std::vector<std::int64_t> expected;
+      std::vector<int> visits(n);
+      for (std::int64_t i = 0; i < n; ++i)
+        if (is_wanted(i)) expected.push_back(i);
+      EXPECT_EQ(indices_where(pool, n, is_wanted), expected) << n;
+      for_each_index(pool, n, [&](std::int64_t i) { ++visits[i]; });
+      EXPECT_EQ(visits, std::vector<int>(n, 1));
+    }
+  }
+}
+
 TEST(ThreadPool, ThrowsWhatABodyThrewAndStaysUsable) {
   ThreadPool pool(2);
   EXPECT_THROW(pool.parallel_for(100, 1,
