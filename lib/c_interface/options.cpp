@@ -14,7 +14,10 @@ const char* dic_version(void) {
 const char* dic_last_error(void) { return last_error().c_str(); }
 
 dic_status dic_options_create(dic_options** options) {
-  return guarded([&] { checked(options, "options") = new dic_options; });
+  return guarded([&] {
+    dic_options*& out = checked(options, "options");  // before there is something that could leak
+    out = new dic_options;
+  });
 }
 
 void dic_options_destroy(dic_options* options) { delete options; }

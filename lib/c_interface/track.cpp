@@ -53,11 +53,17 @@ dic_status dic_stream_push(dic_stream* stream, const void* frame, dic_scalar typ
 }
 
 dic_status dic_stream_poll(dic_stream* stream, dic_result** result) {
-  return guarded([&] { checked(result, "result") = owned(checked(stream, "stream").stream.poll()); });
+  return guarded([&] {
+    dic_result*& out = checked(result, "result");  // before a result is taken
+    out = owned(checked(stream, "stream").stream.poll());
+  });
 }
 
 dic_status dic_stream_wait(dic_stream* stream, dic_result** result) {
-  return guarded([&] { checked(result, "result") = owned(checked(stream, "stream").stream.wait()); });
+  return guarded([&] {
+    dic_result*& out = checked(result, "result");  // before a result is taken
+    out = owned(checked(stream, "stream").stream.wait());
+  });
 }
 
 dic_status dic_stream_cancel(dic_stream* stream) {

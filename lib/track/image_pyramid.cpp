@@ -4,19 +4,21 @@
 #include <array>
 #include <dic/shared/pyramid.hpp>
 #include <type_traits>
+#include <utility>
 
 namespace dic::track {
 namespace {
 
+/// The least and the largest value.
 template <typename T>
-GreyStretch stretch_of(ImageView image) {
+std::pair<T, T> extremes_of(ImageView image) {
   T low = image.row<T>(0)[0], high = low;
   for (int y = 0; y < image.height; ++y)
     for (const T* at = image.row<T>(y); at < image.row<T>(y) + image.width; ++at) {
       low = std::min(low, *at);
       high = std::max(high, *at);
     }
-  return {static_cast<double>(low), static_cast<double>(high)};
+  return {low, high};
 }
 
 Image halved(const Image& in) {
@@ -35,14 +37,15 @@ Image halved(const Image& in) {
 Image stretched(ImageView image) {
   Image out(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
-    const GreyStretch stretch = stretch_of<T>(image);
+    const auto [low, high] = extremes_of<T>(image);
+    const GreyStretch stretch(static_cast<double>(low), static_cast<double>(high));
     const auto apply = [&](const auto& to_byte) {
       for (int y = 0; y < image.height; ++y)
         std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), to_byte);
     };
     if constexpr (std::is_same_v<T, std::uint8_t>) {
-      std::array<std::uint8_t, 256> table;
-      for (int value = 0; value < 256; ++value) table[value] = stretch(static_cast<T>(value));
+      std::array<std::uint8_t, 256> table{};
+      for (int value = low; value <= high; ++value) table[value] = stretch(value);
       apply([&](T value) { return table[value]; });
     } else {
       apply(stretch);

@@ -179,7 +179,7 @@ TEST(UncachedCopy, FillsRowsUpToTheNextWithZeros) {
       for (std::size_t i = 0; i < to.size(); ++i) {
         const std::size_t x = i % pitch;
         const auto y = static_cast<std::ptrdiff_t>(i / pitch);
-        ASSERT_EQ(to[i], x < row_bytes ? first[y * stride + x] : std::byte{0})
+        ASSERT_EQ(to[i], x < row_bytes ? first[y * stride + static_cast<std::ptrdiff_t>(x)] : std::byte{0})
             << x << ", " << y << " of " << row_bytes;
       }
     }

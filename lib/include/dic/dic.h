@@ -29,7 +29,14 @@ typedef enum dic_status {
   DIC_OTHER_ERROR = 6
 } dic_status;
 
-typedef enum dic_scalar { DIC_U8 = 0, DIC_U16 = 1, DIC_I32 = 2, DIC_F32 = 3, DIC_F64 = 4 } dic_scalar;
+/* A caller in C may pass any number; C++ may take one for impossible that is not in the list. */
+#ifdef __cplusplus
+#define DIC_ANY_INT : int
+#else
+#define DIC_ANY_INT
+#endif
+typedef enum dic_scalar DIC_ANY_INT { DIC_U8 = 0, DIC_U16 = 1, DIC_I32 = 2, DIC_F32 = 3, DIC_F64 = 4 } dic_scalar;
+#undef DIC_ANY_INT
 
 typedef struct dic_options dic_options;
 typedef struct dic_stream dic_stream;
