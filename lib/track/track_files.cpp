@@ -150,7 +150,7 @@ class Run {
     if (earlier) take_over(*earlier);
     if (summary_.was_complete) return;
     options_.keep_state = true;
-    if (source_->count()) options_.expected_frames = *source_->count() - next_;
+    if (source_->count()) options_.expected_frames = *source_->count() - first_current_;
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
     reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);

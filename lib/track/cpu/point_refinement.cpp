@@ -30,6 +30,7 @@ PointRefinement::PointRefinement(const Points& points, const HostReference& refe
       results_(memory.results) {
   results_.resize(starts.size());
   memory_.is_fresh.assign(starts.size(), 0);
+  memory_.seen.assign(starts.size(), 0);
 }
 
 void PointRefinement::start_over() {
@@ -95,9 +96,17 @@ void PointRefinement::refine() {
 /// The points that the next wave refines, each from the shape of its best measured neighbour.
 void PointRefinement::find_front() {
   const FramePoints points{points_, reference_, results_};
-  const auto is_wanted = [&](std::int64_t i) { return wanted(points, memory_.is_fresh, i); };
-  attempt(fresh_.empty() ? PointList() : indices_where(reference_.pool, reference_.size(), is_wanted),
-          [&](std::int64_t i) { return between(points, best_neighbour(points, i), i); });
+  PointList beside;
+  for (const std::int64_t i : fresh_)
+    points.for_each_neighbour(i, [&](std::int64_t n) {
+      if (!std::exchange(memory_.seen[n], 1)) beside.push_back(n);
+    });
+  for (const std::int64_t n : beside) memory_.seen[n] = 0;
+  PointList front = indices_where(reference_.pool, std::ssize(beside), [&](std::int64_t k) {
+    return wanted(points, memory_.is_fresh, beside[k]);
+  });
+  for (std::int64_t& k : front) k = beside[k];
+  attempt(std::move(front), [&](std::int64_t i) { return between(points, best_neighbour(points, i), i); });
 }
 
 int PointRefinement::recover(int most_waves) {

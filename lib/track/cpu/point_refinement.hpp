@@ -25,7 +25,7 @@ struct RefinementAttempts {
 struct RefinementMemory {
   std::vector<RefinedPoint> results, refined;
   RefinementAttempts attempts;
-  std::vector<std::uint8_t> is_fresh;
+  std::vector<std::uint8_t> is_fresh, seen;  ///< by point
 };
 
 /// The operations of the refinement (algorithm/point_refinement.hpp) on the CPU, for one frame.
