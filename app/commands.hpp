@@ -57,8 +57,8 @@ std::string read_text(const std::string& file);
 
 /// Adds an option whose values are the names (`to_string`) of `values`.
 template <typename Enum>
-CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target, std::vector<Enum> values,
-                        const std::string& description) {
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& target,
+                        const std::vector<Enum>& values, const std::string& description) {
   std::vector<std::string> names;
   for (const Enum value : values) names.emplace_back(to_string(value));
   const auto set = [&target, values, names](const std::string& text) {

@@ -28,7 +28,7 @@ std::string entry(const std::string& name, const std::string& description) {
 }
 
 /// Long lists of choices have no spaces: lines may end behind a comma of {a,b,c}.
-std::string breakable(std::string name) {
+std::string breakable(const std::string& name) {
   bool in_choices = false;
   std::string text;
   for (const char c : name) {

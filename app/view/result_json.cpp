@@ -113,7 +113,7 @@ std::string shape_function(const std::string& order) {
 }
 
 std::string field_of_view(const ResultInfo& info) {
-  const std::string px = std::to_string(info.image.width) + " x " + std::to_string(info.image.height) + " px";
+  std::string px = std::to_string(info.image.width) + " x " + std::to_string(info.image.height) + " px";
   if (!info.has_scale()) return px;
   return px + ", " + number(info.image.width * info.scale_mm_per_px) + " x " +
          number(info.image.height * info.scale_mm_per_px, "mm");

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 21> kDictionaries = {
     "APRILTAG_25h9", "APRILTAG_36h10", "APRILTAG_36h11"};
 
 cv::Mat as_grey8(ImageView image) {
-  const cv::Mat pixels = as_mat(image);
+  cv::Mat pixels = as_mat(image);
   if (image.type == ScalarType::u8) return pixels;
   cv::Mat grey;
   cv::normalize(pixels, grey, 0, 255, cv::NORM_MINMAX, CV_8U);

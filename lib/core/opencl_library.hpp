@@ -23,6 +23,7 @@ namespace dic::cl {
 
 /// The functions of OpenCL that are used.
 struct Library {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define DIC_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   DIC_OPENCL_FUNCTIONS(DIC_OPENCL_MEMBER)
 #undef DIC_OPENCL_MEMBER

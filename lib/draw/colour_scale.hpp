@@ -24,6 +24,7 @@ class ColourScale {
   /// Values beyond the range have the colour of its end.
   Colour colour(double value) const {
     const double place = (std::clamp(value, range_.min, range_.max) - low_) * per_unit_;
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): at least 0
     return (*colours_)[static_cast<std::size_t>(std::clamp(place, 0.0, 255.0) + 0.5)];
   }
 

@@ -60,7 +60,7 @@ class MatFile {
       Mat_VarSetCell(cells.get(), static_cast<int>(k),
                      Mat_VarCreate(nullptr, MAT_C_CHAR, MAT_T_UTF8, 2, size, texts[k].data(), 0));
     }
-    put(std::move(cells));
+    put(cells);
   }
 
   void commit() {

@@ -1,14 +1,12 @@
 #include "global/system.hpp"
 
-#include <utility>
-
 #include "global/transfer.hpp"
 
 namespace dic::global {
 
-System::System(const Mesh& mesh, SparseMatrix mean, const Eigen::VectorXd& weights)
+System::System(const Mesh& mesh, const SparseMatrix& mean, const Eigen::VectorXd& weights)
     : mesh_(mesh),
-      mean_(std::move(mean)),
+      mean_(mean),
       weighted_(SparseMatrix(mean_.transpose()) * weights.asDiagonal()),
       data_(weighted_ * mean_) {
   solver_.analyzePattern(data_ + mesh_.bending);

@@ -18,7 +18,7 @@ namespace dic::global {
 class System {
  public:
   /// weights: of the subsets, > 0, of the mesh's nodes. mean: see Mesh::subset_mean.
-  System(const Mesh& mesh, SparseMatrix mean, const Eigen::VectorXd& weights);
+  System(const Mesh& mesh, const SparseMatrix& mean, const Eigen::VectorXd& weights);
 
   /// Factorizes the system of this penalty, > 0.
   void set_penalty(double penalty);

@@ -72,7 +72,7 @@ void copy_row(const Raster& image, int y, std::span<std::uint8_t> row) {
 }
 
 std::span<const std::uint8_t> filtered(const Raster& image, Buffer& buffer) {
-  const std::size_t pixel_bytes = (image.type == ScalarType::u16 ? 2 : 1) * image.channels;
+  const std::size_t pixel_bytes = size_of(image.type) * image.channels;
   std::vector<std::uint8_t> row(pixel_bytes * image.width);
   const std::span<std::uint8_t> rows = buffer.get((row.size() + 1) * image.height);
   RowFilter filter(row.size(), pixel_bytes);

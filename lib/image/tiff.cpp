@@ -261,7 +261,7 @@ Image read_as(TIFF* tiff, const Layout& layout, ScalarType type) {
 }
 
 template <typename T, typename Map>
-void for_each_element(Image& image, Map map) {
+void for_each_element(Image& image, const Map& map) {
   for (int y = 0; y < image.height(); ++y)
     std::transform(image.row<T>(y), image.row<T>(y) + image.width(), image.row<T>(y), map);
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kGap = -std::numeric_limits<double>::infinity();  // blob sum where a crack is open
 
-const SynthOptions& checked(const SynthOptions& options) {
+SynthOptions checked(const SynthOptions& options) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());
   return options;

@@ -101,7 +101,7 @@ std::string likely_reason(ImageView reference, ImageView frame,
     return "The texture repeats itself: give the range of the motion with --search, less than half the "
            "period.";
   const bool are_known = !reference.empty() && !frame.empty();
-  const std::string seen = are_known ? difference(look_of(reference), look_of(frame)) : "";
+  std::string seen = are_known ? difference(look_of(reference), look_of(frame)) : "";
   if (!seen.empty()) return seen;
   return std::string("Nothing matches the reference better than chance") +
          (are_known ? ", though the frame is about as bright and as sharp" : "") +

@@ -55,7 +55,7 @@ double width_at_half(const PowerSpectrum& spectrum, double noise_variance, bool 
     if (now <= 0.5) return 2 * (shift - 1 + (before - 0.5) / (before - now));
     before = now;
   }
-  return PowerSpectrum::kSize / 2;
+  return PowerSpectrum::kSize / 2.0;
 }
 
 /// Mean, contrast and saturation over the region.

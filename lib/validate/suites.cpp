@@ -63,7 +63,7 @@ void set_steps(SynthOptions& synth, int steps) {
 }
 
 Case make(std::string name, const SynthOptions& synth, Bounds bounds, Variant variant = {}) {
-  return {std::move(name), [synth] { return synthetic_scene(synth); }, std::move(bounds), variant};
+  return {std::move(name), [synth] { return synthetic_scene(synth); }, bounds, variant};
 }
 
 /// Where half a subset tells too little: it would be known to more than 0.1 px, a fifth of what `ok`

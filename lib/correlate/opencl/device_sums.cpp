@@ -68,6 +68,7 @@ void DeviceSums::set_arguments(cl_kernel kernel, const Job& job) const {
   const JobData data = job_data(job);
   cl_uint index = 0;
   const auto set = [&](const auto& value) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): of a buffer, a kernel takes the handle
     cl::check(cl::library().clSetKernelArg(kernel, index++, sizeof value, &value), "passing arguments");
   };
   set(references_.memory.get());

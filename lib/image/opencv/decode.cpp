@@ -49,6 +49,8 @@ class ImageAllocator : public cv::MatAllocator {
   std::uint64_t file_bytes_;
 };
 
+/// Frees the bytes.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
   const QuietCerr quiet;
   try {

@@ -15,7 +15,7 @@ int cv_depth(ScalarType type) {
 
 /// In OpenCV's order of channels.
 cv::Mat bgr_or_grey(const Raster& image) {
-  const cv::Mat pixels(image.height, image.width, CV_MAKETYPE(cv_depth(image.type), image.channels),
+  cv::Mat pixels(image.height, image.width, CV_MAKETYPE(cv_depth(image.type), image.channels),
                        const_cast<void*>(image.data));
   if (image.channels == 1) return pixels;
   cv::Mat bgr;

@@ -19,7 +19,7 @@ class GreyStretch {
     return static_cast<std::uint8_t>(__fadd_rn(
         __fmul_rn(above, scale_), 0.5f));  // no fused multiply-add: the same rounding as on the host
 #else
-    return static_cast<std::uint8_t>(above * scale_ + 0.5f);
+    return static_cast<std::uint8_t>(above * scale_ + 0.5f);  // NOLINT(bugprone-incorrect-roundings)
 #endif
   }
 
