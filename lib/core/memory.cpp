@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -22,6 +23,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "core/make_room.hpp"
 
 namespace dic {
 namespace {
@@ -80,6 +83,9 @@ void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
     throw_failure(folder, bytes, reason);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
+  // Pages of 4 KB: with larger ones a column of the image would have all of it in memory, and a byte that is
+  // written makes 2 MB that go to the disk.
+  ::madvise(memory, bytes, MADV_RANDOM);
   return memory;
 }
 
@@ -95,15 +101,25 @@ class Keeper {
   void add(const MemoryLimit* limit, std::size_t bytes, std::filesystem::path folder) {
     const std::lock_guard lock(mutex_);
     limits_.emplace(limit, Limit{bytes, std::move(folder)});
+    set_most();
     if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
   }
 
   void remove(const MemoryLimit* limit) {
     std::jthread ended;  // waited for without the lock
     const std::lock_guard lock(mutex_);
-    if (limits_.erase(limit) == 0 || !limits_.empty()) return;
+    if (limits_.erase(limit) == 0) return;
+    set_most();
+    if (!limits_.empty()) return;
     thread_.request_stop();
     ended = std::move(thread_);
+  }
+
+  /// Called by threads that may make pages faster than another one gives them back.
+  void make_room() {
+    if (most_ == 0 || !helps_ || resident_bytes() <= most_) return;
+    const std::lock_guard lock(mutex_);
+    give_back();
   }
 
   /// Null where there is no limit.
@@ -136,21 +152,31 @@ class Keeper {
         ->second;
   }
 
+  /// What may be resident before pages are given back; 0: anything. Called with the lock, after a change.
+  void set_most() {
+    const std::size_t limit = limits_.empty() ? 0 : smallest().bytes;
+    most_ = limit - std::max(limit / 4, std::min(limit / 2, kReserve));
+  }
+
   void keep(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      if (!limits_.empty()) give_back(smallest().bytes);
+      give_back();
       changed_.wait_for(lock, stop, kPause, [] { return false; });
     }
   }
 
   /// Goes round through all blocks until enough is free.
-  void give_back(std::size_t limit) {
-    const std::size_t most = limit - std::max(limit / 4, std::min(limit / 2, kReserve));
-    if (resident_bytes() <= most) return;
+  void give_back() {
+    if (most_ == 0 || resident_bytes() <= most_) return;
     std::size_t left = 0;
     for (const auto& [block, bytes] : blocks_) left += bytes;
-    while (left > 0 && resident_bytes() > most / 8 * 7) left -= std::min(left, give_back_piece());
+    bool is_enough = false;
+    while (!is_enough && left > 0) {
+      left -= std::min(left, give_back_piece());
+      is_enough = resident_bytes() <= most_ / 8 * 7;
+    }
+    helps_ = is_enough;
   }
 
   /// The pages stay in the file, and what was written to them too. Returns how many bytes.
@@ -173,6 +199,8 @@ class Keeper {
   std::map<const MemoryLimit*, Limit> limits_;
   std::map<std::byte*, std::size_t> blocks_;
   std::byte* hand_ = nullptr;  ///< where the next piece begins
+  std::atomic<std::size_t> most_ = 0;
+  std::atomic<bool> helps_ = true;  ///< or most of the memory is no block, and nobody need wait
   std::jthread thread_;
 };
 
@@ -184,6 +212,8 @@ MemoryLimit::MemoryLimit(std::size_t bytes, const std::filesystem::path& folder)
   Keeper::instance().add(this, bytes, existing(folder));
 }
 MemoryLimit::~MemoryLimit() { Keeper::instance().remove(this); }
+
+void make_room_in_memory() { Keeper::instance().make_room(); }
 
 std::size_t resident_bytes() {
   const OpenFile file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
