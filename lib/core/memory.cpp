@@ -33,6 +33,7 @@ namespace {
 constexpr std::size_t kLeastMapped = std::size_t{1} << 20;
 constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< that is given back at once
 constexpr auto kPause = std::chrono::milliseconds(2);
+constexpr auto kBetweenLooks = std::chrono::microseconds(50);  ///< a look takes 2 us
 /// What may come into memory before it is noticed, on a machine that has other work, too.
 constexpr std::size_t kReserve = std::size_t{256} << 20;
 
@@ -117,7 +118,11 @@ class Keeper {
 
   /// Called by threads that may make pages faster than another one gives them back.
   void make_room() {
-    if (most_ == 0 || !helps_ || resident_bytes() <= most_) return;
+    if (most_ == 0 || !helps_) return;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now - last_look_.load() < kBetweenLooks) return;
+    last_look_ = now;
+    if (resident_bytes() <= most_) return;
     const std::lock_guard lock(mutex_);
     give_back();
   }
@@ -200,6 +205,7 @@ class Keeper {
   std::map<std::byte*, std::size_t> blocks_;
   std::byte* hand_ = nullptr;  ///< where the next piece begins
   std::atomic<std::size_t> most_ = 0;
+  std::atomic<std::chrono::steady_clock::duration> last_look_{};
   std::atomic<bool> helps_ = true;  ///< or most of the memory is no block, and nobody need wait
   std::jthread thread_;
 };
