@@ -225,21 +225,20 @@ __device__ void look_at(const SaturatedFrame& frame, const SaturatedList& list, 
 }
 
 /// A lane looks whether its refinement may be concerned, then the warp looks closely.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 2)
     list_saturated(const __grid_constant__ SaturatedFrame frame, const __grid_constant__ SaturatedList list) {
   const int lane = threadIdx.x % warp_size;
   for_each_task((frame.count + warp_size - 1) / warp_size, warps, warp_index(), [&](std::int64_t chunk) {
     const auto own = static_cast<std::int32_t>(chunk * warp_size + lane);
-    Displacement displaced{};
     const auto displacement_of = [&](std::int32_t number) {
       const RefineTask& task = frame.tasks[number];
       const PreparedSubset& s = frame.subsets[task.point];
       return Displacement{joined(task.u, task.v, frame.results[number].shape), s.x, s.y};
     };
-    bool concerned = own < frame.count && frame.results[own].status == Status::ok;
-    if (concerned) {
-      displaced = displacement_of(own);
-      concerned = may_be_saturated(frame, frame.subsets[frame.tasks[own].point], displaced);
+    bool concerned = false;
+    if (own < frame.count && frame.results[own].status == Status::ok) {
+      const std::int32_t point = frame.tasks[own].point;
+      concerned = point != no_point && may_be_saturated(frame, frame.subsets[point], displacement_of(own));
     }
     for (unsigned left = __ballot_sync(all_lanes, concerned); left != 0; left &= left - 1) {
       const auto number = static_cast<std::int32_t>(chunk * warp_size + __ffs(static_cast<int>(left)) - 1);

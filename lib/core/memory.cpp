@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -23,6 +24,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/make_room.hpp"
+
 namespace dic {
 namespace {
 
@@ -30,6 +33,7 @@ namespace {
 constexpr std::size_t kLeastMapped = std::size_t{1} << 20;
 constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< that is given back at once
 constexpr auto kPause = std::chrono::milliseconds(2);
+constexpr auto kBetweenLooks = std::chrono::microseconds(50);  ///< a look takes 2 us
 /// What may come into memory before it is noticed, on a machine that has other work, too.
 constexpr std::size_t kReserve = std::size_t{256} << 20;
 
@@ -80,6 +84,9 @@ void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
     throw_failure(folder, bytes, reason);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
+  // Pages of 4 KB: with larger ones a column of the image would have all of it in memory, and a byte that is
+  // written makes 2 MB that go to the disk.
+  ::madvise(memory, bytes, MADV_RANDOM);
   return memory;
 }
 
@@ -95,15 +102,29 @@ class Keeper {
   void add(const MemoryLimit* limit, std::size_t bytes, std::filesystem::path folder) {
     const std::lock_guard lock(mutex_);
     limits_.emplace(limit, Limit{bytes, std::move(folder)});
+    set_most();
     if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
   }
 
   void remove(const MemoryLimit* limit) {
     std::jthread ended;  // waited for without the lock
     const std::lock_guard lock(mutex_);
-    if (limits_.erase(limit) == 0 || !limits_.empty()) return;
+    if (limits_.erase(limit) == 0) return;
+    set_most();
+    if (!limits_.empty()) return;
     thread_.request_stop();
     ended = std::move(thread_);
+  }
+
+  /// Called by threads that may make pages faster than another one gives them back.
+  void make_room() {
+    if (most_ == 0 || !helps_) return;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now - last_look_.load() < kBetweenLooks) return;
+    last_look_ = now;
+    if (resident_bytes() <= most_) return;
+    const std::lock_guard lock(mutex_);
+    give_back();
   }
 
   /// Null where there is no limit.
@@ -136,21 +157,31 @@ class Keeper {
         ->second;
   }
 
+  /// What may be resident before pages are given back; 0: anything. Called with the lock, after a change.
+  void set_most() {
+    const std::size_t limit = limits_.empty() ? 0 : smallest().bytes;
+    most_ = limit - std::max(limit / 4, std::min(limit / 2, kReserve));
+  }
+
   void keep(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      if (!limits_.empty()) give_back(smallest().bytes);
+      give_back();
       changed_.wait_for(lock, stop, kPause, [] { return false; });
     }
   }
 
   /// Goes round through all blocks until enough is free.
-  void give_back(std::size_t limit) {
-    const std::size_t most = limit - std::max(limit / 4, std::min(limit / 2, kReserve));
-    if (resident_bytes() <= most) return;
+  void give_back() {
+    if (most_ == 0 || resident_bytes() <= most_) return;
     std::size_t left = 0;
     for (const auto& [block, bytes] : blocks_) left += bytes;
-    while (left > 0 && resident_bytes() > most / 8 * 7) left -= std::min(left, give_back_piece());
+    bool is_enough = false;
+    while (!is_enough && left > 0) {
+      left -= std::min(left, give_back_piece());
+      is_enough = resident_bytes() <= most_ / 8 * 7;
+    }
+    helps_ = is_enough;
   }
 
   /// The pages stay in the file, and what was written to them too. Returns how many bytes.
@@ -173,6 +204,9 @@ class Keeper {
   std::map<const MemoryLimit*, Limit> limits_;
   std::map<std::byte*, std::size_t> blocks_;
   std::byte* hand_ = nullptr;  ///< where the next piece begins
+  std::atomic<std::size_t> most_ = 0;
+  std::atomic<std::chrono::steady_clock::duration> last_look_{};
+  std::atomic<bool> helps_ = true;  ///< or most of the memory is no block, and nobody need wait
   std::jthread thread_;
 };
 
@@ -184,6 +218,8 @@ MemoryLimit::MemoryLimit(std::size_t bytes, const std::filesystem::path& folder)
   Keeper::instance().add(this, bytes, existing(folder));
 }
 MemoryLimit::~MemoryLimit() { Keeper::instance().remove(this); }
+
+void make_room_in_memory() { Keeper::instance().make_room(); }
 
 std::size_t resident_bytes() {
   const OpenFile file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));

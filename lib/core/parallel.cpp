@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/make_room.hpp"
+
 namespace dic {
 
 struct ThreadPool::Impl {
@@ -27,6 +29,7 @@ struct ThreadPool::Impl {
     for (;;) {
       const std::int64_t begin = next.fetch_add(grain);
       if (begin >= n) return;
+      make_room_in_memory();
       try {
         (*body)(begin, std::min(begin + grain, n), worker);
       } catch (...) {
@@ -57,7 +60,8 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   try {
     for (int worker = 1; worker < threads; ++worker)
       impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
-  } catch (...) {  // the system starts no more threads: those that wait have to end, or they are joined for ever
+  } catch (
+      ...) {  // the system starts no more threads: those that wait have to end, or they are joined for ever
     end();
     throw;
   }

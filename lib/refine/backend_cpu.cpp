@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/make_room.hpp"
 #include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "refine/backend.hpp"
@@ -321,9 +322,11 @@ class CpuBackend final : public Backend {
   void refine(const Batch& batch, const std::stop_token& stop) override {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       if (stop.stop_requested()) return;
-      for (std::int64_t k = begin; k < end; ++k)
+      for (std::int64_t k = begin; k < end; ++k) {
+        make_room_in_memory();
         batch.results[k] = refine_point(points[batch.points[k]], matrix(batch.points[k]), batch.starts[k],
                                         options.max_iterations);
+      }
     };
     share(batch.points.size(), some);
   }
@@ -332,6 +335,7 @@ class CpuBackend final : public Backend {
     const auto some = [&](std::int64_t begin, std::int64_t end, int) {
       std::vector<float> own(values_per_point(parameters()));
       for (std::int64_t k = begin; k < end && !stop.stop_requested(); ++k) {
+        make_room_in_memory();
         const SubsetPart& part = batch.parts[k];
         PreparedPoint p;
         p.x = points[part.point].x;

@@ -42,13 +42,17 @@ class PaddedImage {
 /// The image as float, unchanged values, margin zero.
 PaddedImage to_float(ImageView image, ThreadPool& pool);
 
+/// Columns of larger images are filtered a band of rows after the other. The result does not depend on it.
+constexpr std::size_t kColumnBandBytes = std::size_t{32} << 20;
+
 /// B-spline coefficients of an image (Unser, Aldroubi & Eden 1993; continued beyond the edges by point
 /// reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic): the factor that
 /// `scaled_spline_weights` leave out.
-void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool);
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
+                         std::size_t band_bytes = kColumnBandBytes);
 
 /// Gradient of the image's spline at its pixels, grey levels per px.
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
-                     ThreadPool& pool);
+                     ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
 
 }  // namespace dic

@@ -5,9 +5,11 @@
 #include <array>
 #include <cmath>
 #include <dic/shared/reflect.hpp>
+#include <span>
 #include <vector>
 
 #include "core/simd_targets.hpp"
+#include "refine/column_band.hpp"
 #include "refine/image.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -32,55 +34,87 @@ struct Pole {
 constexpr Pole kCubicPole{-0.26794919243112270647f, 14};
 constexpr Pole kQuinticPoles[] = {{-0.43057534709997379430f, 22}, {-0.04309628820326465382f, 6}};
 
+std::span<const Pole> poles(Interpolation interpolation) {
+  if (interpolation == Interpolation::cubic) return {&kCubicPole, 1};
+  return kQuinticPoles;
+}
+
 float continued(const float* line, int n, int k) {
   return point_reflected([line](int i) { return line[i * kLanes]; }, n, k);
 }
 
-/// One pole of the inverse filter, causal then anti-causal, without its gain (1 - z)(1 - 1/z). Both ends keep
-/// their value (times that gain): what a point reflection adds on one side it subtracts on the other.
-HWY_ATTR void filter_pole(float* lines, int n, Pole pole) {
+/// The causal half of a pole of the inverse filter, without its gain. previous: the row above the first one,
+/// then the last one; where nothing is above, the start is what the continued lines give.
+HWY_ATTR void filter_down(float* lines, int n, Pole pole, bool is_start, float* previous) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
-  const float gain = (1 - pole.z) * (1 - 1 / pole.z);
-  HWY_ALIGN float start[kLanes], end[kLanes];
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; is_start && l < kLanes; ++l) {
     float power = 1;
-    start[l] = 0;
-    for (int k = 0; k <= pole.horizon; ++k, power *= pole.z) start[l] += power * continued(lines + l, n, -k);
-    end[l] = lines[(n - 1) * kLanes + l] / gain;
+    previous[l] = 0;
+    for (int k = 0; k <= pole.horizon; ++k, power *= pole.z)
+      previous[l] += power * continued(lines + l, n, -k);
   }
   for (int l = 0; l < kLanes; l += lanes) {
     float* line = lines + l;
     const auto z = hn::Set(d, pole.z);
-    auto previous = hn::Load(d, start + l);
-    hn::Store(previous, d, line);
-    for (int k = 1; k < n; ++k) {
-      previous = hn::MulAdd(z, previous, hn::Load(d, line + k * kLanes));
-      hn::Store(previous, d, line + k * kLanes);
+    auto above = hn::Load(d, previous + l);
+    if (is_start) hn::Store(above, d, line);
+    for (int k = is_start ? 1 : 0; k < n; ++k) {
+      above = hn::MulAdd(z, above, hn::Load(d, line + k * kLanes));
+      hn::Store(above, d, line + k * kLanes);
     }
-    previous = hn::Load(d, end + l);
-    hn::Store(previous, d, line + (n - 1) * kLanes);
-    for (int k = n - 2; k >= 0; --k) {
-      previous = hn::Mul(z, hn::Sub(previous, hn::Load(d, line + k * kLanes)));
-      hn::Store(previous, d, line + k * kLanes);
-    }
+    hn::Store(above, d, previous + l);
   }
 }
 
-HWY_ATTR void prefilter(float* lines, int n, Interpolation interpolation) {
-  if (interpolation == Interpolation::cubic) return filter_pole(lines, n, kCubicPole);
-  for (const Pole& pole : kQuinticPoles) filter_pole(lines, n, pole);
+/// The anti-causal half. previous: the row below the last one, then the first one; at the end of the lines it
+/// is their last row itself.
+HWY_ATTR void filter_up(float* lines, int n, Pole pole, bool is_end, float* previous) {
+  const hn::CappedTag<float, kLanes> d;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  for (int l = 0; l < kLanes; l += lanes) {
+    float* line = lines + l;
+    const auto z = hn::Set(d, pole.z);
+    auto below = hn::Load(d, previous + l);
+    if (is_end) hn::Store(below, d, line + (n - 1) * kLanes);
+    for (int k = n - (is_end ? 2 : 1); k >= 0; --k) {
+      below = hn::Mul(z, hn::Sub(below, hn::Load(d, line + k * kLanes)));
+      hn::Store(below, d, line + k * kLanes);
+    }
+    hn::Store(below, d, previous + l);
+  }
 }
 
-/// Derivative of the spline with the (gainless) coefficients `lines` at its knots.
-HWY_ATTR void differentiate(const float* lines, int n, Interpolation interpolation, float* out) {
+/// The last row of what a pole makes of lines. Both ends keep their value (times the gain (1 - z)(1 - 1/z),
+/// which is left out): what a point reflection adds on one side it subtracts on the other.
+void last_row(const float* lines, int n, Pole pole, float* out) {
+  const float gain = (1 - pole.z) * (1 - 1 / pole.z);
+  for (int l = 0; l < kLanes; ++l) out[l] = lines[(n - 1) * kLanes + l] / gain;
+}
+
+HWY_ATTR void filter_pole(float* lines, int n, Pole pole) {
+  HWY_ALIGN float above[kLanes], below[kLanes];
+  last_row(lines, n, pole, below);
+  filter_down(lines, n, pole, true, above);
+  filter_up(lines, n, pole, true, below);
+}
+
+HWY_ATTR void prefilter(float* lines, int n, Interpolation interpolation) {
+  for (const Pole& pole : poles(interpolation)) filter_pole(lines, n, pole);
+}
+
+/// Derivative of the spline with the (gainless) coefficients `lines` at its knots. before, after: rows that
+/// lie around these n; nothing follows where there are less than two.
+HWY_ATTR void differentiate(const float* lines, int n, int before, int after, Interpolation interpolation,
+                            float* out) {
   // 6 * {-1/2, 0, 1/2} and 120 * {-1/24, -10/24, 0, 10/24, 1/24}: gain times the B-spline's derivative.
   const bool cubic = interpolation == Interpolation::cubic;
   const float near = cubic ? 3.0f : 50.0f, far = cubic ? 0.0f : 5.0f;
   float outside[4][kLanes];
   const auto tap = [&](int k, float* buffer) -> const float* {
-    if (k >= 0 && k < n) return lines + k * kLanes;
-    for (int l = 0; l < kLanes; ++l) buffer[l] = continued(lines + l, n, k);
+    if (k >= -before && k < n + after) return lines + k * kLanes;
+    for (int l = 0; l < kLanes; ++l)
+      buffer[l] = continued(lines - before * kLanes + l, before + n + after, before + k);
     return buffer;
   };
   for (int k = 0; k < n; ++k) {
@@ -95,7 +129,7 @@ HWY_ATTR float* run_lines(float* scratch, int n, Interpolation interpolation, bo
   prefilter(scratch, n, interpolation);
   if (!derivative) return scratch;
   float* out = scratch + static_cast<std::ptrdiff_t>(n) * kLanes;
-  differentiate(scratch, n, interpolation, out);
+  differentiate(scratch, n, 0, 0, interpolation, out);
   return out;
 }
 
@@ -115,6 +149,39 @@ HWY_ATTR void filter_columns(const float* in, std::ptrdiff_t in_stride, float* o
   for (int k = 0; k < n; ++k) std::copy_n(result + k * kLanes, count, out + k * out_stride);
 }
 
+void copy_rows(const float* from, std::ptrdiff_t from_stride, float* to, std::ptrdiff_t to_stride, int count,
+               int n) {
+  for (int k = 0; k < n; ++k) std::copy_n(from + k * from_stride, count, to + k * to_stride);
+}
+
+/// A pole's causal half in a band of the rows of some columns. ends: last_row(), written in the last band.
+HWY_ATTR void filter_band_down(const ColumnBand& band, const float* in, std::ptrdiff_t in_stride, int pole,
+                               float* previous, float* ends, float* scratch) {
+  copy_rows(in, in_stride, scratch, kLanes, band.columns, band.rows);
+  const Pole& filter = poles(band.interpolation)[pole];
+  if (band.rows_below == 0) last_row(scratch, band.rows, filter, ends);
+  filter_down(scratch, band.rows, filter, band.is_first, previous);
+  copy_rows(scratch, kLanes, band.out, band.stride, band.columns, band.rows);
+}
+
+HWY_ATTR void filter_band_up(const ColumnBand& band, int pole, float* previous, float* scratch) {
+  copy_rows(band.out, band.stride, scratch, kLanes, band.columns, band.rows);
+  filter_up(scratch, band.rows, poles(band.interpolation)[pole], band.rows_below == 0, previous);
+  copy_rows(scratch, kLanes, band.out, band.stride, band.columns, band.rows);
+}
+
+/// Two rows above the band, which are derivatives already, are in `above`, and those of the next band follow.
+HWY_ATTR void differentiate_band(const ColumnBand& band, float* above, float* scratch) {
+  const int before = band.is_first ? 0 : 2, after = std::min(2, band.rows_below);
+  float* const lines = scratch + before * kLanes;
+  std::copy_n(above, before * kLanes, scratch);
+  copy_rows(band.out, band.stride, lines, kLanes, band.columns, band.rows + after);
+  float* const result = lines + static_cast<std::ptrdiff_t>(band.rows + after) * kLanes;
+  differentiate(lines, band.rows, before, after, band.interpolation, result);
+  if (band.rows_below > 0) std::copy_n(lines + (band.rows - 2) * kLanes, 2 * kLanes, above);
+  copy_rows(result, kLanes, band.out, band.stride, band.columns, band.rows);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace dic
@@ -128,6 +195,9 @@ namespace {
 
 HWY_EXPORT(filter_rows);
 HWY_EXPORT(filter_columns);
+HWY_EXPORT(filter_band_down);
+HWY_EXPORT(filter_band_up);
+HWY_EXPORT(differentiate_band);
 
 constexpr int kBlock = 16;  // lines filtered together; kLanes of the kernels
 
@@ -166,8 +236,8 @@ void along_rows(int width, int height, const RowOf& row, PaddedImage& out, Inter
   });
 }
 
-void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
-                   ThreadPool& pool) {
+void along_whole_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation,
+                         bool derivative, ThreadPool& pool) {
   Scratch scratch(pool, in.height());
   pool.parallel_for(in.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
     const int x = static_cast<int>(begin);
@@ -177,13 +247,100 @@ void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interp
   });
 }
 
+/// Columns of a large image, a band of rows after the other, down and up again for each pole: whole columns
+/// would have a page of memory for each of their rows, and all of the image 64 times.
+class BandedColumns {
+ public:
+  BandedColumns(const PaddedImage& in, PaddedImage& out, int rows, Interpolation interpolation,
+                ThreadPool& pool)
+      : in_(in),
+        out_(out),
+        rows_(rows),
+        interpolation_(interpolation),
+        pool_(pool),
+        scratch_(pool, rows + 4) {
+    const std::size_t blocks = (in.width() + kBlock - 1) / kBlock;
+    state_ = hwy::AllocateAligned<float>(2 * kBlock * blocks);
+    ends_ = hwy::AllocateAligned<float>(kBlock * blocks);
+    std::fill_n(state_.get(), 2 * kBlock * blocks, 0.0f);
+  }
+
+  void filter() {
+    const int poles = interpolation_ == Interpolation::cubic ? 1 : 2;
+    for (int pole = 0; pole < poles; ++pole) {
+      for (int band = 0; band < bands(); ++band) down(band, pole);
+      std::swap(state_, ends_);  // where the way up begins
+      for (int band = bands() - 1; band >= 0; --band) up(band, pole);
+      std::swap(state_, ends_);
+    }
+  }
+  void differentiate() {
+    for (int band = 0; band < bands(); ++band)
+      for_each_block(band, [&](const ColumnBand& part, int x, float* scratch) {
+        HWY_DYNAMIC_DISPATCH(differentiate_band)(part, state_.get() + 2 * x, scratch);
+      });
+  }
+
+ private:
+  int bands() const { return (in_.height() + rows_ - 1) / rows_; }
+
+  void down(int band, int pole) {
+    const PaddedImage& from = pole == 0 ? in_ : out_;
+    for_each_block(band, [&](const ColumnBand& part, int x, float* scratch) {
+      HWY_DYNAMIC_DISPATCH(filter_band_down)
+      (part, from.at(x, band * rows_), from.stride(), pole, state_.get() + x, ends_.get() + x, scratch);
+    });
+  }
+  void up(int band, int pole) {
+    for_each_block(band, [&](const ColumnBand& part, int x, float* scratch) {
+      HWY_DYNAMIC_DISPATCH(filter_band_up)(part, pole, state_.get() + x, scratch);
+    });
+  }
+
+  template <typename Body>
+  void for_each_block(int band, const Body& body) {
+    const int first = band * rows_, rows = std::min(rows_, in_.height() - first);
+    pool_.parallel_for(in_.width(), kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
+      const int x = static_cast<int>(begin);
+      body({.out = out_.at(x, first),
+            .stride = out_.stride(),
+            .columns = static_cast<int>(end - begin),
+            .rows = rows,
+            .is_first = band == 0,
+            .rows_below = in_.height() - first - rows,
+            .interpolation = interpolation_},
+           x, scratch_.of(worker));
+    });
+  }
+
+  const PaddedImage& in_;
+  PaddedImage& out_;
+  const int rows_;
+  const Interpolation interpolation_;
+  ThreadPool& pool_;
+  Scratch scratch_;
+  hwy::AlignedFreeUniquePtr<float[]> state_, ends_;  ///< of all columns: rows that the next band needs
+};
+
+void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
+                   ThreadPool& pool, std::size_t band_bytes) {
+  constexpr int least = 64;  // more than a pole's horizon
+  const auto rows = std::max<std::size_t>(least, band_bytes / (in.stride() * sizeof(float)));
+  if (std::cmp_greater_equal(rows, in.height()))
+    return along_whole_columns(in, out, interpolation, derivative, pool);
+  BandedColumns columns(in, out, static_cast<int>(rows), interpolation, pool);
+  columns.filter();
+  if (derivative) columns.differentiate();
+}
+
 void fit(PaddedImage& image, int width, int height) {
   if (image.width() != width || image.height() != height) image = PaddedImage(width, height);
 }
 
 }  // namespace
 
-void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool) {
+void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
+                         std::size_t band_bytes) {
   fit(out, image.width, image.height);
   visit_scalar(image.type, [&](auto element) {
     const auto row = [&](int y, float* buffer) -> const float* {
@@ -193,17 +350,17 @@ void spline_coefficients(ImageView image, Interpolation interpolation, PaddedIma
     };
     along_rows(image.width, image.height, row, out, interpolation, false, pool);
   });
-  along_columns(out, out, interpolation, false, pool);
+  along_columns(out, out, interpolation, false, pool, band_bytes);
   out.reflect_margin();
 }
 
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
-                     ThreadPool& pool) {
+                     ThreadPool& pool, std::size_t band_bytes) {
   fit(dx, image.width(), image.height());
   fit(dy, image.width(), image.height());
   const auto row = [&](int y, float*) { return image.at(0, y); };
   along_rows(image.width(), image.height(), row, dx, interpolation, true, pool);
-  along_columns(image, dy, interpolation, true, pool);
+  along_columns(image, dy, interpolation, true, pool, band_bytes);
 }
 
 }  // namespace dic

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <dic/shared/icgn.hpp>
+#include <type_traits>
 
 #include "core/simd_targets.hpp"
 
@@ -51,8 +52,8 @@ struct RowMoments {
   HWY_INLINE explicit RowMoments(D d) {
     for (auto& p : power) p = hn::Zero(d);
   }
-  HWY_INLINE void add(D d, hn::Vec<D> value, float j) {
-    const auto vj = hn::Set(d, j);
+  HWY_INLINE void add(D d, hn::Vec<D> value, float j) { add_lanes(d, value, hn::Set(d, j)); }
+  HWY_INLINE void add_lanes(D, hn::Vec<D> value, hn::Vec<D> vj) {
     power[0] = hn::Add(power[0], value);
     for (int b = 1; b < kPowers; ++b) {
       value = hn::Mul(value, vj);
@@ -389,6 +390,60 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
   y.finish(d, i, out.dy);
 }
 
+/// The sums of one column of a segment that crosses no knot: its rows are the lanes, since a vector of
+/// columns would have one lane in use (subsets of 17, 33, 49 px). taps: the top-left coefficient of row 0.
+template <int kDegree, int kOrder, class D>
+HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows<float>& u,
+                         const ShapeRows<float>& v, float u_floor, float v_floor, const float* taps,
+                         int column, CurrentSums& out) {
+  constexpr int most = 16;
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  HWY_ALIGN float near[kDegree + 1][most + kDegree] = {}, f[most] = {}, dx[most] = {}, dy[most] = {};
+  const float i = static_cast<float>(column);
+  const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // u + i ux + i^2 uxx, and of j, j^2
+    return RowDisplacement<float>{s.u - floor + i * (s.ux + i * s.uxx), s.uy + i * s.uxy, s.uyy};
+  };
+  const RowDisplacement<float> x = of_column(u, u_floor), y = of_column(v, v_floor);
+  const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<float>(value)); };
+  const auto mean = set(c.fit.mean), level = set(c.fit.level), contrast = set(c.fit.contrast);
+  auto e_sum = hn::Zero(d), ee_sum = hn::Zero(d), fe_sum = hn::Zero(d);
+  RowMoments<D, kOrder + 1> x_moments(d), y_moments(d);
+  for (int top = p.rect.top; top <= p.rect.bottom; top += lanes) {
+    const int rows = std::min(lanes, p.rect.bottom - top + 1);
+    for (int row = 0; row < rows + kDegree; ++row)
+      for (int k = 0; k <= kDegree; ++k) near[k][row] = taps[(top + row) * c.stride + k];
+    for (int row = 0; row < rows; ++row) {
+      const std::ptrdiff_t at = (top + row) * p.stride + column;
+      f[row] = p.grey[at];
+      dx[row] = p.dx[at];
+      dy[row] = p.dy[at];
+    }
+    const auto j = columns(d, top);
+    hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
+    scaled_spline_weights(d, displacement<kOrder>(d, {x.base, x.slope, x.curvature}, 0, j), wx);
+    scaled_spline_weights(d, displacement<kOrder>(d, {y.base, y.slope, y.curvature}, 0, j), wy);
+    auto grey = hn::Zero(d);
+    for (int r = 0; r <= kDegree; ++r) {
+      auto row = hn::Mul(wx[0], hn::LoadU(d, near[0] + r));
+      for (int k = 1; k <= kDegree; ++k) row = hn::MulAdd(wx[k], hn::LoadU(d, near[k] + r), row);
+      grey = hn::MulAdd(wy[r], row, grey);
+    }
+    const auto centred = hn::Sub(hn::Load(d, f), mean);
+    const auto e = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(rows)),
+                                      hn::NegMulAdd(contrast, centred, hn::Sub(grey, level)));
+    e_sum = hn::Add(e_sum, e);
+    ee_sum = hn::MulAdd(e, e, ee_sum);
+    fe_sum = hn::MulAdd(centred, e, fe_sum);
+    x_moments.add_lanes(d, hn::Mul(e, hn::Load(d, dx)), j);
+    y_moments.add_lanes(d, hn::Mul(e, hn::Load(d, dy)), j);
+  }
+  out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
+  out.rest_rest += hn::GetLane(hn::SumOfLanes(d, ee_sum));
+  out.reference_rest += hn::GetLane(hn::SumOfLanes(d, fe_sum));
+  x_moments.finish(d, hn::Set(d, i), out.dx);
+  y_moments.finish(d, hn::Set(d, i), out.dy);
+}
+
 HWY_INLINE Columns columns_of(const PartRow& row) {
   return {static_cast<float>(row.first), static_cast<float>(row.last)};
 }
@@ -418,6 +473,11 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
                         static_cast<int>(x.low) - kDegree / 2;
+    if constexpr (kPartial && std::is_same_v<hn::TFromD<D>, float>)
+      if (first == r.right && !p.has_weights()) {
+        add_column<kDegree, kOrder>(hn::CappedTag<float, 16>(), p, c, u, v, x.low, y.low, taps, first, out);
+        return;
+      }
     add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
       return interpolate<kDegree, 0, 0>(d, taps + j * c.stride, c.stride,
                                         displacement<kOrder>(d, u.template row<kOrder>(fj), x.low, i),

@@ -1,4 +1,5 @@
 #include <dic/image.hpp>
+#include <dic/kernels/refine.hpp>
 #include <dic/kernels/saturated.hpp>
 #include <limits>
 #include <random>
@@ -103,6 +104,55 @@ TEST_F(KernelsSaturated, SquaresOfTheLargestValue) {
       check<std::uint8_t, AlignedRows>(width, height, glare);
       check<std::uint16_t, AlignedRows>(width, height, glare);
     }
+}
+
+/// The statuses of `count` successful results in a white image, after saturated pixels were looked for. All
+/// tasks have this point: 0, the only one, or no_point, whose results banded images leave as they were.
+std::vector<Status> statuses_in_white(std::int32_t point, int count) {
+  constexpr int side = 64, subset = 21, radius = subset / 2;
+  const kernels::Stream stream;
+  const kernels::SaturatedPixels size{nullptr, side, side};
+  const DeviceRows<std::uint32_t> white(static_cast<int>(size.size()), 1,
+                                        std::vector<std::uint32_t>(size.size(), ~0u), stream);
+  kernels::PreparedSubset centre;
+  centre.x = centre.y = side / 2;
+  centre.left = centre.top = -radius;
+  centre.right = centre.bottom = radius;
+  kernels::RefineTask task;
+  task.point = point;
+  kernels::RefineResult good;
+  good.status = Status::ok;
+  const DeviceRows<kernels::PreparedSubset> subsets(2, 1, {centre, centre}, stream),
+      listed_subsets(count, 1, stream);
+  const DeviceRows<kernels::RefineTask> tasks(count, 1, std::vector(count, task), stream),
+      listed_tasks(count, 1, stream);
+  const DeviceRows<kernels::RefineResult> results(count, 1, std::vector(count, good), stream);
+  const DeviceRows<kernels::RepeatedTask> of_task(count, 1, stream);
+  const kernels::PixelMasks masks(nullptr, subset);
+  const DeviceRows<std::uint32_t> hidden(count * masks.words_of(), 1, stream);
+  const DeviceRows<std::int32_t> listed(1, 1, stream);
+  kernels::SaturatedFrame frame;
+  frame.reference = frame.current = {white.data(), side, side};
+  frame.masks = masks;
+  frame.subsets = subsets.data() + 1;  // what lies before it can be read, too
+  frame.tasks = tasks.data();
+  frame.results = results.data();
+  frame.count = count;
+  kernels::launch_list_saturated(
+      frame, {listed_subsets.data(), listed_tasks.data(), of_task.data(), hidden.data(), listed.data()},
+      stream.handle());
+  std::vector<kernels::RefineResult> after(count);
+  kernels::download(after.data(), results.data(), count * sizeof(after[0]), stream);
+  stream.synchronize("downloading");
+  std::vector<Status> statuses;
+  for (const kernels::RefineResult& result : after) statuses.push_back(result.status);
+  return statuses;
+}
+
+TEST_F(KernelsSaturated, TasksOfNoPointAreNotLookedAt) {
+  constexpr int count = 70;
+  EXPECT_EQ(statuses_in_white(0, count), std::vector(count, Status::low_correlation));
+  EXPECT_EQ(statuses_in_white(kernels::no_point, count), std::vector(count, Status::ok));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
@@ -9,6 +10,8 @@
 #include <fstream>
 #include <utility>
 #include <vector>
+
+#include "core/parallel.hpp"
 
 namespace {
 
@@ -69,6 +72,25 @@ TEST(MemoryLimit, KeepsWhatIsResident) {
   }
   EXPECT_LT(most, before + kAllowed);
   EXPECT_TRUE(fs::is_empty(folder()));  // the files have no names
+}
+
+TEST(MemoryLimit, ThreadsWaitForIt) {
+  constexpr std::size_t kAllowed = 96 * kMega;
+  const std::size_t before = resident_bytes();
+  const MemoryLimit limit(before + kAllowed, folder());
+  PixelMemory block(1024 * kMega);
+  ThreadPool pool(16);
+  std::atomic<std::size_t> most = 0;
+  pool.parallel_for(static_cast<std::int64_t>(block.size()), kMega,
+                    [&](std::int64_t begin, std::int64_t end, int) {
+                      std::fill(block.data() + begin, block.data() + end, std::byte{7});
+                      const std::size_t now = resident_bytes();
+                      for (std::size_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+                      }
+                    });
+  EXPECT_LT(most, before + kAllowed);
+  EXPECT_TRUE(
+      std::all_of(block.data(), block.data() + block.size(), [](std::byte b) { return b == std::byte{7}; }));
 }
 
 TEST(MemoryLimit, TheSmallestCounts) {

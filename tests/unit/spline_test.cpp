@@ -19,20 +19,22 @@ using namespace test;
 struct SplineCase {
   Interpolation interpolation;
   int width, height;
+  std::size_t band_bytes = kColumnBandBytes;
 };
 void PrintTo(const SplineCase& c, std::ostream* out) {
-  *out << to_string(c.interpolation) << "_" << c.width << "x" << c.height;
+  *out << to_string(c.interpolation) << "_" << c.width << "x" << c.height
+       << (c.band_bytes < kColumnBandBytes ? "_in_bands" : "");
 }
 
 class Spline : public testing::TestWithParam<SplineCase> {};
 
 TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
-  const auto [interpolation, width, height] = GetParam();
+  const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 7);
   const NaiveSpline truth(image, interpolation);
   ThreadPool pool(2);
   PaddedImage coefficients;
-  spline_coefficients(image, interpolation, coefficients, pool);
+  spline_coefficients(image, interpolation, coefficients, pool, band_bytes);
   const double scale = coefficient_scale(interpolation);
   double error = 0, largest = 0;
   for (int y = -PaddedImage::kMargin; y < height + PaddedImage::kMargin; ++y)
@@ -45,11 +47,11 @@ TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
 }
 
 TEST_P(Spline, InterpolatesThePixels) {
-  const auto [interpolation, width, height] = GetParam();
+  const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 8);
   ThreadPool pool(2);
   PaddedImage coefficients;
-  spline_coefficients(image, interpolation, coefficients, pool);
+  spline_coefficients(image, interpolation, coefficients, pool, band_bytes);
   const int degree = degree_of(interpolation), reach = degree / 2;
   double largest = 0;
   for (int y = 0; y < height; ++y)
@@ -65,12 +67,12 @@ TEST_P(Spline, InterpolatesThePixels) {
 }
 
 TEST_P(Spline, GradientIsTheDerivativeOfTheSpline) {
-  const auto [interpolation, width, height] = GetParam();
+  const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 9);
   const NaiveSpline truth(image, interpolation);
   ThreadPool pool(2);
   PaddedImage padded = to_float(image, pool), dx, dy;
-  spline_gradient(padded, interpolation, dx, dy, pool);
+  spline_gradient(padded, interpolation, dx, dy, pool, band_bytes);
   double largest = 0;
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
@@ -86,6 +88,10 @@ std::vector<SplineCase> spline_cases() {
     for (auto [w, h] :
          {std::pair{1, 9}, {9, 1}, {1, 1}, {2, 3}, {3, 2}, {7, 31}, {31, 7}, {16, 17}, {1024, 3}, {5, 530}})
       cases.push_back({interpolation, w, h});
+  constexpr std::size_t least = 1;  // bands of 64 rows
+  for (auto interpolation : {Interpolation::cubic, Interpolation::quintic})
+    for (auto [w, h] : {std::pair{19, 64}, {19, 65}, {33, 130}, {5, 530}})
+      cases.push_back({interpolation, w, h, least});
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Spline, testing::ValuesIn(spline_cases()), testing::PrintToStringParamName());

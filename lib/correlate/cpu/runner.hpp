@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/make_room.hpp"
 #include "core/parallel.hpp"
 #include "correlate/backend.hpp"
 #include "correlate/cpu/kernel.hpp"
@@ -139,6 +140,7 @@ class Runner {
       const std::int64_t grain = std::clamp<std::int64_t>(pairs / (16 * threads), 1, 256);
       pool_.parallel_for(pairs, grain, [&](std::int64_t begin, std::int64_t end, int w) {
         for (std::int64_t k = pairs_.begin + begin; k < pairs_.begin + end; ++k) {
+          make_room_in_memory();
           auto* out = destination(k, w);
           for (std::int64_t t = 0; t < tiles_; ++t) tile(k, t, workers_[w], out);
           finish(k, workers_[w], out);
