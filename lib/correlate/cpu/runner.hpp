@@ -112,7 +112,7 @@ class Runner {
   void sums(Out* out) {
     const std::int64_t count = job_.shifts.count();
     for_pairs([&](std::int64_t k, int) { return out + k * count; }, [](std::int64_t, Worker<T>&, Out*) {},
-              [this](auto&&... a) { sum_tile(a...); });
+              [this](auto&&... a) { this->sum_tile(a...); });
   }
 
   // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
