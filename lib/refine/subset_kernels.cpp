@@ -39,7 +39,8 @@ HWY_INLINE hn::Vec<D> columns(D d, int first) {
 /// Weight of the pixels from column `first` of row j on: 0 past the right edge of the subset.
 template <class D>
 HWY_INLINE hn::Vec<D> lane_weights(D d, const ReferencePatch& p, int first, int j) {
-  const auto inside = hn::FirstN(d, static_cast<std::size_t>(p.rect.right - first + 1));
+  const int left = p.rect.right - first + 1;
+  const auto inside = hn::FirstN(d, static_cast<std::size_t>(left));
   const auto weight =
       hn::IfThenElseZero(inside, p.mask.none() ? hn::Set(d, hn::TFromD<D>{1}) : load(d, p.mask.at(first, j)));
   return p.window.none() ? weight : hn::Mul(weight, load(d, p.window.at(first, j)));
