@@ -392,7 +392,8 @@ HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int f
 }
 
 /// The sums of one column of a segment that crosses no knot: its rows are the lanes, since a vector of
-/// columns would have one lane in use (subsets of 17, 33, 49 px). taps: the top-left coefficient of row 0.
+/// columns would have one lane in use (subsets of 17, 33, 49 px). Rows are quicker only without slopes, where
+/// all have the same weights. taps: the top-left coefficient of row 0.
 template <int kDegree, int kOrder, class D>
 HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows<float>& u,
                          const ShapeRows<float>& v, float u_floor, float v_floor, const float* taps,
@@ -474,7 +475,7 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
   if (x.extra() == 0 && y.extra() == 0) {  // the usual case: no knot is crossed in the whole segment
     const float* taps = c.coefficients + first + (static_cast<int>(y.low) - kDegree / 2) * c.stride +
                         static_cast<int>(x.low) - kDegree / 2;
-    if constexpr (kPartial && std::is_same_v<hn::TFromD<D>, float>)
+    if constexpr (kPartial && kOrder > 0 && std::is_same_v<hn::TFromD<D>, float>)
       if (first == r.right && !p.has_weights()) {
         add_column<kDegree, kOrder>(hn::CappedTag<float, 16>(), p, c, u, v, x.low, y.low, taps, first, out);
         return;
