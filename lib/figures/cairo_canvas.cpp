@@ -5,8 +5,10 @@
 #include <cairo.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
+#include <filesystem>
 #include <memory>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
@@ -151,6 +153,16 @@ class CairoCanvas final : public Canvas {
   Context context_;
 };
 
+/// Has the system fonts? Without their configuration the question alone would write a message.
+bool has_fonts() {
+  const bool is_configured = std::getenv("FONTCONFIG_FILE") || std::getenv("FONTCONFIG_PATH") ||
+                             std::filesystem::exists("/etc/fonts/fonts.conf");
+  if (!is_configured) return false;
+  const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
+  const Context context(cairo_create(surface.get()));
+  return cairo_scaled_font_get_type(cairo_get_scaled_font(context.get())) != CAIRO_FONT_TYPE_USER;
+}
+
 }  // namespace
 
 std::string_view to_string(Format format) {
@@ -158,6 +170,8 @@ std::string_view to_string(Format format) {
 }
 
 CanvasFactory canvases(Format format, double resolution, const std::string& font) {
+  // Cairo's own font has no Greek letters; OpenCV's canvas writes them out.
+  if (format == Format::png && resolution == 1 && !has_fonts()) return png_canvases();
   return [=](double width, double height) {
     return std::make_unique<CairoCanvas>(format, resolution, font, width, height);
   };
