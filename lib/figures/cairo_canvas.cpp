@@ -3,12 +3,12 @@
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <cairo.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
-#include <filesystem>
 #include <memory>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
@@ -153,14 +153,38 @@ class CairoCanvas final : public Canvas {
   Context context_;
 };
 
-/// Has the system fonts? Without their configuration the question alone would write a message.
-bool has_fonts() {
-  const bool is_configured = std::getenv("FONTCONFIG_FILE") || std::getenv("FONTCONFIG_PATH") ||
-                             std::filesystem::exists("/etc/fonts/fonts.conf");
-  if (!is_configured) return false;
+/// While one lives, what is written to stderr is lost.
+class SilentStderr {
+ public:
+  SilentStderr() : before_(::dup(STDERR_FILENO)) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (before_ >= 0 && nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
+    if (nowhere >= 0) ::close(nowhere);
+  }
+  ~SilentStderr() {
+    if (before_ < 0) return;
+    ::dup2(before_, STDERR_FILENO);
+    ::close(before_);
+  }
+  SilentStderr(const SilentStderr&) = delete;
+  SilentStderr& operator=(const SilentStderr&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Fontconfig reads its configuration then, and complains where there is none, or one of a newer version.
+bool find_fonts() {
+  const SilentStderr silent;
   const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
   const Context context(cairo_create(surface.get()));
   return cairo_scaled_font_get_type(cairo_get_scaled_font(context.get())) != CAIRO_FONT_TYPE_USER;
+}
+
+/// Has the system any? Asked when the first figure is drawn: it takes 10 ms.
+bool has_fonts() {
+  static const bool found = find_fonts();
+  return found;
 }
 
 }  // namespace
@@ -170,9 +194,9 @@ std::string_view to_string(Format format) {
 }
 
 CanvasFactory canvases(Format format, double resolution, const std::string& font) {
-  // Cairo's own font has no Greek letters; OpenCV's canvas writes them out.
-  if (format == Format::png && resolution == 1 && !has_fonts()) return png_canvases();
-  return [=](double width, double height) {
+  return [=](double width, double height) -> std::unique_ptr<Canvas> {
+    // Cairo's own font has no Greek letters; OpenCV's canvas writes them out.
+    if (!has_fonts() && format == Format::png && resolution == 1) return png_canvases()(width, height);
     return std::make_unique<CairoCanvas>(format, resolution, font, width, height);
   };
 }
