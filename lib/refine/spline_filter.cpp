@@ -200,6 +200,8 @@ HWY_EXPORT(filter_band_up);
 HWY_EXPORT(differentiate_band);
 
 constexpr int kBlock = 16;  // lines filtered together; kLanes of the kernels
+/// So many bands: smaller images are filtered in whole columns, which reads and writes them once only.
+constexpr std::size_t kLargeImage = 8;
 
 class Scratch {
  public:
@@ -324,9 +326,10 @@ class BandedColumns {
 
 void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
                    ThreadPool& pool, std::size_t band_bytes) {
-  constexpr int least = 64;  // more than a pole's horizon
-  const auto rows = std::max<std::size_t>(least, band_bytes / (in.stride() * sizeof(float)));
-  if (std::cmp_greater_equal(rows, in.height()))
+  constexpr std::size_t least = 64;  // more than a pole's horizon
+  const std::size_t row_bytes = in.stride() * sizeof(float), rows = std::max(least, band_bytes / row_bytes);
+  const bool is_large = row_bytes * in.height() > kLargeImage * band_bytes;
+  if (!is_large || std::cmp_greater_equal(rows, in.height()))
     return along_whole_columns(in, out, interpolation, derivative, pool);
   BandedColumns columns(in, out, static_cast<int>(rows), interpolation, pool);
   columns.filter();
