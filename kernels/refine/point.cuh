@@ -14,15 +14,18 @@ constexpr Status hopeless{253};
 
 constexpr std::int32_t no_task = -1;
 
-/// The state of a point between iterations, in shared memory.
+/// The state of a point between iterations, in shared memory. With sizes that are no multiple of 16 bytes,
+/// registers spill.
 template <int kOrder, typename T>
-struct Progress {
+struct alignas(16) Progress {
   std::int32_t task;
   IterationState<kOrder, T> state;
   float room;  ///< see room_of
   T zncc;
-  T last_step;  ///< px, largest displacement
-  bool loose;   ///< the sums of this iteration are less accurate, as Sliding::reach allows after long steps
+  T last_step;               ///< px, largest displacement; 0: none yet
+  T step_before;             ///< see icgn::is_last_step
+  T misfit, noise_fraction;  ///< foretold for after the last step; see icgn
+  bool loose;  ///< the sums of this iteration are less accurate, as Sliding::reach allows after long steps
   bool converged;
   bool from_start;  ///< this variant did all iterations
   Status status;
@@ -210,7 +213,7 @@ class Point {
     p_.state.offset = 0;
     p_.from_start = iterations == 0;
     p_.zncc = 0;
-    p_.last_step = Variant::long_step;
+    p_.last_step = 0;
     p_.converged = false;
   }
 
@@ -222,7 +225,8 @@ class Point {
     if (!near_start()) return Status::diverged;
     if (!inside_current()) return is_finite(p_.state.displacement) ? Status::out_of_image : Status::diverged;
     p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, false, sigma());
-    p_.loose = p_.last_step >= Variant::long_step && p_.state.rows_of_block < args_.schedule.subset;
+    const bool far = p_.last_step == 0 || p_.last_step >= Variant::long_step;
+    p_.loose = far && p_.state.rows_of_block < args_.schedule.subset;
     if (p_.loose) p_.state.rows_of_block = Variant::rows_of_block(args_, p_.state, true, sigma());
     return p_.state.rows_of_block == 0 ? unfinished : under_way;
   }
@@ -238,17 +242,24 @@ class Point {
     p_.state.offset += mean + (contrast - p_.state.contrast) * s.mean;
     if (!(energy > static_cast<Real>(icgn::least_energy) * s.energy)) return Status::low_correlation;
     const Real sd_ratio = sqrt(s.energy / energy), zncc = covariance * sd_ratio / s.energy;
-    p_.zncc = zncc < -1 ? -1 : zncc < 1 ? zncc : 1;
+    p_.zncc = clamped(zncc);
     if (args_.tasks.most_residuals &&
         icgn::is_hopeless(iteration, residual_sd(), args_.tasks.most_residuals[p_.state.point]))
       return hopeless;
+    // The gathering variant repeats a last iteration that is not trusted: nothing may be left to go then.
+    p_.step_before = Variant::trusts(sigma(), iteration) ? p_.last_step : Real{0};
     const ShapeOf<kOrder, Real> step = step_of(mean, rest, sd_ratio);
     p_.last_step = largest_displacement(step, radius());
     p_.converged =
-        p_.last_step < icgn::tolerance_at(iteration, args_.max_iterations, args_.tolerance) && !p_.loose;
-    if (!p_.converged || Variant::trusts(sigma(), iteration)) return move(step);
-    --p_.state.iterations;  // the gathering variant repeats this iteration with exact weights
-    return unfinished;
+        !p_.loose &&
+        icgn::is_last_step<Real>(p_.last_step, p_.step_before, p_.noise_fraction,
+                                 icgn::tolerance_at<Real>(iteration, args_.max_iterations, args_.tolerance));
+    if (p_.converged && !Variant::trusts(sigma(), iteration)) {
+      --p_.state.iterations;  // the gathering variant repeats this iteration with exact weights
+      return unfinished;
+    }
+    if (p_.converged) p_.zncc = clamped(1 - p_.misfit);
+    return move(step);
   }
 
   __device__ const RefineTask& task() const { return args_.tasks.first[p_.task]; }
@@ -283,6 +294,8 @@ class Point {
     return false;
   }
 
+  __device__ static Real clamped(Real zncc) { return zncc < -1 ? -1 : zncc < 1 ? zncc : 1; }
+
   __device__ ShapeOf<kOrder, Real> step_of(Real mean, Real covariance, Real sd_ratio) const {
     const GaussNewtonMatrix<kOrder, Real> matrix(args_, p_.state.point);
     const float unit = gradient_unit(*args_.reference.range);
@@ -296,8 +309,9 @@ class Point {
 #pragma unroll
     for (int k = 0; k < parameters; ++k) descent += residual[k] * change[k];
     const PreparedSubset& s = subset();
-    const Real misfit = icgn::misfit_after<Real>(p_.zncc, sd_ratio * sd_ratio * descent, s.energy);
-    const Real gain = sd_ratio * icgn::relaxation<Real>(s.noise_share, misfit);
+    p_.misfit = icgn::misfit_after<Real>(p_.zncc, sd_ratio * sd_ratio * descent, s.energy);
+    p_.noise_fraction = icgn::noise_fraction<Real>(s.noise_share, p_.misfit);
+    const Real gain = sd_ratio * icgn::relaxation(p_.noise_fraction);
     const auto polynomial = [&](const Real* c) {
       Polynomial<Real, polynomial_degree<kOrder>> p;
       p.c = gain * c[0];

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/make_room.hpp"
@@ -581,11 +582,17 @@ class CpuBackend final : public Backend {
     return sums;
   }
 
+  /// A step of the shape, and what is foretold of the fit after it.
+  struct Step {
+    ShapeParameters change;
+    double misfit, noise_fraction;
+  };
+
   /// Gauss-Newton step from the sums. mean: of the residuals; gain: standard deviation of f divided by that
   /// of g.
   template <int N>
-  ShapeParameters step(const PreparedPoint& point, const float* v, const CurrentSums& s, double mean,
-                       double gain, double zncc) const {
+  Step step(const PreparedPoint& point, const float* v, const CurrentSums& s, double mean, double gain,
+            double zncc) const {
     constexpr int m = N / 2;
     const Eigen::Map<const Eigen::Matrix<float, N, 1>> sum(v + triangle(N)), grey(v + triangle(N) + N);
     Vector<N> b;
@@ -599,7 +606,8 @@ class CpuBackend final : public Backend {
     b *= gain;
     const Vector<N> change = multiply<N>(v, b);
     const double misfit = icgn::misfit_after(zncc, b.dot(change), point.energy);
-    return shape_from<N>(icgn::relaxation(point.noise_share, misfit) * change);
+    const double noise = icgn::noise_fraction(point.noise_share, misfit);
+    return {shape_from<N>(icgn::relaxation(noise) * change), misfit, noise};
   }
 
   /// A result without a shape.
@@ -697,6 +705,7 @@ class CpuBackend final : public Backend {
     ShapeParameters shape = truncated(start, options.order);
     GreyFit fit{p.mean, p.mean};
     float zncc = 0;
+    double last_step = 0;  // px
     for (int iteration = 1; iteration <= max_iterations; ++iteration) {
       if (!is_finite(shape) || std::abs(shape.u - start.u) > radius() ||
           std::abs(shape.v - start.v) > radius())
@@ -712,16 +721,17 @@ class CpuBackend final : public Backend {
       if (icgn::is_hopeless(iteration, residual_sd(p, zncc), most_residual))
         return result_of(p, Status::low_correlation, iteration, zncc);
       const double gain = std::sqrt(p.energy / energy_g);
-      const ShapeParameters delta =
+      const Step next =
           visit_order(options.order, [&](auto n) { return step<n>(p, matrix, s, mean, gain, double{zncc}); });
-      const Warp change = warp_of(delta);
+      const Warp change = warp_of(next.change);
       if (!(jacobian(change) > icgn::least_jacobian)) return result_of(p, Status::diverged, iteration, zncc);
       shape = truncated(parameters_of(compose(warp_of(shape), inverse(change))), options.order);
       fit.level += mean;
       fit.contrast = covariance / p.energy;
-      if (largest_displacement(delta, radius()) <
-          icgn::tolerance_at(iteration, max_iterations, options.tolerance))
-        return finished(p, shape, iteration, zncc);
+      const double before = std::exchange(last_step, largest_displacement(next.change, radius()));
+      if (icgn::is_last_step(last_step, before, next.noise_fraction,
+                             icgn::tolerance_at(iteration, max_iterations, options.tolerance)))
+        return finished(p, shape, iteration, static_cast<float>(std::clamp(1 - next.misfit, -1.0, 1.0)));
     }
     return result_of(p, zncc < options.min_zncc ? Status::low_correlation : Status::not_converged,
                      max_iterations, zncc);

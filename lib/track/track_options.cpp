@@ -361,7 +361,7 @@ std::vector<TrackOption> measurement_options() {
           "Gauss-Newton iterations before a point is given up"),
       number(
           "tolerance", "FLOAT", [](auto& job) -> auto& { return job.options.refine.tolerance; },
-          "Largest change in px at which the refinement stops"),
+          "Change in px that may be left to go when the refinement stops"),
       number(
           "min-zncc", "FLOAT", [](auto& job) -> auto& { return job.options.refine.min_zncc; },
           "Correlation below which a point is low_correlation"),

@@ -95,6 +95,32 @@ TEST(Refiner, NanInTheStartOrTheImageIsNeverOk) {
   EXPECT_NE(refine_one(options_of(33, 1), pair.reference, holed, 50, 50).status, Status::ok);
 }
 
+TEST(Refiner, LittleIsLeftToGoAfterTheLastStep) {
+  const auto pair = speckle_pair(120, 120, 1.7, 16, [](double x, double y) {
+    return std::pair{0.3 + 0.002 * (x - 60), -0.2 + 0.003 * (y - 60) - 0.001 * (x - 60)};
+  });
+  const Points points = grid_points(120, 120, 30, 9);
+  for (const double noise : {0.0, 2.0, 10.0}) {
+    RefineOptions options = options_of(33, 1);
+    const Image reference = noisy(pair.reference, noise, 1), current = noisy(pair.current, noise, 2);
+    const Refiner usual = refiner_of(options, reference, current, points);
+    options.tolerance = 1e-7;
+    options.max_iterations = 100;
+    const Refiner exact = refiner_of(options, reference, current, points);
+    int saved = 0;
+    for (std::size_t i = 0; i < points.x.size(); ++i) {
+      const RefinedPoint found = usual.refine(i, start_at(0.2, -0.1)),
+                         want = exact.refine(i, start_at(0.2, -0.1));
+      ASSERT_EQ(found.status, Status::ok);
+      EXPECT_LE(std::hypot(found.shape.u - want.shape.u, found.shape.v - want.shape.v), 1e-4) << noise;
+      EXPECT_NEAR(found.zncc, want.zncc, 1e-3 * (1 - want.zncc) + 1e-6) << noise;
+      EXPECT_NEAR(found.residual_sd, want.residual_sd, 1e-3 * want.residual_sd + 1e-2) << noise;
+      saved += want.iterations - found.iterations;
+    }
+    EXPECT_GE(saved, std::ssize(points.x)) << noise;
+  }
+}
+
 TEST(Refiner, RunsOutOfIterationsHonestly) {
   const auto pair = speckle_pair(100, 100, 1.7, 17, translation(0.5, 0.5));
   RefineOptions options = options_of(33, 1);

@@ -34,6 +34,8 @@ constexpr double least_jacobian = 0.05;
 constexpr int float_iterations = 8;
 /// Limit of over-relaxation: noise is at most this fraction of the Gauss-Newton matrix.
 constexpr double most_noise = 0.3;
+/// Largest ratio of a step to the one before at which the next ones can be foretold.
+constexpr double most_convergence = 0.25;
 
 /// Frequency response of a spline's derivative at its knots, over i; omega in rad per px.
 inline double gradient_response(Interpolation interpolation, double omega) {
@@ -56,15 +58,20 @@ inline double gradient_noise_gain(Interpolation interpolation, double smoothing)
   return of_gradient / of_image;
 }
 
+/// Fraction of noise in the Gauss-Newton matrix. noise_share: the same per unit of 1 - zncc, which measures
+/// noise once the displacement is found; misfit: 1 - zncc after the step.
+template <typename T>
+DIC_HOST_DEVICE T noise_fraction(T noise_share, T misfit) {
+  const T share = noise_share * misfit, most = static_cast<T>(most_noise);
+  return share > 0 ? share < most ? share : most : T{0};
+}
+
 /// Factor by which a Gauss-Newton step is made longer. The noise of the reference is in both factors of the
 /// Gauss-Newton matrix, but not in its product with the current image: steps are too short by the fraction of
-/// noise in the matrix. 1 - zncc measures that noise once the displacement is found. Longer steps save one to
-/// two of about five iterations and do not change the optimum. noise_share: fraction of noise per unit of 1 -
-/// zncc; misfit: 1 - zncc after the step.
+/// noise in the matrix. Longer steps save one to two of about five iterations and do not change the optimum.
 template <typename T>
-DIC_HOST_DEVICE T relaxation(T noise_share, T misfit) {
-  const T share = noise_share * misfit, most = static_cast<T>(most_noise);
-  return 1 / (1 - (share > 0 ? share < most ? share : most : T{0}));
+DIC_HOST_DEVICE T relaxation(T noise_fraction) {
+  return 1 / (1 - noise_fraction);
 }
 
 /// 1 - zncc after a Gauss-Newton step, if grey values are linear in displacements. descent: product of the
@@ -75,12 +82,22 @@ DIC_HOST_DEVICE T misfit_after(T zncc, T descent, T energy) {
   return 1 - zncc - descent / (2 * energy);
 }
 
-/// The step, px, below which an iteration, counted from 1, is the last one. In the last allowed iteration,
-/// ten times the tolerance is enough: the remaining error is smaller than that of noise. With the tolerance
+/// What may be left to go, px, after the last iteration, counted from 1. In the last allowed iteration, ten
+/// times the tolerance is enough: the remaining error is smaller than that of noise. With the tolerance
 /// itself, rounding errors would decide which slow points are lost.
 template <typename T>
 DIC_HOST_DEVICE T tolerance_at(int iteration, int max_iterations, T tolerance) {
   return iteration < max_iterations ? tolerance : 10 * tolerance;
+}
+
+/// Is this step the last one? What is left after it is about the step that would follow. Steps become shorter
+/// by a factor that hardly changes: that of the last two or, where the first one was shortened by more, the
+/// fraction of noise in the matrix. step, before: px; before: of the iteration before, 0 = none; tolerance:
+/// see tolerance_at.
+template <typename T>
+DIC_HOST_DEVICE bool is_last_step(T step, T before, T noise_fraction, T tolerance) {
+  return step < tolerance || (step < static_cast<T>(most_convergence) * before &&
+                              step * step < tolerance * before && step * noise_fraction < tolerance);
 }
 
 /// What the fit of the shape parameters, mean and gain takes from the number of pixels.

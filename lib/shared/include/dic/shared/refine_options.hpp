@@ -16,7 +16,7 @@ struct RefineOptions {
   Interpolation interpolation = Interpolation::cubic;
   SubsetWeights weights = SubsetWeights::uniform;  ///< of the subset's pixels
   int max_iterations = 30;
-  double tolerance = 1e-4;  ///< px: stop when no pixel of the subset moves further than this
+  double tolerance = 1e-4;  ///< px: stop when no pixel of the subset is likely to move further than this
   double min_zncc = 0.6;    ///< below this the point is low_correlation
   /// Standard deviation, px, of a Gaussian low-pass that both images have gone through: their noise is
   /// smooth.
