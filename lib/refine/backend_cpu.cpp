@@ -16,9 +16,10 @@
 #include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "refine/backend.hpp"
+#include "refine/current_sums.hpp"
 #include "refine/image.hpp"
 #include "refine/part_mask.hpp"
-#include "refine/subset_kernels.hpp"
+#include "refine/reference_sums.hpp"
 #include "refine/subset_sigmas.hpp"
 #include "refine/weight_table.hpp"
 
@@ -100,22 +101,18 @@ NormalEquations<N> normal_equations(const ReferenceSubsetSums& s) {
   return n;
 }
 
-/// Weighted least squares do not count all noise alike: by the squares of the weights.
-struct SquaredWeights {
-  ReferenceSubsetSums sums;  // weighted by them, grey values relative to the mean of the weights
-  double grey;               // sum f
-};
-
-/// What noise of variance 1 makes of sum SD times it, SD orthogonal to 1 and f.
+/// What noise of variance 1 makes of sum SD times it, SD orthogonal to 1 and f. Weighted least squares do not
+/// count all noise alike: by the squares of the weights. squared: weighted by them, relative to the mean by
+/// the weights.
 template <int N>
-Square<N> noise_products(const NormalEquations<N>& n, double count, const SquaredWeights& squared) {
-  const ImageProducts<N> p = image_products<N>(squared.sums);
+Square<N> noise_products(const NormalEquations<N>& n, double count, const ReferenceSubsetSums& squared) {
+  const ImageProducts<N> p = image_products<N>(squared);
   const Vector<N> mean = n.sum / count;
   const Square<N> by_mean = mean * p.sum.transpose(), by_grey = n.grey * p.grey.transpose(),
                   both = mean * n.grey.transpose();
   return p.images - by_mean - by_mean.transpose() - by_grey - by_grey.transpose() +
-         squared.sums.count * mean * mean.transpose() + squared.grey * (both + both.transpose()) +
-         squared.sums.grey_grey * n.grey * n.grey.transpose();
+         squared.count * mean * mean.transpose() + squared.grey * (both + both.transpose()) +
+         squared.grey_grey * n.grey * n.grey.transpose();
 }
 
 /// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
@@ -296,15 +293,16 @@ class CpuBackend final : public Backend {
   void set_points(std::span<const int> x, std::span<const int> y) {
     points.assign(x.size(), {});
     values.resize(x.size() * values_per_point(parameters()));
-    pool.parallel_for(static_cast<std::int64_t>(x.size()), 64,
-                      [&](std::int64_t begin, std::int64_t end, int) {
-                        for (std::int64_t i = begin; i < end; ++i) {
-                          points[i].x = x[i];
-                          points[i].y = y[i];
-                          points[i].rect = whole();
-                          prepare(points[i], matrix(i), least_pixels());
-                        }
-                      });
+    const std::vector<std::int64_t> starts = starts_of_runs(x, y);
+    std::vector<ColumnSums> columns(pool.size());
+    pool.parallel_for(std::ssize(starts) - 1, 1, [&](std::int64_t run, std::int64_t, int worker) {
+      const std::int64_t begin = starts[run], end = starts[run + 1];
+      for (std::int64_t i = begin; i < end; ++i) {
+        points[i].x = x[i];
+        points[i].y = y[i];
+      }
+      prepare_run(std::span(points).subspan(begin, end - begin), matrix(begin), columns[worker]);
+    });
   }
 
   void set_current(ImageView image) override {
@@ -353,6 +351,7 @@ class CpuBackend final : public Backend {
   std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
 
  private:
+  static constexpr int kRunWidth = 1024;  ///< px: column sums of a run stay in the cache
   static constexpr float kAnyResidual = std::numeric_limits<float>::infinity();
 
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
@@ -361,6 +360,19 @@ class CpuBackend final : public Backend {
   double least_pixels() const { return refine::least_pixels(options); }
   double least_part() const { return kLeastPart * options.subset * options.subset; }
   float* matrix(std::int64_t point) { return values.data() + point * values_per_point(parameters()); }
+
+  /// Where the runs of prepare_run begin, and the number of points. Where pixels have the weights of their
+  /// own subset, each point is one.
+  std::vector<std::int64_t> starts_of_runs(std::span<const int> x, std::span<const int> y) const {
+    std::vector<std::int64_t> starts;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const bool goes_on = i > 0 && !window && y[i] == y[i - 1] && x[i] >= x[i - 1] &&
+                           x[i] - x[i - 1] <= options.subset && x[i] - x[starts.back()] < kRunWidth;
+      if (!goes_on) starts.push_back(static_cast<std::int64_t>(i));
+    }
+    starts.push_back(std::ssize(x));
+    return starts;
+  }
 
   /// Distributes the refinements 0 .. count - 1 over the threads.
   template <typename Some>
@@ -371,12 +383,17 @@ class CpuBackend final : public Backend {
     pool.parallel_for(n, grain, some);
   }
 
-  ReferencePatch patch(const PreparedPoint& p) const {
+  ReferencePatch patch_at(int x, int y) const {
     ReferencePatch out;
-    out.grey = reference.at(p.x, p.y);
-    out.dx = dx.at(p.x, p.y);
-    out.dy = dy.at(p.x, p.y);
+    out.grey = reference.at(x, y);
+    out.dx = dx.at(x, y);
+    out.dy = dy.at(x, y);
     out.stride = reference.stride();
+    return out;
+  }
+
+  ReferencePatch patch(const PreparedPoint& p) const {
+    ReferencePatch out = patch_at(p.x, p.y);
     out.mask = p.mask;
     if (p.mask.none() && p.masked) out.mask = {inside_roi.at(p.x, p.y), inside_roi.stride()};
     if (window) out.window = window->view();
@@ -410,21 +427,45 @@ class CpuBackend final : public Backend {
     return true;
   }
 
-  /// Prepares the rectangle p.rect, of which at least `least` px must count, and writes its matrix.
-  void prepare(PreparedPoint& p, float* matrix, double least) const {
+  /// Cuts p.rect to the image and the ROI, of which at least `least` px must count.
+  void clip(PreparedPoint& p, double least) const {
     clip_to_image(p, least);
-    if (p.status != Status::ok) return;
-    if (roi_counts && !clip_to_roi(p, *roi_counts, least)) {
+    if (p.status == Status::ok && roi_counts && !clip_to_roi(p, *roi_counts, least))
       p.status = Status::masked;
-      return;
+  }
+
+  /// Prepares the whole subsets of points in one row of pixels, of which none is more than a subset to the
+  /// right of the one before: a column of pixels is summed once for all.
+  void prepare_run(std::span<PreparedPoint> run, float* matrices, ColumnSums& columns) const {
+    for (PreparedPoint& p : run) {
+      p.rect = whole();
+      clip(p, least_pixels());
     }
-    prepare_sums(p, matrix);
+    const PreparedPoint& first = run.front();
+    const int y = first.y, x = first.x, last = run.back().x - x;
+    ReferencePatch rows = patch_at(x, y);
+    if (!inside_roi.empty()) rows.mask = {inside_roi.at(x, y), inside_roi.stride()};
+    if (window) rows.window = window->view();
+    rows.rect = {std::max(-radius(), -x), std::min(last + radius(), reference.width() - 1 - x),
+                 std::max(-radius(), -y), std::min(radius(), reference.height() - 1 - y)};
+    columns.sum(rows, options.order);
+    for (std::size_t k = 0; k < run.size(); ++k) {
+      PreparedPoint& p = run[k];
+      if (p.status != Status::ok) continue;
+      const int centre = p.x - x;
+      use_sums(p, columns.over({centre + p.rect.left, centre + p.rect.right, centre}),
+               matrices + k * values_per_point(parameters()));
+    }
   }
 
   /// The same for a part of a subset. mask: receives the pixels of one that is no rectangle.
   void prepare_part(PreparedPoint& p, SubsetPart part, std::optional<PartMask>& mask, float* matrix) const {
     p.rect = {part.left, part.right, part.top, part.bottom};
-    if (part.is_rectangle()) return prepare(p, matrix, least_part());
+    if (part.is_rectangle()) {
+      clip(p, least_part());
+      if (p.status == Status::ok) prepare_sums(p, matrix);
+      return;
+    }
     clip_to_image(p, least_part());
     if (p.status != Status::ok) return;
     part.left = p.rect.left;
@@ -462,8 +503,10 @@ class CpuBackend final : public Backend {
 
   /// The same for a rectangle and weights that are known to be enough.
   void prepare_sums(PreparedPoint& p, float* matrix) const {
-    ReferenceSubsetSums sums;
-    reference_sums(patch(p), options.order, sums);
+    use_sums(p, reference_sums(patch(p), options.order), matrix);
+  }
+
+  void use_sums(PreparedPoint& p, const ReferenceSubsetSums& sums, float* matrix) const {
     p.count = sums.count;
     p.mean = sums.mean;
     p.energy = sums.grey_grey;
@@ -476,12 +519,10 @@ class CpuBackend final : public Backend {
     visit_order(options.order, [&](auto n) { invert<n>(p, normal_equations<n>(sums), matrix); });
   }
 
-  SquaredWeights sums_by_squared_weights(const PreparedPoint& p) const {
+  ReferenceSubsetSums sums_by_squared_weights(const PreparedPoint& p) const {
     ReferencePatch squared = patch(p);
     squared.window = squared_window->view();
-    SquaredWeights out;
-    reference_sums_about(p.mean, squared, options.order, out.sums, out.grey);
-    return out;
+    return reference_sums_about(static_cast<float>(p.mean), squared, options.order);
   }
 
   /// Covariance of the shape parameters for a noise of variance 1, and what follows from it.
@@ -493,16 +534,15 @@ class CpuBackend final : public Backend {
       p.gradient_noise = gradient_noise<N>(inverse, {double(p.rect.left), double(p.rect.right)},
                                            {double(p.rect.top), double(p.rect.bottom)}, p.count);
     } else {
-      const SquaredWeights squared = sums_by_squared_weights(p);
+      const ReferenceSubsetSums squared = sums_by_squared_weights(p);
       const Square<N> noise = noise_products<N>(equations, p.count, squared);
       covariance = inverse * noise * inverse;
-      p.fitted = squared.sums.count / p.count + squared.sums.grey_grey / p.energy +
-                 inverse.cwiseProduct(noise).sum();
+      p.fitted = squared.count / p.count + squared.grey_grey / p.energy + inverse.cwiseProduct(noise).sum();
       const auto moments = [this](int first, int last) {
         return icgn::PixelMoments<double>(first, last, options.weights, options.subset);
       };
       p.gradient_noise = gradient_noise<N>(inverse, moments(p.rect.left, p.rect.right),
-                                           moments(p.rect.top, p.rect.bottom), squared.sums.count);
+                                           moments(p.rect.top, p.rect.bottom), squared.count);
     }
     p.unit_sigma_u = static_cast<float>(std::sqrt(2 * covariance(0, 0)));
     p.unit_sigma_v = static_cast<float>(std::sqrt(2 * covariance(N / 2, N / 2)));

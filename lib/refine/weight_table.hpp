@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "refine/image.hpp"
-#include "refine/subset_kernels.hpp"
+#include "refine/subset_patch.hpp"
 
 namespace dic {
 

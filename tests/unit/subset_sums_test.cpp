@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <dic/refine.hpp>
 #include <dic/shared/icgn.hpp>
 #include <dic/shared/shape.hpp>
 #include <random>
 #include <vector>
 
+#include "refine/current_sums.hpp"
 #include "refine/image.hpp"
-#include "refine/subset_kernels.hpp"
+#include "refine/reference_sums.hpp"
 #include "refine/weight_table.hpp"
 #include "support/refine_support.hpp"
 #include "support/speckle.hpp"
@@ -95,8 +98,10 @@ class Sums : public testing::TestWithParam<Interpolation> {
   }
 
   void check_reference(const SubsetCase& c, int order) const {
-    ReferenceSubsetSums sums;
-    reference_sums(patch(c), order, sums);
+    expect_sums(c, order, reference_sums(patch(c), order));
+  }
+
+  void expect_sums(const SubsetCase& c, int order, const ReferenceSubsetSums& sums) const {
     double count = 0, total = 0;
     each_pixel(c, [&](int i, int j) {
       count += weight(c, i, j);
@@ -117,13 +122,27 @@ class Sums : public testing::TestWithParam<Interpolation> {
     expect_moments(c, sums.dy_dy, 2 * order, [&](int i, int j) { return gy(i, j) * gy(i, j); });
   }
 
+  /// Subsets that share the columns of one patch have the same sums, to the last bit, as each by itself.
+  void check_shared_columns(bool masked, int order) const {
+    const SubsetRect all{-30, 50, -12, 9};
+    ColumnSums columns;
+    columns.sum(patch({all, masked, false}), order);
+    for (const int centre : {-18, -13, 0, 1, 5, 33, 45}) {
+      const int left = centre - 12, right = std::min(centre + 12, all.right);
+      ReferencePatch own = patch({{left - centre, right - centre, all.top, all.bottom}, masked, false});
+      for (const float** at : {&own.grey, &own.dx, &own.dy}) *at += centre;
+      if (masked) own.mask.centre += centre;
+      const ReferenceSubsetSums shared = columns.over({left, right, centre}),
+                                alone = reference_sums(own, order);
+      EXPECT_EQ(std::memcmp(&shared, &alone, sizeof shared), 0) << "centre " << centre;
+    }
+  }
+
   void check_reference_about(const SubsetCase& c) const {
-    ReferenceSubsetSums sums;
-    double grey = 0;
-    reference_sums_about(100, patch(c), 1, sums, grey);
+    const ReferenceSubsetSums sums = reference_sums_about(100, patch(c), 1);
     const auto f = [&](int i, int j) { return *reference_.at(kX + i, kY + j) - 100.0; };
     EXPECT_EQ(sums.mean, 100);
-    expect_moment(c, grey, 0, 0, f);
+    expect_moment(c, sums.grey, 0, 0, f);
     expect_moment(c, sums.grey_grey, 0, 0, [&](int i, int j) { return f(i, j) * f(i, j); });
   }
 
@@ -163,6 +182,13 @@ TEST_P(Sums, ReferenceSumsEqualNaiveSums) {
   on_every_simd_target([&] {
     for (const SubsetCase& c : subset_cases())
       for (int order : {0, 1, 2}) check_reference(c, order);
+  });
+}
+
+TEST_P(Sums, NeighboursShareColumns) {
+  on_every_simd_target([&] {
+    for (const bool masked : {false, true})
+      for (int order : {0, 1, 2}) check_shared_columns(masked, order);
   });
 }
 

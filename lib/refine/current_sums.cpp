@@ -1,4 +1,4 @@
-#include "refine/subset_kernels.hpp"
+#include "refine/current_sums.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "refine/subset_kernels.cpp"
+#define HWY_TARGET_INCLUDE "refine/current_sums.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
@@ -19,8 +19,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// ---- sums over the reference ----
 
 /// The lanes of d from floats.
 template <class D>
@@ -72,94 +70,6 @@ struct RowMoments {
     }
   }
 };
-
-template <int kOrder>
-HWY_ATTR void add_reference_segment(const ReferencePatch& p, int first, float mean,
-                                    ReferenceSubsetSums& out) {
-  const hn::CappedTag<float, 16> d;
-  using D = decltype(d);
-  const SubsetRect& r = p.rect;
-  RowMoments<D, 2 * kOrder + 1> xx(d), xy(d), yy(d);
-  RowMoments<D, kOrder + 1> x(d), y(d), fx(d), fy(d);
-  auto ff = hn::Zero(d);
-  const auto vmean = hn::Set(d, mean);
-  for (int j = r.top; j <= r.bottom; ++j) {
-    const std::ptrdiff_t at = j * p.stride + first;
-    const auto w = lane_weights(d, p, first, j);
-    const auto f = hn::Sub(hn::LoadU(d, p.grey + at), vmean), wf = hn::Mul(w, f);
-    const auto gx = hn::LoadU(d, p.dx + at), wgx = hn::Mul(w, gx);
-    const auto gy = hn::LoadU(d, p.dy + at), wgy = hn::Mul(w, gy);
-    const float fj = static_cast<float>(j);
-    ff = hn::MulAdd(wf, f, ff);
-    x.add(d, wgx, fj);
-    y.add(d, wgy, fj);
-    fx.add(d, hn::Mul(wf, gx), fj);
-    fy.add(d, hn::Mul(wf, gy), fj);
-    xx.add(d, hn::Mul(wgx, gx), fj);
-    xy.add(d, hn::Mul(wgx, gy), fj);
-    yy.add(d, hn::Mul(wgy, gy), fj);
-  }
-  const auto i = columns(d, first);
-  out.grey_grey += hn::GetLane(hn::SumOfLanes(d, ff));
-  x.finish(d, i, out.dx);
-  y.finish(d, i, out.dy);
-  fx.finish(d, i, out.grey_dx);
-  fy.finish(d, i, out.grey_dy);
-  xx.finish(d, i, out.dx_dx);
-  xy.finish(d, i, out.dx_dy);
-  yy.finish(d, i, out.dy_dy);
-}
-
-HWY_ATTR void sum_grey(const ReferencePatch& p, double& count, double& sum) {
-  const hn::CappedTag<float, 16> d;
-  const int lanes = static_cast<int>(hn::Lanes(d));
-  const SubsetRect& r = p.rect;
-  for (int first = r.left; first <= r.right; first += lanes) {
-    auto n = hn::Zero(d), s = hn::Zero(d);
-    for (int j = r.top; j <= r.bottom; ++j) {
-      const std::ptrdiff_t at = j * p.stride + first;
-      const auto w = lane_weights(d, p, first, j);
-      n = hn::Add(n, w);
-      s = hn::MulAdd(w, hn::LoadU(d, p.grey + at), s);
-    }
-    count += hn::GetLane(hn::SumOfLanes(d, n));
-    sum += hn::GetLane(hn::SumOfLanes(d, s));
-  }
-}
-
-/// All but count and mean; `mean`: of the grey values.
-HWY_ATTR void add_reference_segments(const ReferencePatch& patch, int order, float mean,
-                                     ReferenceSubsetSums& out) {
-  const int lanes = static_cast<int>(hn::Lanes(hn::CappedTag<float, 16>()));
-  for (int first = patch.rect.left; first <= patch.rect.right; first += lanes) {
-    if (order == 0) add_reference_segment<0>(patch, first, mean, out);
-    if (order == 1) add_reference_segment<1>(patch, first, mean, out);
-    if (order == 2) add_reference_segment<2>(patch, first, mean, out);
-  }
-}
-
-HWY_ATTR void run_reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out) {
-  out = {};
-  double sum = 0;
-  sum_grey(patch, out.count, sum);
-  out.mean = out.count > 0 ? sum / out.count : 0;
-  // The mean is rounded to float: that error is far below the noise of a grey level.
-  const float mean = static_cast<float>(out.mean);
-  out.mean = mean;
-  add_reference_segments(patch, order, mean, out);
-}
-
-HWY_ATTR void run_reference_sums_about(double mean, const ReferencePatch& patch, int order,
-                                       ReferenceSubsetSums& out, double& grey) {
-  out = {};
-  double sum = 0;
-  sum_grey(patch, out.count, sum);
-  out.mean = mean;
-  grey = sum - mean * out.count;
-  add_reference_segments(patch, order, static_cast<float>(mean), out);
-}
-
-// ---- sums over the current image ----
 
 /// Weights of the degree + 1 spline coefficients around a position t in [0, 1) past a knot, times 6 (cubic)
 /// or 120 (quintic).
@@ -570,20 +480,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace dic {
 namespace {
-HWY_EXPORT(run_reference_sums);
-HWY_EXPORT(run_reference_sums_about);
 HWY_EXPORT(run_current_sums);
 HWY_EXPORT(target_name);
 }  // namespace
-
-void reference_sums(const ReferencePatch& patch, int order, ReferenceSubsetSums& out) {
-  HWY_DYNAMIC_DISPATCH(run_reference_sums)(patch, order, out);
-}
-
-void reference_sums_about(double mean, const ReferencePatch& patch, int order, ReferenceSubsetSums& out,
-                          double& grey) {
-  HWY_DYNAMIC_DISPATCH(run_reference_sums_about)(mean, patch, order, out, grey);
-}
 
 void current_sums(const ReferencePatch& reference, const CurrentPatch& current, int order,
                   Interpolation interpolation, Arithmetic arithmetic, CurrentSums& out) {
