@@ -51,12 +51,11 @@ struct RowMoments {
   HWY_INLINE explicit RowMoments(D d) {
     for (auto& p : power) p = hn::Zero(d);
   }
-  HWY_INLINE void add(D d, hn::Vec<D> value, float j) { add_lanes(d, value, hn::Set(d, j)); }
-  HWY_INLINE void add_lanes(D, hn::Vec<D> value, hn::Vec<D> vj) {
+  HWY_INLINE void add(hn::Vec<D> value, hn::Vec<D> j) {
     power[0] = hn::Add(power[0], value);
     for (int b = 1; b < kPowers; ++b) {
-      value = hn::Mul(value, vj);
-      power[b] = hn::Add(power[b], value);
+      power[b] = hn::MulAdd(value, j, power[b]);
+      value = hn::Mul(value, j);
     }
   }
   /// Adds sum i^a j^b for all a + b < kPowers to `out`, i per lane.
@@ -116,6 +115,20 @@ HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[kDegree
   w[kDegree + 1] = hn::IfThenElseZero(past, narrow[kDegree]);
 }
 
+/// Sums of neighbouring coefficients by the weights of their rows and columns. `taps`: the top-left one of
+/// lane 0.
+template <int kRows, int kColumns = kRows, class D>
+HWY_INLINE hn::Vec<D> weighted_taps(D d, const float* taps, std::ptrdiff_t stride,
+                                    const hn::Vec<D> (&wx)[kColumns + 1], const hn::Vec<D> (&wy)[kRows + 1]) {
+  auto value = hn::Zero(d);
+  for (int r = 0; r <= kRows; ++r, taps += stride) {
+    auto row = hn::Mul(wx[0], load(d, taps));
+    for (int k = 1; k <= kColumns; ++k) row = hn::MulAdd(wx[k], load(d, taps + k), row);
+    value = hn::MulAdd(wy[r], row, value);
+  }
+  return value;
+}
+
 /// Spline values where all lanes read the same rows and neighbouring columns; kExtraX, kExtraY = 1 where a
 /// knot is crossed within the vector. `taps`: the top-left coefficient of lane 0.
 template <int kDegree, int kExtraX, int kExtraY, class D>
@@ -130,13 +143,7 @@ HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride,
     scaled_spline_weights<kDegree>(d, ty, wy);
   else
     scaled_spline_weights(d, ty, wy);
-  auto value = hn::Zero(d);
-  for (int r = 0; r <= kDegree + kExtraY; ++r, taps += stride) {
-    auto row = hn::Mul(wx[0], load(d, taps));
-    for (int k = 1; k <= kDegree + kExtraX; ++k) row = hn::MulAdd(wx[k], load(d, taps + k), row);
-    value = hn::MulAdd(wy[r], row, value);
-  }
-  return value;
+  return weighted_taps<kDegree + kExtraY, kDegree + kExtraX>(d, taps, stride, wx, wy);
 }
 
 /// Floats at from[index[lane]].
@@ -236,7 +243,7 @@ struct Columns {
 template <int kOrder, class D>
 HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Vec<D> i) {
   const auto base = hn::Set(d, row.base - floor);
-  if constexpr (kOrder == 0) return base;
+  if constexpr (kOrder <= 0) return base;
   if constexpr (kOrder == 1) return hn::MulAdd(i, hn::Set(d, row.slope), base);
   return hn::MulAdd(i, hn::MulAdd(i, hn::Set(d, row.curvature), hn::Set(d, row.slope)), base);
 }
@@ -270,35 +277,119 @@ HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stri
   return interpolate<kDegree, 1, 1>(d, taps, stride, tx, ty);
 }
 
+/// Sums over some columns of a subset, from the first one on, one per lane.
+template <int kOrder, bool kPartial, class D>
+class SegmentSums {
+ public:
+  HWY_INLINE SegmentSums(D d, const ReferencePatch& p, const GreyFit& fit, int first)
+      : patch_(p),
+        first_(first),
+        mean_(set(fit.mean)),
+        level_(set(fit.level)),
+        contrast_(set(fit.contrast)),
+        e_(hn::Zero(d)),
+        ee_(hn::Zero(d)),
+        fe_(hn::Zero(d)),
+        x_(d),
+        y_(d) {}
+
+  /// Row j, with the grey values of the current image there. vj: j in all lanes.
+  HWY_INLINE void add(int j, hn::Vec<D> vj, hn::Vec<D> grey) {
+    const D d;
+    const std::ptrdiff_t at = j * patch_.stride + first_;
+    const auto f = hn::Sub(load(d, patch_.grey + at), mean_);
+    const auto e = hn::NegMulAdd(contrast_, f, hn::Sub(grey, level_));
+    auto we = e;
+    if constexpr (kPartial) we = hn::Mul(e, lane_weights(d, patch_, first_, j));
+    e_ = hn::Add(e_, we);
+    ee_ = hn::MulAdd(we, e, ee_);
+    fe_ = hn::MulAdd(f, we, fe_);
+    x_.add(hn::Mul(we, load(d, patch_.dx + at)), vj);
+    y_.add(hn::Mul(we, load(d, patch_.dy + at)), vj);
+  }
+
+  HWY_INLINE void finish(CurrentSums& out) const {
+    const D d;
+    const auto i = columns(d, first_);
+    out.rest += hn::GetLane(hn::SumOfLanes(d, e_));
+    out.rest_rest += hn::GetLane(hn::SumOfLanes(d, ee_));
+    out.reference_rest += hn::GetLane(hn::SumOfLanes(d, fe_));
+    x_.finish(d, i, out.dx);
+    y_.finish(d, i, out.dy);
+  }
+
+ private:
+  static HWY_INLINE hn::Vec<D> set(double value) { return hn::Set(D(), static_cast<hn::TFromD<D>>(value)); }
+
+  const ReferencePatch& patch_;
+  int first_;
+  hn::Vec<D> mean_, level_, contrast_, e_, ee_, fe_;
+  RowMoments<D, kOrder + 1> x_, y_;
+};
+
 /// Adds the sums of columns first .. first + lanes - 1 (those inside the subset). grey_at(j) interpolates row
 /// j.
 template <int kOrder, bool kPartial, class D, class GreyAt>
 HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int first, CurrentSums& out,
                          const GreyAt& grey_at) {
-  const SubsetRect& r = p.rect;
-  const auto set = [d](double value) HWY_ATTR { return hn::Set(d, static_cast<hn::TFromD<D>>(value)); };
-  const auto mean = set(fit.mean), level = set(fit.level), contrast = set(fit.contrast);
-  auto e_sum = hn::Zero(d), ee_sum = hn::Zero(d), fe_sum = hn::Zero(d);
-  RowMoments<D, kOrder + 1> x(d), y(d);
-  for (int j = r.top; j <= r.bottom; ++j) {
+  SegmentSums<kOrder, kPartial, D> sums(d, p, fit, first);
+  for (int j = p.rect.top; j <= p.rect.bottom; ++j) {
     const float fj = static_cast<float>(j);
-    const std::ptrdiff_t at = j * p.stride + first;
-    const auto f = hn::Sub(load(d, p.grey + at), mean);
-    const auto e = hn::NegMulAdd(contrast, f, hn::Sub(grey_at(j, fj), level));
-    auto we = e;
-    if constexpr (kPartial) we = hn::Mul(e, lane_weights(d, p, first, j));
-    e_sum = hn::Add(e_sum, we);
-    ee_sum = hn::MulAdd(we, e, ee_sum);
-    fe_sum = hn::MulAdd(f, we, fe_sum);
-    x.add(d, hn::Mul(we, load(d, p.dx + at)), fj);
-    y.add(d, hn::Mul(we, load(d, p.dy + at)), fj);
+    sums.add(j, hn::Set(d, static_cast<hn::TFromD<D>>(j)), grey_at(j, fj));
   }
+  sums.finish(out);
+}
+
+/// One component of the displacement along subset columns: base + slope j + curvature j^2, a column per lane.
+template <int kOrder, class D>
+struct ColumnDisplacements {
+  hn::Vec<D> base, slope, curvature;
+
+  HWY_INLINE ColumnDisplacements(D d, const ShapeRows<hn::TFromD<D>>& s, float floor, hn::Vec<D> i)
+      : base(displacement<kOrder>(d, {s.u, s.ux, s.uxx}, floor, i)),
+        slope(displacement<kOrder - 1>(d, {s.uy, s.uxy, 0}, 0, i)),
+        curvature(hn::Set(d, s.uyy)) {}
+  HWY_INLINE hn::Vec<D> at(hn::Vec<D> j) const {
+    if constexpr (kOrder == 0) return base;
+    if constexpr (kOrder == 1) return hn::MulAdd(j, slope, base);
+    return hn::MulAdd(j, hn::MulAdd(j, curvature, slope), base);
+  }
+};
+
+/// The same where no knot is crossed. From the position of a row to its sums a processor waits for about 100
+/// cycles, but it looks only some 150 instructions ahead: three rows are therefore worked on at a time, each
+/// by one of three stages that do not wait for each other. taps: the top-left coefficient of row 0.
+template <int kDegree, int kOrder, bool kPartial, class D>
+HWY_INLINE void add_smooth_rows(D d, const ReferencePatch& p, const CurrentPatch& c,
+                                const ShapeRows<hn::TFromD<D>>& u, const ShapeRows<hn::TFromD<D>>& v,
+                                float u_floor, float v_floor, const float* taps, int first,
+                                CurrentSums& out) {
+  SegmentSums<kOrder, kPartial, D> sums(d, p, c.fit, first);
   const auto i = columns(d, first);
-  out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
-  out.rest_rest += hn::GetLane(hn::SumOfLanes(d, ee_sum));
-  out.reference_rest += hn::GetLane(hn::SumOfLanes(d, fe_sum));
-  x.finish(d, i, out.dx);
-  y.finish(d, i, out.dy);
+  const ColumnDisplacements<kOrder, D> x(d, u, u_floor, i), y(d, v, v_floor, i);
+  hn::Vec<D> wx[kDegree + 1], wy[kDegree + 1];
+  const auto weigh = [&](hn::Vec<D> j) HWY_ATTR {
+    scaled_spline_weights(d, x.at(j), wx);
+    scaled_spline_weights(d, y.at(j), wy);
+  };
+  const auto grey_at = [&](int j) HWY_ATTR {
+    return weighted_taps<kDegree>(d, taps + j * c.stride, c.stride, wx, wy);
+  };
+  const SubsetRect& r = p.rect;
+  const auto one = hn::Set(d, hn::TFromD<D>{1});
+  auto vj = hn::Set(d, static_cast<hn::TFromD<D>>(r.top)), ahead = hn::Add(vj, one);
+  weigh(vj);
+  auto grey = grey_at(r.top);
+  weigh(ahead);
+  for (int j = r.top; j < r.bottom; ++j) {
+    sums.add(j, vj, grey);
+    grey = grey_at(j + 1);
+    vj = ahead;
+    ahead = hn::Add(ahead, one);
+    weigh(ahead);
+  }
+  sums.add(r.bottom, vj, grey);
+  sums.finish(out);
 }
 
 /// The sums of one column of a segment that crosses no knot: its rows are the lanes, since a vector of
@@ -346,8 +437,8 @@ HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, co
     e_sum = hn::Add(e_sum, e);
     ee_sum = hn::MulAdd(e, e, ee_sum);
     fe_sum = hn::MulAdd(centred, e, fe_sum);
-    x_moments.add_lanes(d, hn::Mul(e, hn::Load(d, dx)), j);
-    y_moments.add_lanes(d, hn::Mul(e, hn::Load(d, dy)), j);
+    x_moments.add(hn::Mul(e, hn::Load(d, dx)), j);
+    y_moments.add(hn::Mul(e, hn::Load(d, dy)), j);
   }
   out.rest += hn::GetLane(hn::SumOfLanes(d, e_sum));
   out.rest_rest += hn::GetLane(hn::SumOfLanes(d, ee_sum));
@@ -390,11 +481,7 @@ HWY_ATTR void add_current_segment(D d, const ReferencePatch& p, const CurrentPat
         add_column<kDegree, kOrder>(hn::CappedTag<float, 16>(), p, c, u, v, x.low, y.low, taps, first, out);
         return;
       }
-    add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
-      return interpolate<kDegree, 0, 0>(d, taps + j * c.stride, c.stride,
-                                        displacement<kOrder>(d, u.template row<kOrder>(fj), x.low, i),
-                                        displacement<kOrder>(d, v.template row<kOrder>(fj), y.low, i));
-    });
+    add_smooth_rows<kDegree, kOrder, kPartial>(d, p, c, u, v, x.low, y.low, taps, first, out);
     return;
   }
   add_rows<kOrder, kPartial>(d, p, c.fit, first, out, [&](int j, float fj) HWY_ATTR {
