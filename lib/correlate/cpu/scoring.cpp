@@ -29,6 +29,8 @@ using ColumnSum =
 using ScoringTable = std::tuple<Scoring<std::uint8_t>, Scoring<std::uint16_t>, Scoring<std::int32_t>,
                                 Scoring<float>, Scoring<double>>;
 
+// Shifts that fill a vector.
+constexpr int kShortRow = 16;
 // Float variances below this part of the mean square are rounding, not contrast.
 constexpr double kFloatFlat = 1e-13;
 
@@ -103,11 +105,11 @@ void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const
 // The same where float64 would round: 128-bit integers.
 template <typename T>
 void zncc_row_wide(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
-                   const Sum<T>* squares, float* out) {
+                   const Sum<T>* squares, int nx, float* out) {
   using Wide = __int128;
   const Wide n = static_cast<Wide>(t.reference.count);
   const Wide rest = static_cast<Wide>(t.reference.sum) - n * static_cast<Wide>(t.offset);
-  for (int x = 0; x < t.nx; ++x) {
+  for (int x = 0; x < nx; ++x) {
     const Wide s = static_cast<Wide>(sums[x]);
     const double products_of_rests = static_cast<double>(n * static_cast<Wide>(products[x]) - rest * s);
     const double variation = static_cast<double>(n * static_cast<Wide>(squares[x]) - s * s);
@@ -131,8 +133,8 @@ void ncc_row(const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
 
 template <typename T>
 void ssd_row(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
-             const Sum<T>* squares, float* out) {
-  for (int x = 0; x < t.nx; ++x) {
+             const Sum<T>* squares, int nx, float* out) {
+  for (int x = 0; x < nx; ++x) {
     Sum<T> s = sums[x], q = squares[x];
     if constexpr (std::is_floating_point_v<T>) {
       q += z.origin * (2 * s + z.n * z.origin);
@@ -146,29 +148,45 @@ void ssd_row(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* produc
   }
 }
 
+// nx shifts from row dy on.
 template <typename T>
-void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, const Sum<T>* sums,
+void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, int nx, const Sum<T>* sums,
                    const Sum<T>* squares) {
   const Sum<T>* products = t.products + static_cast<std::ptrdiff_t>(dy) * t.nx;
   float* out = t.scores + dy * t.score_stride;
   if (t.criterion == Criterion::ncc)
-    ncc_row<T>(z, products, sums, squares, t.nx, out);
+    ncc_row<T>(z, products, sums, squares, nx, out);
   else if (t.criterion == Criterion::ssd)
-    ssd_row<T>(t, z, products, sums, squares, out);
+    ssd_row<T>(t, z, products, sums, squares, nx, out);
   else if (!(t.reference.variation > 0))
-    std::fill_n(out, t.nx, kUndefined);
+    std::fill_n(out, nx, kUndefined);
   else if (fits_double<T>(z.n))
-    zncc_row<T>(z, products, sums, squares, t.nx, out);
+    zncc_row<T>(z, products, sums, squares, nx, out);
   else if constexpr (std::is_integral_v<T>)
-    zncc_row_wide<T>(t, z, products, sums, squares, out);
+    zncc_row_wide<T>(t, z, products, sums, squares, nx, out);
+}
+
+// Rows that fill no vector, and follow each other in memory, as one row.
+template <typename T>
+void score_short_rows(const ScoreTile<T>& t, const Normalizer<T>& z, T origin, ScoringScratch& scratch) {
+  const int count = t.ny * t.nx;
+  scratch.rows.resize(2 * static_cast<std::size_t>(count));
+  Sum<T>* const all_sums = reinterpret_cast<Sum<T>*>(scratch.rows.data());
+  Sum<T>* const all_squares = all_sums + count;
+  for_window_sums<T>(t, origin, scratch, [&](int dy, const Sum<T>* sums, const Sum<T>* squares) HWY_ATTR {
+    std::copy_n(sums, t.nx, all_sums + dy * t.nx);
+    std::copy_n(squares, t.nx, all_squares + dy * t.nx);
+  });
+  normalize_row<T>(t, z, 0, count, all_sums, all_squares);
 }
 
 template <typename T>
 void score(const ScoreTile<T>& t, ScoringScratch& scratch) {
   const T origin = *t.window.row(0);
   const Normalizer<T> z(t, origin);
+  if (t.nx < kShortRow && t.score_stride == t.nx) return score_short_rows<T>(t, z, origin, scratch);
   for_window_sums<T>(t, origin, scratch, [&](int dy, const Sum<T>* sums, const Sum<T>* squares) HWY_ATTR {
-    normalize_row<T>(t, z, dy, sums, squares);
+    normalize_row<T>(t, z, dy, t.nx, sums, squares);
   });
 }
 

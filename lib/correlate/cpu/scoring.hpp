@@ -22,7 +22,7 @@ struct MaskRun {
 
 /// Memory that scoring reuses from tile to tile.
 struct ScoringScratch {
-  std::vector<double> memory;
+  std::vector<double> memory, rows;
   std::vector<MaskRun> runs;
 };
 
