@@ -149,7 +149,7 @@ class Run {
     done_.reference = first_is_reference ? source_->stamp(0) : file_stamp(job_.reference);
     if (earlier) take_over(*earlier);
     if (summary_.was_complete) return;
-    options_.keep_state = true;
+    options_.keep_state = needs_state();
     if (source_->count()) options_.expected_frames = *source_->count() - first_current_;
     starting_ = start_likely_device();
     if (source_->reads_in_parallel()) begin_reading();
@@ -161,7 +161,8 @@ class Run {
     report("prepare", 0);
     stream_.emplace(options_, reference_, job_.roi, TrackStream::Callback(),
                     is_limited() ? 1 : FrameFeeder::kStreamCapacity);
-    summary_.points = stream_->grid().points();
+    grid_ = stream_->grid();
+    summary_.points = grid_.points();
     refuse_too_many_points();
     summary_.image = reference_.size();
     summary_.device = stream_->device();
@@ -233,7 +234,7 @@ class Run {
   void go_on() {
     const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
     if (last == done_.frames.rend()) return;
-    if (results_.earlier_result().grid() != stream_->grid()) refuse_to_resume("other points (the ROI)");
+    if (results_.earlier_result().grid() != grid_) refuse_to_resume("other points (the ROI)");
     const std::int64_t index = last->index;
     const bool is_restored =
         stream_->restore(results_.state_after(index), [this](std::int64_t k) { return read_measured(k); });
@@ -245,6 +246,12 @@ class Run {
     if (is_restored) return;
     stream_->push(source_->read(index));
     stream_->wait();
+  }
+
+  /// Nothing follows the last frame; with the reference strategy first, --resume can do without its state.
+  bool needs_state() const {
+    const auto count = source_->count();
+    return job_.options.reference_strategy != ReferenceStrategy::first || !count || *count - next_ > 1;
   }
 
   /// Points are not kept within the limit, but are known before they take memory.
@@ -283,34 +290,58 @@ class Run {
         "): give the reference and at least one frame more, or name the reference with --reference.");
   }
 
+  /// A frame that can be written, with its result where it was measured.
+  struct Processed {
+    SourceFrame frame;
+    std::optional<FrameResult> result;
+  };
+
   /// Frames are decoded, measured and written at the same time.
   void track_all() {
     const bool on_gpu = stream_->device() != "cpu";
     if (!is_limited()) reader_->read_more(frames_ahead(*source_, on_gpu));
     if (job_.noise_floor) noise_curve_.emplace(reference_);
-    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_,
-                       is_limited() ? 1 : FrameFeeder::kAhead);
-    const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
-    while (std::optional<SourceFrame> frame = feeder.next()) {
-      if (!finish(std::move(*frame))) break;
-      load_seconds_ = reference_seconds_ + feeder.waited_seconds();
-    }
+    std::optional<Processed> last = track_frames();
+    end_measuring();
+    if (last) write(std::move(*last));
     summary_.interrupted = stop_.stop_requested();
     if (!summary_.interrupted && summary_.frames.empty()) throw_too_few();
   }
 
-  /// False where the run was interrupted before the frame was measured.
-  bool finish(SourceFrame frame) {
-    const int number = static_cast<int>(frame.index - first_current_ + 1);
-    FrameSummary entry;
-    std::optional<FrameResult> result;
-    if (frame.error.empty()) {
-      report("search", number);
-      result = stream_->wait();
-      if (!result) return false;
-      frame.error = result->error;
-      if (frame.error.empty()) entry = take(*result, frame, number);
+  /// Writes all frames but the last one, which it returns: it is written in the memory that measuring took.
+  std::optional<Processed> track_frames() {
+    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_,
+                       is_limited() ? 1 : FrameFeeder::kAhead);
+    const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
+    std::optional<Processed> last;
+    while (std::optional<SourceFrame> frame = feeder.next()) {
+      if (last) write(*std::exchange(last, {}));
+      const bool is_last = frame->index + 1 == source_->count();
+      last = measured(std::move(*frame));
+      if (!last) break;
+      if (!is_last) write(*std::exchange(last, {}));
+      load_seconds_ = reference_seconds_ + feeder.waited_seconds();
     }
+    return last;
+  }
+
+  int number_of(const SourceFrame& frame) const { return static_cast<int>(frame.index - first_current_ + 1); }
+
+  /// Nothing where the run was interrupted before the frame was measured.
+  std::optional<Processed> measured(SourceFrame frame) {
+    if (!frame.error.empty()) return Processed{std::move(frame), {}};
+    report("search", number_of(frame));
+    std::optional<FrameResult> result = stream_->wait();
+    if (!result) return {};
+    frame.error = result->error;
+    return Processed{std::move(frame), std::move(result)};
+  }
+
+  void write(Processed processed) {
+    auto& [frame, result] = processed;
+    const int number = number_of(frame);
+    FrameSummary entry;
+    if (frame.error.empty()) entry = take(*result, frame, number);
     entry.error = frame.error;
     entry.file = frame.name;
     entry.time = times_->at(frame.index);
@@ -324,7 +355,6 @@ class Run {
       listeners_.on_written(summary_.frames.back(), result ? result->field : Field(), number);
     points_done_ += summary_.points;
     report("load", number);
-    return true;
   }
 
   /// What is told must not be lost.
@@ -357,20 +387,26 @@ class Run {
 
   void finish() {
     summary_.seconds = measuring_;
-    summary_.seconds.prepare += stream_->prepare_seconds();
+    end_measuring();
+    summary_.seconds.prepare += prepare_seconds_;
     summary_.seconds.load = load_seconds_;
     summary_.seconds.write = write_seconds_;
-    summary_.kernels = stream_->kernels();
     if (noise_curve_) summary_.noise_curve = noise_curve_->result();
-    // Pictures are drawn in what the images and points took.
-    reader_.reset();
-    stream_.reset();
     summary_.seconds.total = total_.seconds();
     results_.finish(summary_, *source_);
   }
 
+  /// Gives back what the images and points took: writing and drawing need memory, too.
+  void end_measuring() {
+    if (!stream_) return;
+    summary_.kernels = stream_->kernels();
+    prepare_seconds_ = stream_->prepare_seconds();
+    reader_.reset();
+    stream_.reset();
+  }
+
   void begin_results() {
-    results_.begin(stream_->grid(), info_, first_current_, source_->count(), done_);
+    results_.begin(grid_, info_, first_current_, source_->count(), done_);
     done_.frames.clear();
   }
 
@@ -411,7 +447,8 @@ class Run {
   std::future<void> starting_;  ///< the device
   std::optional<ReadAhead> reader_;
   Image reference_;
-  std::optional<TrackStream> stream_;
+  std::optional<TrackStream> stream_;  ///< until the last frame is measured
+  Grid grid_;
   ResultInfo info_;
   TrackSummary summary_;
   std::optional<track::NoiseCurve> noise_curve_;
@@ -419,6 +456,7 @@ class Run {
   double reference_seconds_ = 0;  ///< of load_seconds_
   double load_seconds_ = 0;
   double write_seconds_ = 0;
+  double prepare_seconds_ = 0;
   StageSeconds measuring_;  ///< of all frames
 };
 
