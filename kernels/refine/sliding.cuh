@@ -274,7 +274,7 @@ struct Sliding {
   static constexpr bool exact = false;
   /// After a step of at least this length, px, the next iteration may be less accurate: more will follow, and
   /// only errors of the last one stay.
-  static constexpr float long_step = 0.1f;
+  static constexpr float long_step = 0.2f;
   /// Points with a larger standard deviation of the displacement, px, are finished by the gathering variant:
   /// this one adds errors of about 0.1 % of it, rarely 1 %.
   static constexpr float most_sigma = kOrder == 2 ? 0.025f : 0.02f;

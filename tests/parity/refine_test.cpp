@@ -133,7 +133,7 @@ void expect_agreement(const Case& c, const Pair& pair, const Points& points, con
   EXPECT_LE(d.zncc, 1e-4);
   EXPECT_LE(d.residual, 0.01 * grey_level);
   EXPECT_LE(d.sigma, 1e-3);
-  EXPECT_LE(d.more_iterations, 0.5 * d.ok);  // loose ones, and where a variant hands over to the next
+  EXPECT_LE(d.more_iterations, d.ok);  // a loose one is never the last; and where a variant hands over
 }
 
 struct RefineCase {

@@ -25,6 +25,7 @@ struct Sequence {
   SynthOptions synth;
   TrackOptions options;
   Roi roi;
+  bool close = false;  ///< see expect_agreement
 };
 void PrintTo(const Sequence& sequence, std::ostream* out) { *out << sequence.name; }
 
@@ -94,9 +95,9 @@ bool same_window(const Field& cpu, const Field& gpu, const Grid& grid, std::int6
 }
 
 /// Checks the statuses, the displacements of points that have the same, and what follows from these. At most
-/// one point in 10,000 may differ; of few, two. close: parts of subsets fit so well, without noise, that
-/// rounding decides at times which of them counts; one point in 500 may then differ, and have the sigma of
-/// another part. Returns a line that says how well they agree.
+/// one point in 10,000 may differ; of few, two. close: the last hundred-thousandth of a pixel decides at
+/// times which part of a subset counts, or which of its pixels are saturated; one point in 500 may then
+/// differ, and have the sigma of another part. Returns a line that says how well they agree.
 std::string expect_agreement(const Field& cpu, const Field& gpu, const Grid& grid, bool close = false) {
   std::int64_t statuses = 0, far = 0;
   double largest = 0, zncc = 0, sigma = 0, strain = 0, strain_sigma = 0;
@@ -158,7 +159,7 @@ TEST_P(SyntheticSequence, AgreesWithTheCpuAndRepeatsItself) {
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     SCOPED_TRACE("frame " + std::to_string(i + 1));
     EXPECT_GT(cpu[i].counts()[0], grid.points() / 2);
-    const std::string agreement = expect_agreement(cpu[i], gpu[i], grid);
+    const std::string agreement = expect_agreement(cpu[i], gpu[i], grid, GetParam().close);
     std::printf("%s: %s\n", GetParam().name.c_str(), agreement.c_str());
     EXPECT_TRUE(identical(gpu[i], again[i]));
   }
@@ -228,6 +229,7 @@ std::vector<Sequence> torn_sequences() {
   all[6].options.reference_strategy = ReferenceStrategy::previous;
   all[12].options.refine.interpolation = Interpolation::quintic;
   all[13].synth.glare = 0.02;
+  all[8].close = true;
   return all;
 }
 
@@ -273,6 +275,7 @@ std::vector<Sequence> sequences() {
   all[11].options.reference_strategy = ReferenceStrategy::previous;
   all[14].options.reference_strategy = ReferenceStrategy::previous;
   all[15].synth.glare = 0.05;
+  all[15].close = true;
   for (const Sequence& sequence : torn_sequences()) all.push_back(sequence);
   return all;
 }
@@ -497,7 +500,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PairOfFiles{"patterns/Pattern_2.bmp", "patterns/Pattern_2_Shear.bmp"},
                     PairOfFiles{"utn/utn_00.bmp", "utn/utn_30.bmp"},
                     PairOfFiles{"oht/oht_cfrp_0.bmp", "oht/oht_cfrp_4.bmp"},
-                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff"},
+                    PairOfFiles{"oht_sequence/oht_cfrp_00.tiff", "oht_sequence/oht_cfrp_06.tiff", true},
                     PairOfFiles{"frac16/img_0000 .png", "frac16/img_0030 .png", true}),
     test::PrintedName());
 
