@@ -218,9 +218,10 @@ float largest(const PaddedImage& image, ThreadPool& pool) {
 }
 
 /// 1 where the image is not 0.
-void binarize(PaddedImage& image) {
-  for (int row = 0; row < image.height(); ++row)
+void binarize(PaddedImage& image, ThreadPool& pool) {
+  for_each_row(image.height(), pool, [&](int row) {
     for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
+  });
 }
 
 /// The pixels of squares of 3x3 px that have the largest value of their type, 255; empty where there are
@@ -284,7 +285,7 @@ class CpuBackend final : public Backend {
     clear_outermost(dx);
     clear_outermost(dy);
     inside_roi = roi.empty() ? PaddedImage() : to_float(roi, pool);
-    binarize(inside_roi);
+    binarize(inside_roi, pool);
     grey_scale = std::max(largest(reference, pool) / 255.0f, 1e-20f);
     roi_counts.reset();
     if (!roi.empty()) roi_counts.emplace(roi);
