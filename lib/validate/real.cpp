@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <fstream>
 #include <sstream>
@@ -47,7 +48,7 @@ Displacement shift(double u, double v) {
 }
 
 /// u(x) of truth.csv: column 0 is x, 0, 1, 2, ..., then u and exx of L1, L3, L5. Lines without numbers say
-/// what the columns are.
+/// what the columns are. Throws FileError where there are no numbers.
 std::vector<double> column_of(const fs::path& file, int column) {
   std::vector<double> values;
   std::ifstream stream(file);
@@ -59,6 +60,8 @@ std::vector<double> column_of(const fs::path& file, int column) {
     const double value = std::strtod(field.c_str(), &end);
     if (end != field.c_str()) values.push_back(value);
   }
+  if (values.empty())
+    throw FileError(file.string() + " has no displacements: the images beside it cannot be judged without.");
   return values;
 }
 

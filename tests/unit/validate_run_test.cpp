@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "validate/real.hpp"
 #include "validate/validate.hpp"
 
 namespace dic::validation {
@@ -172,6 +173,14 @@ TEST(Report, TablesGoBetweenTheLinesOfADocument) {
   EXPECT_TRUE(filled.ends_with("<!-- end of report -->\nb\n")) << filled;
   EXPECT_EQ(filled.find("before"), std::string::npos);
   EXPECT_THROW(insert_tables("", {suite()}, report), UsageError);
+}
+
+TEST(Validate, RealImagesWithoutTheirTruthAreRefused) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path / "challenge14");
+  const auto cases = real_cases(folder.path);
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_THROW(cases[0].scene(), FileError);
 }
 
 }  // namespace
