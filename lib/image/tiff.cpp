@@ -93,6 +93,15 @@ void check_layout(const Layout& layout) {
     throw Refusal("is a TIFF in a colour space other than grey, RGB or palette; save it as one of these.");
 }
 
+/// A strip or tile has to fit into memory. A damaged file may claim gigabytes, more than any compression
+/// holds.
+void check_block_size(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
+  constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 26, kMostCompression = 2000;
+  const std::uint64_t bytes = layout.tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff);
+  if (bytes > kAlwaysFine && bytes / kMostCompression > file_bytes)
+    throw damaged("TIFF", "its parts claim to be larger than such a file can hold");
+}
+
 /// Every strip or tile has to lie in the file. libtiff reads a missing one from where its offset of 0 leads.
 void check_blocks(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
   const std::uint32_t blocks = layout.tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
@@ -292,6 +301,7 @@ Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers) {
   check_layout(layout);
   const std::uint64_t file_bytes = std::filesystem::file_size(path);
   check_plausible(layout.width, layout.height, file_bytes);
+  check_block_size(tiff.get(), layout, file_bytes);
   check_blocks(tiff.get(), layout, file_bytes);
   check_deflated(tiff.get(), layout, buffers);
   warned = false;  // of the directory: unknown tags and the like

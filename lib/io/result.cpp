@@ -244,7 +244,13 @@ struct Result::Impl {
     const auto values = read<std::conditional_t<is_short, std::int32_t, T>>(name, frame);
     target = NodeValues<T>(values.size());
     std::ranges::transform(values, target.begin(), [&](auto value) {
-      return static_cast<T>(length_factor == 1 ? value : value / length_factor);
+      if constexpr (is_short) {
+        if (!std::in_range<T>(value))
+          file.fail(std::string("its array ") + name + " has a value of " + std::to_string(value));
+        return static_cast<T>(value);
+      } else {
+        return static_cast<T>(length_factor == 1 ? value : value / length_factor);
+      }
     });
   }
 
