@@ -484,6 +484,13 @@ TEST_F(ReadImage, RefusesElementsThatItCannotKeep) {
   EXPECT_THROW(read_image(put("b.tif", tiff(tiff_tags(1, 1, 8, 5, 4), {"abcd"}))), FileError);  // CMYK
 }
 
+TEST_F(ReadImage, RefusesStripsThatClaimGigabytes) {
+  auto tags = tiff_tags(65000, 200, 16, 1, 65);
+  tags.push_back({259, 3, {5}});  // LZW: more than is stored
+  const auto text = file_error([&] { read_image(put("a.tif", tiff(tags, {"abcd"}))); });
+  EXPECT_NE(text.find("larger than such a file can hold"), std::string::npos) << text;
+}
+
 TEST_F(ReadImage, SaysThatRightsAreMissing) {
   const auto path = put("a.png", random_image(CV_8UC1));
   fs::permissions(path, fs::perms::none);

@@ -171,6 +171,16 @@ TEST_F(ResultFile, MayHaveNoFrames) {
   EXPECT_THROW(result.field(0), UsageError);
 }
 
+TEST_F(ResultFile, RefusesNumbersOfIterationsBeyond16Bits) {
+  const auto path = write();
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  const float million = 1e6;
+  H5Pset_fill_value(creation, H5T_NATIVE_FLOAT, &million);
+  replace_array(path, "iterations", {3, 5, 7}, creation);
+  H5Pclose(creation);
+  EXPECT_THROW(Result(path).field(0), FileError);
+}
+
 TEST_F(ResultFile, MisuseIsAUsageErrorThatHelps) {
   const Result result(write());
   for (const int frame : {-1, 3}) EXPECT_THROW(result.values("u", frame), UsageError);
