@@ -213,7 +213,7 @@ class Block {
 
 /// What a stored grey value means: itself, its complement (white is zero), scaled from few bits, or a colour.
 std::vector<std::uint8_t> tone_curve(TIFF* tiff, const Layout& layout) {
-  const int count = 1 << layout.bits;
+  const int count = 1 << layout.bits, white = std::max(count - 1, 1);
   std::vector<std::uint8_t> curve(count);
   std::uint16_t *r = nullptr, *g = nullptr, *b = nullptr;
   if (layout.palette() && !TIFFGetField(tiff, TIFFTAG_COLORMAP, &r, &g, &b))
@@ -224,7 +224,7 @@ std::vector<std::uint8_t> tone_curve(TIFF* tiff, const Layout& layout) {
   };
   const int shift = layout.palette() && fits(r) && fits(g) && fits(b) ? 0 : 8;
   for (int i = 0; i < count; ++i) {
-    const int scaled = i * 255 / (count - 1);
+    const int scaled = i * 255 / white;
     if (layout.palette())
       curve[i] = luma<std::uint8_t>(r[i] >> shift, g[i] >> shift, b[i] >> shift);
     else

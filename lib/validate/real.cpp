@@ -28,8 +28,9 @@ Scene scene_of(const fs::path& reference, const std::vector<Shot>& shots, double
     return read_image(frame == 0 ? reference : reference.parent_path() / shots[frame - 1].file);
   };
   scene.truth = [=](int frame, double x, double y) -> std::optional<Truth> {
-    const auto [u, v] = shots[frame - 1].displacement(x, y);
-    const auto inside = [&, u = u, v = v](double beyond) {
+    const std::array<double, 2> moved = shots[frame - 1].displacement(x, y);
+    const double u = moved[0], v = moved[1];
+    const auto inside = [&](double beyond) {
       return x + u >= -beyond && y + v >= -beyond && x + u <= size.width - 1 + beyond &&
              y + v <= size.height - 1 + beyond;
     };
