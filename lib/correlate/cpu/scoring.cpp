@@ -29,7 +29,7 @@ using ColumnSum =
 using ScoringTable = std::tuple<Scoring<std::uint8_t>, Scoring<std::uint16_t>, Scoring<std::int32_t>,
                                 Scoring<float>, Scoring<double>>;
 
-// Shifts that fill a vector.
+// Rows of fewer shifts do not fill a vector.
 constexpr int kShortRow = 16;
 // Float variances below this part of the mean square are rounding, not contrast.
 constexpr double kFloatFlat = 1e-13;
