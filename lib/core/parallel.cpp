@@ -16,7 +16,8 @@ struct ThreadPool::Impl {
   std::mutex mutex;
   std::condition_variable wake, idle;
   std::uint64_t generation = 0;  // one more with every loop
-  int running = 0;               // workers that have not finished the current loop
+  int running = 0;               // workers that are in the current loop
+  bool open = false;             // the current loop still takes workers
   bool quit = false;
 
   const std::function<void(std::int64_t, std::int64_t, int)>* body = nullptr;
@@ -47,6 +48,8 @@ struct ThreadPool::Impl {
       wake.wait(lock, [&] { return quit || generation != seen; });
       if (quit) return;
       seen = generation;
+      if (!open) continue;  // woken too late
+      ++running;
       lock.unlock();
       work(worker);
       lock.lock();
@@ -89,12 +92,13 @@ void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain,
     impl_->grain = std::max<std::int64_t>(1, grain);
     impl_->next = 0;
     impl_->failure = nullptr;
-    impl_->running = static_cast<int>(impl_->workers.size());
+    impl_->open = true;
     ++impl_->generation;
   }
   impl_->wake.notify_all();
   impl_->work(0);
   std::unique_lock lock(impl_->mutex);
+  impl_->open = false;  // all is handed out: who still sleeps is not waited for
   impl_->idle.wait(lock, [&] { return impl_->running == 0; });
   if (impl_->failure) std::rethrow_exception(impl_->failure);
 }

@@ -43,6 +43,15 @@ void for_each_index(ThreadPool& pool, std::int64_t n, const Body& body) {
   pool.parallel_for(n, grain, some);
 }
 
+/// Calls body(row) for all rows of an image.
+template <typename Body>
+void for_each_row(ThreadPool& pool, int rows, const Body& body) {
+  constexpr std::int64_t grain = 16;
+  pool.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t row = begin; row < end; ++row) body(static_cast<int>(row));
+  });
+}
+
 /// Those of 0 <= i < n for which condition(i) holds, in ascending order.
 template <typename Condition>
 std::vector<std::int64_t> indices_where(ThreadPool& pool, std::int64_t n, const Condition& condition) {

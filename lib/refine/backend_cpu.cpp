@@ -15,6 +15,7 @@
 #include "core/make_room.hpp"
 #include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
+#include "core/raw_vector.hpp"
 #include "refine/backend.hpp"
 #include "refine/current_sums.hpp"
 #include "refine/image.hpp"
@@ -195,13 +196,6 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
 }
 
-template <typename Body>
-void for_each_row(int rows, ThreadPool& pool, const Body& body) {
-  pool.parallel_for(rows, 16, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t row = begin; row < end; ++row) body(static_cast<int>(row));
-  });
-}
-
 /// Gradients of the outermost pixels are extrapolated: they have more error than information.
 void clear_outermost(PaddedImage& gradient) {
   const int w = gradient.width(), h = gradient.height();
@@ -211,7 +205,7 @@ void clear_outermost(PaddedImage& gradient) {
 
 float largest(const PaddedImage& image, ThreadPool& pool) {
   std::vector<float> of_rows(image.height());
-  for_each_row(image.height(), pool, [&](int row) {
+  for_each_row(pool, image.height(), [&](int row) {
     of_rows[row] = *std::max_element(image.at(0, row), image.at(0, row) + image.width());
   });
   return std::max(0.0f, *std::ranges::max_element(of_rows));
@@ -219,7 +213,7 @@ float largest(const PaddedImage& image, ThreadPool& pool) {
 
 /// 1 where the image is not 0.
 void binarize(PaddedImage& image, ThreadPool& pool) {
-  for_each_row(image.height(), pool, [&](int row) {
+  for_each_row(pool, image.height(), [&](int row) {
     for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
   });
 }
@@ -239,7 +233,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
         return true;
       };
       std::vector<std::uint8_t> has_some(image.height);  // rows that have such a value at all
-      for_each_row(image.height, pool, [&](int y) {
+      for_each_row(pool, image.height, [&](int y) {
         const T* row = image.row<T>(y);
         has_some[y] = std::find(row, row + image.width, most) != row + image.width;
       });
@@ -292,13 +286,14 @@ class CpuBackend final : public Backend {
   }
 
   void set_points(std::span<const int> x, std::span<const int> y) {
-    points.assign(x.size(), {});
+    points.resize(x.size());
     values.resize(x.size() * values_per_point(parameters()));
     const std::vector<std::int64_t> starts = starts_of_runs(x, y);
     std::vector<ColumnSums> columns(pool.size());
     pool.parallel_for(std::ssize(starts) - 1, 1, [&](std::int64_t run, std::int64_t, int worker) {
       const std::int64_t begin = starts[run], end = starts[run + 1];
       for (std::int64_t i = begin; i < end; ++i) {
+        points[i] = {};
         points[i].x = x[i];
         points[i].y = y[i];
       }
@@ -796,8 +791,8 @@ class CpuBackend final : public Backend {
   Image saturated_reference, saturated_current;  // see saturated_pixels
   double grey_scale = 1;                         // largest grey value of the reference over 255
   std::optional<MaskCounts> roi_counts;
-  std::vector<PreparedPoint> points;
-  std::vector<float> values;
+  RawVector<PreparedPoint> points;
+  RawVector<float> values;
 };
 
 }  // namespace

@@ -174,7 +174,10 @@ CoarseSearch::CoarseSearch(int width, int height, ImageView roi)
          std::min(box_.width, box_.height) >> levels_ >= kSmallestRoi)
     ++levels_;
   // Masks of whole images take longer than the search.
-  if (!roi.empty() && !fills(roi, box_)) roi_ = pyramid(binary(roi), levels_);
+  if (!roi.empty() && !fills(roi, box_)) {
+    ThreadPool alone(1);
+    roi_ = pyramid(binary(roi), levels_, alone);
+  }
   whole_.resize(levels_);
   finer_.resize(levels_);
 }

@@ -11,37 +11,44 @@ namespace {
 
 /// The least and the largest value.
 template <typename T>
-std::pair<T, T> extremes_of(ImageView image) {
-  T low = image.row<T>(0)[0], high = low;
-  for (int y = 0; y < image.height; ++y)
-    for (const T* at = image.row<T>(y); at < image.row<T>(y) + image.width; ++at) {
-      low = std::min(low, *at);
-      high = std::max(high, *at);
+std::pair<T, T> extremes_of(ImageView image, ThreadPool& pool) {
+  std::vector<std::pair<T, T>> of_rows(image.height);
+  for_each_row(pool, image.height, [&](int y) {
+    const T* row = image.row<T>(y);
+    T low = row[0], high = row[0];
+    for (int x = 0; x < image.width; ++x) {
+      low = std::min(low, row[x]);
+      high = std::max(high, row[x]);
     }
-  return {low, high};
+    of_rows[y] = {low, high};
+  });
+  std::pair<T, T> all = of_rows.front();
+  for (const auto& [low, high] : of_rows) all = {std::min(all.first, low), std::max(all.second, high)};
+  return all;
 }
 
-Image halved(const Image& in) {
+Image halved(const Image& in, ThreadPool& pool) {
   Image out({in.width() / 2, in.height() / 2}, ScalarType::u8);
-  for (int y = 0; y < out.height(); ++y) {
+  for_each_row(pool, out.height(), [&](int y) {
     const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
     std::uint8_t* to = out.row<std::uint8_t>(y);
     for (int x = 0; x < out.width(); ++x)
       to[x] = mean_of_four(a[2 * x], a[2 * x + 1], b[2 * x], b[2 * x + 1]);
-  }
+  });
   return out;
 }
 
 }  // namespace
 
-Image stretched(ImageView image) {
+Image stretched(ImageView image, ThreadPool& pool) {
   Image out(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
-    const auto [low, high] = extremes_of<T>(image);
+    const auto [low, high] = extremes_of<T>(image, pool);
     const GreyStretch stretch(static_cast<double>(low), static_cast<double>(high));
     const auto apply = [&](const auto& to_byte) {
-      for (int y = 0; y < image.height; ++y)
+      for_each_row(pool, image.height, [&](int y) {
         std::transform(image.row<T>(y), image.row<T>(y) + image.width, out.row<std::uint8_t>(y), to_byte);
+      });
     };
     if constexpr (std::is_same_v<T, std::uint8_t>) {
       std::array<std::uint8_t, 256> table{};
@@ -54,10 +61,10 @@ Image stretched(ImageView image) {
   return out;
 }
 
-std::vector<Image> pyramid(Image full_size, int levels) {
+std::vector<Image> pyramid(Image full_size, int levels, ThreadPool& pool) {
   std::vector<Image> out;
   out.push_back(std::move(full_size));
-  for (int level = 1; level < levels; ++level) out.push_back(halved(out.back()));
+  for (int level = 1; level < levels; ++level) out.push_back(halved(out.back(), pool));
   return out;
 }
 

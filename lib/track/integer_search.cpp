@@ -1,5 +1,6 @@
 #include "track/integer_search.hpp"
 
+#include <algorithm>
 #include <dic/refine.hpp>
 
 namespace dic::track {
@@ -29,27 +30,32 @@ CorrelateRequest IntegerSearch::request(const SubsetShape& shape, std::span<cons
 std::vector<FoundShift> IntegerSearch::around(Correlator& correlator, ImageView current,
                                               std::span<const std::int64_t> which,
                                               std::span<const Prediction> predictions, int range) const {
+  constexpr std::size_t kBatch = 1 << 14;
   std::vector<FoundShift> out(which.size());
   std::vector<PatchPosition> references, windows;
   std::vector<Peak> peaks;
-  shapes_.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
-    references.clear();
-    windows.clear();
-    for (const std::size_t k : members) {
-      const PatchPosition at = shapes_.position(which[k]);
-      references.push_back(at);
-      windows.push_back({0, at.x + predictions[k].u - range, at.y + predictions[k].v - range});
-    }
+  const auto some = [&](const SubsetShape& shape, std::span<const std::size_t> members) {
+    references.resize(members.size());
+    windows.resize(members.size());
+    for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
+      const Prediction& p = predictions[members[m]];
+      const PatchPosition at = references[m] = shapes_.position(which[members[m]]);
+      windows[m] = {0, at.x + p.u - range, at.y + p.v - range};
+    });
     CorrelateRequest job = request(shape, references, std::span(&current, 1));
     job.pairing = Pairing::one_to_one;
     job.search.positions = windows;
     job.search.size = {shape.width + 2 * range, shape.height + 2 * range};
     job.shifts = {0, 2 * range, 0, 2 * range};
     correlator.peaks(job, peaks);
-    for (std::size_t m = 0; m < members.size(); ++m) {
+    for_each_index(pool_, std::ssize(members), [&](std::int64_t m) {
       const Prediction& p = predictions[members[m]];
       out[members[m]] = found_shift(peaks[m], p.u - range, p.v - range);
-    }
+    });
+  };
+  shapes_.by_shape(which, [&](const SubsetShape& shape, std::span<const std::size_t> members) {
+    for (; !members.empty(); members = members.subspan(std::min(kBatch, members.size())))
+      some(shape, members.first(std::min(kBatch, members.size())));
   });
   return out;
 }

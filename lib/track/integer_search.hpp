@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "track/subset_shapes.hpp"
 
 namespace dic::track {
@@ -30,12 +31,12 @@ inline Prediction rounded(double u, double v) {
 }
 
 /// ZNCC search of the subsets of one reference: whole-pixel shifts plus the peak's fit. Subsets of one shape
-/// go into one request of the `correlate` room.
+/// go into one request of the `correlate` room, as long as their peaks stay in the caches.
 class IntegerSearch {
  public:
   /// roi: u8, may be empty. Images and shapes must outlive the object.
-  IntegerSearch(ImageView reference, ImageView roi, const SubsetShapes& shapes)
-      : reference_(reference), roi_(roi), shapes_(shapes) {}
+  IntegerSearch(ImageView reference, ImageView roi, const SubsetShapes& shapes, ThreadPool& pool)
+      : reference_(reference), roi_(roi), shapes_(shapes), pool_(pool) {}
 
   /// Searches the points `which` within +-range px of their predictions (same order), results in that order.
   std::vector<FoundShift> around(Correlator& correlator, ImageView current,
@@ -51,6 +52,7 @@ class IntegerSearch {
 
   ImageView reference_, roi_;
   const SubsetShapes& shapes_;
+  ThreadPool& pool_;
 };
 
 }  // namespace dic::track

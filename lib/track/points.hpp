@@ -26,18 +26,18 @@ struct Points {
   explicit Points(Grid g)
       : shared_grid(std::make_shared<const Grid>(std::move(g))),
         grid(*shared_grid),
-        point_at(grid.nodes(), -1) {
-    node_of.reserve(grid.nodes());
-    x.reserve(grid.nodes());
-    y.reserve(grid.nodes());
-    std::int64_t node = 0;
+        node_of(grid.points()),
+        point_at(grid.nodes(), -1),
+        x(node_of.size()),
+        y(node_of.size()) {
+    std::int64_t node = 0, point = 0;
     for (int j = 0; j < grid.ny; ++j)
       for (int i = 0; i < grid.nx; ++i, ++node) {
         if (!grid.inside[node]) continue;
-        point_at[node] = size();
-        node_of.push_back(node);
-        x.push_back(grid.x(i));
-        y.push_back(grid.y(j));
+        point_at[node] = point;
+        node_of[point] = node;
+        x[point] = grid.x(i);
+        y[point++] = grid.y(j);
       }
   }
 

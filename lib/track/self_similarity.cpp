@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "track/image_pyramid.hpp"
 
 namespace dic::track {
@@ -56,6 +57,7 @@ class SelfSimilarity {
         roi_(roi),
         points_(points),
         reach_(reachable(options)),
+        pool_(options.threads),
         correlator_("cpu", options.threads) {}
 
   std::vector<float> run() {
@@ -85,12 +87,12 @@ class SelfSimilarity {
 
   void look_through_pyramid(const std::vector<std::int64_t>& where) {
     std::vector<Image> levels;
-    levels.push_back(stretched(reference_));
+    levels.push_back(stretched(reference_, pool_));
     for (int level = 0;; ++level) {
       const Image& image = levels.back();
       if (std::min(image.width(), image.height()) < kSmallestLevel) return;
       look_at(image.view(), level, where);
-      levels = pyramid(std::move(levels.back()), 2);
+      levels = pyramid(std::move(levels.back()), 2, pool_);
     }
   }
 
@@ -242,6 +244,7 @@ class SelfSimilarity {
   const ImageView reference_, roi_;
   const Points& points_;
   const double reach_;
+  ThreadPool pool_;
   Correlator correlator_;
   Surfaces surfaces_;
   std::vector<Period> periods_;

@@ -87,7 +87,8 @@ Measurements on_gpu() {
 struct SearchOnCpu {
   Image reference = image(size, false), current = image(size, true);
   Correlator correlator{"cpu"};
-  track::HostCoarseSearch search{reference, {}};
+  ThreadPool pool;
+  track::HostCoarseSearch search{reference, {}, pool};
 };
 
 Measurements on_cpu() {

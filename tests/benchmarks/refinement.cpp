@@ -111,7 +111,8 @@ Starts fitted_peaks(const Image& reference, const Image& current, const Points& 
                     int subset) {
   constexpr int range = 2;
   const track::SubsetShapes shapes(reference.width(), reference.height(), points.x, points.y, subset / 2, {});
-  const track::IntegerSearch search(reference, {}, shapes);
+  ThreadPool pool;
+  const track::IntegerSearch search(reference, {}, shapes, pool);
   std::vector<track::Prediction> predictions;
   for (const ShapeParameters& s : whole) predictions.push_back(track::rounded(s.u, s.v));
   Correlator correlator("cuda");

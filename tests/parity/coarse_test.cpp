@@ -66,7 +66,8 @@ class OnDevice {
 
 CoarseField on_cpu(const Pair& pair, ImageView roi) {
   Correlator correlator("cpu", 1);
-  return HostCoarseSearch(pair.reference, roi).run(correlator, pair.current);
+  ThreadPool pool(1);
+  return HostCoarseSearch(pair.reference, roi, pool).run(correlator, pair.current);
 }
 
 /// Twice, because everything is used again for the next frame.

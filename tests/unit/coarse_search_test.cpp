@@ -200,7 +200,8 @@ void expect_found(int width, int height, ScalarType type, double u, double v, co
     return image;
   };
   Correlator correlator("cpu", 1);
-  HostCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view());
+  ThreadPool pool(2);
+  HostCoarseSearch search(moved(0, 0, 1), roi.empty() ? ImageView{} : roi.view(), pool);
   for (const double part : {0.0, 1.0}) {  // the second search uses what the first has kept
     const CoarseField field = search.run(correlator, moved(part * u, part * v, 2));
     EXPECT_GT(field.confidence, 0.5) << to_string(type);  // a third of the nodes leaves the image

@@ -41,7 +41,7 @@ static_assert(std::is_trivially_copyable_v<RefinedPoint> && std::is_trivially_co
               std::is_trivially_copyable_v<FeatureMemory>);
 
 /// What the next frame starts from.
-std::vector<std::byte> state_of(const std::vector<RefinedPoint>& last, const FeatureMemory& features) {
+std::vector<std::byte> state_of(std::span<const RefinedPoint> last, const FeatureMemory& features) {
   const std::size_t points = last.size() * sizeof(RefinedPoint);
   std::vector<std::byte> state(sizeof features + points);
   std::memcpy(state.data(), &features, sizeof features);
@@ -104,9 +104,9 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
 }
 
 /// Empty where the state is not one of so many points.
-std::vector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
+RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
                                     FeatureMemory& features) {
-  std::vector<RefinedPoint> last(points);
+  RawVector<RefinedPoint> last(points);
   if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
   std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
   if (!std::ranges::all_of(last, [](const RefinedPoint& point) { return makes_sense(point); })) return {};
@@ -138,14 +138,14 @@ class CpuResult final : public Result {
 class CpuReference final : public ActiveReference {
  public:
   CpuReference(Shared& shared, std::shared_ptr<const Frame> reference, Subsets subsets,
-               std::vector<RefinedPoint> last)
+               RawVector<RefinedPoint> last)
       : shared_(shared), reference_(std::move(reference), std::move(subsets), shared.options, shared.pool) {
     reference_.last = std::move(last);
     reference_noise_ = noise_of(reference_.image(), shared_.points);
     shared_.kernels.insert(reference_.refiner.kernel());
   }
 
-  const std::vector<RefinedPoint>& last() const { return reference_.last; }
+  const RawVector<RefinedPoint>& last() const { return reference_.last; }
 
   bool surely_found() const override { return surely_found_; }
 
@@ -161,7 +161,7 @@ class CpuReference final : public ActiveReference {
     reference_.refiner.set_current(image);
     measured.seconds.prepare = watch.lap();
     measure_whole_subsets(image, stop, check_stop, watch, measured.seconds);
-    std::vector<RefinedPoint>& results = shared_.memory.results;
+    const std::span<RefinedPoint> results = shared_.memory.results;
     // A GPU searches the next frame while it measures parts of subsets: starts are those of whole ones here,
     // too.
     keep_as_last(results);
@@ -212,12 +212,12 @@ class CpuReference final : public ActiveReference {
     finish_refinement(refinement, many_not_found, search.trackable(), features_);
   }
 
-  void keep_as_last(const std::vector<RefinedPoint>& results) {
+  void keep_as_last(std::span<const RefinedPoint> results) {
     reference_.last.resize(results.size());
     for_each_index(shared_.pool, reference_.size(), [&](std::int64_t i) { reference_.last[i] = results[i]; });
   }
 
-  double estimate_noise(const std::vector<RefinedPoint>& results) const {
+  double estimate_noise(std::span<const RefinedPoint> results) const {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
     const NoiseGains gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
@@ -235,7 +235,7 @@ class CpuReference final : public ActiveReference {
     return image_noise(image, points.noise_places);
   }
 
-  Field field_of(const std::vector<RefinedPoint>& results, const NoiseModel& noise) const {
+  Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {
     Field field(shared_.points.shared_grid);
     const Grid& grid = shared_.points.grid;
     const FramePoints points{shared_.points, reference_, results};
@@ -281,7 +281,7 @@ class CpuBackend final : public Backend {
     shared_.roi = std::move(roi);
     image_ = static_cast<const HostFrame&>(*reference).image.size();
     return std::make_unique<CpuReference>(shared_, std::move(reference), Subsets(shared_.points, shared_.roi),
-                                          std::vector<RefinedPoint>());
+                                          RawVector<RefinedPoint>());
   }
   std::unique_ptr<ActiveReference> replace_reference(std::shared_ptr<const Frame> image,
                                                      const TrackedPositions& positions,
@@ -289,7 +289,7 @@ class CpuBackend final : public Backend {
     const FollowedPoints& points = static_cast<const HostPositions&>(positions).points;
     return std::make_unique<CpuReference>(
         shared_, std::move(image), Subsets(shared_.points, points, shared_.roi),
-        before ? static_cast<const CpuReference*>(before)->last() : std::vector<RefinedPoint>());
+        before ? static_cast<const CpuReference*>(before)->last() : RawVector<RefinedPoint>());
   }
   std::shared_ptr<const TrackedPositions> load_positions(std::span<const std::byte> bytes) const override {
     return positions_in(bytes, shared_.points.x.size(), image_);

@@ -13,7 +13,7 @@ struct FramePoints {
   using Index = std::int64_t;
   const Points& points;
   const HostReference& reference;
-  const std::vector<RefinedPoint>& results;
+  std::span<const RefinedPoint> results;
 
   Status status(Index i) const { return results[i].status; }
   float zncc(Index i) const { return results[i].zncc; }

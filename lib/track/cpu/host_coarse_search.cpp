@@ -8,11 +8,12 @@ namespace {
 class HostPyramids final : public PyramidSearch {
  public:
   HostPyramids(const CoarseSearch& search, const std::vector<Image>& reference, ImageView current,
-               Correlator& correlator)
+               Correlator& correlator, ThreadPool& pool)
       : search_(search),
         reference_(reference),
-        current_(pyramid(stretched(current), search.levels())),
-        correlator_(correlator) {}
+        current_(pyramid(stretched(current, pool), search.levels(), pool)),
+        correlator_(correlator),
+        pool_(pool) {}
 
   std::vector<FoundShift> around(const CoarseLattice& lattice, std::span<const std::int64_t> which,
                                  std::span<const Prediction> predictions, int range) override {
@@ -24,23 +25,25 @@ class HostPyramids final : public PyramidSearch {
 
  private:
   IntegerSearch of(const CoarseLattice& lattice) const {
-    return {reference_[lattice.level], search_.roi(lattice.level), lattice.shapes};
+    return {reference_[lattice.level], search_.roi(lattice.level), lattice.shapes, pool_};
   }
 
   const CoarseSearch& search_;
   const std::vector<Image>& reference_;
   std::vector<Image> current_;
   Correlator& correlator_;
+  ThreadPool& pool_;
 };
 
 }  // namespace
 
-HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi)
-    : search_(reference.width, reference.height, roi),
-      reference_(pyramid(stretched(reference), search_.levels())) {}
+HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool)
+    : pool_(pool),
+      search_(reference.width, reference.height, roi),
+      reference_(pyramid(stretched(reference, pool), search_.levels(), pool)) {}
 
 CoarseField HostCoarseSearch::run(Correlator& correlator, ImageView current) {
-  HostPyramids pyramids(search_, reference_, current, correlator);
+  HostPyramids pyramids(search_, reference_, current, correlator, pool_);
   return search_.run(pyramids);
 }
 

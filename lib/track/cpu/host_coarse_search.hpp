@@ -3,6 +3,7 @@
 #include <dic/correlate.hpp>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "track/coarse_search.hpp"
 
 namespace dic::track {
@@ -11,11 +12,12 @@ namespace dic::track {
 class HostCoarseSearch {
  public:
   /// roi: u8, may be empty.
-  HostCoarseSearch(ImageView reference, ImageView roi);
+  HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool);
 
   CoarseField run(Correlator& correlator, ImageView current);
 
  private:
+  ThreadPool& pool_;
   CoarseSearch search_;
   std::vector<Image> reference_;  ///< by level
 };

@@ -20,7 +20,7 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
 }
 
 HostCoarseSearch& HostReference::coarse() {
-  if (!coarse_) coarse_.emplace(image(), roi());
+  if (!coarse_) coarse_.emplace(image(), roi(), pool);
   return *coarse_;
 }
 

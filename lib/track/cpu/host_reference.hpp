@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/raw_vector.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/host_coarse_search.hpp"
 #include "track/cpu/subsets.hpp"
@@ -28,7 +29,7 @@ class HostReference {
   std::int64_t size() const { return static_cast<std::int64_t>(subsets.x.size()); }
   ImageView image() const { return static_cast<const HostFrame&>(*frame_).image.view(); }
   HostCoarseSearch& coarse();
-  IntegerSearch search() const { return {image(), roi(), shapes_}; }
+  IntegerSearch search() const { return {image(), roi(), shapes_, pool}; }
   bool trackable(std::int64_t i) const { return status(i) == Status::ok; }
   Status status(std::int64_t i) const { return statuses_[i]; }
 
@@ -36,7 +37,7 @@ class HostReference {
   const Subsets subsets;
   Refiner refiner;
   /// Results of whole subsets in the last frame that was compared with this reference; empty at first.
-  std::vector<RefinedPoint> last;
+  RawVector<RefinedPoint> last;
 
  private:
   ImageView roi() const { return subsets.roi.empty() ? ImageView{} : subsets.roi.view(); }

@@ -6,7 +6,7 @@
 namespace dic::track {
 
 void explain_lost(const Points& grid_points, const HostReference& reference,
-                  std::vector<RefinedPoint>& results) {
+                  std::span<RefinedPoint> results) {
   const FramePoints points{grid_points, reference, results};
   const int radius = reference.refiner.options().subset / 2;
   for_each_left(points, reference.size(), radius, reference.image().size(),

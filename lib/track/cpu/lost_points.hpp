@@ -7,6 +7,6 @@
 namespace dic::track {
 
 /// Tells which lost points left the image. results: by point.
-void explain_lost(const Points& points, const HostReference& reference, std::vector<RefinedPoint>& results);
+void explain_lost(const Points& points, const HostReference& reference, std::span<RefinedPoint> results);
 
 }  // namespace dic::track

@@ -18,7 +18,7 @@ constexpr std::size_t kBatch = 1 << 14;  // refinements at once: their results s
 static_assert(RefinementOperations<PointRefinement>);
 
 PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
-                                 const std::vector<Start>& starts, RefinementMemory& memory,
+                                 std::span<const Start> starts, RefinementMemory& memory,
                                  std::stop_token stop, std::function<void()> check_stop)
     : points_(points),
       reference_(reference),
@@ -72,7 +72,7 @@ bool PointRefinement::waits(std::int64_t i, float least, float below) const {
 void PointRefinement::refine() {
   for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
-  std::vector<RefinedPoint>& refined = memory_.refined;
+  RawVector<RefinedPoint>& refined = memory_.refined;
   const std::span which(std::as_const(memory_.attempts.points));
   const std::span starts(std::as_const(memory_.attempts.starts));
   for (std::size_t first = 0; first < which.size(); first += kBatch) {

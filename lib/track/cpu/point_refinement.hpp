@@ -4,6 +4,7 @@
 #include <dic/refine.hpp>
 #include <functional>
 #include <limits>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -17,13 +18,13 @@ namespace dic::track {
 /// Refinements to be done, each of another point.
 struct RefinementAttempts {
   std::vector<std::int64_t> points;
-  std::vector<ShapeParameters> starts;
+  RawVector<ShapeParameters> starts;
 };
 
 /// What a refinement works in, kept from frame to frame: taking so much memory anew costs more than filling
 /// it.
 struct RefinementMemory {
-  std::vector<RefinedPoint> results, refined;
+  RawVector<RefinedPoint> results, refined;
   RefinementAttempts attempts;
   std::vector<std::uint8_t> is_fresh, seen;  ///< by point
 };
@@ -35,7 +36,7 @@ class PointRefinement {
 
   /// check_stop throws where `stop` was requested.
   PointRefinement(const Points& points, const HostReference& reference, ImageView current,
-                  const std::vector<Start>& starts, RefinementMemory& memory, std::stop_token stop,
+                  std::span<const Start> starts, RefinementMemory& memory, std::stop_token stop,
                   std::function<void()> check_stop);
 
   void start_over();
@@ -67,11 +68,11 @@ class PointRefinement {
   const Points& points_;
   const HostReference& reference_;
   const ImageView current_;
-  const std::vector<Start>& starts_;
+  std::span<const Start> starts_;
   std::stop_token stop_;
   std::function<void()> check_stop_;
   RefinementMemory& memory_;
-  std::vector<RefinedPoint>& results_;
+  RawVector<RefinedPoint>& results_;
   float tried_ = std::numeric_limits<float>::infinity();  ///< starts of this score and above were tried
   PointList fresh_;                                       ///< points that the last refinement measured
 };

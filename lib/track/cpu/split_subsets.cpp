@@ -6,7 +6,7 @@
 namespace dic::track {
 
 SplitSubsets::SplitSubsets(const Points& points, const HostReference& reference, int step,
-                           std::vector<RefinedPoint>& results)
+                           std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
       results_(results),

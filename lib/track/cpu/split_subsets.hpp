@@ -15,7 +15,7 @@ class SplitSubsets {
  public:
   /// results: by point; receives the new ones.
   SplitSubsets(const Points& points, const HostReference& reference, int step,
-               std::vector<RefinedPoint>& results);
+               std::span<RefinedPoint> results);
 
   void run(const std::stop_token& stop);
 
@@ -41,7 +41,7 @@ class SplitSubsets {
 
   const Points& points_;
   const HostReference& reference_;
-  std::vector<RefinedPoint>& results_;
+  std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const int radius_, step_;
   const Tiles tiles_;

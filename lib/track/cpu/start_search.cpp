@@ -25,7 +25,9 @@ StartSearch::StartSearch(const Points& points, HostReference& reference, ImageVi
       variants_(variants),
       trackable_(indices_where(reference.pool, reference.size(),
                                [&](std::int64_t i) { return reference.trackable(i); })),
-      starts_(reference.size()) {}
+      starts_(reference.size()) {
+  for_each_index(reference.pool, reference.size(), [&](std::int64_t i) { starts_[i] = {}; });
+}
 
 void StartSearch::predict_from_last() {
   unpredicted_ = trackable_;
@@ -41,7 +43,7 @@ void StartSearch::predict_from_last() {
   std::erase_if(unpredicted_, [&](std::int64_t i) { return predicted[i] != 0; });
 }
 
-void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::vector<Start>& starts) {
+void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts) {
   check_stop_();
   const CoarseField field = reference_.coarse().run(correlator_, current_);
   variants_.insert(correlator_.last_plan().variant);
@@ -53,7 +55,7 @@ void StartSearch::predict_from_pyramid(std::span<const std::int64_t> which, std:
 /// Searches `which` around the shapes in `starts` and writes what was found there. In automatic range, a peak
 /// on the border of the searched rectangle is followed. Where the same peak is found again, it has all its
 /// neighbours for the sub-pixel fit.
-void StartSearch::search(PointList which, std::vector<Start>& starts) {
+void StartSearch::search(PointList which, std::span<Start> starts) {
   const int range = range_.value_or(kAutoRange);
   std::vector<Prediction> predictions(which.size());
   for_each_of(which, [&](std::int64_t i, std::size_t k) {

@@ -42,13 +42,13 @@ class StartSearch {
   std::int64_t lost() const { return std::ssize(lost_points()); }
 
   /// By point.
-  const std::vector<Start>& starts() const { return starts_; }
+  std::span<const Start> starts() const { return starts_; }
 
  private:
   using PointList = std::vector<std::int64_t>;
 
-  void predict_from_pyramid(std::span<const std::int64_t> which, std::vector<Start>& starts);
-  void search(PointList which, std::vector<Start>& starts);
+  void predict_from_pyramid(std::span<const std::int64_t> which, std::span<Start> starts);
+  void search(PointList which, std::span<Start> starts);
   PointList lost_points() const;
   /// Calls body(which[k], k) for all k, by all threads.
   template <typename Body>
@@ -62,7 +62,7 @@ class StartSearch {
   std::function<void()> check_stop_;
   std::set<std::string>& variants_;
   PointList trackable_, unpredicted_;
-  std::vector<Start> starts_;
+  RawVector<Start> starts_;
 };
 
 }  // namespace dic::track

@@ -5,7 +5,7 @@
 namespace dic::track {
 
 Trust::Trust(const Points& points, const HostReference& reference, int step,
-             std::vector<RefinedPoint>& results)
+             std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
       results_(results),

@@ -13,7 +13,7 @@ namespace dic::track {
 class Trust {
  public:
   /// results: by point; receives the new statuses.
-  Trust(const Points& points, const HostReference& reference, int step, std::vector<RefinedPoint>& results);
+  Trust(const Points& points, const HostReference& reference, int step, std::span<RefinedPoint> results);
 
   void run();
 
@@ -27,7 +27,7 @@ class Trust {
 
   const Points& points_;
   const HostReference& reference_;
-  std::vector<RefinedPoint>& results_;
+  std::span<RefinedPoint> results_;
   const FramePoints frame_;
   const std::int64_t large_;
   std::vector<std::int64_t> parent_;   ///< of groups: a member of lower index; the first member is its own
