@@ -1,9 +1,7 @@
 #include "draw/result_pictures.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "draw/figure.hpp"
@@ -19,25 +17,6 @@ constexpr std::pair<const char*, const char*> kSymbols[] = {
     {"sigma_exy", "σ_εxy"},
 };
 
-/// Where the nodes are in the image of a frame. With a camera, displacements are in corrected coordinates.
-MovedGrid moved_grid(const Result& result, const Camera* camera, int frame) {
-  const Grid& grid = result.grid();
-  std::vector<double> u = result.values("u", frame), v = result.values("v", frame);
-  const double factor = 1 / result.info().length_factor();
-  for (std::vector<double>* lengths : {&u, &v})
-    for (double& length : *lengths) length *= factor;
-  if (camera && result.positions()) {
-    const NodePositions& nodes = *result.positions();
-    for (std::size_t k = 0; k < u.size(); ++k) {
-      if (std::isnan(u[k])) continue;
-      const Camera::Point seen = camera->distort(nodes.x[k] + u[k], nodes.y[k] + v[k]);
-      u[k] = seen.x - grid.x(static_cast<int>(k % grid.nx));
-      v[k] = seen.y - grid.y(static_cast<int>(k / grid.nx));
-    }
-  }
-  return {grid, u, v};
-}
-
 /// A frame that is being drawn.
 struct Sheet {
   MovedGrid grid;
@@ -50,27 +29,22 @@ struct Sheet {
 
 }  // namespace
 
-FigureOptions options_for(const Result& result, const std::string& name) {
+FigureOptions options_for(const ResultInfo& info, const std::string& name, const std::string& unit) {
   const auto symbol = std::ranges::find_if(kSymbols, [&](const auto& known) { return name == known.first; });
   FigureOptions options;
   options.symbol = symbol == std::end(kSymbols) ? name : symbol->second;
-  const std::string unit = result.array(name == "magnitude" ? "u" : name).unit;
   options.unit = unit == "1" ? "" : unit;
-  options.mm_per_px = result.info().scale_mm_per_px;
+  options.mm_per_px = info.scale_mm_per_px;
   return options;
 }
 
-std::vector<float> quantity_values(const Result& result, const std::string& name, int frame) {
-  if (name != "magnitude") return result.values<float>(name, frame);
-  std::vector<float> values = result.values<float>("u", frame);
-  const std::vector<float> v = result.values<float>("v", frame);
-  std::ranges::transform(values, v, values.begin(), [](float a, float b) { return std::hypot(a, b); });
-  return values;
+FigureOptions options_for(const Result& result, const std::string& name) {
+  return options_for(result.info(), name, result.array(name == "magnitude" ? "u" : name).unit);
 }
 
-ResultPictures::ResultPictures(const Result& result, std::vector<Quantity> quantities, const Camera* camera,
+ResultPictures::ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities,
                                CanvasFactory canvases)
-    : result_(result), quantities_(std::move(quantities)), camera_(camera), canvases_(std::move(canvases)) {}
+    : fields_(fields), quantities_(std::move(quantities)), canvases_(std::move(canvases)) {}
 
 /// As many frames at once as there are threads: memory does not grow with the sequence.
 void ResultPictures::write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const {
@@ -93,13 +67,13 @@ void ResultPictures::write_some(std::span<const Frame> frames, bool parallel_ima
   };
   threads.parallel_for(count, 1, [&](std::int64_t k, std::int64_t, int) {
     if (parallel_images) images[k] = frames[k].image();
-    sheets[k] = std::make_unique<Sheet>(moved_grid(result_, camera_, frames[k].index), images[k],
-                                        result_.info().image, canvases_, options_of(k, 0));
+    sheets[k] = std::make_unique<Sheet>(fields_.moved_grid(frames[k].index), images[k], fields_.info().image,
+                                        canvases_, options_of(k, 0));
   });
   threads.parallel_for(count * each, 1, [&](std::int64_t task, std::int64_t, int) {
     const std::int64_t frame = task / each, quantity = task % each;
     sheets[frame]->drawing.write(frames[frame].files[quantity],
-                                 quantity_values(result_, quantities_[quantity].name, frames[frame].index),
+                                 fields_.values(quantities_[quantity].name, frames[frame].index),
                                  options_of(frame, quantity));
   });
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <dic/camera.hpp>
 #include <dic/draw.hpp>
 #include <dic/result.hpp>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "draw/drawn_fields.hpp"
 
 namespace dic::draw {
 
@@ -19,24 +19,22 @@ struct Quantity {
   FigureOptions options = {};
 };
 
-/// The options of a quantity: symbol, unit, mm_per_px.
+/// The options of a quantity: symbol, unit, mm_per_px. unit: "1" = none.
+FigureOptions options_for(const ResultInfo& info, const std::string& name, const std::string& unit);
 FigureOptions options_for(const Result& result, const std::string& name);
-/// Its values in a frame, [ny x nx], in the unit of the result. Throws UsageError for an unknown name.
-std::vector<float> quantity_values(const Result& result, const std::string& name, int frame);
 
-/// Pictures of frames of a result.
+/// Pictures of frames.
 class ResultPictures {
  public:
   struct Frame {
-    int index = 0;                      ///< of the result, from 0
+    int index = 0;                      ///< of the fields, from 0
     std::function<Image()> image = {};  ///< may be reduced; an empty image is white
     std::string heading = {};
     std::vector<std::filesystem::path> files = {};  ///< one for each quantity
   };
 
-  /// camera: of the result, or null. The result has to live as long.
-  ResultPictures(const Result& result, std::vector<Quantity> quantities, const Camera* camera,
-                 CanvasFactory canvases);
+  /// The fields have to live as long.
+  ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities, CanvasFactory canvases);
   /// Several threads draw; images are asked for by one of them, or by several where `parallel_images`. Throws
   /// FileError.
   void write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
@@ -44,9 +42,8 @@ class ResultPictures {
  private:
   void write_some(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
 
-  const Result& result_;
+  const DrawnFields& fields_;
   std::vector<Quantity> quantities_;
-  const Camera* camera_;
   CanvasFactory canvases_;
 };
 

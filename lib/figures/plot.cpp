@@ -129,7 +129,8 @@ std::string heading_of(const PlotJob& job, const Result& result, int frame) {
   return result.frame_names()[frame] + text;
 }
 
-draw::Quantity quantity(const PlotJob& job, const Result& result, const std::string& name) {
+draw::Quantity quantity(const PlotJob& job, const Result& result, const draw::DrawnFields& fields,
+                        const std::string& name) {
   const FigureOptions known = draw::options_for(result, name);
   draw::Quantity quantity{name, job.figure};
   quantity.options.symbol = known.symbol;
@@ -140,7 +141,7 @@ draw::Quantity quantity(const PlotJob& job, const Result& result, const std::str
   if (job.own_range) return quantity;
   RangeFinder finder;
   for (int frame = 0; frame < result.frame_count(); ++frame)
-    finder.add(draw::quantity_values(result, name, frame));
+    finder.add(fields.values(name, frame));
   if (!quantity.options.range) quantity.options.range = finder.range();
   quantity.options.extremes = finder.extremes();
   return quantity;
@@ -169,8 +170,9 @@ PlotSummary plot(const PlotJob& job) {
   const std::optional<Camera> camera = camera_of(settings);
   const std::vector<int> frames = chosen_frames(job, result.frame_count());
   ThreadPool threads(job.threads);
+  const draw::ResultFields fields(result, camera ? &*camera : nullptr);
   std::vector<draw::Quantity> quantities;
-  for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, name));
+  for (const std::string& name : job.fields) quantities.push_back(quantity(job, result, fields, name));
 
   for (draw::Quantity& drawn_quantity : quantities)
     drawn_quantity.options.outline = job.figure.outline && has_roi(settings);
@@ -201,7 +203,7 @@ PlotSummary plot(const PlotJob& job) {
   fs::create_directories(job.output, failure);
   if (failure)
     throw FileError("The folder " + job.output.string() + " cannot be made (" + failure.message() + ").");
-  const draw::ResultPictures pictures(result, std::move(quantities), camera ? &*camera : nullptr,
+  const draw::ResultPictures pictures(fields, std::move(quantities),
                                       canvases(job.format, job.dots_per_inch / kPointsPerInch, job.font));
   pictures.write(drawn, images.reads_in_parallel(), threads);
   return summary;

@@ -42,7 +42,14 @@ Results::Results(const TrackJob& job)
       folder_(job.output, job.resume  ? OutputFolder::Earlier::resume
                           : job.force ? OutputFolder::Earlier::replace
                                       : OutputFolder::Earlier::refuse),
-      threads_(job.options.threads) {}
+      threads_(job.options.threads) {
+  // The first canvas looks for fonts, which takes 10 ms.
+  if (job.pictures != Pictures::none)
+    finding_fonts_ =
+        std::async(std::launch::async, [this] { canvases()(1, 1)->width_of("0", FigureOptions().font); });
+}
+
+CanvasFactory Results::canvases() const { return job_.canvases ? job_.canvases : png_canvases(); }
 
 std::optional<RunLog::Contents> Results::earlier() const {
   if (folder_.resumed().empty()) return {};
@@ -66,6 +73,7 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   folder_.begin();
   result_path_ = folder_.claim("result.vtkhdf");
   for (const std::int64_t k : frames_to_draw(count.value_or(first) - first)) planned_.insert(first + k);
+  if (count) last_frame_ = *count - 1;
   is_resumed_ = !folder_.resumed().empty() && std::ranges::any_of(done.frames, was_measured);
   if (is_resumed_)
     resume(done, grid);
@@ -137,12 +145,15 @@ std::vector<std::string> Results::add_earlier_frames(const RunLog::Contents& don
 
 void Results::add(const Field& field, const Frame& frame, Image current, std::vector<std::byte> state) {
   const std::string stem = folder_.unique_stem(fs::path(frame.name).stem().string());
+  if (job_.pictures != Pictures::none) add_picture(field, frame, stem);
+  if (job_.pictures != Pictures::none && frame.index == last_frame_)
+    begin_last_picture(field, std::move(current));
+  else if (job_.pictures == Pictures::some)
+    keep_image(frame, std::move(current));
   writer_->add(field, frame.time, frame.name);
   if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
   state_frame_ = frame.index;
   new_state_ = std::move(state);
-  if (job_.pictures != Pictures::none) add_picture(field, frame, stem);
-  if (job_.pictures == Pictures::some) keep_image(frame, std::move(current));
   ++count_;
 }
 
@@ -221,45 +232,71 @@ void Results::keep_image(const Frame& frame, Image current) {
     last_image_ = std::move(current);
 }
 
-void Results::draw_pictures(FrameSource& source) {
-  const Result result(result_path_);
+std::vector<draw::Quantity> Results::quantities() const {
   std::vector<draw::Quantity> quantities;
   for (std::size_t k = 0; k < kDrawn.size(); ++k) {
-    FigureOptions options = draw::options_for(result, kDrawn[k]);
+    FigureOptions options =
+        draw::options_for(info_, kDrawn[k].name, kDrawn[k].is_length ? info_.length_unit() : "1");
     options.range = ranges_[k].range();
     options.extremes = ranges_[k].extremes();
-    options.scale_bar = result.info().has_scale();
+    options.scale_bar = info_.has_scale();
     options.outline =
         job_.roi.rect || !job_.roi.polygons.empty() || !job_.roi.holes.empty() || !job_.roi.mask.empty();
-    quantities.push_back({kDrawn[k], options});
+    quantities.push_back({kDrawn[k].name, options});
   }
+  return quantities;
+}
+
+/// Without its image.
+draw::ResultPictures::Frame Results::picture_of(const Drawn& drawn) {
+  draw::ResultPictures::Frame picture;
+  picture.index = drawn.index;
+  picture.heading = drawn.frame.name;
+  if (info_.time_unit == "s") {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, ",  %.4g s", drawn.frame.time);
+    picture.heading += seconds;
+  }
+  for (const auto& [name, is_length] : kDrawn)
+    picture.files.push_back(folder_.claim(fs::path("pictures") / (drawn.stem + "_" + name + ".png")));
+  return picture;
+}
+
+void Results::draw(const draw::DrawnFields& fields, std::span<const draw::ResultPictures::Frame> pictures,
+                   bool parallel_images) {
+  draw::ResultPictures(fields, quantities(), canvases()).write(pictures, parallel_images, threads_);
+}
+
+/// All colours are known then: it is drawn from memory, while the result is written.
+void Results::begin_last_picture(const Field& field, Image current) {
+  auto picture = picture_of(frames_.back());
+  frames_.pop_back();
+  drawing_last_ =
+      std::async(std::launch::async, [this, fields = std::make_unique<draw::MeasuredField>(field, info_),
+                                      image = std::move(current), picture = std::move(picture)]() mutable {
+        picture.image = [&] { return std::move(image); };
+        draw(*fields, std::span(&picture, 1), true);
+      });
+}
+
+/// Those that are not drawn yet.
+void Results::draw_pictures(FrameSource& source) {
   // A video is at its end.
   const bool is_video = !source.reads_in_parallel();
   const std::unique_ptr<FrameSource> again = is_video ? open_frames(job_.frames) : nullptr;
-  std::vector<draw::ResultPictures::Frame> frames;
+  std::vector<draw::ResultPictures::Frame> pictures;
   for (const Drawn& drawn : frames_) {
-    draw::ResultPictures::Frame frame;
-    frame.index = drawn.index;
-    frame.heading = drawn.frame.name;
-    if (info_.time_unit == "s") {
-      char seconds[32];
-      std::snprintf(seconds, sizeof seconds, ",  %.4g s", drawn.frame.time);
-      frame.heading += seconds;
-    }
+    pictures.push_back(picture_of(drawn));
     // Of all frames there are too many pixels to keep; an earlier run left none.
-    frame.image = [&, index = drawn.frame.index, is_last = &drawn == &frames_.back()]() -> Image {
+    pictures.back().image = [&, index = drawn.frame.index, is_last = &drawn == &frames_.back()]() -> Image {
       if (const auto kept = images_.find(index); kept != images_.end()) return std::move(kept->second);
       if (is_last && !last_image_.empty()) return std::move(last_image_);
       return draw::small_grey((again ? *again : source).read(index), draw::kScreenSide);
     };
-    for (const char* name : kDrawn)
-      frame.files.push_back(folder_.claim(fs::path("pictures") / (drawn.stem + "_" + name + ".png")));
-    frames.push_back(std::move(frame));
   }
-  const Camera* camera = job_.options.camera ? &*job_.options.camera : nullptr;
-  const draw::ResultPictures pictures(result, std::move(quantities), camera,
-                                      job_.canvases ? job_.canvases : png_canvases());
-  pictures.write(frames, !is_video, threads_);
+  const Result result(result_path_);
+  draw(draw::ResultFields(result, job_.options.camera ? &*job_.options.camera : nullptr), pictures,
+       !is_video);
 }
 
 void Results::finish(TrackSummary& summary, FrameSource& source) {
@@ -268,8 +305,9 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
     publish(summary);
     writer_->finish();
   }
+  summary.frames_drawn = std::ssize(frames_) + (drawing_last_.valid() ? 1 : 0);
+  if (drawing_last_.valid()) drawing_last_.get();
   if (!frames_.empty()) draw_pictures(source);
-  summary.frames_drawn = std::ssize(frames_);
   if (!summary.noise_curve.empty()) {
     track::write_noise_table(folder_.claim("noise_curve.csv"), summary.noise_curve);
     track::write_noise_picture(folder_.claim("noise_curve.png"), summary.noise_curve);
@@ -288,6 +326,7 @@ void Results::finish(TrackSummary& summary, FrameSource& source) {
 }
 
 fs::path Results::keep(const TrackSummary& summary) {
+  if (drawing_last_.valid()) drawing_last_.wait();  // it writes to the folder
   try {
     publish(summary);
   } catch (const FileError&) {  // what was noted last is lost

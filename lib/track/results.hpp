@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "draw/result_pictures.hpp"
 #include "track/output_folder.hpp"
 #include "track/run_json.hpp"
 #include "track/run_log.hpp"
@@ -75,7 +76,12 @@ class Results {
   std::filesystem::path keep(const TrackSummary& summary);
 
  private:
-  static constexpr std::array kDrawn = {"u", "v", "exx", "eyy", "exy"};
+  struct DrawnName {
+    const char* name;
+    bool is_length;
+  };
+  static constexpr std::array<DrawnName, 5> kDrawn = {
+      {{"u", true}, {"v", true}, {"exx", false}, {"eyy", false}, {"exy", false}}};
 
   struct Drawn {
     int index = 0;  ///< of the result
@@ -91,6 +97,12 @@ class Results {
   void write_run(const TrackSummary& summary, RunState state);
   void sync_now_and_then();
   void keep_image(const Frame& frame, Image current);
+  CanvasFactory canvases() const;
+  std::vector<draw::Quantity> quantities() const;
+  draw::ResultPictures::Frame picture_of(const Drawn& drawn);
+  void draw(const draw::DrawnFields& fields, std::span<const draw::ResultPictures::Frame> pictures,
+            bool parallel_images);
+  void begin_last_picture(const Field& field, Image current);
   void draw_pictures(FrameSource& source);
 
   const TrackJob& job_;
@@ -100,7 +112,8 @@ class Results {
   std::filesystem::path result_path_;
   std::optional<VtkHdfWriter> writer_;
   std::set<std::int64_t> planned_;        ///< frames of the source to draw
-  std::vector<Drawn> frames_;             ///< that may be drawn: planned ones, and the last
+  std::int64_t last_frame_ = -1;          ///< of the source, if it is known
+  std::vector<Drawn> frames_;             ///< that may be drawn at the end: planned ones, and the last
   std::map<std::int64_t, Image> images_;  ///< of planned frames, reduced
   Image last_image_;
   std::array<RangeFinder, kDrawn.size()> ranges_;
@@ -115,6 +128,7 @@ class Results {
   std::optional<RunLog> log_;
   std::optional<StateFile> state_;
   std::future<void> syncing_;  ///< uses log_: ends before it
+  std::future<void> finding_fonts_, drawing_last_;
 };
 
 }  // namespace dic
