@@ -11,6 +11,11 @@ std::string describe(Size size, ScalarType type) {
          std::string(to_string(type));
 }
 
+std::size_t bytes_of(Size size, ScalarType type) {
+  if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");
+  return static_cast<std::size_t>(size.width) * size.height * size_of(type);
+}
+
 void check(const void* first, ScalarType type, Size size, std::ptrdiff_t row_bytes, int bit_depth) {
   if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");
   const bool is_empty = size.width == 0 || size.height == 0;
@@ -45,8 +50,16 @@ ImageView ImageView::packed_view(const void* first, std::size_t count, ScalarTyp
 }
 
 Image::Image(Size size, ScalarType type, int bit_depth) : size_(size), type_(type), bit_depth_(bit_depth) {
-  if (size.width < 0 || size.height < 0) throw UsageError("An image cannot have a negative size.");
-  bytes_ = PixelMemory(static_cast<std::size_t>(size.width) * size.height * size_of(type));
+  bytes_ = PixelMemory(bytes_of(size, type));
+}
+
+Image Image::uninitialized(Size size, ScalarType type, int bit_depth) {
+  Image image;
+  image.size_ = size;
+  image.type_ = type;
+  image.bit_depth_ = bit_depth;
+  image.bytes_ = PixelMemory::uninitialized(bytes_of(size, type));
+  return image;
 }
 
 ImageView Image::view() const {
@@ -55,7 +68,7 @@ ImageView Image::view() const {
 }
 
 Image copy_of(ImageView image) {
-  Image out(image.size(), image.type, image.bit_depth);
+  Image out = Image::uninitialized(image.size(), image.type, image.bit_depth);
   const std::size_t bytes = image.width * size_of(image.type);
   for (int y = 0; y < image.height; ++y)
     if (bytes > 0) std::memcpy(out.row<std::byte>(0) + y * bytes, image.row<std::byte>(y), bytes);

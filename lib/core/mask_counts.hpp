@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <dic/image.hpp>
-#include <vector>
+
+#include "core/parallel.hpp"
+#include "core/raw_vector.hpp"
 
 namespace dic {
 
@@ -10,18 +13,20 @@ namespace dic {
 class MaskCounts {
  public:
   /// mask: u8, inside where not zero; the rectangles must lie within it.
-  explicit MaskCounts(ImageView mask) : stride_(mask.width + 1) {
-    table_.assign(static_cast<std::size_t>(stride_) * (mask.height + 1), 0);
-    for (int y = 0; y < mask.height; ++y) {
+  MaskCounts(ImageView mask, ThreadPool& pool)
+      : stride_(mask.width + 1), table_(static_cast<std::size_t>(stride_) * (mask.height + 1)) {
+    std::fill_n(table_.begin(), stride_, 0);
+    for_each_row(pool, mask.height, [&](int y) {
       const std::uint8_t* row = mask.row<std::uint8_t>(y);
-      const std::uint32_t* above = at(0, y);
-      std::uint32_t* out = table_.data() + static_cast<std::size_t>(y + 1) * stride_;
-      std::uint32_t sum = 0;
-      for (int x = 0; x < mask.width; ++x) {
-        sum += row[x] != 0;
-        out[x + 1] = above[x + 1] + sum;
-      }
-    }
+      std::uint32_t* out = &table_[static_cast<std::size_t>(y + 1) * stride_];
+      std::uint32_t sum = *out++ = 0;
+      for (int x = 0; x < mask.width; ++x) out[x] = sum += row[x] != 0;
+    });
+    constexpr std::int64_t kColumns = 256;
+    pool.parallel_for(stride_, kColumns, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::uint32_t* row = table_.data(); row != &table_.back() + 1 - stride_; row += stride_)
+        for (std::int64_t x = begin; x < end; ++x) row[stride_ + x] += row[x];
+    });
   }
 
   std::int64_t inside(int left, int top, int width, int height) const {
@@ -36,7 +41,7 @@ class MaskCounts {
   }
 
   int stride_;
-  std::vector<std::uint32_t> table_;
+  RawVector<std::uint32_t> table_;
 };
 
 }  // namespace dic

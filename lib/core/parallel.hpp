@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 namespace dic {
@@ -64,6 +65,17 @@ std::vector<std::int64_t> indices_where(ThreadPool& pool, std::int64_t n, const 
   std::vector<std::int64_t> all;
   for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
   return all;
+}
+
+/// For how many 0 <= i < n condition(i) holds.
+template <typename Condition>
+std::int64_t count_where(ThreadPool& pool, std::int64_t n, const Condition& condition) {
+  constexpr std::int64_t grain = 4096;
+  std::vector<std::int64_t> parts((n + grain - 1) / grain);
+  pool.parallel_for(std::ssize(parts), 1, [&](std::int64_t part, std::int64_t, int) {
+    for (std::int64_t i = part * grain; i < std::min(n, (part + 1) * grain); ++i) parts[part] += condition(i);
+  });
+  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
 }
 
 }  // namespace dic

@@ -282,7 +282,7 @@ class CpuBackend final : public Backend {
     binarize(inside_roi, pool);
     grey_scale = std::max(largest(reference, pool) / 255.0f, 1e-20f);
     roi_counts.reset();
-    if (!roi.empty()) roi_counts.emplace(roi);
+    if (!roi.empty()) roi_counts.emplace(roi, pool);
   }
 
   void set_points(std::span<const int> x, std::span<const int> y) {

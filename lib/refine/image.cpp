@@ -5,9 +5,15 @@
 
 namespace dic {
 
-PaddedImage::PaddedImage(int width, int height)
+PaddedImage::PaddedImage(int width, int height, ThreadPool& pool)
     : width_(width), height_(height), stride_((width + 2 * kMargin + kTail + 15) / 16 * 16) {
-  data_ = PixelMemory((stride_ * (height + 2 * kMargin) + kTail) * sizeof(float));
+  data_ = PixelMemory::uninitialized((stride_ * (height + 2 * kMargin) + kTail) * sizeof(float));
+  for_each_row(pool, height, [&](int y) {
+    std::fill(at(-kMargin, y), at(0, y), 0.0F);
+    std::fill(at(width, y), at(-kMargin, y + 1), 0.0F);
+  });
+  std::fill(first(), at(-kMargin, 0), 0.0F);
+  std::fill_n(at(-kMargin, height), stride_ * kMargin + kTail, 0.0F);
 }
 
 void PaddedImage::reflect_margin() {
@@ -22,7 +28,7 @@ void PaddedImage::reflect_margin() {
 }
 
 PaddedImage to_float(ImageView image, ThreadPool& pool) {
-  PaddedImage out(image.width, image.height);
+  PaddedImage out(image.width, image.height, pool);
   visit_scalar(image.type, [&](auto element) {
     pool.parallel_for(image.height, 64, [&](std::int64_t begin, std::int64_t end, int) {
       for (int y = static_cast<int>(begin); y < end; ++y) {

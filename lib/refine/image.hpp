@@ -19,7 +19,8 @@ class PaddedImage {
   static constexpr int kTail = 16;
 
   PaddedImage() = default;
-  PaddedImage(int width, int height);
+  /// Margin and tails of the rows are zero; the pixels have to be written before they are read.
+  PaddedImage(int width, int height, ThreadPool& pool);
 
   int width() const { return width_; }
   int height() const { return height_; }

@@ -336,15 +336,15 @@ void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interp
   if (derivative) columns.differentiate();
 }
 
-void fit(PaddedImage& image, int width, int height) {
-  if (image.width() != width || image.height() != height) image = PaddedImage(width, height);
+void fit(PaddedImage& image, int width, int height, ThreadPool& pool) {
+  if (image.width() != width || image.height() != height) image = PaddedImage(width, height, pool);
 }
 
 }  // namespace
 
 void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
                          std::size_t band_bytes) {
-  fit(out, image.width, image.height);
+  fit(out, image.width, image.height, pool);
   visit_scalar(image.type, [&](auto element) {
     const auto row = [&](int y, float* buffer) -> const float* {
       const auto* values = image.row<decltype(element)>(y);
@@ -359,8 +359,8 @@ void spline_coefficients(ImageView image, Interpolation interpolation, PaddedIma
 
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
                      ThreadPool& pool, std::size_t band_bytes) {
-  fit(dx, image.width(), image.height());
-  fit(dy, image.width(), image.height());
+  fit(dx, image.width(), image.height(), pool);
+  fit(dy, image.width(), image.height(), pool);
   const auto row = [&](int y, float*) { return image.at(0, y); };
   along_rows(image.width(), image.height(), row, dx, interpolation, true, pool);
   along_columns(image, dy, interpolation, true, pool, band_bytes);

@@ -64,8 +64,9 @@ CoarseLattice lattice_of(CoarseField field, int level, int width, int height, co
       x.push_back(field.x0 + i * field.spacing);
       y.push_back(field.y0 + j * field.spacing);
     }
+  ThreadPool alone(1);
   SubsetShapes shapes =
-      roi.empty() ? SubsetShapes(box, x, y, kRadius) : SubsetShapes(width, height, x, y, kRadius, roi);
+      roi.empty() ? SubsetShapes(box, x, y, kRadius) : SubsetShapes(width, height, x, y, kRadius, roi, alone);
   std::vector<std::int64_t> searched;
   for (std::int64_t k = 0; k < shapes.size(); ++k)
     if (shapes.coverage(k) >= kMinCoverage) searched.push_back(k);

@@ -28,7 +28,7 @@ std::pair<T, T> extremes_of(ImageView image, ThreadPool& pool) {
 }
 
 Image halved(const Image& in, ThreadPool& pool) {
-  Image out({in.width() / 2, in.height() / 2}, ScalarType::u8);
+  Image out = Image::uninitialized({in.width() / 2, in.height() / 2}, ScalarType::u8);
   for_each_row(pool, out.height(), [&](int y) {
     const std::uint8_t *a = in.row<std::uint8_t>(2 * y), *b = in.row<std::uint8_t>(2 * y + 1);
     std::uint8_t* to = out.row<std::uint8_t>(y);
@@ -41,7 +41,7 @@ Image halved(const Image& in, ThreadPool& pool) {
 }  // namespace
 
 Image stretched(ImageView image, ThreadPool& pool) {
-  Image out(image.size(), ScalarType::u8);
+  Image out = Image::uninitialized(image.size(), ScalarType::u8);
   visit_scalar(image.type, [&]<typename T>(T) {
     const auto [low, high] = extremes_of<T>(image, pool);
     const GreyStretch stretch(static_cast<double>(low), static_cast<double>(high));

@@ -14,7 +14,14 @@ template <typename Points, typename Visit>
 void for_each_left(const Points& points, std::int64_t count, int radius, Size image, const Visit& visit) {
   std::vector<std::int64_t> source(static_cast<std::size_t>(count), -1), wave, next;
   for (std::int64_t i = 0; i < count; ++i)
-    if (points.status(i) == Status::ok) wave.push_back(source[i] = i);
+    if (points.status(i) == Status::ok) source[i] = i;
+  // Of the measured points, those beside others are enough to begin with.
+  for (std::int64_t i = 0; i < count; ++i)
+    if (source[i] < 0)
+      points.for_each_neighbour(i, [&](std::int64_t n) {
+        if (source[n] >= 0) wave.push_back(n);
+      });
+  std::sort(wave.begin(), wave.end());
   for (; !wave.empty(); wave = std::move(next), next.clear()) {
     for (const std::int64_t from : wave)
       points.for_each_neighbour(from, [&](std::int64_t n) {

@@ -22,10 +22,10 @@ SubsetShape shrunk(SubsetShape s, int x, int y, const MaskCounts& roi) {
 }  // namespace
 
 SubsetShapes::SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
-                           ImageView roi)
+                           ImageView roi, ThreadPool& pool)
     : box_{0, 0, width, height} {
   std::optional<MaskCounts> counts;
-  if (!roi.empty()) counts.emplace(roi);
+  if (!roi.empty()) counts.emplace(roi, pool);
   add(x, y, radius, counts ? &*counts : nullptr);
 }
 

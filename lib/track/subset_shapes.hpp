@@ -28,7 +28,7 @@ class SubsetShapes {
  public:
   /// x, y: subset centres inside the image of width x height px. roi: u8, may be empty.
   SubsetShapes(int width, int height, std::span<const int> x, std::span<const int> y, int radius,
-               ImageView roi);
+               ImageView roi, ThreadPool& pool);
   /// The same with a ROI that is a rectangle inside the image.
   SubsetShapes(const Roi::Rect& roi, std::span<const int> x, std::span<const int> y, int radius);
 

@@ -12,6 +12,8 @@ class Image {
   Image() = default;
   /// A black image (zeros). Throws UsageError for negative sizes.
   Image(Size size, ScalarType type, int bit_depth = 0);
+  /// Its pixels have to be written before they are read. Throws like the constructor.
+  static Image uninitialized(Size size, ScalarType type, int bit_depth = 0);
 
   Size size() const { return size_; }
   int width() const { return size_.width; }

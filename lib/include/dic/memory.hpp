@@ -25,12 +25,14 @@ class MemoryLimit {
 /// Bytes of this process that are in memory.
 std::size_t resident_bytes();
 
-/// Memory for the pixels of an image: zeros at first.
+/// Memory for the pixels of an image.
 class PixelMemory {
  public:
   PixelMemory() = default;
-  /// Throws std::bad_alloc; with a MemoryLimit FileError where the disk is full.
-  explicit PixelMemory(std::size_t bytes);
+  /// Zeros. Throws std::bad_alloc; with a MemoryLimit FileError where the disk is full.
+  explicit PixelMemory(std::size_t bytes) : PixelMemory(bytes, true) {}
+  /// To be written before it is read. Throws like the constructor.
+  static PixelMemory uninitialized(std::size_t bytes) { return {bytes, false}; }
   PixelMemory(const PixelMemory& other);
   PixelMemory(PixelMemory&& other) noexcept;
   PixelMemory& operator=(PixelMemory other) noexcept;
@@ -41,6 +43,8 @@ class PixelMemory {
   std::size_t size() const { return size_; }
 
  private:
+  PixelMemory(std::size_t bytes, bool zeros);
+
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   bool is_mapped_ = false;

@@ -105,7 +105,7 @@ std::shared_ptr<const HostPositions> positions_in(std::span<const std::byte> byt
 
 /// Empty where the state is not one of so many points.
 RawVector<RefinedPoint> points_of(std::span<const std::byte> state, std::int64_t points,
-                                    FeatureMemory& features) {
+                                  FeatureMemory& features) {
   RawVector<RefinedPoint> last(points);
   if (state.size() != sizeof features + last.size() * sizeof(RefinedPoint)) return {};
   std::memcpy(last.data(), state.data() + sizeof features, last.size() * sizeof(RefinedPoint));
@@ -221,11 +221,14 @@ class CpuReference final : public ActiveReference {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
     const NoiseGains gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
-    std::vector<double> sigmas;
-    for (const RefinedPoint& p : results)
-      if (p.status == Status::ok)
-        sigmas.push_back(noise_from_residual(gains, p.shape, p.residual_sd, options.refine.subset / 2));
-    if (sigmas.empty()) return 0;
+    const std::vector<std::int64_t> measured = indices_where(
+        shared_.pool, std::ssize(results), [&](std::int64_t i) { return results[i].status == Status::ok; });
+    if (measured.empty()) return 0;
+    RawVector<double> sigmas(measured.size());
+    for_each_index(shared_.pool, std::ssize(measured), [&](std::int64_t k) {
+      const RefinedPoint& p = results[measured[k]];
+      sigmas[k] = noise_from_residual(gains, p.shape, p.residual_sd, options.refine.subset / 2);
+    });
     const auto middle = sigmas.begin() + static_cast<std::ptrdiff_t>(sigmas.size() / 2);
     std::nth_element(sigmas.begin(), middle, sigmas.end());
     return *middle;

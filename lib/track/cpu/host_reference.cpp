@@ -10,7 +10,7 @@ HostReference::HostReference(std::shared_ptr<const Frame> reference, Subsets pla
       subsets(std::move(placed)),
       refiner(options.refine, "cpu", options.threads),
       frame_(std::move(reference)),
-      shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi()),
+      shapes_(image().width, image().height, subsets.x, subsets.y, options.refine.subset / 2, roi(), pool),
       statuses_(subsets.x.size()) {
   refiner.set_reference(image(), subsets.x, subsets.y, roi());
   for_each_index(pool, size(), [&](std::int64_t i) {

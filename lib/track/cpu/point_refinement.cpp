@@ -119,9 +119,9 @@ int PointRefinement::recover(int most_waves) {
 }
 
 RemainingPoints PointRefinement::remaining() const {
-  RemainingPoints left{.front = std::ssize(memory_.attempts.points)};
-  for (std::int64_t i = 0; i < reference_.size(); ++i) left.untried += waits(i, kLeastScore, tried_);
-  return left;
+  return {.front = std::ssize(memory_.attempts.points),
+          .untried = count_where(reference_.pool, reference_.size(),
+                                 [&](std::int64_t i) { return waits(i, kLeastScore, tried_); })};
 }
 
 void PointRefinement::drop_islands() {

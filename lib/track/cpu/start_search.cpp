@@ -87,9 +87,9 @@ void StartSearch::search(PointList which, std::span<Start> starts) {
 }
 
 StartSearch::PointList StartSearch::lost_points() const {
-  PointList lost;
-  for (const std::int64_t i : trackable_)
-    if (starts_[i].score < kRecognized) lost.push_back(i);
+  PointList lost = indices_where(reference_.pool, std::ssize(trackable_),
+                                 [&](std::int64_t k) { return starts_[trackable_[k]].score < kRecognized; });
+  for (std::int64_t& k : lost) k = trackable_[k];
   return lost;
 }
 

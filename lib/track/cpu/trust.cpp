@@ -4,8 +4,7 @@
 
 namespace dic::track {
 
-Trust::Trust(const Points& points, const HostReference& reference, int step,
-             std::span<RefinedPoint> results)
+Trust::Trust(const Points& points, const HostReference& reference, int step, std::span<RefinedPoint> results)
     : points_(points),
       reference_(reference),
       results_(results),
@@ -16,8 +15,10 @@ Trust::Trust(const Points& points, const HostReference& reference, int step,
       contested_(results.size()) {}
 
 void Trust::run() {
-  for (RefinedPoint& p : results_)
+  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    RefinedPoint& p = results_[i];
     if (p.status == Status::ok && is_mirrored(p.shape)) p.status = Status::low_correlation;
+  });
   find_groups();
   if (!points_.alternatives.empty()) find_ambiguous();
   give_up_chance();
@@ -44,19 +45,19 @@ void Trust::find_ambiguous() {
 }
 
 void Trust::give_up_chance() {
-  std::int64_t trackable = 0;
-  for (std::int64_t i = 0; i < reference_.size(); ++i) trackable += reference_.trackable(i);
+  const std::int64_t trackable = count_where(reference_.pool, reference_.size(),
+                                             [&](std::int64_t i) { return reference_.trackable(i); });
   const FrameLevel normal = level();
-  for (std::int64_t i = 0; i < reference_.size(); ++i) {
+  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) {
     RefinedPoint& p = results_[i];
-    if (p.status != Status::ok) continue;
+    if (p.status != Status::ok) return;
     const std::int64_t members = members_[parent_[i]];
     const bool suspicious = is_suspicious_group(members, contested_[parent_[i]], large_, trackable);
     if (is_noise_only(p.zncc, p.residual_sd, normal))
       p.status = Status::flat;
     else if (suspicious && !(may_differ(members, large_) && is_explained(p.zncc, p.residual_sd, normal)))
       p.status = Status::low_correlation;
-  }
+  });
 }
 
 /// The first member of a point's group.
@@ -79,28 +80,39 @@ std::uint8_t Trust::links(std::int64_t i) const {
 
 void Trust::find_groups() {
   std::vector<std::uint8_t> links_of(results_.size());
-  for_each_index(reference_.pool, reference_.size(), [&](std::int64_t i) { links_of[i] = links(i); });
-  for (std::int64_t i = 0; i < reference_.size(); ++i) {
-    parent_[i] = i;
+  const auto join = [&](std::int64_t i, std::int64_t from, std::int64_t end) {
     unsigned left = links_of[i];
-    if (left == 0) continue;
+    if (left == 0) return;
     frame_.for_each_neighbour(i, [&](std::int64_t n) {
-      if (left & 1) {
+      if ((left & 1) && n >= from && n < end) {
         const std::int64_t a = root(i), b = root(n);
         parent_[std::max(a, b)] = std::min(a, b);
       }
       left >>= 1;
     });
-  }
+  };
+  // Every thread joins the points of some rows; then these rows are joined with those before.
+  const std::int64_t block = std::max<std::int64_t>(4096, 4 * points_.grid.nx);
+  reference_.pool.parallel_for(reference_.size(), block, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      parent_[i] = i;
+      links_of[i] = links(i);
+      join(i, begin, i);
+    }
+  });
+  for (std::int64_t begin = block; begin < reference_.size(); begin += block)
+    for (std::int64_t i = begin; i < std::min(begin + points_.grid.nx + 1, reference_.size()); ++i)
+      join(i, 0, begin);
   for (std::int64_t i = 0; i < reference_.size(); ++i) {
     parent_[i] = parent_[parent_[i]];  // parents come before their children
     if (results_[i].status == Status::ok) ++members_[parent_[i]];
   }
-  for (std::int64_t i = 0; i < reference_.size(); ++i)
-    if (results_[i].status == Status::ok && members_[parent_[i]] < large_)
-      frame_.for_each_neighbour(i, [&](std::int64_t n) {
-        if (reference_.trackable(n) && parent_[n] != parent_[i]) contested_[parent_[i]] = 1;
-      });
+  for (const std::int64_t i : indices_where(reference_.pool, reference_.size(), [&](std::int64_t k) {
+         return results_[k].status == Status::ok && members_[parent_[k]] < large_;
+       }))
+    frame_.for_each_neighbour(i, [&](std::int64_t n) {
+      if (reference_.trackable(n) && parent_[n] != parent_[i]) contested_[parent_[i]] = 1;
+    });
 }
 
 FrameLevel Trust::level() const {
