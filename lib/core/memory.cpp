@@ -230,14 +230,15 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-PixelMemory::PixelMemory(std::size_t bytes) : size_(bytes) {
+PixelMemory::PixelMemory(std::size_t bytes, Content content) : size_(bytes) {
   if (bytes == 0) return;
   if (bytes >= kLeastMapped) data_ = Keeper::instance().map(bytes);
   is_mapped_ = data_ != nullptr;
-  if (!data_) data_ = static_cast<std::byte*>(std::calloc(bytes, 1));
+  if (!data_)
+    data_ = static_cast<std::byte*>(content == Content::zeros ? std::calloc(bytes, 1) : std::malloc(bytes));
   if (!data_) throw std::bad_alloc();
 }
-PixelMemory::PixelMemory(const PixelMemory& other) : PixelMemory(other.size_) {
+PixelMemory::PixelMemory(const PixelMemory& other) : PixelMemory(other.size_, Content::any) {
   if (size_ > 0) std::memcpy(data_, other.data_, size_);
 }
 PixelMemory::PixelMemory(PixelMemory&& other) noexcept

@@ -14,7 +14,7 @@ class Buffer {
   std::span<std::uint8_t> get(std::size_t size) {
     if (size > bytes_.size()) {
       bytes_ = PixelMemory();
-      bytes_ = PixelMemory(size);
+      bytes_ = PixelMemory(size, PixelMemory::Content::any);
     }
     return {reinterpret_cast<std::uint8_t*>(bytes_.data()), size};
   }

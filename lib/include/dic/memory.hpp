@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 
 namespace dic {
@@ -25,12 +26,14 @@ class MemoryLimit {
 /// Bytes of this process that are in memory.
 std::size_t resident_bytes();
 
-/// Memory for the pixels of an image: zeros at first.
+/// Memory for the pixels of an image.
 class PixelMemory {
  public:
+  enum class Content : std::uint8_t { zeros, any };
+
   PixelMemory() = default;
-  /// Throws std::bad_alloc; with a MemoryLimit FileError where the disk is full.
-  explicit PixelMemory(std::size_t bytes);
+  /// content: at first. Throws std::bad_alloc; with a MemoryLimit FileError where the disk is full.
+  explicit PixelMemory(std::size_t bytes, Content content = Content::zeros);
   PixelMemory(const PixelMemory& other);
   PixelMemory(PixelMemory&& other) noexcept;
   PixelMemory& operator=(PixelMemory other) noexcept;
