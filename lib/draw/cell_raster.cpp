@@ -42,22 +42,23 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
   const auto [left, right] = std::minmax({c[0].x, c[1].x, c[2].x});
   const auto [top, bottom] = std::minmax({c[0].y, c[1].y, c[2].y});
   const auto limit = [](float value, int end) { return std::clamp(value, -1.0F, static_cast<float>(end)); };
-  const int x0 = std::max(0, static_cast<int>(std::ceil(limit(left, size_.width)))),
-            x1 = std::min(size_.width - 1, static_cast<int>(std::floor(limit(right, size_.width)))),
-            y0 = std::max(0, static_cast<int>(std::ceil(limit(top, size_.height)))),
-            y1 = std::min(size_.height - 1, static_cast<int>(std::floor(limit(bottom, size_.height))));
-  const cv::Point2f s_and_t = places[0], along_a = (places[1] - places[0]) * 255,
-                    along_b = (places[2] - places[0]) * 255;
-  for (int y = y0; y <= y1; ++y)
+  const int x0 = std::max(0, cvCeil(limit(left, size_.width))),
+            x1 = std::min(size_.width - 1, cvFloor(limit(right, size_.width))),
+            y0 = std::max(0, cvCeil(limit(top, size_.height))),
+            y1 = std::min(size_.height - 1, cvFloor(limit(bottom, size_.height)));
+  const cv::Point2f along_a = (places[1] - places[0]) * 255, along_b = (places[2] - places[0]) * 255;
+  const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // of the weights
+  for (int y = y0; y <= y1; ++y) {
+    const cv::Point2f in_row = per_row * (static_cast<float>(y) - c[0].y);
+    Place* row = &places_[static_cast<std::size_t>(y) * size_.width];
     for (int x = x0; x <= x1; ++x) {
-      const cv::Point2f p = cv::Point2f(static_cast<float>(x), static_cast<float>(y)) - c[0];
-      const float wa = (p.x * b.y - p.y * b.x) / area, wb = (a.x * p.y - a.y * p.x) / area;
+      const cv::Point2f w = in_row + per_column * (static_cast<float>(x) - c[0].x);
       constexpr float kRounding = 1e-5F;
-      if (wa < -kRounding || wb < -kRounding || wa + wb > 1 + kRounding) continue;
-      const cv::Point2f place = s_and_t + along_a * wa + along_b * wb;
-      places_[static_cast<std::size_t>(y) * size_.width + x] = {
-          node, cv::saturate_cast<std::uint8_t>(place.x), cv::saturate_cast<std::uint8_t>(place.y)};
+      if (std::min(std::min(w.x, w.y), 1 - w.x - w.y) < -kRounding) continue;
+      const cv::Point2f place = places[0] + along_a * w.x + along_b * w.y;
+      row[x] = {node, cv::saturate_cast<std::uint8_t>(place.x), cv::saturate_cast<std::uint8_t>(place.y)};
     }
+  }
 }
 
 std::vector<float> CellRaster::with_border(std::span<const float> values) const {
