@@ -42,22 +42,31 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
   const auto [left, right] = std::minmax({c[0].x, c[1].x, c[2].x});
   const auto [top, bottom] = std::minmax({c[0].y, c[1].y, c[2].y});
   const auto limit = [](float value, int end) { return std::clamp(value, -1.0F, static_cast<float>(end)); };
-  const int x0 = std::max(0, static_cast<int>(std::ceil(limit(left, size_.width)))),
-            x1 = std::min(size_.width - 1, static_cast<int>(std::floor(limit(right, size_.width)))),
-            y0 = std::max(0, static_cast<int>(std::ceil(limit(top, size_.height)))),
-            y1 = std::min(size_.height - 1, static_cast<int>(std::floor(limit(bottom, size_.height))));
-  const cv::Point2f s_and_t = places[0], along_a = (places[1] - places[0]) * 255,
-                    along_b = (places[2] - places[0]) * 255;
-  for (int y = y0; y <= y1; ++y)
+  const int x0 = std::max(0, cvCeil(limit(left, size_.width))),
+            x1 = std::min(size_.width - 1, cvFloor(limit(right, size_.width))),
+            y0 = std::max(0, cvCeil(limit(top, size_.height))),
+            y1 = std::min(size_.height - 1, cvFloor(limit(bottom, size_.height)));
+  const cv::Point2f along_a = (places[1] - places[0]) * 255, along_b = (places[2] - places[0]) * 255;
+  const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // of the weights
+  for (int y = y0; y <= y1; ++y) {
+    const cv::Point2f in_row = per_row * (static_cast<float>(y) - c[0].y);
+    Place* row = &places_[static_cast<std::size_t>(y) * size_.width];
     for (int x = x0; x <= x1; ++x) {
-      const cv::Point2f p = cv::Point2f(static_cast<float>(x), static_cast<float>(y)) - c[0];
-      const float wa = (p.x * b.y - p.y * b.x) / area, wb = (a.x * p.y - a.y * p.x) / area;
+      const cv::Point2f w = in_row + per_column * (static_cast<float>(x) - c[0].x);
       constexpr float kRounding = 1e-5F;
-      if (wa < -kRounding || wb < -kRounding || wa + wb > 1 + kRounding) continue;
-      const cv::Point2f place = s_and_t + along_a * wa + along_b * wb;
-      places_[static_cast<std::size_t>(y) * size_.width + x] = {
-          node, cv::saturate_cast<std::uint8_t>(place.x), cv::saturate_cast<std::uint8_t>(place.y)};
+      if (std::min(std::min(w.x, w.y), 1 - w.x - w.y) < -kRounding) continue;
+      const cv::Point2f place = places[0] + along_a * w.x + along_b * w.y;
+      row[x] = {node, cv::saturate_cast<std::uint8_t>(place.x), cv::saturate_cast<std::uint8_t>(place.y)};
     }
+  }
+}
+
+std::vector<float> CellRaster::with_border(std::span<const float> values) const {
+  std::vector<float> bordered(static_cast<std::size_t>(stride()) * (grid_.height + 2), NAN);
+  for (int j = 0; j < grid_.height; ++j)
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(j) * grid_.width, grid_.width,
+                bordered.begin() + bordered_node(0, j));
+  return bordered;
 }
 
 namespace {
@@ -70,50 +79,70 @@ constexpr std::array<float, 256> kFromMiddle = [] {
   return distances;
 }();
 
-/// Bilinear between a node and those that are next to it on the pixel's side. A neighbour without a value is
-/// taken to have the node's.
-struct Smooth {
-  const float* values;    ///< with a border of NaN
-  std::ptrdiff_t stride;  ///< of their rows
+/// A quarter of a node's cell, between the node and those that are next to it on that side. A neighbour
+/// without a value is taken to have the node's.
+class Quarter {
+ public:
+  /// values: with a border of NaN.
+  Quarter(const float* values, int stride, bool smooth) : values_(values), stride_(stride), smooth_(smooth) {}
 
-  float at(std::int32_t node, std::uint8_t s, std::uint8_t t) const {
-    const std::ptrdiff_t di = s < 128 ? -1 : 1, dj = t < 128 ? -stride : stride;
-    const float own = values[node];
-    const auto or_own = [own](float value) { return std::isfinite(value) ? value : own; };
-    const float beside = or_own(values[node + di]), below = or_own(values[node + dj]);
-    const float across = or_own(values[node + di + dj]);
-    const float ws = kFromMiddle[s], wt = kFromMiddle[t];
-    return (1 - wt) * ((1 - ws) * own + ws * beside) + wt * ((1 - ws) * below + ws * across);
+  /// Most pixels are in the quarter of the pixel before.
+  void move_to(CellRaster::Place place) {
+    const int di = place.s < 128 ? -1 : 1, dj = place.t < 128 ? -stride_ : stride_;
+    if (place.node == node_ && place.node + di + dj == opposite_) return;
+    node_ = place.node, opposite_ = node_ + di + dj;
+    own_ = values_[node_];
+    if (!has_value()) return;
+    const auto or_own = [this](float value) { return smooth_ && std::isfinite(value) ? value : own_; };
+    below_ = or_own(values_[node_ + dj]);
+    own_to_beside_ = or_own(values_[node_ + di]) - own_;
+    below_to_opposite_ = or_own(values_[opposite_]) - below_;
   }
+  bool has_value() const { return std::isfinite(own_); }
+  /// Bilinear.
+  float value(CellRaster::Place place) const {
+    const float ws = kFromMiddle[place.s], wt = kFromMiddle[place.t];
+    const float here = own_ + ws * own_to_beside_, there = below_ + ws * below_to_opposite_;
+    return here + wt * (there - here);
+  }
+
+ private:
+  const float* values_;
+  int stride_;
+  bool smooth_;
+  std::int32_t node_ = -1, opposite_ = -1;
+  float own_ = 0, below_ = 0, own_to_beside_ = 0, below_to_opposite_ = 0;
 };
 
 }  // namespace
 
-std::vector<float> CellRaster::with_border(std::span<const float> values) const {
-  std::vector<float> bordered(static_cast<std::size_t>(grid_.width + 2) * (grid_.height + 2), NAN);
-  for (int j = 0; j < grid_.height; ++j)
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(j) * grid_.width, grid_.width,
-                bordered.begin() + bordered_node(0, j));
-  return bordered;
+CellPainter::CellPainter(const CellRaster& raster, std::span<const float> values, const ColourScale& scale,
+                         bool smooth, double opacity)
+    : raster_(raster), places_(raster.with_border(values)), ends_(scale.ends()), smooth_(smooth) {
+  constexpr double kFar = 1e30;  // differences of places are finite
+  for (float& value : places_)
+    value = std::isfinite(value) ? static_cast<float>(std::clamp(scale.place(value), -kFar, kFar)) : NAN;
+  const auto weight = static_cast<std::uint64_t>(std::clamp(std::lround(256 * opacity), 0L, 256L));
+  for (std::size_t k = 0; k < colours_.size(); ++k) {
+    const Colour c = scale.colours()[k];
+    colours_[k] = kChannels * 128 + weight * (c.r | std::uint64_t{c.g} << 16 | std::uint64_t{c.b} << 32);
+  }
+  grey_ = (256 - weight) * kChannels;
 }
 
-void CellRaster::paint(cv::Mat& picture, std::span<const float> values, const ColourScale& scale, bool smooth,
-                       double opacity) const {
-  const std::vector<float> bordered = with_border(values);
-  const Smooth between{bordered.data(), grid_.width + 2};
-  const int weight = static_cast<int>(std::lround(256 * opacity));
-  const auto blend = [weight](std::uint8_t under, std::uint8_t over) {
-    return static_cast<std::uint8_t>(under + (((over - under) * weight + 128) >> 8));
-  };
-  for (int y = 0; y < size_.height; ++y) {
-    auto* pixel = picture.ptr<cv::Vec3b>(y);
-    const Place* place = &places_[static_cast<std::size_t>(y) * size_.width];
-    for (int x = 0; x < size_.width; ++x, ++pixel, ++place) {
-      const float own = bordered[place->node];
-      if (!std::isfinite(own)) continue;
-      const Colour colour = scale.colour(smooth ? between.at(place->node, place->s, place->t) : own);
-      *pixel = {blend((*pixel)[0], colour.r), blend((*pixel)[1], colour.g), blend((*pixel)[2], colour.b)};
+void CellPainter::paint(int y, const std::uint8_t* grey, std::uint8_t* rgb) const {
+  Quarter quarter(places_.data(), raster_.stride(), smooth_);
+  const auto least = static_cast<float>(ends_.min), most = static_cast<float>(ends_.max);
+  for (const CellRaster::Place place : raster_.row(y)) {
+    quarter.move_to(place);
+    const std::uint64_t under = *grey++;
+    std::uint64_t mixed = under * (kChannels << 8);
+    if (quarter.has_value()) {
+      const float shown = std::clamp(quarter.value(place), least, most);
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): at least 0
+      mixed = colours_[static_cast<std::uint32_t>(shown + 0.5F)] + under * grey_;
     }
+    for (const int bit : {8, 24, 40}) *rgb++ = static_cast<std::uint8_t>(mixed >> bit);
   }
 }
 

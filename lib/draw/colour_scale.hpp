@@ -21,11 +21,17 @@ class ColourScale {
   }
 
   ValueRange range() const { return range_; }
-  /// Values beyond the range have the colour of its end.
+  const Colours& colours() const { return *colours_; }
+  /// Where a value is among the colours; beyond ends() it has the colour of the end.
+  double place(double value) const { return (value - low_) * per_unit_; }
+  /// Of the range: within 0 to 255.
+  ValueRange ends() const {
+    return {std::clamp(place(range_.min), 0.0, 255.0), std::clamp(place(range_.max), 0.0, 255.0)};
+  }
   Colour colour(double value) const {
-    const double place = (std::clamp(value, range_.min, range_.max) - low_) * per_unit_;
+    const ValueRange limits = ends();
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): at least 0
-    return (*colours_)[static_cast<std::size_t>(std::clamp(place, 0.0, 255.0) + 0.5)];
+    return colours()[static_cast<std::size_t>(std::clamp(place(value), limits.min, limits.max) + 0.5)];
   }
 
  private:

@@ -102,13 +102,13 @@ cv::Mat resized(const cv::Mat& grey, cv::Size size, int enlarging) {
   return out;
 }
 
+/// 8-bit grey, always a copy.
 cv::Mat picture_of(ImageView image, cv::Size size) {
-  if (image.empty()) return {size, CV_8UC3, cv::Scalar::all(255)};
-  cv::Mat picture;
+  if (image.empty()) return {size, CV_8U, cv::Scalar(255)};
+  const cv::Mat grey = as_grey(image);
   const bool whole_factor = size.width % image.width == 0;
-  cv::cvtColor(resized(as_grey(image), size, whole_factor ? cv::INTER_NEAREST : cv::INTER_LINEAR), picture,
-               cv::COLOR_GRAY2RGB);
-  return picture;
+  return grey.size() == size ? grey.clone()
+                             : resized(grey, size, whole_factor ? cv::INTER_NEAREST : cv::INTER_LINEAR);
 }
 
 // --- what lies over the image ---
@@ -288,9 +288,10 @@ void FrameDrawing::write(const std::filesystem::path& path, std::span<const floa
   const Layout layout = lay_out(size_, options);
 
   const std::unique_ptr<Canvas> canvas = canvases_(layout.width, layout.height);
-  cv::Mat picture = picture_.clone();
-  cells_.paint(picture, values, scale, options.smooth, options.opacity);
-  canvas->image({picture.data, picture.cols, picture.rows}, {layout.image.x, layout.image.y});
+  const CellPainter painter(cells_, values, scale, options.smooth, options.opacity);
+  canvas->image({{picture_.cols, picture_.rows},
+                 [&](int y, std::span<std::uint8_t> rgb) { painter.paint(y, picture_.ptr(y), rgb.data()); }},
+                {layout.image.x, layout.image.y});
   draw_heading(*canvas, layout, options);
   const Legend legend(*canvas, scale, layout.legend, layout.legend_is_below, options);
   legend.draw(empty ? std::nullopt : options.extremes ? options.extremes : finder.extremes());

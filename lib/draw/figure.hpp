@@ -27,7 +27,7 @@ class FrameDrawing {
   CanvasFactory canvases_;
   double units_per_px_;  ///< units of the canvas per px of the image
   double resolution_;    ///< pixels per unit
-  cv::Mat picture_;      ///< the image, R, G, B
+  cv::Mat picture_;      ///< the image, 8-bit grey
   CellRaster cells_;
   Size size_;  ///< of the image, px
 };

@@ -1,8 +1,10 @@
 #include "draw/legend.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <opencv2/core.hpp>
+#include <span>
 
 #include "draw/palette.hpp"
 
@@ -80,15 +82,19 @@ void Legend::draw_below(std::optional<ValueRange> extremes) const {
 void Legend::draw_bar(const cv::Rect2d& bar, std::optional<ValueRange> extremes) const {
   const ValueRange range = scale_.range();
   const double resolution = canvas_.resolution();
-  cv::Mat colours(std::max(1, cvRound(bar.height * resolution)), std::max(1, cvRound(bar.width * resolution)),
-                  CV_8UC3);
-  const int length = is_below_ ? colours.cols : colours.rows;
-  for (int k = 0; k < length; ++k) {
-    const double place = (k + 0.5) / length;
-    const Colour c = scale_.colour(range.min + (range.max - range.min) * (is_below_ ? place : 1 - place));
-    (is_below_ ? colours.col(k) : colours.row(k)).setTo(cv::Scalar(c.r, c.g, c.b));
-  }
-  canvas_.image({colours.data, colours.cols, colours.rows}, {bar.x, bar.y});
+  const Size size{std::max(1, cvRound(bar.width * resolution)),
+                  std::max(1, cvRound(bar.height * resolution))};
+  const auto colour = [&](int x, int y) {
+    const double place = is_below_ ? (x + 0.5) / size.width : 1 - (y + 0.5) / size.height;
+    return scale_.colour(range.min + (range.max - range.min) * place);
+  };
+  const auto write_row = [&](int y, std::span<std::uint8_t> rgb) {
+    for (int x = 0; x < size.width; ++x) {
+      const Colour c = colour(x, y);
+      std::ranges::copy(std::array{c.r, c.g, c.b}, rgb.begin() + 3 * x);
+    }
+  };
+  canvas_.image({size, write_row}, {bar.x, bar.y});
   const double end = kEnd * font_;
   const Canvas::Point a{bar.x, bar.y}, b{bar.br().x, bar.y}, c{bar.br().x, bar.br().y}, d{bar.x, bar.br().y};
   const Canvas::Point around[] = {a, b, c, d, a};

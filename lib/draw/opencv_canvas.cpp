@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "draw/put_rows.hpp"
+
 namespace dic::draw {
 namespace {
 
@@ -77,11 +79,10 @@ void OpenCvCanvas::disc(Point centre, double radius, Colour colour) {
              cv::FILLED, cv::LINE_AA, kSubpixelBits);
 }
 
-void OpenCvCanvas::image(RgbView pixels, Point corner) {
-  const cv::Mat source(pixels.height, pixels.width, CV_8UC3, const_cast<std::uint8_t*>(pixels.data));
-  const cv::Rect place(cvRound(corner.x), cvRound(corner.y), pixels.width, pixels.height);
-  const cv::Rect seen = place & cv::Rect({}, paper_.size());
-  source(seen - place.tl()).copyTo(paper_(seen));
+void OpenCvCanvas::image(const RgbRows& pixels, Point corner) {
+  put_rows(
+      pixels, {cvRound(corner.x), cvRound(corner.y)}, paper_.size(),
+      [this](int x, int y, std::span<const std::uint8_t> rgb) { std::ranges::copy(rgb, paper_.ptr(y, x)); });
 }
 
 void OpenCvCanvas::text(std::string_view words, Point at, double size, Colour colour, Align align) {

@@ -15,7 +15,7 @@ class OpenCvCanvas final : public Canvas {
   void polyline(std::span<const Point> points, Colour colour, double width) override;
   void polygon(std::span<const Point> points, Colour colour) override;
   void disc(Point centre, double radius, Colour colour) override;
-  void image(RgbView pixels, Point corner) override;
+  void image(const RgbRows& pixels, Point corner) override;
   void text(std::string_view words, Point at, double size, Colour colour, Align align) override;
   double width_of(std::string_view words, double size) const override;
   void write(const std::filesystem::path& path) override;

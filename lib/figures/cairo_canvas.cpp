@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
 #include <dic/error.hpp>
 #include <dic/io.hpp>
 #include <memory>
 #include <numbers>
-#include <opencv2/imgproc.hpp>
+#include <opencv2/core/types.hpp>
+#include <span>
 #include <utility>
+
+#include "draw/put_rows.hpp"
 
 namespace dic::figures {
 namespace {
@@ -31,6 +35,23 @@ cairo_status_t append(void* bytes, const unsigned char* data, unsigned int lengt
   static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
   return CAIRO_STATUS_SUCCESS;
 }
+
+/// The pixels of an image surface: words of 32 bits with R, G, B in the lower 24.
+class PixelWords {
+ public:
+  explicit PixelWords(cairo_surface_t* surface) : surface_(surface) { cairo_surface_flush(surface); }
+
+  cv::Size size() const {
+    return {cairo_image_surface_get_width(surface_), cairo_image_surface_get_height(surface_)};
+  }
+  std::uint32_t* row(int y) const {
+    return reinterpret_cast<std::uint32_t*>(cairo_image_surface_get_data(surface_) +
+                                            std::ptrdiff_t{y} * cairo_image_surface_get_stride(surface_));
+  }
+
+ private:
+  cairo_surface_t* surface_;
+};
 
 class CairoCanvas final : public Canvas {
  public:
@@ -69,26 +90,22 @@ class CairoCanvas final : public Canvas {
   }
 
   /// Pixels of a PNG are not resampled: the corner is rounded to them.
-  void image(RgbView pixels, Point corner) override {
-    cv::Mat rgb(pixels.height, pixels.width, CV_8UC3, const_cast<std::uint8_t*>(pixels.data)), words;
-    cv::cvtColor(rgb, words, cv::COLOR_RGB2BGRA);  // as cairo has it on little-endian machines
-    const Surface image(cairo_image_surface_create_for_data(words.data, CAIRO_FORMAT_RGB24, words.cols,
-                                                            words.rows, static_cast<int>(words.step)));
+  void image(const RgbRows& pixels, Point corner) override {
+    if (format_ == Format::png)
+      return put(pixels,
+                 {static_cast<int>(std::lround(corner.x * resolution_)),
+                  static_cast<int>(std::lround(corner.y * resolution_))},
+                 surface_.get());
+    const Surface image(
+        cairo_image_surface_create(CAIRO_FORMAT_RGB24, pixels.size.width, pixels.size.height));
+    put(pixels, {0, 0}, image.get());
     cairo_save(context_.get());
-    if (format_ == Format::png) {
-      cairo_identity_matrix(context_.get());
-      cairo_set_source_surface(context_.get(), image.get(), std::round(corner.x * resolution_),
-                               std::round(corner.y * resolution_));
-    } else {
-      cairo_translate(context_.get(), corner.x, corner.y);
-      cairo_scale(context_.get(), 1 / resolution_, 1 / resolution_);
-      cairo_set_source_surface(context_.get(), image.get(), 0, 0);
-    }
+    cairo_translate(context_.get(), corner.x, corner.y);
+    cairo_scale(context_.get(), 1 / resolution_, 1 / resolution_);
+    cairo_set_source_surface(context_.get(), image.get(), 0, 0);
     cairo_pattern_set_filter(cairo_get_source(context_.get()), CAIRO_FILTER_NEAREST);
     cairo_paint(context_.get());
     cairo_restore(context_.get());
-    // What still refers to these pixels, such as a page that is not written yet, takes a copy.
-    cairo_surface_finish(image.get());
   }
 
   void text(std::string_view words, Point at, double size, Colour colour, Align align) override {
@@ -135,15 +152,27 @@ class CairoCanvas final : public Canvas {
     for (const Point& p : points) cairo_line_to(context_.get(), p.x, p.y);
   }
 
+  /// Into the memory of an image surface.
+  static void put(const RgbRows& pixels, cv::Point at, cairo_surface_t* surface) {
+    const PixelWords words(surface);
+    draw::put_rows(pixels, at, words.size(), [&](int x, int y, std::span<const std::uint8_t> rgb) {
+      std::uint32_t* word = words.row(y) + x;
+      for (auto c = rgb.begin(); c != rgb.end(); c += 3)
+        *word++ = std::uint32_t{c[0]} << 16 | c[1] << 8 | c[2];
+    });
+    cairo_surface_mark_dirty(surface);
+  }
+
   void write_png(const std::filesystem::path& path) {
-    cairo_surface_flush(surface_.get());
-    const cv::Mat words(cairo_image_surface_get_height(surface_.get()),
-                        cairo_image_surface_get_width(surface_.get()), CV_8UC4,
-                        cairo_image_surface_get_data(surface_.get()),
-                        static_cast<std::size_t>(cairo_image_surface_get_stride(surface_.get())));
-    cv::Mat rgb;
-    cv::cvtColor(words, rgb, cv::COLOR_BGRA2RGB);
-    write_image(path, RgbView{rgb.data, rgb.cols, rgb.rows});
+    const PixelWords words(surface_.get());
+    const cv::Size size = words.size();
+    write_image(path, RgbRows{{size.width, size.height}, [&](int y, std::span<std::uint8_t> rgb) {
+                                const std::uint32_t* word = words.row(y);
+                                for (auto c = rgb.begin(); c != rgb.end(); c += 3, ++word)
+                                  c[0] = static_cast<std::uint8_t>(*word >> 16),
+                                  c[1] = static_cast<std::uint8_t>(*word >> 8),
+                                  c[2] = static_cast<std::uint8_t>(*word);
+                              }});
   }
 
   Format format_;

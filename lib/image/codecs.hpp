@@ -38,8 +38,9 @@ void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
 /// Changes the bytes.
 Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked);
-/// 8 or 16 bit. The bytes are in the buffers.
-std::span<const std::uint8_t> encode_png(const Raster& image, ImageBuffers& buffers);
+/// 8 or 16 bit. Rows are asked for from the top. The bytes are in the buffers.
+std::span<const std::uint8_t> encode_png(const RasterFormat& image, const RowWriter& write_row,
+                                         ImageBuffers& buffers);
 /// Reads from the file itself: a TIFF may be much larger than its first page.
 Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers);
 

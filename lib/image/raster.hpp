@@ -1,14 +1,27 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <dic/shared/image_view.hpp>
+#include <functional>
+#include <span>
 
 namespace dic {
 
 /// Pixels to be written: rows of `width` pixels of 1 (grey) or 3 (R, G, B) elements, without padding.
-struct Raster {
-  const void* data = nullptr;
+struct RasterFormat {
   int width = 0, height = 0, channels = 1;
   ScalarType type = ScalarType::u8;  ///< u8, u16 or f32
+
+  std::size_t pixel_bytes() const { return size_of(type) * channels; }
+  std::size_t row_bytes() const { return pixel_bytes() * width; }
 };
+
+struct Raster : RasterFormat {
+  const void* data = nullptr;
+};
+
+/// Writes row y of an image.
+using RowWriter = std::function<void(int y, std::span<std::uint8_t> row)>;
 
 }  // namespace dic

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstring>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <fstream>
@@ -22,7 +23,7 @@ bool one_of(const std::string& ending, std::initializer_list<const char*> ending
 }
 
 /// The ending in lower case. OpenCV would choose another depth on its own where the format lacks one.
-std::string checked_ending(const fs::path& path, const Raster& image) {
+std::string checked_ending(const fs::path& path, const RasterFormat& image) {
   const std::string ending = lower_case_ending(path);
   bool fits = one_of(ending, {".tif", ".tiff"});
   if (image.type != ScalarType::f32) fits |= ending == ".png" || (ending == ".pgm" && image.channels == 1);
@@ -53,14 +54,22 @@ void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   if (failure) refuse(path, failure.value());
 }
 
-void encode_and_write(const fs::path& path, const Raster& image) {
+/// For codecs that need all rows.
+Raster gathered(const RasterFormat& image, const RowWriter& write_row, Buffer& buffer) {
+  const std::span<std::uint8_t> pixels = buffer.get(image.row_bytes() * image.height);
+  for (int y = 0; y < image.height; ++y)
+    write_row(y, pixels.subspan(y * image.row_bytes(), image.row_bytes()));
+  return {image, pixels.data()};
+}
+
+void encode_and_write(const fs::path& path, const RasterFormat& image, const RowWriter& write_row) {
   const std::string ending = checked_ending(path, image);
   if (image.width == 0 || image.height == 0)
     throw UsageError("'" + path.string() + "' cannot be written: the image has no pixels.");
   try {
     ImageBuffers buffers;
-    if (ending == ".png") return write_bytes(path, encode_png(image, buffers));
-    write_bytes(path, opencv_codecs().encode(ending, image));
+    if (ending == ".png") return write_bytes(path, encode_png(image, write_row, buffers));
+    write_bytes(path, opencv_codecs().encode(ending, gathered(image, write_row, buffers.unpacked)));
   } catch (const Refusal& why) {
     throw FileError("'" + path.string() + "' " + why.what());
   }
@@ -72,18 +81,27 @@ void write_image(const fs::path& path, ImageView image) {
   if (image.type != ScalarType::u8 && image.type != ScalarType::u16 && image.type != ScalarType::f32)
     throw UsageError("An image of type " + std::string(to_string(image.type)) +
                      " cannot be written; convert it to u8, u16 or f32.");
-  // Checked, and with rows as in a file: upwards in memory and unaligned rows are copied.
   const ImageView checked =
       ImageView::of(image.data, image.type, image.size(), image.row_bytes, image.bit_depth);
-  const Image packed = copy_of(checked);
-  encode_and_write(path, {packed.row<std::byte>(0), packed.width(), packed.height(), 1, image.type});
+  encode_and_write(path, {checked.width, checked.height, 1, checked.type},
+                   [&](int y, std::span<std::uint8_t> row) {
+                     std::memcpy(row.data(), checked.row<std::byte>(y), row.size());
+                   });
 }
 
 void write_image(const fs::path& path, RgbView image) {
-  if (image.width < 0 || image.height < 0) throw UsageError("An image cannot have a negative size.");
   if (!image.data && image.width > 0 && image.height > 0)
     throw UsageError("The pixels of an image are a null pointer.");
-  encode_and_write(path, {image.data, image.width, image.height, 3, ScalarType::u8});
+  write_image(path, RgbRows{{image.width, image.height}, [&](int y, std::span<std::uint8_t> row) {
+                              std::memcpy(row.data(), image.data + y * row.size(), row.size());
+                            }});
+}
+
+void write_image(const fs::path& path, const RgbRows& image) {
+  if (image.size.width < 0 || image.size.height < 0)
+    throw UsageError("An image cannot have a negative size.");
+  if (!image.write_row) throw UsageError("An image by rows needs a function that writes them.");
+  encode_and_write(path, {image.size.width, image.size.height, 3, ScalarType::u8}, image.write_row);
 }
 
 }  // namespace dic

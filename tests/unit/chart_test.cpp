@@ -25,7 +25,7 @@ class CountingCanvas : public Canvas {
     expect_place(centre);
     ++discs_;
   }
-  void image(RgbView, Point corner) override { expect_place(corner); }
+  void image(const RgbRows&, Point corner) override { expect_place(corner); }
   void text(std::string_view, Point at, double, Colour, Align) override { expect_place(at); }
   double width_of(std::string_view words, double size) const override {
     return static_cast<double>(words.size()) * size;

@@ -71,6 +71,26 @@ TEST_F(WriteImage, KeepsTheOrderOfColours) {
   EXPECT_EQ(bgr.at<cv::Vec3b>(0, 1), cv::Vec3b(3, 2, 1));
 }
 
+/// Each row is asked for once, from the top, whatever the format.
+TEST_F(WriteImage, ByRowsIsReadBackAsItWas) {
+  const cv::Mat image = random_image(CV_8UC3);
+  for (const char* name : {"a.png", "a.tif", "a.bmp"}) {
+    int asked = 0;
+    write_image(at(name), RgbRows{{image.cols, image.rows}, [&](int y, std::span<std::uint8_t> rgb) {
+                                    EXPECT_EQ(y, asked++);
+                                    ASSERT_EQ(std::ssize(rgb), 3 * image.cols);
+                                    std::copy_n(image.ptr(y), rgb.size(), rgb.begin());
+                                  }});
+    EXPECT_EQ(asked, image.rows);
+    cv::Mat read = cv::imread(at(name).string(), cv::IMREAD_UNCHANGED);
+    cv::cvtColor(read, read, cv::COLOR_BGR2RGB);
+    EXPECT_EQ(cv::norm(read, image, cv::NORM_INF), 0) << name;
+  }
+  EXPECT_THROW(write_image(at("b.png"), RgbRows{{4, 4}, nullptr}), UsageError);
+  EXPECT_THROW(write_image(at("b.png"), RgbRows{{-4, 4}, [](int, std::span<std::uint8_t>) {}}), UsageError);
+  EXPECT_FALSE(fs::exists(at("b.png")));
+}
+
 TEST_F(WriteImage, RefusesWhatTheFormatCannotHold) {
   const Image deep({4, 4}, ScalarType::u16), real({4, 4}, ScalarType::f32), whole({4, 4}, ScalarType::i32);
   EXPECT_THROW(write_image(at("a.bmp"), deep), UsageError);

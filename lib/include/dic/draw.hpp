@@ -37,7 +37,7 @@ class Canvas {
   virtual void polygon(std::span<const Point> points, Colour colour) = 0;
   virtual void disc(Point centre, double radius, Colour colour) = 0;
   /// An image over the rectangle from `corner`, with the resolution of the canvas.
-  virtual void image(RgbView pixels, Point corner) = 0;
+  virtual void image(const RgbRows& pixels, Point corner) = 0;
   /// at: on the base line, the left end, middle or right end. size: of the font. UTF-8.
   virtual void text(std::string_view words, Point at, double size, Colour colour, Align align) = 0;
   virtual double width_of(std::string_view words, double size) const = 0;

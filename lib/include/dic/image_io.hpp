@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <dic/image.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,16 @@ struct RgbView {
 };
 /// The same for a colour image, 8 bit (PNG, TIFF, BMP).
 void write_image(const std::filesystem::path& path, RgbView image);
+
+/// One colour image that is made row by row: nobody has to hold all of it.
+struct RgbRows {
+  Size size = {};  ///< px
+  /// Writes row y, from 0 at the top: size.width pixels of 3 bytes R, G, B. Rows are asked for from the top
+  /// down, each at most once.
+  std::function<void(int y, std::span<std::uint8_t> rgb)> write_row = {};
+};
+/// The same for a colour image by rows. A PNG is made without a copy of it.
+void write_image(const std::filesystem::path& path, const RgbRows& image);
 
 /// Expands files, globs ("frames/*.png", quoted), directories into a list of image files.
 ///
