@@ -218,7 +218,10 @@ void OutputFile::write_dataset(const std::string& name, const Shape& shape, hid_
   const Handle dataset = check(H5Dcreate2(file_, name.c_str(), type, data_space(check, shape),
                                           link_creation(check), H5P_DEFAULT, H5P_DEFAULT),
                                H5Dclose);
-  check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+  // Texts are converted: by default in two buffers of 1 MB that are cleared every time.
+  const Handle transfer = check(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+  check(H5Pset_buffer(transfer, 1 << 14, nullptr, nullptr));
+  check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, transfer, values));
 }
 
 void OutputFile::write_block(const std::string& name, std::uint64_t index, hid_t type, const void* values) {

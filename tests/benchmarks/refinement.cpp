@@ -110,8 +110,9 @@ Starts whole_pixels(const Scene& scene, const Points& points) {
 Starts fitted_peaks(const Image& reference, const Image& current, const Points& points, const Starts& whole,
                     int subset) {
   constexpr int range = 2;
-  const track::SubsetShapes shapes(reference.width(), reference.height(), points.x, points.y, subset / 2, {});
   ThreadPool pool;
+  const track::SubsetShapes shapes(reference.width(), reference.height(), points.x, points.y, subset / 2, {},
+                                   pool);
   const track::IntegerSearch search(reference, {}, shapes, pool);
   std::vector<track::Prediction> predictions;
   for (const ShapeParameters& s : whole) predictions.push_back(track::rounded(s.u, s.v));

@@ -59,9 +59,10 @@ std::vector<int> every_y() {
 
 TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
   const std::vector<int> x = every_x(), y = every_y();
+  ThreadPool pool(3);
   for (unsigned seed = 1; seed <= 5; ++seed) {
     const Image roi = random_roi(seed);
-    const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, roi);
+    const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, roi, pool);
     for (std::int64_t k = 0; k < shapes.size(); ++k) {
       const Counted want = count_inside(roi, x[k], y[k]);
       ASSERT_NEAR(shapes.coverage(k), want.pixels / 169.0, 1e-6);
@@ -80,13 +81,14 @@ TEST(SubsetShapes, AreTheBoxesOfWhatIsInside) {
 
 TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
   const std::vector<int> x = every_x(), y = every_y();
+  ThreadPool pool(1);
   for (const Roi::Rect& rect : {Roi::Rect{0, 0, kWidth, kHeight}, {7, 3, 31, 40}, {50, 20, 4, 9}}) {
     Image roi({kWidth, kHeight}, ScalarType::u8);
     for (int k = 0; k < kWidth * kHeight; ++k)
       roi.row<std::uint8_t>(y[k])[x[k]] =
           x[k] >= rect.x && x[k] < rect.x + rect.width && y[k] >= rect.y && y[k] < rect.y + rect.height;
     ASSERT_TRUE(fills(roi, bounding_box(roi)));
-    const SubsetShapes got(rect, x, y, kRadius), want(kWidth, kHeight, x, y, kRadius, roi);
+    const SubsetShapes got(rect, x, y, kRadius), want(kWidth, kHeight, x, y, kRadius, roi, pool);
     for (std::int64_t k = 0; k < want.size(); ++k) {
       ASSERT_EQ(got.coverage(k), want.coverage(k));
       if (want.coverage(k) == 0) continue;
@@ -99,7 +101,8 @@ TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
 
 TEST(SubsetShapes, AreVisitedOneAfterTheOther) {
   const std::vector<int> x = every_x(), y = every_y();
-  const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, random_roi(7));
+  ThreadPool pool(1);
+  const SubsetShapes shapes(kWidth, kHeight, x, y, kRadius, random_roi(7), pool);
   std::vector<std::int64_t> which;
   for (std::int64_t k = shapes.size() - 1; k >= 0; k -= 3) which.push_back(k);
   std::set<std::size_t> visited;

@@ -49,7 +49,7 @@ class Sums : public testing::TestWithParam<Interpolation> {
         current_image_(random_image(kSize, kSize, 2)),
         spline_(current_image_, GetParam()),
         reference_(to_float(reference_image_, pool_)),
-        mask_(kSize, kSize),
+        mask_(kSize, kSize, pool_),
         window_(window_table(SubsetWeights::gaussian, kSubset, 1)) {
     spline_gradient(reference_, GetParam(), dx_, dy_, pool_);
     spline_coefficients(current_image_, GetParam(), coefficients_, pool_);

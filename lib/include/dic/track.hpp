@@ -81,7 +81,7 @@ struct TrackOptions {
   /// Results get what TrackStream::restore needs.
   bool keep_state = false;
   /// How many frames will come, for the device `auto`: a few are measured on the CPU before a GPU is ready.
-  /// 0 = unknown, some.
+  /// After so many, the CPU keeps no starts for another one. 0 = unknown, some.
   std::int64_t expected_frames = 0;
   /// One sentence per problem; empty when all is well.
   std::vector<std::string> validate() const;

@@ -164,7 +164,8 @@ class CpuReference final : public ActiveReference {
     const std::span<RefinedPoint> results = shared_.memory.results;
     // A GPU searches the next frame while it measures parts of subsets: starts are those of whole ones here,
     // too.
-    keep_as_last(results);
+    ++frames_;
+    is_last() ? reference_.last.clear() : keep_as_last(results);
     if (shared_.options.split)
       SplitSubsets(shared_.points, reference_, shared_.options.step, results).run(stop);
     Trust(shared_.points, reference_, shared_.options.step, results).run();
@@ -210,6 +211,13 @@ class CpuReference final : public ActiveReference {
                                check_stop);
     refinement.start_over();
     finish_refinement(refinement, many_not_found, search.trackable(), features_);
+  }
+
+  /// No frame is likely to follow.
+  bool is_last() const {
+    const TrackOptions& options = shared_.options;
+    return frames_ == options.expected_frames && !options.keep_state &&
+           options.reference_strategy == ReferenceStrategy::first;
   }
 
   void keep_as_last(std::span<const RefinedPoint> results) {
@@ -273,6 +281,7 @@ class CpuReference final : public ActiveReference {
   double reference_noise_;  ///< see image_noise
   FeatureMemory features_;
   bool surely_found_ = false;
+  std::int64_t frames_ = 0;  ///< measured so far
 };
 
 class CpuBackend final : public Backend {

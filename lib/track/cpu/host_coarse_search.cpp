@@ -5,13 +5,20 @@
 namespace dic::track {
 namespace {
 
+/// Without the full size where it is not searched.
+std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, ThreadPool& pool) {
+  std::vector<Image> levels = pyramid(stretched(image, pool), search.levels(), pool);
+  if (!search.uses_full_size()) levels.front() = Image();
+  return levels;
+}
+
 class HostPyramids final : public PyramidSearch {
  public:
   HostPyramids(const CoarseSearch& search, const std::vector<Image>& reference, ImageView current,
                Correlator& correlator, ThreadPool& pool)
       : search_(search),
         reference_(reference),
-        current_(pyramid(stretched(current, pool), search.levels(), pool)),
+        current_(levels_of(search, current, pool)),
         correlator_(correlator),
         pool_(pool) {}
 
@@ -40,7 +47,7 @@ class HostPyramids final : public PyramidSearch {
 HostCoarseSearch::HostCoarseSearch(ImageView reference, ImageView roi, ThreadPool& pool)
     : pool_(pool),
       search_(reference.width, reference.height, roi),
-      reference_(pyramid(stretched(reference, pool), search_.levels(), pool)) {}
+      reference_(levels_of(search_, reference, pool)) {}
 
 CoarseField HostCoarseSearch::run(Correlator& correlator, ImageView current) {
   HostPyramids pyramids(search_, reference_, current, correlator, pool_);

@@ -9,12 +9,6 @@
 #include "track/cpu/frame_points.hpp"
 
 namespace dic::track {
-namespace {
-
-constexpr std::size_t kBatch = 1 << 14;  // refinements at once: their results stay in the caches
-
-}  // namespace
-
 static_assert(RefinementOperations<PointRefinement>);
 
 PointRefinement::PointRefinement(const Points& points, const HostReference& reference, ImageView current,
@@ -40,20 +34,12 @@ void PointRefinement::start_over() {
 }
 
 void PointRefinement::refine_starts(int step) {
-  attempt(indices_where(reference_.pool, reference_.size(),
-                        [&](std::int64_t i) { return waits(i, kScoreLadder[step], tried_); }),
-          [&](std::int64_t i) { return starts_[i].shape; });
+  memory_.attempts.points = indices_where(reference_.pool, reference_.size(), [&](std::int64_t i) {
+    return waits(i, kScoreLadder[step], tried_);
+  });
+  memory_.attempts.starts.clear();
   tried_ = kScoreLadder[step];
   refine();
-}
-
-template <typename StartOf>
-void PointRefinement::attempt(PointList points, const StartOf& start_of) {
-  RefinementAttempts& attempts = memory_.attempts;
-  attempts.points = std::move(points);
-  attempts.starts.resize(attempts.points.size());
-  for_each_index(reference_.pool, std::ssize(attempts.points),
-                 [&](std::int64_t k) { attempts.starts[k] = start_of(attempts.points[k]); });
 }
 
 RefinedPoint PointRefinement::unrefined(std::int64_t i) const {
@@ -69,17 +55,28 @@ bool PointRefinement::waits(std::int64_t i, float least, float below) const {
          starts_[i].score < below;
 }
 
+std::span<const ShapeParameters> PointRefinement::starts_of_attempts(std::size_t first,
+                                                                     std::size_t count) const {
+  const RefinementAttempts& attempts = memory_.attempts;
+  if (!attempts.starts.empty()) return std::span(attempts.starts).subspan(first, count);
+  memory_.starts.resize(count);
+  for_each_index(reference_.pool, std::ssize(memory_.starts),
+                 [&](std::int64_t k) { memory_.starts[k] = starts_[attempts.points[first + k]].shape; });
+  return memory_.starts;
+}
+
 void PointRefinement::refine() {
+  // Few enough at once for the caches, enough for each thread.
+  const std::size_t batch = 2048 * static_cast<std::size_t>(reference_.pool.size());
   for (const std::int64_t i : fresh_) memory_.is_fresh[i] = 0;
   fresh_.clear();
   RawVector<RefinedPoint>& refined = memory_.refined;
   const std::span which(std::as_const(memory_.attempts.points));
-  const std::span starts(std::as_const(memory_.attempts.starts));
-  for (std::size_t first = 0; first < which.size(); first += kBatch) {
-    const std::size_t count = std::min(kBatch, which.size() - first);
+  for (std::size_t first = 0; first < which.size(); first += batch) {
+    const std::size_t count = std::min(batch, which.size() - first);
     check_stop_();
     refined.resize(std::max(refined.size(), count));
-    reference_.refiner.refine(which.subspan(first, count), starts.subspan(first, count),
+    reference_.refiner.refine(which.subspan(first, count), starts_of_attempts(first, count),
                               std::span(refined).first(count), stop_);
     check_stop_();
     for_each_index(reference_.pool, static_cast<std::int64_t>(count), [&](std::int64_t k) {
@@ -106,7 +103,13 @@ void PointRefinement::find_front() {
     return wanted(points, memory_.is_fresh, beside[k]);
   });
   for (std::int64_t& k : front) k = beside[k];
-  attempt(std::move(front), [&](std::int64_t i) { return between(points, best_neighbour(points, i), i); });
+  // All starts are from the waves before this one.
+  RawVector<ShapeParameters>& starts = memory_.attempts.starts;
+  starts.resize(front.size());
+  for_each_index(reference_.pool, std::ssize(front), [&](std::int64_t k) {
+    starts[k] = between(points, best_neighbour(points, front[k]), front[k]);
+  });
+  memory_.attempts.points = std::move(front);
 }
 
 int PointRefinement::recover(int most_waves) {

@@ -18,14 +18,16 @@ namespace dic::track {
 /// Refinements to be done, each of another point.
 struct RefinementAttempts {
   std::vector<std::int64_t> points;
-  RawVector<ShapeParameters> starts;
+  RawVector<ShapeParameters> starts;  ///< empty: those that were searched
 };
 
 /// What a refinement works in, kept from frame to frame: taking so much memory anew costs more than filling
 /// it.
 struct RefinementMemory {
-  RawVector<RefinedPoint> results, refined;
+  RawVector<RefinedPoint> results;
   RefinementAttempts attempts;
+  RawVector<ShapeParameters> starts;         ///< of some attempts
+  RawVector<RefinedPoint> refined;           ///< the same
   std::vector<std::uint8_t> is_fresh, seen;  ///< by point
 };
 
@@ -59,9 +61,7 @@ class PointRefinement {
   bool waits(std::int64_t i, float least, float below) const;
   /// Makes the attempts in memory, and keeps what is better than what is known.
   void refine();
-  /// Makes `points` the next attempts, from start_of(point).
-  template <typename StartOf>
-  void attempt(PointList points, const StartOf& start_of);
+  std::span<const ShapeParameters> starts_of_attempts(std::size_t first, std::size_t count) const;
   void find_front();
   LostPoints find_lost() const;
 
