@@ -87,20 +87,25 @@ class Description {
     return std::make_shared<NodePositions>(NodePositions{read(kAbout + "/X"), read(kAbout + "/Y")});
   }
 
-  /// A file that grows, or whose writer was killed, may have a part of one more.
+  /// A file that grows, or whose writer was killed, may have a part of some more.
   std::vector<std::string> frame_names() const {
     std::vector<std::string> names = file_.texts(kAbout + "/frames");
     const auto whole = file_.has(kSteps) ? file_.number_attribute(kSteps, "NSteps") : std::nullopt;
     if (whole && *whole >= 0 && *whole < static_cast<double>(names.size()))
       names.resize(static_cast<std::size_t>(*whole));
+    if (names.size() > known_times()) names.resize(known_times());
     return names;
+  }
+
+  std::size_t known_times() const {
+    const hdf5::Shape shape = file_.has(kTimes) ? file_.shape(kTimes) : hdf5::Shape{};
+    return shape.empty() ? 0 : static_cast<std::size_t>(shape[0]);
   }
 
   /// One for each frame.
   std::vector<double> times(std::size_t frames) const {
     std::vector<double> times;
-    if (file_.has(kTimes)) file_.read(kTimes, times);
-    if (times.size() < frames) file_.fail("it has not one time for each frame");
+    if (frames > 0) file_.read(kTimes, times);
     times.resize(frames);
     return times;
   }

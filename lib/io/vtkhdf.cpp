@@ -40,6 +40,7 @@ struct VtkHdfWriter::Impl {
   std::string length_unit, strain_measure, time_unit;
   std::int64_t frames = 0, published = 0;
   bool has_order = false, has_global = false;  ///< the arrays that not all results have
+  std::vector<double> times;                   // of frames that are not published
   std::vector<double> vectors;                 // of a frame's displacement
   std::tuple<std::vector<double>, std::vector<float>>
       scratch;  // reused: new memory costs more than filling it
@@ -100,8 +101,6 @@ struct VtkHdfWriter::Impl {
     for (const ResultPart& part : parts)
       for (std::size_t k = 0; k < part.names.size() && ends_frames(part, grid); ++k)
         joined.append_frame(part.times[k], static_cast<double>(part.numbers[k]), part.names[k]);
-    joined.file.change_attribute(kSteps, "NSteps", joined.frames);
-    joined.published = joined.frames;
     joined.finish();
   }
 
@@ -295,12 +294,16 @@ struct VtkHdfWriter::Impl {
     file.begin_growing();
   }
 
-  /// Readers see new frames when all of them is there: the number of frames comes last.
+  /// Readers see new frames when all of them is there: the number of frames comes after them. Only the times
+  /// come later still: VTK (9.7) reads all of them into an array of NSteps, and writes beyond its end.
   void publish() {
     if (frames == published) return;
     published = frames;
     file.publish();
     file.change_attribute(kSteps, "NSteps", frames);
+    file.publish();
+    for (const double time : times) file.append(kTimes, time);
+    times.clear();
     file.publish();
     take_place();
   }
@@ -308,7 +311,7 @@ struct VtkHdfWriter::Impl {
   void append_frame(double time, double number, std::string_view name) {
     file.append(kOffsets + kDisplacements[0].name, frames);
     ++frames;
-    file.append(kTimes, time);
+    times.push_back(time);
     file.append("/frame", number);
     file.append(kAbout + "/frames", name);
   }

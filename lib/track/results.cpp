@@ -229,7 +229,7 @@ void Results::keep_image(const Frame& frame, Image current) {
   if (planned_.contains(frame.index))
     images_.emplace(frame.index, draw::small_grey(current, draw::kScreenSide));
   else
-    last_image_ = std::move(current);
+    last_image_ = {frame.index, std::move(current)};
 }
 
 std::vector<draw::Quantity> Results::quantities() const {
@@ -288,9 +288,9 @@ void Results::draw_pictures(FrameSource& source) {
   for (const Drawn& drawn : frames_) {
     pictures.push_back(picture_of(drawn));
     // Of all frames there are too many pixels to keep; an earlier run left none.
-    pictures.back().image = [&, index = drawn.frame.index, is_last = &drawn == &frames_.back()]() -> Image {
+    pictures.back().image = [&, index = drawn.frame.index]() -> Image {
       if (const auto kept = images_.find(index); kept != images_.end()) return std::move(kept->second);
-      if (is_last && !last_image_.empty()) return std::move(last_image_);
+      if (index == last_image_.first && !last_image_.second.empty()) return std::move(last_image_.second);
       return draw::small_grey((again ? *again : source).read(index), draw::kScreenSide);
     };
   }

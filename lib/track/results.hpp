@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -111,11 +112,11 @@ class Results {
   ResultInfo info_;
   std::filesystem::path result_path_;
   std::optional<VtkHdfWriter> writer_;
-  std::set<std::int64_t> planned_;        ///< frames of the source to draw
-  std::int64_t last_frame_ = -1;          ///< of the source, if it is known
-  std::vector<Drawn> frames_;             ///< that may be drawn at the end: planned ones, and the last
-  std::map<std::int64_t, Image> images_;  ///< of planned frames, reduced
-  Image last_image_;
+  std::set<std::int64_t> planned_;             ///< frames of the source to draw
+  std::int64_t last_frame_ = -1;               ///< of the source, if it is known
+  std::vector<Drawn> frames_;                  ///< that may be drawn at the end: planned ones, and the last
+  std::map<std::int64_t, Image> images_;       ///< of planned frames, reduced
+  std::pair<std::int64_t, Image> last_image_;  ///< of a frame of the source that may be drawn
   std::array<RangeFinder, kDrawn.size()> ranges_;
   int count_ = 0;             ///< frames that were added
   bool is_resumed_ = false;   ///< some of them by an earlier run
