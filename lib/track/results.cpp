@@ -178,7 +178,7 @@ void Results::publish(const TrackSummary& summary) {
     state_->write(state_frame_, new_state_);
     new_state_.clear();
   }
-  for (const RunLog::Done& done : noted_) log_->add(done);
+  log_->add(noted_);
   noted_.clear();
   since_publish_ = {};
   if (!is_reported_ || since_report_.seconds() > kReportSeconds) {

@@ -130,9 +130,11 @@ RunLog::~RunLog() {
   if (file_ >= 0) ::close(file_);
 }
 
-void RunLog::add(const Done& done) {
-  write(line_of(done));
-  ++frames_;
+void RunLog::add(std::span<const Done> done) {
+  std::string lines;
+  for (const Done& frame : done) lines += line_of(frame);
+  write(lines);
+  frames_ += std::ssize(done);
 }
 
 void RunLog::mark_on_disk(std::int64_t frames) {
@@ -141,9 +143,9 @@ void RunLog::mark_on_disk(std::int64_t frames) {
 }
 
 /// At once: lines of two threads do not mix.
-void RunLog::write(const std::string& line) {
-  const ssize_t written = ::write(file_, line.data(), line.size());
-  if (written == std::ssize(line)) return;
+void RunLog::write(const std::string& lines) {
+  const ssize_t written = ::write(file_, lines.data(), lines.size());
+  if (written == std::ssize(lines)) return;
   if (written >= 0) errno = ENOSPC;
   throw_failure(path_);
 }

@@ -4,6 +4,7 @@
 #include <dic/track.hpp>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,15 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  /// Throws FileError.
-  void add(const Done& done);
+  /// All of them or, where the process is killed, none: a state is kept for the last one. Throws FileError.
+  void add(std::span<const Done> done);
   std::int64_t frames() const { return frames_; }
   /// The first so many frames are on the disk, with all that belongs to them. Waits until this is, too. May
   /// be called while another thread adds frames. Throws FileError.
   void mark_on_disk(std::int64_t frames);
 
  private:
-  void write(const std::string& line);
+  void write(const std::string& lines);
 
   std::filesystem::path path_;
   int file_ = -1;
