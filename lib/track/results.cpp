@@ -78,7 +78,8 @@ void Results::begin(const Grid& grid, ResultInfo info, std::int64_t first, std::
   if (is_resumed_)
     resume(done, grid);
   else
-    writer_.emplace(result_path_, grid, info_);
+    grid_ = grid;
+  is_begun_ = true;
   log_.emplace(folder_.claim(OutputFolder::kFramesName), done);
   run_path_ = folder_.claim("run.json");
 }
@@ -87,6 +88,11 @@ void Results::resume(const RunLog::Contents& done, const Grid& grid) {
   const auto measured = std::ranges::count_if(done.frames, was_measured);
   writer_.emplace(VtkHdfWriter::resume(result_path_, measured, grid, info_));
   add_earlier_frames(done);
+}
+
+/// Not at once: the last picture is begun before.
+void Results::open_writer() {
+  if (!writer_) writer_.emplace(result_path_, grid_, info_);
 }
 
 void Results::join(const Grid& grid, ResultInfo info, std::int64_t first, std::int64_t count,
@@ -150,6 +156,7 @@ void Results::add(const Field& field, const Frame& frame, Image current, std::ve
     begin_last_picture(field, std::move(current));
   else if (job_.pictures == Pictures::some)
     keep_image(frame, std::move(current));
+  open_writer();
   writer_->add(field, frame.time, frame.name);
   if (job_.csv) write_csv(folder_.claim(fs::path("csv") / (stem + ".csv")), info_, field, job_.csv_style);
   state_frame_ = frame.index;
@@ -301,7 +308,8 @@ void Results::draw_pictures(FrameSource& source) {
 
 void Results::finish(TrackSummary& summary, FrameSource& source) {
   const track::Stopwatch watch;
-  if (writer_) {
+  if (is_begun_) {
+    open_writer();
     publish(summary);
     writer_->finish();
   }

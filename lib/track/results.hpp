@@ -51,7 +51,7 @@ class Results {
   /// From which the frame after this one of the source was measured; empty where nobody knows.
   std::vector<std::byte> state_after(std::int64_t index) const;
 
-  bool begun() const { return writer_.has_value(); }
+  bool begun() const { return is_begun_; }
   /// first, count: of the current frames of the source; the count may be unknown. done: what was processed so
   /// far. Where earlier() has measured frames, they stay, as many as `done` has.
   void begin(const Grid& grid, ResultInfo info, std::int64_t first, std::optional<std::int64_t> count,
@@ -91,6 +91,7 @@ class Results {
   };
 
   void resume(const RunLog::Contents& done, const Grid& grid);
+  void open_writer();
   void place_tables(const std::vector<std::string>& stems, std::span<const std::filesystem::path> tables);
   std::vector<std::string> add_earlier_frames(const RunLog::Contents& done);
   void add_picture(const Field& field, const Frame& frame, const std::string& stem);
@@ -111,7 +112,9 @@ class Results {
   ThreadPool threads_;  ///< that draw pictures
   ResultInfo info_;
   std::filesystem::path result_path_;
+  Grid grid_;
   std::optional<VtkHdfWriter> writer_;
+  bool is_begun_ = false;
   std::set<std::int64_t> planned_;             ///< frames of the source to draw
   std::int64_t last_frame_ = -1;               ///< of the source, if it is known
   std::vector<Drawn> frames_;                  ///< that may be drawn at the end: planned ones, and the last
