@@ -6,11 +6,13 @@
 #include <chrono>
 #include <dic/error.hpp>
 #include <dic/image.hpp>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "core/device_name.hpp"
+#include "core/mask_counts.hpp"
 #include "core/parallel.hpp"
 #include "core/thread_team.hpp"
 #include "core/uncached_copy.hpp"
@@ -44,8 +46,40 @@ TEST(ThreadPool, FindsIndicesInAscendingOrder) {
       for (std::int64_t i = 0; i < n; ++i)
         if (is_wanted(i)) expected.push_back(i);
       EXPECT_EQ(indices_where(pool, n, is_wanted), expected) << n;
+      EXPECT_EQ(count_where(pool, n, is_wanted), std::ssize(expected)) << n;
       for_each_index(pool, n, [&](std::int64_t i) { ++visits[i]; });
       EXPECT_EQ(visits, std::vector<int>(n, 1));
+    }
+  }
+}
+
+TEST(ThreadPool, ManyShortLoopsFollowEachOther) {
+  ThreadPool pool(4);  // some threads wake when a loop is over, or the next one has begun
+  for (int loop = 0; loop < 3000; ++loop) {
+    std::array<std::atomic<int>, 6> visits = {};
+    pool.parallel_for(6, 1, [&](std::int64_t begin, std::int64_t, int) { visits[begin] += loop; });
+    for (const auto& sum : visits) ASSERT_EQ(sum, loop);
+  }
+}
+
+TEST(MaskCounts, CountEveryRectangle) {
+  constexpr int kWidth = 300, kHeight = 37;  // more than one block of columns
+  std::mt19937 random(3);
+  Image mask({kWidth, kHeight}, ScalarType::u8);
+  for (int k = 0; k < kWidth * kHeight; ++k) mask.row<std::uint8_t>(0)[k] = random() % 3 ? 0 : random() % 256;
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const MaskCounts counts(mask, pool);
+    for (int n = 0; n < 500; ++n) {
+      const auto between = [&](int low, int high) {
+        return low + static_cast<int>(random() % (high - low + 1));
+      };
+      const int left = between(0, kWidth), top = between(0, kHeight), width = between(0, kWidth - left),
+                height = between(0, kHeight - top);
+      std::int64_t inside = 0;
+      for (int y = top; y < top + height; ++y)
+        for (int x = left; x < left + width; ++x) inside += mask.row<std::uint8_t>(y)[x] != 0;
+      ASSERT_EQ(counts.inside(left, top, width, height), inside);
     }
   }
 }

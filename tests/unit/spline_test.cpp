@@ -28,6 +28,21 @@ void PrintTo(const SplineCase& c, std::ostream* out) {
 
 class Spline : public testing::TestWithParam<SplineCase> {};
 
+TEST(PaddedImage, HasZerosAroundItsPixels) {
+  constexpr int kWidth = 61, kHeight = 40, kMargin = PaddedImage::kMargin;
+  ThreadPool pool(2);
+  const Image image = random_image(kWidth, kHeight, 3);
+  for (int turn = 0; turn < 3; ++turn) {  // memory that was used before
+    PaddedImage padded = to_float(image, pool);
+    for (int y = -kMargin; y < kHeight + kMargin; ++y)
+      for (int x = -kMargin; x < padded.stride() - kMargin; ++x) {
+        const bool inside = x >= 0 && x < kWidth && y >= 0 && y < kHeight;
+        ASSERT_EQ(*padded.at(x, y), inside ? image.row<float>(y)[x] : 0) << x << ", " << y;
+        *padded.at(x, y) = NAN;
+      }
+  }
+}
+
 TEST_P(Spline, CoefficientsSolveTheInterpolationConditions) {
   const auto [interpolation, width, height, band_bytes] = GetParam();
   const Image image = random_image(width, height, 7);
