@@ -40,14 +40,15 @@ DIC_HOST_DEVICE inline LatticePosition locate(double position, int reduction, in
 /// [ny x nx], px of the reduced image.
 DIC_HOST_DEVICE inline CoarseShift sample(const FieldLattice& lattice, const float* u, const float* v,
                                           double x, double y) {
-  const auto [i, i1, s] = locate(x, lattice.reduction, lattice.x0, lattice.spacing, lattice.nx);
-  const auto [j, j1, t] = locate(y, lattice.reduction, lattice.y0, lattice.spacing, lattice.ny);
-  const int top = j * lattice.nx, bottom = j1 * lattice.nx;
+  const LatticePosition column = locate(x, lattice.reduction, lattice.x0, lattice.spacing, lattice.nx);
+  const LatticePosition row = locate(y, lattice.reduction, lattice.y0, lattice.spacing, lattice.ny);
+  const int top = row.index * lattice.nx, bottom = row.next * lattice.nx;
+  const double s = column.part, t = row.part;
   const double pitch = lattice.spacing;  // displacements and distances are reduced alike
   CoarseShift out;
-  const auto component = [&, i = i, i1 = i1, s = s, t = t](const float* f, double& value, double& dx,
-                                                           double& dy) {
-    const double a = f[top + i], b = f[top + i1], c = f[bottom + i], d = f[bottom + i1];
+  const auto component = [&](const float* f, double& value, double& dx, double& dy) {
+    const double a = f[top + column.index], b = f[top + column.next];
+    const double c = f[bottom + column.index], d = f[bottom + column.next];
     value = lattice.reduction * ((1 - t) * ((1 - s) * a + s * b) + t * ((1 - s) * c + s * d));
     dx = ((1 - t) * (b - a) + t * (d - c)) / pitch;
     dy = ((1 - s) * (c - a) + s * (d - b)) / pitch;
