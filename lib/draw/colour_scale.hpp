@@ -17,7 +17,8 @@ class ColourScale {
     colours_ = &colours_of(map);
     const bool around_zero = map == ColourMap::blue_red && smaller > 0;  // zero has the colour of the middle
     low_ = around_zero ? -larger : range.min;
-    per_unit_ = 255 / (around_zero ? 2 * larger : range.max - range.min);
+    constexpr double kNarrowest = 1e-300;  // of a range: the factor is finite
+    per_unit_ = 255 / std::max(kNarrowest, around_zero ? 2 * larger : range.max - range.min);
   }
 
   ValueRange range() const { return range_; }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <dic/draw.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <random>
@@ -126,6 +127,16 @@ TEST(CellPainter, MixesColoursAndPictureByTheOpacity) {
 }
 
 /// Between two points colours change as the values do.
+TEST(ColourScale, TakesTheNarrowestRange) {
+  for (const double width : {1e-3, 1e-290, 1e-310}) {
+    const draw::ColourScale scale({0, width}, ColourMap::grey);
+    EXPECT_EQ(scale.colour(-1).r, 0);
+    EXPECT_EQ(scale.colour(0).r, 0);
+    EXPECT_TRUE(std::isfinite(scale.place(width)));
+  }
+  EXPECT_EQ(draw::ColourScale({0, 1e-290}, ColourMap::grey).colour(1e-290).r, 255);
+}
+
 TEST(CellPainter, IsBilinearBetweenPoints) {
   Grid grid;
   grid.x0 = grid.y0 = 10, grid.step = 20, grid.nx = grid.ny = 2;
