@@ -6,6 +6,7 @@
 #include <dic/error.hpp>
 #include <dic/track_stream.hpp>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -108,6 +109,20 @@ TEST(TrackStream, MeasuresWhatATrackerMeasures) {
       }
   }
   EXPECT_FALSE(stream.wait());
+}
+
+TEST(TrackStream, MeasuresMoreFramesThanWereExpected) {
+  const std::vector<Image> images = frames(5);
+  TrackOptions options = options_of();
+  options.search.reset();
+  options.expected_frames = 2;
+  TrackStream stream(options, images[0]);
+  for (int k = 0; k < 5; ++k) {
+    stream.push(images[k]);
+    const std::optional<FrameResult> result = stream.wait();
+    ASSERT_TRUE(result);
+    expect_frame(*result, k);
+  }
 }
 
 TEST(TrackStream, TakesThePixelsAtOnce) {
