@@ -1,7 +1,7 @@
 # Packages that run on other systems than the one where they were built: `.ci/build-packages` sets DIC_PACKAGE_FOLDER to what
-# packaging/make-sysroot made there. Objects are compiled as always; they are linked with the C library of Debian 11 and with
+# cmake/packages/make-sysroot made there. Objects are compiled as always; they are linked with the C library of Debian 11 and with
 # static libraries. The newest symbol that a program asks of the C library is checked afterwards (tests/packages).
-set(DIC_PACKAGE_FOLDER "" CACHE PATH "Made by packaging/make-sysroot: link for any system with glibc 2.31 or later")
+set(DIC_PACKAGE_FOLDER "" CACHE PATH "Made by cmake/packages/make-sysroot: link for any system with glibc 2.31 or later")
 if(NOT DIC_PACKAGE_FOLDER)
   return()
 endif()
@@ -19,7 +19,7 @@ add_link_options(--sysroot=${sysroot} -B${sysroot}/usr/lib/${triplet} -L${sysroo
   -L${sysroot}/lib/${triplet} -L${static}/lib)
 # What the old C library does not have is an error here, not where the program starts.
 add_link_options(-Wl,-z,defs)
-# Which members of which archives went in: packaging/write-sbom reads it.
+# Which members of which archives went in: cmake/packages/write-sbom reads it.
 add_link_options(-Wl,-Map=${PROJECT_BINARY_DIR}/$<TARGET_PROPERTY:NAME>.map)
 # A shared libdic and the Python module keep to themselves what is inside them.
 add_link_options($<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:-Wl,--exclude-libs,ALL>)

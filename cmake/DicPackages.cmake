@@ -5,7 +5,7 @@ if(NOT DIC_PACKAGE_FOLDER)
   return()
 endif()
 
-# Written by packaging/write-sbom once everything is linked.
+# Written by cmake/packages/write-sbom once everything is linked.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/ingredients/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
 set(CPACK_GENERATOR TGZ DEB)

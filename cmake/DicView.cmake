@@ -1,4 +1,4 @@
-# What `dic view` and `dic report` need beside the library: the page (web/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
+# What `dic view` and `dic report` need beside the library: the page (app/view/page/), Chart.js and cpp-httplib. Sets DIC_VIEW_SOURCES
 # and DIC_VIEW_LIBRARIES of the program, and DIC_WEB_FILES of the report.
 find_package(ZLIB REQUIRED GLOBAL)  # tests/fuzz links the same
 find_package(PkgConfig QUIET)
@@ -19,8 +19,8 @@ find_file(DIC_CHART_JS NAMES chart.umd.min.js chart.umd.js chart.min.js
   PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist
   DOC "Chart.js, in one file without modules" REQUIRED)
 
-file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*.html ${PROJECT_SOURCE_DIR}/web/*.css
-  ${PROJECT_SOURCE_DIR}/web/*.js)
+file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/view/page/*.html ${PROJECT_SOURCE_DIR}/app/view/page/*.css
+  ${PROJECT_SOURCE_DIR}/app/view/page/*.js)
 set(named_files "chart.js=${DIC_CHART_JS}")
 foreach(file IN LISTS web_files)
   cmake_path(GET file FILENAME name)

@@ -6,7 +6,7 @@
 
 namespace dic::app {
 
-/// A file of web/, or Chart.js, as the program carries it.
+/// A file of app/view/page/, or Chart.js, as the program carries it.
 struct WebFile {
   std::string_view name;     ///< "main.js"
   std::string_view content;  ///< bytes

@@ -1,4 +1,4 @@
-"""packaging/licences.tsv says what the packages' own copyright files say, as far as they are installed here: python test_licences.py DIC"""
+"""cmake/packages/licences.tsv says what the packages' own copyright files say, as far as they are installed here: python test_licences.py DIC"""
 
 import importlib.machinery
 import importlib.util
@@ -12,7 +12,7 @@ sys.argv.pop(1)
 
 
 def load_write_sbom():
-    loader = importlib.machinery.SourceFileLoader("write_sbom", str(ROOT / "packaging/write-sbom"))
+    loader = importlib.machinery.SourceFileLoader("write_sbom", str(ROOT / "cmake/packages/write-sbom"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("write_sbom", loader))
     loader.exec_module(module)
     return module
@@ -21,7 +21,7 @@ def load_write_sbom():
 class Licences(unittest.TestCase):
     def test_copyright_files(self):
         sbom = load_write_sbom()
-        rows = sbom.table(ROOT / "packaging/licences.tsv")
+        rows = sbom.table(ROOT / "cmake/packages/licences.tsv")
         listed = subprocess.run(["dpkg-query", "-W", "-f", "${source:Package} ${Package}\n"], capture_output=True, text=True)
         texts = {}
         for source, package in (line.split() for line in listed.stdout.splitlines()):

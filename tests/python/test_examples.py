@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 
-EXAMPLES = sorted((ROOT / "python/examples").glob("*.py"))
+EXAMPLES = sorted((ROOT / "lib/python/examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)

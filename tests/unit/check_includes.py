@@ -49,6 +49,7 @@ MAY_INCLUDE = {room: below | {PUBLIC, SHARED, LAUNCH} for room, below in ROOMS.i
     LAUNCH: {SHARED},
     KERNELS: {LAUNCH, SHARED},
     APP: {PUBLIC, SHARED, "bench", "export", "figures", "validate"},
+    "python": {PUBLIC, APP},  # of the program, the report alone
 }
 THIRD_PARTY = re.compile(r"opencv|Eigen|hdf5|H5|hwy|nlohmann|toml|cuda|CLI/|CL/", re.IGNORECASE)
 OPT_IN = {"opencv.hpp": "opencv2/core", "eigen.hpp": "Eigen/"}  # public headers for users of these libraries
@@ -73,7 +74,7 @@ class Tree:
     def resolve(self, path, name, known):
         """The file that a name means, wherever in the project it is; None: it is none of the project's."""
         own = "kernels" if self.relative(path).parts[0] == "kernels" else "lib"
-        folders = [own, "lib", "kernels", *INCLUDE_FOLDERS]
+        folders = [own, "lib", "app", "kernels", *INCLUDE_FOLDERS]
         candidates = [path.parent / name, *(self.root / folder / name for folder in folders)]
         return next((file for file in map(Path, map(normpath, candidates)) if file in known), None)
 

@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-/// The module dic._dic: what each file adds to it. Options travel as text, by their names; python/dic has the
+/// The module dic._dic: what each file adds to it. Options travel as text, by their names; lib/python/dic has the
 /// functions that people call.
 namespace dic::python {
 
