@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <dic/error.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <dic/track_options.hpp>
 #include <memory>
 #include <stdexcept>

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <dic/probe.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <string>
 
 /// What the commands that measure sequences have in common.

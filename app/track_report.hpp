@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 
 /// What `dic track` shows people: a progress line while it runs, a summary at the end.
 namespace dic::app {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <memory>
 #include <stop_token>
 #include <string>

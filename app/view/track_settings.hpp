@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <filesystem>
 #include <string>
 #include <vector>

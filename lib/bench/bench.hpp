@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <dic/correlate.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <filesystem>
 #include <functional>
 #include <stop_token>

@@ -2,7 +2,7 @@
 
 #include <dic/dic.h>
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <memory>
 
 #include "c_interface/guard.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <dic/error.hpp>
 #include <dic/result_strain.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@
 #include "io/hdf5_file.hpp"
 #include "io/pending_file.hpp"
 #include "io/vtkhdf_layout.hpp"
-#include "track/output_folder.hpp"
-#include "track/strain_summary.hpp"
+#include "run/output_folder.hpp"
+#include "run/strain_summary.hpp"
 
 namespace dic {
 namespace {
@@ -55,7 +55,7 @@ std::string changed_run_json(const std::string& text, const ResultStrainJob& job
     for (Json& frame : json["frames"]) {
       if (!frame.is_object() || !frame.contains("counts") || next == summaries.size()) continue;
       for (std::size_t k = 0; k < kSummarized.size(); ++k) {
-        describe_strain(frame, kSummarized[k], summaries[next][k]);
+        run::describe_strain(frame, kSummarized[k], summaries[next][k]);
         sigmas[k] += summaries[next][k].sigma;
       }
       ++next;
@@ -93,8 +93,8 @@ class Change {
       for (const auto& array : io::kStrains)
         file_.write_item(io::kPointData + array.name, static_cast<std::uint64_t>(frame),
                          (strain.*array.member).data());
-      summaries.push_back(summarize_strain(strain, result_.grid(), result_.positions().get(),
-                                           result_.info().length_factor()));
+      summaries.push_back(run::summarize_strain(strain, result_.grid(), result_.positions().get(),
+                                                result_.info().length_factor()));
     }
     file_.close();
     return summaries;
@@ -196,7 +196,8 @@ fs::path write_result_strain(const ResultStrainJob& job, const ProgressCallback&
   if (fs::equivalent(job.output, result.path().parent_path(), unknown))
     throw UsageError(job.output.string() +
                      " is the folder of the result itself: give another with -o, or --in-place.");
-  OutputFolder folder(job.output, job.force ? OutputFolder::Earlier::replace : OutputFolder::Earlier::refuse);
+  run::OutputFolder folder(job.output,
+                           job.force ? run::OutputFolder::Earlier::replace : run::OutputFolder::Earlier::refuse);
   folder.begin();
   write(result, job, progress, stop, [&](const fs::path& name) {
     return folder.claim(name == "run.json" ? name : fs::path("result.vtkhdf"));

@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "track/points.hpp"
+#include "analysis/points.hpp"
 
 /// What a backend (CPU, CUDA) of tracking offers. `Sequence` decides which image a frame is compared with,
 /// and leaves images and points to the backend, wherever they lie.
 namespace dic::track {
+
+using analysis::Points;
 
 /// An image in the memory of a backend.
 class Frame {

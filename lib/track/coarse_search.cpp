@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
-#include "track/image_pyramid.hpp"
-#include "track/mask_box.hpp"
+#include "analysis/image_pyramid.hpp"
+#include "analysis/mask_box.hpp"
 
 namespace dic::track {
 namespace {
@@ -170,14 +170,16 @@ CoarseShift CoarseField::at(double x, double y) const {
 }
 
 CoarseSearch::CoarseSearch(int width, int height, ImageView roi)
-    : width_(width), height_(height), box_(roi.empty() ? Roi::Rect{0, 0, width, height} : bounding_box(roi)) {
+    : width_(width),
+      height_(height),
+      box_(roi.empty() ? Roi::Rect{0, 0, width, height} : analysis::bounding_box(roi)) {
   while (std::min(width, height) >> levels_ >= kSmallestSide &&
          std::min(box_.width, box_.height) >> levels_ >= kSmallestRoi)
     ++levels_;
   // Masks of whole images take longer than the search.
-  if (!roi.empty() && !fills(roi, box_)) {
+  if (!roi.empty() && !analysis::fills(roi, box_)) {
     ThreadPool alone(1);
-    roi_ = pyramid(binary(roi), levels_, alone);
+    roi_ = analysis::pyramid(binary(roi), levels_, alone);
   }
   whole_.resize(levels_);
   finer_.resize(levels_);
@@ -191,7 +193,7 @@ int CoarseSearch::most_top_nodes(int level) const {
 bool CoarseSearch::may_search_whole(int level) const { return most_top_nodes(level) >= kMinTopNodes; }
 
 Roi::Rect CoarseSearch::box(int level) const {
-  if (!roi_.empty()) return bounding_box(roi_[level]);
+  if (!roi_.empty()) return analysis::bounding_box(roi_[level]);
   const int x = box_.x >> level, y = box_.y >> level;
   const int right = std::min((box_.x + box_.width - 1) >> level, (width_ >> level) - 1);
   const int bottom = std::min((box_.y + box_.height - 1) >> level, (height_ >> level) - 1);

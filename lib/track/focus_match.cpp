@@ -7,10 +7,10 @@
 #include <numbers>
 #include <utility>
 
+#include "analysis/interpolation_bias.hpp"
+#include "analysis/prefilter.hpp"
 #include "core/cuda_devices.hpp"
 #include "track/changed_field.hpp"
-#include "track/interpolation_bias.hpp"
-#include "track/prefilter.hpp"
 
 namespace dic::track {
 
@@ -42,8 +42,8 @@ struct PlaceEnergy {
 };
 
 template <typename T>
-PlaceEnergy energy_at(ImageView image, const NoisePlace& place) {
-  constexpr int reach = NoisePlace::kReach - 1;
+PlaceEnergy energy_at(ImageView image, const analysis::NoisePlace& place) {
+  constexpr int reach = analysis::NoisePlace::kReach - 1;
   PlaceEnergy energy;
   double sum = 0, squares = 0;
   for (int y = place.y - reach; y < place.y + reach; ++y) {
@@ -212,17 +212,17 @@ double blur_of_pairs(const std::vector<Pair>& pairs, int radius, bool of_referen
 
 }  // namespace
 
-double sharpness(ImageView image, const std::vector<NoisePlace>& places) {
+double sharpness(ImageView image, const std::vector<analysis::NoisePlace>& places) {
   PlaceEnergy all;
   visit_scalar(image.type, [&](auto element) {
-    for (const NoisePlace& place : places) {
+    for (const analysis::NoisePlace& place : places) {
       const PlaceEnergy here = energy_at<decltype(element)>(image, place);
       all.gradient += here.gradient;
       all.grey += here.grey;
       all.pixels += here.pixels;
     }
   });
-  const double noise = std::pow(image_noise(image, places), 2) * all.pixels;
+  const double noise = std::pow(analysis::image_noise(image, places), 2) * all.pixels;
   // Of white noise, the two central differences have half the variance each.
   const double gradient = all.gradient - noise, grey = all.grey - noise;
   return gradient > 0 && grey > 0 ? gradient / grey : 0;
@@ -258,7 +258,7 @@ class MatchedResult final : public Result {
 };
 
 FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-                       const std::optional<PowerSpectrum>& spectrum, OpenBackend open)
+                       const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open)
     : options_(std::move(options)),
       reference_(copy_of(reference)),
       roi_(std::move(roi)),
@@ -266,7 +266,7 @@ FocusMatch::FocusMatch(TrackOptions options, ImageView reference, Image roi, con
       spectrum_(spectrum),
       open_(std::move(open)),
       places_(points.noise_places),
-      gpu_places_(std::make_unique<GpuPlaces>(places_)),
+      gpu_places_(std::make_unique<analysis::GpuPlaces>(places_)),
       sharpness_(sharpness(reference, places_)) {}
 
 bool FocusMatch::is_suspicious(double sharpness) const {
@@ -296,8 +296,8 @@ std::unique_ptr<Result> FocusMatch::matched(std::unique_ptr<Result> measured,
 
 bool FocusMatch::has_misfit(const FrameResult& result, const Image& current) const {
   if (options_.noise) return true;  // result.noise is what was given
-  const double reference = image_noise(reference_.view(), places_);
-  const double other = image_noise(current.view(), places_);
+  const double reference = analysis::image_noise(reference_.view(), places_);
+  const double other = analysis::image_noise(current.view(), places_);
   double left = 1;
   if (const double prefilter = options_.prefilter.value_or(0); prefilter > 0) {
     const std::vector<double> taps = gaussian_taps(prefilter);
@@ -316,16 +316,17 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
   options.refine.edge_gradient = 0;  // no edge is sharp after a low-pass
   if (spectrum_) {
     const double noise = spectrum_->noise_variance();
-    const FilteredEnergies e = energies_after(*spectrum_, noise, options.refine.interpolation, after);
+    const analysis::FilteredEnergies e =
+        analysis::energies_after(*spectrum_, noise, options.refine.interpolation, after);
     if (e.gradient > 0 && e.gradient_twice > 0)
       options.refine.matching_effect = e.gradient_twice / e.gradient;
     if (!options.anti_bias) {
-      const auto bias = largest_bias(*spectrum_, noise, options.refine.interpolation, after);
+      const auto bias = analysis::largest_bias(*spectrum_, noise, options.refine.interpolation, after);
       options.refine.interpolation_bias_u = bias[0];
       options.refine.interpolation_bias_v = bias[1];
     }
   }
-  const Image reference = low_pass(reference_.view(), blur > 0 ? after : prefilter, *threads_);
+  const Image reference = analysis::low_pass(reference_.view(), blur > 0 ? after : prefilter, *threads_);
   active_.reset();
   backend_ = open_(options, reference.view());
   const int border = static_cast<int>(std::ceil(kUnknownBorder * std::abs(blur)));
@@ -337,7 +338,7 @@ ActiveReference& FocusMatch::reference_blurred_by(double blur) {
 
 /// The noise of the images over what their residuals seem to say, which have less than that of two images.
 double FocusMatch::noise_factor() const {
-  const NoiseModel model = noise_model(matched_, {}, 0, 0);
+  const NoiseModel model = analysis::noise_model(matched_, {}, 0, 0);
   double gain = 0;
   for (const double at : model.gains.gain) gain += at / std::size(model.gains.gain);
   gain *= gain;
@@ -354,7 +355,7 @@ FrameResult FocusMatch::measured_again(FrameResult result, const Image& current,
   ActiveReference& active = reference_blurred_by(blur);
   const double prefilter = options_.prefilter.value_or(0);
   const Image filtered =
-      low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, *threads_);
+      analysis::low_pass(current.view(), blur < 0 ? std::hypot(prefilter, blur) : prefilter, *threads_);
   FrameResult again = active.measure(backend_->take(filtered.view()), stop, {})->fetch();
   const auto before = static_cast<double>(found(result));
   if (static_cast<double>(found(again)) < kFewerPoints * before) return result;

@@ -7,11 +7,11 @@
 #include <stop_token>
 #include <vector>
 
+#include "analysis/gpu_images.hpp"
+#include "analysis/noise.hpp"
+#include "analysis/power_spectrum.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
-#include "track/gpu_images.hpp"
-#include "track/noise.hpp"
-#include "track/power_spectrum.hpp"
 
 namespace dic::track {
 
@@ -25,7 +25,7 @@ class FocusMatch {
   /// options: with every choice made. reference: on the host; roi: empty = everywhere. spectrum: of the
   /// reference. open: makes a backend for the images that are made as blurred as each other.
   FocusMatch(TrackOptions options, ImageView reference, Image roi, const Points& points,
-             const std::optional<PowerSpectrum>& spectrum, OpenBackend open);
+             const std::optional<analysis::PowerSpectrum>& spectrum, OpenBackend open);
 
   /// A copy of a frame whose texture looks coarser or finer than that of the reference; else null, which
   /// costs next to nothing. May be called while another thread measures.
@@ -49,10 +49,10 @@ class FocusMatch {
   TrackOptions options_;
   Image reference_, roi_;
   const Points& points_;
-  std::optional<PowerSpectrum> spectrum_;
+  std::optional<analysis::PowerSpectrum> spectrum_;
   OpenBackend open_;
-  std::vector<NoisePlace> places_;
-  std::unique_ptr<GpuPlaces> gpu_places_;
+  std::vector<analysis::NoisePlace> places_;
+  std::unique_ptr<analysis::GpuPlaces> gpu_places_;
   double sharpness_ = 0;                 ///< of the reference
   std::unique_ptr<ThreadPool> threads_;  ///< none until a frame is measured again
   std::unique_ptr<Backend> backend_;     ///< of the last blur
@@ -63,7 +63,7 @@ class FocusMatch {
 
 /// Energy of the gradients over that of the grey, both without noise, per px^2, at these places; 0 where
 /// there is no texture. Lighting does not change it.
-double sharpness(ImageView image, const std::vector<NoisePlace>& places);
+double sharpness(ImageView image, const std::vector<analysis::NoisePlace>& places);
 
 /// Standard deviation of the Gaussian blur that makes the reference as blurred as the current image, px, in
 /// the coordinates of the reference; below 0: the current image as the reference. 0 where no blur brings both

@@ -5,17 +5,18 @@
 #include <dic/error.hpp>
 #include <utility>
 
+#include "analysis/host_pixels.hpp"
+#include "analysis/noise.hpp"
+#include "analysis/self_similarity.hpp"
+#include "analysis/subset_choice.hpp"
 #include "core/cuda_devices.hpp"
 #include "core/device_name.hpp"
+#include "track/changed_result.hpp"
 #include "track/corrected_result.hpp"
 #include "track/direct_result.hpp"
 #include "track/global_result.hpp"
-#include "track/host_pixels.hpp"
-#include "track/noise.hpp"
 #include "track/order_choice.hpp"
-#include "track/self_similarity.hpp"
 #include "track/stopwatch.hpp"
-#include "track/subset_choice.hpp"
 
 namespace dic::track {
 namespace {
@@ -69,7 +70,7 @@ Image checked_roi(const TrackOptions& options, ImageView reference, const Roi& r
 /// The points of an image, with what is known of them before any frame is measured.
 Points points_of(ImageView reference, const Image& roi, int step) {
   Points points(make_grid(roi, step));
-  points.noise_places = noise_places(reference.size(), points.x, points.y);
+  points.noise_places = analysis::noise_places(reference.size(), points.x, points.y);
   return points;
 }
 
@@ -94,61 +95,63 @@ Points in_rows(Points all, const std::optional<GridRows>& rows) {
   return some;
 }
 
-std::optional<PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
-  return PowerSpectrum::of(HostPixels(reference, on_gpu).view(), points);
+std::optional<analysis::PowerSpectrum> spectrum_of(ImageView reference, const Points& points, bool on_gpu) {
+  return analysis::PowerSpectrum::of(analysis::HostPixels(reference, on_gpu).view(), points);
 }
 
 /// Variance of the noise of an image, grey levels^2, before any frame is measured.
-double noise_variance(const TrackOptions& options, const PowerSpectrum& spectrum) {
+double noise_variance(const TrackOptions& options, const analysis::PowerSpectrum& spectrum) {
   return options.noise ? *options.noise * *options.noise : spectrum.noise_variance();
 }
 
-Prefilter prefilter_of(TrackOptions options, const std::optional<PowerSpectrum>& spectrum, bool on_gpu) {
+analysis::Prefilter prefilter_of(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum,
+                                 bool on_gpu) {
   if (!options.prefilter && spectrum)
     options.prefilter =
-        best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
-  return Prefilter(options, spectrum, on_gpu);
+        analysis::best_prefilter(*spectrum, noise_variance(options, *spectrum), options.refine.interpolation);
+  return analysis::Prefilter(options, spectrum, on_gpu);
 }
 
 /// The options with every choice made that follows from the reference.
-TrackOptions chosen(TrackOptions options, const Prefilter& prefilter,
-                    const std::optional<PowerSpectrum>& spectrum, ImageView reference, ImageView roi,
-                    const Points& points, bool on_gpu) {
+TrackOptions chosen(TrackOptions options, const analysis::Prefilter& prefilter,
+                    const std::optional<analysis::PowerSpectrum>& spectrum, ImageView reference,
+                    ImageView roi, const Points& points, bool on_gpu) {
   options.prefilter = prefilter.sigma();
   if (!options.sigma_target) return options;
   if (!spectrum)
     throw UsageError("The image is too small to choose a subset for a demanded sigma: choose --subset.");
   const double noise = noise_variance(options, *spectrum);
-  const FilteredEnergies energies =
-      energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
-  const HostPixels pixels(reference, on_gpu);
+  const analysis::FilteredEnergies energies =
+      analysis::energies_after(*spectrum, noise, options.refine.interpolation, prefilter.sigma());
+  const analysis::HostPixels pixels(reference, on_gpu);
   const Image filtered = prefilter.enabled() ? prefilter(pixels.view()) : Image();
   refine::SubsetSigmas sigmas(options.refine, options.threads,
                               prefilter.enabled() ? filtered.view() : pixels.view(), roi);
-  options.refine.subset = smallest_subset(sigmas, points, energies.noise_by_matrix(noise),
-                                          *options.sigma_target, std::min(reference.width, reference.height));
+  options.refine.subset =
+      analysis::smallest_subset(sigmas, points, energies.noise_by_matrix(noise), *options.sigma_target,
+                                std::min(reference.width, reference.height));
   return options;
 }
 
 /// sigma knows of the bias that is not subtracted, and of edges that no spline can follow.
-TrackOptions with_known_bias(TrackOptions options, const std::optional<PowerSpectrum>& spectrum) {
+TrackOptions with_known_bias(TrackOptions options, const std::optional<analysis::PowerSpectrum>& spectrum) {
   if (!spectrum) return options;
   const double noise = noise_variance(options, *spectrum);
   RefineOptions& refine = options.refine;
   if (*options.prefilter == 0)
-    refine.edge_gradient = sharp_edge_gradient(*spectrum, noise, refine.interpolation);
+    refine.edge_gradient = analysis::sharp_edge_gradient(*spectrum, noise, refine.interpolation);
   if (options.anti_bias) return options;
-  const auto bias = largest_bias(*spectrum, noise, refine.interpolation, *options.prefilter);
+  const auto bias = analysis::largest_bias(*spectrum, noise, refine.interpolation, *options.prefilter);
   refine.interpolation_bias_u = bias[0];
   refine.interpolation_bias_v = bias[1];
   return options;
 }
 
-std::shared_ptr<const InterpolationBias> bias_of(const TrackOptions& options,
-                                                 const std::optional<PowerSpectrum>& spectrum) {
+std::shared_ptr<const analysis::InterpolationBias> bias_of(
+    const TrackOptions& options, const std::optional<analysis::PowerSpectrum>& spectrum) {
   if (!options.anti_bias || !spectrum) return nullptr;
-  return std::make_shared<InterpolationBias>(*spectrum, noise_variance(options, *spectrum),
-                                             options.refine.interpolation, *options.prefilter);
+  return std::make_shared<analysis::InterpolationBias>(*spectrum, noise_variance(options, *spectrum),
+                                                       options.refine.interpolation, *options.prefilter);
 }
 
 }  // namespace
@@ -184,14 +187,15 @@ Sequence::Sequence(const TrackOptions& options, ImageView reference, Image&& roi
 
 Points Sequence::with_alternatives(Points points, ImageView reference, const Image& roi) {
   const Stopwatch watch;
-  points.alternatives = find_alternatives(options_, HostPixels(reference, on_gpu()).view(),
-                                          everywhere(roi) ? ImageView{} : roi.view(), points);
+  points.alternatives =
+      analysis::find_alternatives(options_, analysis::HostPixels(reference, on_gpu()).view(),
+                                  everywhere(roi) ? ImageView{} : roi.view(), points);
   prepare_seconds_ = watch.seconds();
   return points;
 }
 
 void Sequence::watch_focus(const Image& roi, bool whole) {
-  const HostPixels pixels(reference_, on_gpu());
+  const analysis::HostPixels pixels(reference_, on_gpu());
   const auto open_again = [this](const TrackOptions& options, const ImageView& image) {
     return open(device_.device, options, image, points_);
   };
@@ -209,7 +213,7 @@ std::shared_ptr<const Frame> Sequence::take(ImageView current) const {
 std::shared_ptr<const Frame> Sequence::take_checked(ImageView image) const {
   check_pixels(image);
   const bool is_in_gpu = on_gpu() && is_on_gpu(image);
-  if (is_in_gpu) wait_for_default_stream(image);
+  if (is_in_gpu) analysis::wait_for_default_stream(image);
   auto frame = prefilter_.enabled() ? take_filtered(image, is_in_gpu) : backend_->take(image);
   if (focus_) frame->suspicious = is_in_gpu ? focus_->suspicious_in_gpu(image) : focus_->suspicious(image);
   return frame;
@@ -285,7 +289,8 @@ std::shared_ptr<const Frame> Sequence::take_filtered(ImageView image, bool is_in
 
 std::unique_ptr<Result> Sequence::measure(std::shared_ptr<const Frame> current, const std::stop_token& stop,
                                           const NextFrame& next) {
-  auto result = prefilter_.corrected(measure_subsets(std::move(current), stop, next));
+  auto result = measure_subsets(std::move(current), stop, next);
+  if (prefilter_.enabled()) result = with_noise_before_filter(std::move(result), prefilter_.noise_gain());
   ++measured_;
   if (options_.keep_state && options_.reference_strategy != ReferenceStrategy::first)
     result->set_state(state_after(*result));

@@ -9,12 +9,12 @@
 #include <stop_token>
 #include <vector>
 
+#include "analysis/interpolation_bias.hpp"
+#include "analysis/power_spectrum.hpp"
+#include "analysis/prefilter.hpp"
 #include "track/backend.hpp"
 #include "track/device_choice.hpp"
 #include "track/focus_match.hpp"
-#include "track/interpolation_bias.hpp"
-#include "track/power_spectrum.hpp"
-#include "track/prefilter.hpp"
 
 namespace dic::track {
 
@@ -72,10 +72,10 @@ class Sequence {
 
   ImageView reference_;  ///< its pixels belong to the caller, and are not used after construction
   DeviceChoice device_;
-  std::optional<PowerSpectrum> spectrum_;  ///< of the reference; none of a small one
-  Prefilter prefilter_;
-  TrackOptions options_;                           ///< every choice made
-  std::shared_ptr<const InterpolationBias> bias_;  ///< null = not subtracted
+  std::optional<analysis::PowerSpectrum> spectrum_;  ///< of the reference; none of a small one
+  analysis::Prefilter prefilter_;
+  TrackOptions options_;                                     ///< every choice made
+  std::shared_ptr<const analysis::InterpolationBias> bias_;  ///< null = not subtracted
   double prepare_seconds_ = 0;
   Points points_;
   std::unique_ptr<Backend> backend_;

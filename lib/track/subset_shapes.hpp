@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "analysis/mask_box.hpp"
 #include "core/mask_counts.hpp"
-#include "track/mask_box.hpp"
 
 namespace dic::track {
 

@@ -5,7 +5,7 @@
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
 #include <dic/synth.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <string>
 
 #include "commands.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "memory_file.hpp"
-#include "track/run_log.hpp"
-#include "track/state_file.hpp"
+#include "run/run_log.hpp"
+#include "run/state_file.hpp"
 
 namespace dic {
 namespace {

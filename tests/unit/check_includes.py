@@ -20,7 +20,6 @@ INCLUDE_FOLDERS = {
     "lib/shared/include": SHARED,
     "kernels/include": LAUNCH,
 }
-PROCESSING = {"image", "correlate", "features", "refine", "fields", "global", "io", "draw"}
 ROOMS = {
     "core": set(),
     "image": {"core"},
@@ -34,9 +33,12 @@ ROOMS = {
     "camera": {"core"},
     "calibrate": {"core"},
     "synth": {"core", "image", "io"},
-    "track": PROCESSING | {"core"},
-    "match": PROCESSING | {"core"},
-    "query": {"core", "io", "draw", "track"},
+    "analysis": {"core", "refine"},
+    "track": {"core", "analysis", "correlate", "features", "refine"},
+    "run": {"core", "image", "io", "draw", "analysis", "track"},
+    "vsg": {"core", "draw", "track"},
+    "match": {"core", "refine"},
+    "query": {"core", "io", "draw", "run"},
     "c_interface": {"core", "track", "match"},
     "export": {"io", "query"},
     "bench": {"core", "io", "draw"},

@@ -1,4 +1,4 @@
-#include "track/prefilter.hpp"
+#include "analysis/prefilter.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <dic/shared/icgn.hpp>
 #include <random>
 
+#include "analysis/interpolation_bias.hpp"
 #include "support/speckle.hpp"
-#include "track/interpolation_bias.hpp"
 
 // What is decided from the power spectrum of the reference: its noise, the low-pass, the bias.
 namespace dic::track {

@@ -1,4 +1,4 @@
-#include "track/read_ahead.hpp"
+#include "run/read_ahead.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "track/noise.hpp"
+#include "analysis/noise.hpp"
 
 // What sigma is made of, in cases so simple that the result is known.
 namespace dic::test {
@@ -227,7 +227,7 @@ TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
   constexpr double n = 4, e = 100, unit = 0.001;
   track::NoiseModel model = kModel;
   model.radius = 16;
-  model.gains = track::noise_gains(Interpolation::cubic, 0);
+  model.gains = analysis::noise_gains(Interpolation::cubic, 0);
   model.reference = model.current = std::sqrt(n * n + e);
   model.edge_gradient = 8 / (33.0 * 33 * 2 * unit * unit);
   RefinedPoint p = isotropic(unit, 0, 1);
@@ -246,7 +246,7 @@ TEST(Uncertainty, AnEdgeSharperThanPixelsIsMissedBetweenThem) {
 
 TEST(Uncertainty, TheGainIsTheMeanOverAllPixelsOfASubset) {
   constexpr int radius = 16;
-  const track::NoiseGains gains = track::noise_gains(Interpolation::cubic, 0);
+  const track::NoiseGains gains = analysis::noise_gains(Interpolation::cubic, 0);
   const auto over_all_pixels = [&](const ShapeParameters& shape) {
     double sum = 0;
     for (int dy = -radius; dy <= radius; ++dy)
@@ -332,14 +332,14 @@ TEST(Uncertainty, NoiseOfAnImageIsFoundBesideItsPattern) {
   std::vector<int> x, y;
   for (int j = 10; j < 200; j += 12)
     for (int i = 10; i < 200; i += 12) x.push_back(i), y.push_back(j);
-  const auto places = track::noise_places({200, 200}, x, y);
+  const auto places = analysis::noise_places({200, 200}, x, y);
   EXPECT_GT(places.size(), 60u);
   for (const double noise : {1.0, 3.0, 8.0})
     for (const int saturated : {0, 90})
-      EXPECT_NEAR(track::image_noise(noisy(noise, saturated).view(), places), std::hypot(noise, 0.29),
+      EXPECT_NEAR(analysis::image_noise(noisy(noise, saturated).view(), places), std::hypot(noise, 0.29),
                   0.06 * noise)
           << noise << ", " << saturated;
-  EXPECT_EQ(track::image_noise(noisy(0, 200).view(), places), 0);
+  EXPECT_EQ(analysis::image_noise(noisy(0, 200).view(), places), 0);
 }
 
 }  // namespace

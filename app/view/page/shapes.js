@@ -51,7 +51,7 @@ export function parse(line) {
   return corners.map(([x, y]) => ({x, y}));
 }
 
-/** By the even-odd rule, and on the outline, as the program fills polygons (lib/track/roi.cpp). */
+/** By the even-odd rule, and on the outline, as the program fills polygons (lib/analysis/roi.cpp). */
 export function contains(corners, {x, y}) {
   const crossings = [];
   for (let k = 0; k < corners.length; ++k) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <functional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <vector>
 
 /// A sequence that several processes measure together, on one machine or on several with a common file

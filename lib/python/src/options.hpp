@@ -1,6 +1,6 @@
 #pragma once
 
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <optional>
 #include <string>
 #include <utility>

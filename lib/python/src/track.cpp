@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <dic/error.hpp>
 #include <dic/image_io.hpp>
-#include <dic/track.hpp>
+#include <dic/track_files.hpp>
 #include <dic/track_options.hpp>
 #include <dic/track_parts.hpp>
 #include <memory>

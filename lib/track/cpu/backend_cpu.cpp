@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "analysis/noise.hpp"
 #include "core/parallel.hpp"
 #include "track/backend.hpp"
 #include "track/cpu/frame_points.hpp"
@@ -17,7 +18,6 @@
 #include "track/cpu/split_subsets.hpp"
 #include "track/cpu/start_search.hpp"
 #include "track/cpu/trust.hpp"
-#include "track/noise.hpp"
 #include "track/stopwatch.hpp"
 
 namespace dic::track {
@@ -171,8 +171,8 @@ class CpuReference final : public ActiveReference {
     Trust(shared_.points, reference_, shared_.options.step, results).run();
     explain_lost(shared_.points, reference_, results);
     measured.noise = estimate_noise(results);
-    measured.field = field_of(
-        results, noise_model(shared_.options, image, reference_noise_, noise_of(image, shared_.points)));
+    measured.field = field_of(results, analysis::noise_model(shared_.options, image, reference_noise_,
+                                                             noise_of(image, shared_.points)));
     if (shared_.options.keep_state) measured.state = state_of(reference_.last, features_);
     measured.seconds.refine = watch.lap();
     mark_outliers(measured.field, shared_.options.outliers, shared_.options.threads);
@@ -228,7 +228,7 @@ class CpuReference final : public ActiveReference {
   double estimate_noise(std::span<const RefinedPoint> results) const {
     const TrackOptions& options = shared_.options;
     if (options.noise) return *options.noise;
-    const NoiseGains gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
+    const NoiseGains gains = analysis::noise_gains(options.refine.interpolation, options.refine.smoothing);
     const std::vector<std::int64_t> measured = indices_where(
         shared_.pool, std::ssize(results), [&](std::int64_t i) { return results[i].status == Status::ok; });
     if (measured.empty()) return 0;
@@ -243,7 +243,7 @@ class CpuReference final : public ActiveReference {
   }
 
   static double noise_of(const ImageView& image, const Points& points) {
-    return image_noise(image, points.noise_places);
+    return analysis::image_noise(image, points.noise_places);
   }
 
   Field field_of(std::span<const RefinedPoint> results, const NoiseModel& noise) const {

@@ -1,13 +1,13 @@
 #include "track/cpu/host_coarse_search.hpp"
 
-#include "track/image_pyramid.hpp"
+#include "analysis/image_pyramid.hpp"
 
 namespace dic::track {
 namespace {
 
 /// Without the full size where it is not searched.
 std::vector<Image> levels_of(const CoarseSearch& search, ImageView image, ThreadPool& pool) {
-  std::vector<Image> levels = pyramid(stretched(image, pool), search.levels(), pool);
+  std::vector<Image> levels = analysis::pyramid(analysis::stretched(image, pool), search.levels(), pool);
   if (!search.uses_full_size()) levels.front() = Image();
   return levels;
 }

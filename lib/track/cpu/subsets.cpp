@@ -5,7 +5,8 @@
 namespace dic::track {
 namespace {
 
-Image moved_roi(const Image& roi, const Points& points, const std::vector<MaterialPoint>& material) {
+Image moved_roi(const Image& roi, const analysis::Points& points,
+                const std::vector<MaterialPoint>& material) {
   if (roi.empty()) return {};
   const int width = roi.width(), height = roi.height();
   Image out({width, height}, ScalarType::u8);
@@ -22,7 +23,7 @@ Image moved_roi(const Image& roi, const Points& points, const std::vector<Materi
 
 }  // namespace
 
-FollowedPoints::FollowedPoints(const Points& points, const Field& field, int width, int height)
+FollowedPoints::FollowedPoints(const analysis::Points& points, const Field& field, int width, int height)
     : x(points.x), y(points.y) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t k = points.node_of[i];
@@ -31,10 +32,10 @@ FollowedPoints::FollowedPoints(const Points& points, const Field& field, int wid
   }
 }
 
-Subsets::Subsets(const Points& points, const Image& region)
+Subsets::Subsets(const analysis::Points& points, const Image& region)
     : x(points.x), y(points.y), roi(region.empty() ? Image() : copy_of(region)) {}
 
-Subsets::Subsets(const Points& points, FollowedPoints followed, const Image& original_roi)
+Subsets::Subsets(const analysis::Points& points, FollowedPoints followed, const Image& original_roi)
     : x(std::move(followed.x)),
       y(std::move(followed.y)),
       roi(moved_roi(original_roi, points, followed.material)),

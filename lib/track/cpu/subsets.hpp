@@ -4,7 +4,7 @@
 #include <dic/shared/track_rules.hpp>
 #include <vector>
 
-#include "track/points.hpp"
+#include "analysis/points.hpp"
 
 namespace dic::track {
 
@@ -14,7 +14,7 @@ struct FollowedPoints {
   std::vector<MaterialPoint> material;
 
   FollowedPoints() = default;
-  FollowedPoints(const Points& points, const Field& field, int width, int height);
+  FollowedPoints(const analysis::Points& points, const Field& field, int width, int height);
 };
 
 /// The subsets of a reference.
@@ -23,9 +23,9 @@ struct Subsets {
   Image roi;              ///< 0 or 255, the reference's size; empty = everywhere
 
   /// In the original reference.
-  Subsets(const Points& points, const Image& region);
+  Subsets(const analysis::Points& points, const Image& region);
   /// In a later image. The ROI moves with the points; lost points keep the position of their node.
-  Subsets(const Points& points, FollowedPoints followed, const Image& original_roi);
+  Subsets(const analysis::Points& points, FollowedPoints followed, const Image& original_roi);
 
   /// Motion of the point from the original reference to this one.
   MaterialPoint material(std::int64_t point) const {

@@ -6,7 +6,7 @@
 #include <dic/kernels/trust.hpp>
 #include <utility>
 
-#include "track/noise.hpp"
+#include "analysis/noise.hpp"
 
 namespace dic::track::cuda {
 namespace {
@@ -127,12 +127,13 @@ void FieldPipeline::fill(const DeviceReference& reference, const ImageNoises& no
   if (options_.noise)
     kernels::upload(field.noise(), &*options_.noise, sizeof(double), stream_);
   else
-    kernels::launch_estimate_noise(points, tracked, noise_gains(refine.interpolation, refine.smoothing),
-                                   refine.subset / 2, field.noise(),
-                                   workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
+    kernels::launch_estimate_noise(
+        points, tracked, analysis::noise_gains(refine.interpolation, refine.smoothing), refine.subset / 2,
+        field.noise(), workspace_.reserve(kernels::noise_workspace_bytes(points.count)), stream);
   kernels::launch_fill_field(points, tracked, reference.material(),
-                             noise_model(options_, image, noises.reference, noises.current), field.arrays(),
-                             workspace_.reserve(kernels::fill_field_workspace_bytes(points)), stream);
+                             analysis::noise_model(options_, image, noises.reference, noises.current),
+                             field.arrays(), workspace_.reserve(kernels::fill_field_workspace_bytes(points)),
+                             stream);
 }
 
 void FieldPipeline::find_outliers_and_strain(const DeviceField& field) {

@@ -5,7 +5,7 @@
 #include <dic/kernels/peer.hpp>
 #include <thread>
 
-#include "track/noise.hpp"
+#include "analysis/noise.hpp"
 
 namespace dic::track::cuda {
 namespace {
@@ -65,10 +65,10 @@ kernels::RowRange GpuGroup::rows_from_host(int rank, int height) const {
 }
 
 double GpuGroup::noise_of(const ImageView& image) {
-  const std::vector<NoisePlace>& places = points_.noise_places;
-  if (places.empty() || !kernels::is_device_memory(image.data)) return image_noise(image, places);
-  if (!places_) places_ = std::make_unique<GpuPlaces>(places);
-  return image_noise(places_->copy(image).view(), places_->in_copy());
+  const std::vector<analysis::NoisePlace>& places = points_.noise_places;
+  if (places.empty() || !kernels::is_device_memory(image.data)) return analysis::image_noise(image, places);
+  if (!places_) places_ = std::make_unique<analysis::GpuPlaces>(places);
+  return analysis::image_noise(places_->copy(image).view(), places_->in_copy());
 }
 
 std::shared_ptr<const GroupFrame> GpuGroup::upload(const ImageView& image) {

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "analysis/gpu_images.hpp"
 #include "core/thread_team.hpp"
 #include "track/backend.hpp"
 #include "track/cuda/gpu_context.hpp"
 #include "track/cuda/multi_gpu/load_balancer.hpp"
-#include "track/gpu_images.hpp"
 
 namespace dic::track::cuda {
 
@@ -52,7 +52,7 @@ class GpuGroup {
   LoadBalancer balancer_;
   std::mutex uploading_;
   Stager stager_;
-  std::unique_ptr<GpuPlaces> places_;  ///< none before an image came from a GPU; see noise_places
+  std::unique_ptr<analysis::GpuPlaces> places_;  ///< none before an image came from a GPU; see noise_places
 };
 
 }  // namespace dic::track::cuda

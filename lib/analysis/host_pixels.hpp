@@ -1,0 +1,25 @@
+#pragma once
+
+#include <dic/image.hpp>
+
+#include "core/cuda_devices.hpp"
+
+namespace dic::analysis {
+
+/// An image where the host can read it: itself, or a copy of one that is in the memory of a GPU.
+class HostPixels {
+ public:
+  /// on_gpu: it may be in the memory of a GPU.
+  HostPixels(ImageView image, bool on_gpu)
+      : copy_(on_gpu ? copy_from_gpu(image) : Image()), view_(copy_.empty() ? image : copy_.view()) {}
+  HostPixels(const HostPixels&) = delete;
+  HostPixels& operator=(const HostPixels&) = delete;
+
+  ImageView view() const { return view_; }
+
+ private:
+  Image copy_;
+  ImageView view_;
+};
+
+}  // namespace dic::analysis

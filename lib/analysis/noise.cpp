@@ -1,0 +1,199 @@
+#include "analysis/noise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <complex>
+#include <dic/shared/gaussian.hpp>
+#include <dic/shared/subset_window.hpp>
+#include <dic/shared/track_rules.hpp>
+#include <numbers>
+#include <vector>
+
+namespace dic::analysis {
+namespace {
+
+/// Centred B-spline of degree 3 or 5.
+double b_spline(Interpolation interpolation, double x) {
+  x = std::abs(x);
+  const auto power = [](double base, int exponent) { return base > 0 ? std::pow(base, exponent) : 0.0; };
+  if (interpolation == Interpolation::cubic) return (power(2 - x, 3) - 4 * power(1 - x, 3)) / 6;
+  return (power(3 - x, 5) - 6 * power(2 - x, 5) + 15 * power(1 - x, 5)) / 120;
+}
+
+constexpr int kReach = 3;  ///< of the spline, px
+using Taps = std::array<double, 2 * kReach + 1>;
+
+/// Weights of the coefficients around a position between two pixels.
+Taps taps_at(Interpolation interpolation, double fraction) {
+  Taps taps;
+  for (int k = -kReach; k <= kReach; ++k) taps[k + kReach] = b_spline(interpolation, fraction - k);
+  return taps;
+}
+
+/// Squared amplitude that remains of a wave.
+double power_of(const Taps& taps, double omega) {
+  std::complex<double> response = 0;
+  const std::complex<double> turn = std::polar(1.0, -omega);
+  for (const double tap : taps) response = response * turn + tap;
+  return std::norm(response);
+}
+
+/// Mean of |interpolation's frequency response|^2 over the power of the noise: Parseval's theorem.
+double gain_by_frequency(Interpolation interpolation, const std::vector<double>& low_pass, double fraction) {
+  constexpr int kFrequencies = 256;
+  const Taps sampled = taps_at(interpolation, fraction), prefilter = taps_at(interpolation, 0);
+  double gain = 0, noise = 0;
+  for (int f = 0; f < kFrequencies; ++f) {
+    const double omega = 2 * std::numbers::pi * f / kFrequencies;
+    const double power = std::pow(response_of(low_pass, omega), 2);
+    gain += power * power_of(sampled, omega) / power_of(prefilter, omega);
+    noise += power;
+  }
+  return gain / noise;
+}
+
+track::NoiseGains gain_table(Interpolation interpolation, double smoothing) {
+  constexpr int steps = track::NoiseGains::kSteps;
+  const std::vector<double> low_pass = gaussian_taps(smoothing);
+  track::NoiseGains table;
+  for (int i = 0; i <= steps; ++i)
+    table.gain[i] = static_cast<float>(gain_by_frequency(interpolation, low_pass, 0.5 * i / steps));
+  return table;
+}
+
+/// Standard deviation of noise after a low-pass over what noise_variance, which looks at the highest
+/// frequencies, makes of it: there, the low-pass takes more. And a little beyond: the residuals of smooth
+/// noise vary more from subset to subset than track::kNormalVariance allows for white noise.
+double loss_by_smoothing(double smoothing) {
+  if (smoothing == 0) return 1;
+  constexpr int frequencies = 256;
+  const std::vector<double> low_pass = gaussian_taps(smoothing);
+  double all = 0, high = 0, squares = 0;
+  for (int k = 0; k < frequencies; ++k) {
+    const double omega = 2 * std::numbers::pi * k / frequencies;
+    const double power = std::pow(response_of(low_pass, omega), 2);
+    all += power;
+    high += power * std::pow(2 - 2 * std::cos(omega), 4);
+    squares += power * power;
+  }
+  constexpr double gain = 70;  // of white noise: mean of the last factor
+  const double variation = frequencies * squares / (all * all);
+  const double normal = 1 + (track::kNormalVariance - 1) * variation;
+  return gain * all / high * std::sqrt(normal / track::kNormalVariance);
+}
+
+/// What a low-pass leaves of the variance of white noise.
+double variance_after(double smoothing) {
+  const std::vector<double> taps = gaussian_taps(smoothing);
+  double along_axis = taps[0] * taps[0];
+  for (std::size_t k = 1; k < taps.size(); ++k) along_axis += 2 * taps[k] * taps[k];
+  return along_axis * along_axis;
+}
+
+template <typename T>
+double noise_variance(const ImageView& image, const NoisePlace& place) {
+  constexpr int reach = NoisePlace::kReach;
+  constexpr int size = 2 * reach, out = size - 4;
+  double rows[size][out], sum = 0;
+  for (int j = 0; j < size; ++j) {
+    const T* row = image.row<T>(place.y - reach + j) + place.x - reach;
+    for (int i = 0; i < out; ++i)
+      rows[j][i] = double(row[i]) - 4 * double(row[i + 1]) + 6 * double(row[i + 2]) - 4 * double(row[i + 3]) +
+                   double(row[i + 4]);
+  }
+  for (int j = 0; j < out; ++j)
+    for (int i = 0; i < out; ++i) {
+      const double d =
+          rows[j][i] - 4 * rows[j + 1][i] + 6 * rows[j + 2][i] - 4 * rows[j + 3][i] + rows[j + 4][i];
+      sum += d * d;
+    }
+  constexpr double gain = 70 * 70;  // sums of the squared weights
+  return sum / (out * out * gain);
+}
+
+}  // namespace
+
+track::NoiseGains noise_gains(Interpolation interpolation, double smoothing) {
+  if (smoothing > 0) return gain_table(interpolation, smoothing);
+  if (interpolation == Interpolation::cubic) {
+    static const auto cubic = gain_table(Interpolation::cubic, 0);
+    return cubic;
+  }
+  static const auto quintic = gain_table(Interpolation::quintic, 0);
+  return quintic;
+}
+
+std::vector<NoisePlace> noise_places(Size image, std::span<const int> x, std::span<const int> y) {
+  constexpr int most = 128;
+  constexpr int reach = NoisePlace::kReach;
+  const auto inside = [&](std::size_t i) {
+    return x[i] >= reach && y[i] >= reach && x[i] <= image.width - reach && y[i] <= image.height - reach;
+  };
+  std::vector<NoisePlace> places;
+  // Steps by the golden ratio: equal steps could stay in one column of the grid.
+  for (int k = 0; k < most && !x.empty(); ++k) {
+    const double share = std::fmod((k + 0.5) * std::numbers::phi, 1.0);
+    const auto i = static_cast<std::size_t>(share * static_cast<double>(x.size()));
+    if (inside(i)) places.push_back({x[i], y[i]});
+  }
+  return places;
+}
+
+double image_noise(ImageView image, std::span<const NoisePlace> places) {
+  std::vector<double> variances;
+  visit_scalar(image.type, [&](auto element) {
+    for (const NoisePlace& place : places) {
+      const double variance = noise_variance<decltype(element)>(image, place);
+      if (variance > 0) variances.push_back(variance);  // a saturated or black place tells nothing
+    }
+  });
+  if (variances.empty()) return 0;
+  const auto middle = variances.begin() + std::ssize(variances) / 2;
+  std::nth_element(variances.begin(), middle, variances.end());
+  return std::sqrt(*middle);
+}
+
+track::NoiseModel noise_model(const TrackOptions& options, const ImageView& image, double reference,
+                              double current) {
+  track::NoiseModel model;
+  model.width = image.width;
+  model.height = image.height;
+  const double filtered = loss_by_smoothing(options.refine.smoothing);
+  model.reference = reference * filtered;
+  model.current = current * filtered;
+  model.gains = noise_gains(options.refine.interpolation, options.refine.smoothing);
+  model.correlated = options.refine.smooth_noise_factor;
+  if (const double sigma = options.refine.matching; sigma != 0) {
+    const track::NoiseShare share{static_cast<float>(variance_after(std::abs(sigma))),
+                                  static_cast<float>(options.refine.matching_effect)};
+    // The highest frequencies tell nothing of smooth noise: both images are from one camera.
+    if (sigma > 0) {
+      model.of_reference = share;
+      model.reference = model.current;
+    } else {
+      model.of_current = share;
+      model.current = model.reference;
+    }
+  }
+  model.bias_u = options.refine.interpolation_bias_u;
+  model.bias_v = options.refine.interpolation_bias_v;
+  model.edge_gradient = options.refine.edge_gradient;
+  model.radius = options.refine.subset / 2;
+  model.mean_square = mean_square_distance(options.refine.weights, options.refine.subset);
+  model.reach = track::bend_reach(options.refine.subset, options.step);
+  // Counted before the choice of the order, the bends of order 2 would hide how far both orders differ.
+  const bool added_later = options.automatic_order && options.refine.order == 2;
+  model.order = added_later ? 0 : options.refine.order;
+  if (options.noise) model.given = *options.noise;
+  const bool whole_levels = image.type != ScalarType::f32 && image.type != ScalarType::f64;
+  model.least = whole_levels ? 1 / std::sqrt(12.0) : 0;
+  // What noise adds to the matrix varies by a share that falls with the side of the subset: of what it
+  // leaves, this must be known to a fifth.
+  const double most = options.refine.subset / 8.0;
+  model.most_share = most / (1 + most);
+  model.inflation = options.refine.order == 2 ? 3.5 : 1;  // of the squares, which are not orthogonal to 1
+  return model;
+}
+
+}  // namespace dic::analysis

@@ -1,0 +1,261 @@
+#include "analysis/self_similarity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <dic/correlate.hpp>
+#include <dic/refine.hpp>
+#include <dic/shared/trust_rules.hpp>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "analysis/image_pyramid.hpp"
+#include "core/parallel.hpp"
+
+namespace dic::analysis {
+namespace {
+
+constexpr int kSamples = 7;          // along each axis
+constexpr int kSmallestLevel = 96;   // shorter side of a level of the pyramid, px
+constexpr int kMainLobe = 3;         // a match closer than this is the sample itself, px
+constexpr float kRepeats = 0.7f;     // zncc of a sample with another place that is looked at more closely
+constexpr int kLeastRepeats = 3;     // samples that must repeat at the same distance
+constexpr std::size_t kPeriods = 6;  // that every point is compared at, both ways
+constexpr float kSure = 0.9f;        // zncc of another match: no more is looked for
+constexpr int kIterations = 10;      // of a match: its start is good, or it is none
+
+/// Samples of a level, px: large ones where blobs are large, within the distances that the next level does
+/// not resolve.
+struct LevelSearch {
+  int side, reach;
+};
+constexpr LevelSearch search_of(int level) { return level == 0 ? LevelSearch{41, 8} : LevelSearch{21, 15}; }
+
+struct Offset {
+  double u, v;
+  double length() const { return std::hypot(u, v); }
+};
+
+/// A distance at which the texture repeats itself.
+struct Period {
+  Offset at;
+  int samples;
+};
+
+/// The largest displacement between two matches that the search can both reach, px.
+double reachable(const TrackOptions& options) {
+  return options.search ? 2.0 * *options.search : std::numeric_limits<double>::infinity();
+}
+
+class SelfSimilarity {
+ public:
+  SelfSimilarity(const TrackOptions& options, ImageView reference, ImageView roi, const Points& points)
+      : options_(options),
+        reference_(reference),
+        roi_(roi),
+        points_(points),
+        reach_(reachable(options)),
+        pool_(options.threads),
+        correlator_("cpu", options.threads) {}
+
+  std::vector<float> run() {
+    if (reach_ < kMainLobe) return {};
+    const std::vector<std::int64_t> where = samples();
+    look_through_pyramid(where);
+    choose_periods();
+    if (!periods_.empty()) confirm_periods(where);
+    if (periods_.empty()) return {};
+    return by_point();
+  }
+
+ private:
+  /// Points on a coarse lattice.
+  std::vector<std::int64_t> samples() const {
+    const Grid& grid = points_.grid;
+    std::vector<std::int64_t> out;
+    for (int j = 0; j < kSamples; ++j)
+      for (int i = 0; i < kSamples; ++i) {
+        const std::int64_t column = (2 * i + 1) * std::int64_t{grid.nx} / (2 * kSamples),
+                           row = (2 * j + 1) * std::int64_t{grid.ny} / (2 * kSamples);
+        const std::int64_t point = points_.point_at[row * grid.nx + column];
+        if (point >= 0 && std::find(out.begin(), out.end(), point) == out.end()) out.push_back(point);
+      }
+    return out;
+  }
+
+  void look_through_pyramid(const std::vector<std::int64_t>& where) {
+    std::vector<Image> levels;
+    levels.push_back(stretched(reference_, pool_));
+    for (int level = 0;; ++level) {
+      const Image& image = levels.back();
+      if (std::min(image.width(), image.height()) < kSmallestLevel) return;
+      look_at(image.view(), level, where);
+      levels = pyramid(std::move(levels.back()), 2, pool_);
+    }
+  }
+
+  /// Compares samples with their surroundings in one level.
+  void look_at(ImageView level, int number, const std::vector<std::int64_t>& where) {
+    const auto [side, reach] = search_of(number);
+    const int reduction = 1 << number;
+    std::vector<PatchPosition> references, windows;
+    for (const std::int64_t i : where) {
+      const int x = points_.x[i] / reduction - side / 2, y = points_.y[i] / reduction - side / 2;
+      if (x < 0 || y < 0 || x + side > level.width || y + side > level.height) continue;
+      references.push_back({0, x, y});
+      windows.push_back({0, x - reach, y - reach});
+    }
+    if (references.empty()) return;
+    CorrelateRequest job;
+    job.criterion = Criterion::zncc;
+    job.reference = {std::span(&level, 1), references, {side, side}};
+    job.search = {std::span(&level, 1), windows, {side + 2 * reach, side + 2 * reach}};
+    job.shifts = {0, 2 * reach, 0, 2 * reach};
+    correlator_.surfaces(job, surfaces_);
+    for (std::int64_t pair = 0; pair < surfaces_.pairs; ++pair)
+      take_peaks(surfaces_.surface<float>(pair), reach, reduction);
+  }
+
+  /// Of shifts and their opposites, one is enough.
+  void take_peaks(const float* scores, int reach, int reduction) {
+    const int nx = 2 * reach + 1;
+    for (int b = reach; b < 2 * reach; ++b)
+      for (int a = 1; a < 2 * reach; ++a) {
+        const int dx = a - reach, dy = b - reach;
+        if (dy == 0 && dx < 0) continue;
+        const float score = scores[b * nx + a];
+        if (score < kRepeats || std::max(std::abs(dx), dy) < kMainLobe) continue;
+        bool highest = true;
+        for (int n = 0; n < 9; ++n)
+          highest = highest && scores[(b + n / 3 - 1) * nx + a + n % 3 - 1] <= score;
+        if (highest) add_period({double(dx) * reduction, double(dy) * reduction}, 1.5 * reduction);
+      }
+  }
+
+  /// Counts a sample that repeats itself at a distance, known to +-`same`.
+  void add_period(const Offset& period, double same) {
+    if (std::max(std::abs(period.u), std::abs(period.v)) > reach_) return;
+    for (Period& known : periods_) {
+      if (std::hypot(known.at.u - period.u, known.at.v - period.v) > same) continue;
+      ++known.samples;
+      return;
+    }
+    periods_.push_back({period, 1});
+  }
+
+  /// Keeps the shortest of the distances at which several samples repeat.
+  void choose_periods() {
+    std::erase_if(periods_, [](const Period& period) { return period.samples < kLeastRepeats; });
+    std::sort(periods_.begin(), periods_.end(),
+              [](const Period& a, const Period& b) { return a.at.length() < b.at.length(); });
+    if (periods_.size() > kPeriods) periods_.resize(kPeriods);
+  }
+
+  /// Matches subsets of the reference with the reference itself.
+  class Matcher {
+   public:
+    Matcher(const SelfSimilarity& of, std::span<const int> x, std::span<const int> y)
+        : refiner_(with_few_iterations(of.options_.refine), "cpu", of.options_.threads) {
+      refiner_.set_reference(of.reference_, x, y, of.roi_);
+      refiner_.set_current(of.reference_);
+      for (std::int64_t i = 0; i < std::ssize(x); ++i)
+        if (refiner_.reference_status(i) == Status::ok) usable_.push_back(i);
+    }
+    const std::vector<std::int64_t>& usable() const { return usable_; }
+    /// The matches around `at` of the points `which`, in that order.
+    std::vector<RefinedPoint> match(const std::vector<std::int64_t>& which, const Offset& at) const {
+      ShapeParameters start;
+      start.u = at.u;
+      start.v = at.v;
+      std::vector<RefinedPoint> found(which.size());
+      refiner_.refine(which, std::vector(which.size(), start), found);
+      return found;
+    }
+
+   private:
+    static RefineOptions with_few_iterations(RefineOptions options) {
+      options.max_iterations = std::min(options.max_iterations, kIterations);
+      return options;
+    }
+
+    Refiner refiner_;
+    std::vector<std::int64_t> usable_;
+  };
+
+  /// Keeps the periods at which several samples, as subsets of full size, match.
+  void confirm_periods(const std::vector<std::int64_t>& where) {
+    std::vector<int> x, y;
+    for (const std::int64_t i : where) {
+      x.push_back(points_.x[i]);
+      y.push_back(points_.y[i]);
+    }
+    const Matcher matcher(*this, x, y);
+    std::erase_if(periods_, [&](const Period& period) {
+      std::int64_t matches = 0;
+      for (const RefinedPoint& p : matcher.match(matcher.usable(), period.at)) matches += is_another_match(p);
+      return matches < kLeastRepeats;
+    });
+  }
+
+  /// Matches every point with the reference around all periods.
+  std::vector<float> by_point() {
+    std::vector<float> best(points_.size(), track::kNoAlternative);
+    const Matcher matcher(*this, points_.x, points_.y);
+    std::vector<std::int64_t> which = matcher.usable();
+    const std::vector<std::int64_t> all = which;
+    for (const Period& period : periods_)
+      for (const int sign : {1, -1}) {
+        const std::vector<RefinedPoint> found =
+            matcher.match(which, {sign * period.at.u, sign * period.at.v});
+        std::vector<std::int64_t> again;
+        for (std::size_t k = 0; k < which.size(); ++k) {
+          const bool other = is_another_match(found[k]);
+          if (other) best[which[k]] = std::min(best[which[k]], found[k].residual_sd);
+          if (!other || found[k].zncc < kSure) again.push_back(which[k]);
+        }
+        which = std::move(again);
+      }
+    const bool any = std::any_of(best.begin(), best.end(), [](float r) { return r < track::kNoAlternative; });
+    if (!any) return {};
+    mark_unique(all, best);
+    return best;
+  }
+
+  bool is_another_match(const RefinedPoint& p) const {
+    const double distance = std::max(std::abs(p.shape.u), std::abs(p.shape.v));
+    return p.status == Status::ok && distance >= kMainLobe && distance <= reach_;
+  }
+
+  /// Points without another match, among others of that kind.
+  void mark_unique(const std::vector<std::int64_t>& which, std::vector<float>& best) const {
+    const Grid& grid = points_.grid;
+    const std::vector<float> before = best;
+    for (const std::int64_t i : which) {
+      bool unique = before[i] == track::kNoAlternative;
+      track::for_each_neighbour(
+          grid.nx, grid.ny, points_.point_at.data(), points_.node_of[i],
+          [&](std::int64_t n) { unique = unique && before[n] == track::kNoAlternative; });
+      if (unique) best[i] = track::kUnique;
+    }
+  }
+
+  const TrackOptions& options_;
+  const ImageView reference_, roi_;
+  const Points& points_;
+  const double reach_;
+  ThreadPool pool_;
+  Correlator correlator_;
+  Surfaces surfaces_;
+  std::vector<Period> periods_;
+};
+
+}  // namespace
+
+std::vector<float> find_alternatives(const TrackOptions& options, ImageView reference, ImageView roi,
+                                     const Points& points) {
+  return SelfSimilarity(options, reference, roi, points).run();
+}
+
+}  // namespace dic::analysis

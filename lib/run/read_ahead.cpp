@@ -1,0 +1,60 @@
+#include "run/read_ahead.hpp"
+
+#include <algorithm>
+#include <dic/error.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "track/stopwatch.hpp"
+
+namespace dic::run {
+namespace {
+
+std::optional<SourceFrame> read(FrameSource& source, std::int64_t index) {
+  if (const auto count = source.count(); count && index >= *count) return std::nullopt;
+  SourceFrame frame{index, {}, {}, {}, {}};
+  track::Stopwatch watch;
+  try {
+    frame.name = source.name(index);  // where frames are still coming, this waits for the next
+    watch = {};
+    frame.image = source.read(index);
+  } catch (const FileError& e) {
+    frame.error = e.what();
+  } catch (const std::out_of_range&) {  // the end of a video that did not say how long it is, or of a folder
+                                        // that is watched
+    return std::nullopt;
+  }
+  frame.decode = watch.span("decode");
+  return frame;
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(FrameSource& source, std::int64_t first, int frames)
+    : source_(source), next_request_(first) {
+  read_more(frames);
+}
+
+void ReadAhead::read_more(int frames) {
+  while (std::ssize(pending_) < frames) request();
+}
+
+std::optional<SourceFrame> ReadAhead::next() {
+  std::optional<SourceFrame> frame = pending_.front().get();
+  pending_.pop_front();
+  request();
+  return frame;
+}
+
+void ReadAhead::request() {
+  pending_.push_back(
+      std::async(std::launch::async, [this, index = next_request_++] { return read(source_, index); }));
+}
+
+int frames_ahead(const FrameSource& source, bool cores_are_free) {
+  if (!source.reads_in_parallel()) return 1;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return cores_are_free ? std::clamp(cores - 2, 1, 32) : std::clamp(cores / 4, 1, 8);
+}
+
+}  // namespace dic::run

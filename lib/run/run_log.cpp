@@ -1,0 +1,163 @@
+#include "run/run_log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "io/pending_file.hpp"
+#include "run/run_json.hpp"
+
+namespace dic::run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+/// Another one each time that the machine was started; empty where the system does not say.
+std::string start_of_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+/// File names need not be valid UTF-8; JSON must be.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string first_line(const RunLog::Contents& contents) {
+  Json json;
+  json["dic_frames"] = kFormat;
+  json["version"] = contents.version;
+  json["settings"] = contents.settings;
+  json["reference"] = contents.reference;
+  return dump(json);
+}
+
+std::string line_of(const RunLog::Done& done) {
+  Json json;
+  json["index"] = done.index;
+  json["stamp"] = done.stamp;
+  json["frame"] = Json::parse(frame_json(done.summary));
+  return dump(json);
+}
+
+std::string start_line() { return dump({{"machine", start_of_machine()}}); }
+
+/// Reads line by line what the lines say.
+class Reader {
+ public:
+  bool read_first(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || json.value("dic_frames", 0) != kFormat) return false;
+    contents_.version = json.at("version");
+    contents_.settings = json.at("settings");
+    contents_.reference = json.at("reference");
+    return true;
+  }
+
+  /// False where the line is damaged.
+  bool read(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) return false;
+    if (json.contains("machine")) {
+      machine_ = json.at("machine");
+      on_disk_ = contents_.frames.size();
+    } else if (json.contains("on_disk")) {
+      on_disk_ = json.at("on_disk");
+    } else {
+      contents_.frames.push_back(
+          {json.at("index"), json.at("stamp"), frame_from_json(json.at("frame").dump())});
+    }
+    return true;
+  }
+
+  RunLog::Contents contents() && {
+    if (machine_ != start_of_machine() && on_disk_ < contents_.frames.size())
+      contents_.frames.resize(on_disk_);
+    return std::move(contents_);
+  }
+
+ private:
+  RunLog::Contents contents_;
+  std::string machine_;
+  std::size_t on_disk_ = 0;  ///< frames that are there after a power failure
+};
+
+/// False where it failed; file systems that cannot do it are trusted.
+bool sync(int file) { return ::fdatasync(file) == 0 || errno == EINVAL || errno == EROFS; }
+
+[[noreturn]] void throw_failure(const std::filesystem::path& path) {
+  throw_cannot_write(path, std::generic_category().message(errno));
+}
+
+}  // namespace
+
+std::optional<RunLog::Contents> RunLog::read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  Reader reader;
+  try {
+    if (!std::getline(file, line) || !reader.read_first(line)) return {};
+    // A line that has no end was being written.
+    while (std::getline(file, line) && !file.eof() && reader.read(line)) {
+    }
+  } catch (const Json::exception&) {  // what follows is not ours
+    if (line.empty()) return {};
+  }
+  return std::move(reader).contents();
+}
+
+RunLog::RunLog(std::filesystem::path path, const Contents& contents)
+    : path_(std::move(path)), frames_(std::ssize(contents.frames)) {
+  PendingText text(path_);
+  text.write(first_line(contents));
+  for (const Done& done : contents.frames) text.write(line_of(done));
+  text.write(start_line());
+  text.commit();
+  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (file_ < 0) throw_failure(path_);
+}
+
+RunLog::~RunLog() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void RunLog::add(std::span<const Done> done) {
+  std::string lines;
+  for (const Done& frame : done) lines += line_of(frame);
+  write(lines);
+  frames_ += std::ssize(done);
+}
+
+void RunLog::mark_on_disk(std::int64_t frames) {
+  write(dump({{"on_disk", frames}}));
+  if (!sync(file_)) throw_failure(path_);
+}
+
+/// At once: lines of two threads do not mix.
+void RunLog::write(const std::string& lines) {
+  const ssize_t written = ::write(file_, lines.data(), lines.size());
+  if (written == std::ssize(lines)) return;
+  if (written >= 0) errno = ENOSPC;
+  throw_failure(path_);
+}
+
+void sync_to_disk(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw_failure(path);
+  const bool failed = !sync(file);
+  const int reason = errno;
+  ::close(file);
+  errno = reason;
+  if (failed) throw_failure(path);
+}
+
+}  // namespace dic::run

@@ -1,0 +1,514 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <dic/error.hpp>
+#include <dic/image_io.hpp>
+#include <dic/info.hpp>
+#include <dic/memory.hpp>
+#include <dic/track_files.hpp>
+#include <dic/track_stream.hpp>
+#include <dic/watch.hpp>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/noise_curve.hpp"
+#include "run/frame_feeder.hpp"
+#include "run/frame_summary.hpp"
+#include "run/frame_times.hpp"
+#include "run/results.hpp"
+#include "run/run_json.hpp"
+#include "run/run_log.hpp"
+#include "run/watched_folder.hpp"
+#include "track/device_choice.hpp"
+#include "track/stopwatch.hpp"
+
+namespace dic {
+
+using namespace run;
+namespace {
+
+namespace fs = std::filesystem;
+using track::Stopwatch;
+
+/// Root mean square of (value - mean) / sigma over the `ok` points that have them; NaN without any.
+template <typename T>
+double scatter_of(const Field& field, const NodeValues<T>& values, const NodeValues<float>& sigma) {
+  const auto is_known = [&](std::size_t k) {
+    return field.status[k] == Status::ok && !std::isnan(values[k]) && sigma[k] > 0;
+  };
+  double n = 0, mean = 0, squares = 0;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (is_known(k)) n += 1, mean += values[k];
+  mean /= n;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (is_known(k)) squares += std::pow((values[k] - mean) / sigma[k], 2);
+  return std::sqrt(squares / n);
+}
+
+std::array<double, 5> scatter_of(const Field& field) {
+  const StrainField& strain = field.strain;
+  return {scatter_of(field, field.u, field.sigma_u), scatter_of(field, field.v, field.sigma_v),
+          scatter_of(field, strain.exx, strain.sigma_exx), scatter_of(field, strain.eyy, strain.sigma_eyy),
+          scatter_of(field, strain.exy, strain.sigma_exy)};
+}
+
+bool was_measured(const RunLog::Done& done) { return done.summary.error.empty(); }
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// "2026-11-24T21:05:00+0000".
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  char text[64] = {};
+  if (localtime_r(&now, &parts)) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &parts);
+  return text;
+}
+
+/// Opens the frames of a job; those of these names were processed by an earlier run.
+using OpenFrames = std::function<std::unique_ptr<FrameSource>(const std::vector<std::string>& known)>;
+
+/// What a run tells while it lasts; each may be empty.
+struct Listeners {
+  ProgressCallback progress;
+  FieldCallback on_field;    ///< of a frame that was measured
+  WatchCallback on_written;  ///< of a frame that is in the result
+};
+
+class Run {
+ public:
+  Run(const TrackJob& job, OpenFrames open_source, Listeners listeners, std::stop_token stop)
+      : job_(job),
+        options_(job.options),
+        open_source_(std::move(open_source)),
+        listeners_(std::move(listeners)),
+        stop_(std::move(stop)),
+        limit_(job.max_memory, job.output),
+        results_(job) {
+    summary_.host = host_name();
+    summary_.date = local_time();
+  }
+
+  TrackSummary execute() {
+    open();
+    if (summary_.was_complete) return std::move(summary_);
+    try {
+      measure();
+      finish();
+    } catch (const FileError& failure) {  // from writing: nothing more can be written
+      if (!results_.begun() || summary_.frames.empty()) throw;
+      summary_.interrupted = true;
+      throw FileError(std::string(failure.what()) + " What was measured is in " +
+                      results_.keep(summary_).string() + ": go on with it with --resume.");
+    }
+    return std::move(summary_);
+  }
+
+ private:
+  void measure() {
+    try {
+      if (summary_.frames_resumed > 0) go_on();
+      track_all();
+    } catch (const FileError&) {
+      throw;
+    } catch (...) {
+      summary_.interrupted = true;
+      if (results_.begun()) finish();
+      throw;
+    }
+    if (summary_.interrupted && !results_.begun())
+      throw Cancelled("Interrupted before the first frame was measured: nothing was written.");
+    if (!results_.begun()) begin_results();
+  }
+
+  void open() {
+    const Stopwatch watch;
+    report("load", 0);
+    const bool first_is_reference = job_.reference.empty();
+    const std::optional<RunLog::Contents> earlier = results_.earlier();
+    source_ = open_source_(earlier ? names_of(*earlier) : std::vector<std::string>());
+    first_current_ = next_ = first_is_reference ? 1 : 0;
+    if (const auto count = source_->count()) {
+      if (*count <= first_current_) throw_too_few();
+      summary_.frames_given = *count - first_current_;
+    }
+    times_.emplace(job_, *source_);
+    done_.version = version();
+    done_.settings = resume_settings(job_);
+    done_.reference = first_is_reference ? source_->stamp(0) : file_stamp(job_.reference);
+    if (earlier) take_over(*earlier);
+    if (summary_.was_complete) return;
+    options_.keep_state = needs_state();
+    if (source_->count()) options_.expected_frames = *source_->count() - first_current_;
+    starting_ = start_likely_device();
+    if (source_->reads_in_parallel()) begin_reading();
+    reference_ = first_is_reference ? source_->read(0) : read_image(job_.reference);
+    if (!reader_) begin_reading();
+    summary_.reference = first_is_reference ? source_->name(0) : job_.reference;
+    summary_.output = job_.output;
+    reference_seconds_ = load_seconds_ = watch.seconds();
+    report("prepare", 0);
+    stream_.emplace(options_, reference_, job_.roi, TrackStream::Callback(),
+                    is_limited() ? 1 : FrameFeeder::kStreamCapacity);
+    grid_ = stream_->grid();
+    summary_.points = grid_.points();
+    refuse_too_many_points();
+    summary_.image = reference_.size();
+    summary_.device = stream_->device();
+    summary_.device_reason = stream_->device_reason();
+    summary_.options = stream_->options();
+    summary_.gauge =
+        (summary_.options.strain.window - 1) * summary_.options.step + summary_.options.refine.subset;
+    info_ = describe_result();
+  }
+
+  /// With the reference in front, if it is one of the frames.
+  std::vector<std::string> names_of(const RunLog::Contents& earlier) const {
+    std::vector<std::string> names;
+    if (job_.reference.empty() && std::ranges::any_of(earlier.frames, was_measured))
+      names.push_back(results_.earlier_result().info().reference);
+    for (const RunLog::Done& frame : earlier.frames)
+      if (!names.empty() || !job_.reference.empty()) names.push_back(frame.summary.file);
+    return names;
+  }
+
+  [[noreturn]] void refuse_to_resume(const std::string& why) const {
+    throw UsageError("Cannot go on with the result in " + job_.output.string() + ": " + why +
+                     "; measure into another folder with -o, or anew with --force.");
+  }
+
+  /// Of an earlier run: what it has done is not done again. Throws UsageError where this run is another one.
+  void take_over(const RunLog::Contents& earlier) {
+    if (earlier.version != done_.version)
+      refuse_to_resume("it was begun by dic " + earlier.version + ", this is dic " + done_.version);
+    if (earlier.settings != done_.settings)
+      refuse_to_resume("other settings (" + differences(earlier.settings, done_.settings) + ")");
+    if (earlier.reference != done_.reference)
+      refuse_to_resume("the reference is another file, or has changed");
+    if (job_.noise_floor) refuse_to_resume("a noise floor is measured in one run");
+    for (const RunLog::Done& frame : earlier.frames) check_same(frame);
+    done_.frames = earlier.frames;
+    keep_whole_frames();
+    for (const RunLog::Done& frame : done_.frames) summary_.frames.push_back(frame.summary);
+    summary_.frames_resumed = std::ssize(summary_.frames);
+    next_ = first_current_ + summary_.frames_resumed;
+    summary_.was_complete = results_.earlier_is_complete() && next_ == source_->count();
+  }
+
+  void check_same(const RunLog::Done& frame) const {
+    const std::string& name = frame.summary.file;
+    if (const auto count = source_->count(); count && frame.index >= *count)
+      refuse_to_resume(name + " was measured, but is not among the frames any more");
+    if (source_->name(frame.index) != name)
+      refuse_to_resume("frame " + std::to_string(frame.index - first_current_ + 1) + " was " + name +
+                       ", now it is " + source_->name(frame.index));
+    if (source_->stamp(frame.index) != frame.stamp) refuse_to_resume(name + " has changed since");
+  }
+
+  /// The last frame may be in one file of the result and not in another.
+  void keep_whole_frames() {
+    if (std::ranges::none_of(done_.frames, was_measured)) return;
+    const Result result = results_.earlier_result();
+    if (result.info().strain.window != job_.options.strain.window ||
+        result.info().strain.measure != job_.options.strain.measure)
+      refuse_to_resume("its strain has been replaced by dic strain");
+    std::int64_t measured = 0;
+    const auto beyond = std::ranges::find_if(done_.frames, [&](const RunLog::Done& frame) {
+      return was_measured(frame) && ++measured > result.frame_count();
+    });
+    done_.frames.erase(beyond, done_.frames.end());
+  }
+
+  /// From where the earlier run stopped: from its state, or, on a GPU, from its last frame measured again.
+  void go_on() {
+    const auto last = std::ranges::find_if(done_.frames.rbegin(), done_.frames.rend(), was_measured);
+    if (last == done_.frames.rend()) return;
+    if (results_.earlier_result().grid() != grid_) refuse_to_resume("other points (the ROI)");
+    const std::int64_t index = last->index;
+    const bool is_restored =
+        stream_->restore(results_.state_after(index), [this](std::int64_t k) { return read_measured(k); });
+    if (!is_restored && job_.options.reference_strategy != ReferenceStrategy::first)
+      refuse_to_resume(
+          "where its points are is not known (on a GPU, or after a power failure), and frames need "
+          "those before but with the reference strategy first");
+    begin_results();
+    if (is_restored) return;
+    stream_->push(source_->read(index));
+    stream_->wait();
+  }
+
+  /// Nothing follows the last frame; with the reference strategy first, --resume can do without its state.
+  bool needs_state() const {
+    const auto count = source_->count();
+    return job_.options.reference_strategy != ReferenceStrategy::first || !count || *count - next_ > 1;
+  }
+
+  /// Points are not kept within the limit, but are known before they take memory.
+  void refuse_too_many_points() const {
+    constexpr std::int64_t kBytesOfPoint = 900;
+    if (!is_limited() || summary_.points * kBytesOfPoint < job_.max_memory) return;
+    throw UsageError("The " + std::to_string(summary_.points) + " points alone take about " +
+                     std::to_string((summary_.points * kBytesOfPoint) >> 20) +
+                     " MB, and --max-memory allows " + std::to_string(job_.max_memory >> 20) +
+                     " MB: choose a larger --step, or allow more memory.");
+  }
+
+  /// Then there are as few images at a time as can be.
+  bool is_limited() const { return job_.max_memory > 0; }
+
+  /// The k-th frame that was measured, from 0.
+  Image read_measured(std::int64_t k) const {
+    for (const RunLog::Done& frame : done_.frames)
+      if (was_measured(frame) && k-- == 0) return source_->read(frame.index);
+    throw UsageError("The state of the run does not belong to its frames.");
+  }
+
+  /// In the background: this takes as long as reading the reference.
+  std::future<void> start_likely_device() const {
+    std::error_code unknown;  // frames may be named by a folder
+    const auto bytes = fs::file_size(job_.reference.empty() ? job_.frames.front() : job_.reference, unknown);
+    const bool one_image = !unknown && source_->reads_in_parallel();
+    return track::start_device(options_, one_image ? bytes : 0);
+  }
+
+  void begin_reading() { reader_.emplace(*source_, next_, is_limited() ? 1 : frames_ahead(*source_, false)); }
+
+  [[noreturn]] void throw_too_few() const {
+    throw UsageError(
+        "Only one frame was given (" + source_->name(0) +
+        "): give the reference and at least one frame more, or name the reference with --reference.");
+  }
+
+  /// A frame that can be written, with its result where it was measured.
+  struct Processed {
+    SourceFrame frame;
+    std::optional<FrameResult> result;
+  };
+
+  /// Frames are decoded, measured and written at the same time.
+  void track_all() {
+    const bool on_gpu = stream_->device() != "cpu";
+    if (!is_limited()) reader_->read_more(frames_ahead(*source_, on_gpu));
+    if (job_.noise_floor) noise_curve_.emplace(reference_);
+    std::optional<Processed> last = track_frames();
+    end_measuring();
+    if (last) write(std::move(*last));
+    summary_.interrupted = stop_.stop_requested();
+    if (!summary_.interrupted && summary_.frames.empty()) throw_too_few();
+  }
+
+  /// Writes all frames but the last one, which it returns: it is written in the memory that measuring took.
+  std::optional<Processed> track_frames() {
+    FrameFeeder feeder(*reader_, job_.pictures != Pictures::none || job_.noise_floor, reference_, *stream_,
+                       is_limited() ? 1 : FrameFeeder::kAhead);
+    const std::stop_callback interrupt(stop_, [&] { feeder.stop(); });
+    std::optional<Processed> last;
+    while (std::optional<SourceFrame> frame = feeder.next()) {
+      if (last) write(*std::exchange(last, {}));
+      const bool is_last = frame->index + 1 == source_->count();
+      last = measured(std::move(*frame));
+      if (!last) break;
+      if (!is_last) write(*std::exchange(last, {}));
+      load_seconds_ = reference_seconds_ + feeder.waited_seconds();
+    }
+    return last;
+  }
+
+  int number_of(const SourceFrame& frame) const { return static_cast<int>(frame.index - first_current_ + 1); }
+
+  /// Nothing where the run was interrupted before the frame was measured.
+  std::optional<Processed> measured(SourceFrame frame) {
+    if (!frame.error.empty()) return Processed{std::move(frame), {}};
+    report("search", number_of(frame));
+    std::optional<FrameResult> result = stream_->wait();
+    if (!result) return {};
+    frame.error = result->error;
+    return Processed{std::move(frame), std::move(result)};
+  }
+
+  void write(Processed processed) {
+    auto& [frame, result] = processed;
+    const int number = number_of(frame);
+    FrameSummary entry;
+    if (frame.error.empty()) entry = take(*result, frame, number);
+    entry.error = frame.error;
+    entry.file = frame.name;
+    entry.time = times_->at(frame.index);
+    RunLog::Done done{frame.index, source_->stamp(frame.index), entry};
+    summary_.frames.push_back(std::move(entry));
+    if (results_.begun())
+      note(std::move(done));
+    else
+      done_.frames.push_back(std::move(done));
+    if (listeners_.on_written)
+      listeners_.on_written(summary_.frames.back(), result ? result->field : Field(), number);
+    points_done_ += summary_.points;
+    report("load", number);
+  }
+
+  /// What is told must not be lost.
+  void note(RunLog::Done done) {
+    results_.note(std::move(done), summary_);
+    if (listeners_.on_written) results_.publish(summary_);
+  }
+
+  FrameSummary take(FrameResult& result, SourceFrame& frame, int number) {
+    report("write", number);
+    if (listeners_.on_field) listeners_.on_field(result.field, number, frame.name);
+    const Stopwatch writing;
+    if (!results_.begun()) begin_results();
+    auto summary =
+        std::async(std::launch::async, [&] { return summarize(result.field, info_.length_factor()); });
+    if (noise_curve_) noise_curve_->add(frame.image, result.field);
+    const double time = times_->in_seconds() ? times_->at(frame.index).value_or(NAN) : number;
+    results_.add(result.field, {frame.index, time, frame.name}, std::move(frame.image),
+                 std::move(result.state));
+    FrameSummary entry = summary.get();
+    if (job_.noise_floor) entry.scatter = scatter_of(result.field);
+    entry.noise = result.noise;
+    entry.spans = result.spans;
+    entry.spans.insert(entry.spans.end(), {frame.decode, writing.span("write")});
+    entry.seconds = result.seconds.measuring() + writing.seconds();
+    write_seconds_ += writing.seconds();
+    measuring_ += result.seconds;
+    return entry;
+  }
+
+  void finish() {
+    summary_.seconds = measuring_;
+    end_measuring();
+    summary_.seconds.prepare += prepare_seconds_;
+    summary_.seconds.load = load_seconds_;
+    summary_.seconds.write = write_seconds_;
+    if (noise_curve_) summary_.noise_curve = noise_curve_->result();
+    summary_.seconds.total = total_.seconds();
+    results_.finish(summary_, *source_);
+  }
+
+  /// Gives back what the images and points took: writing and drawing need memory, too.
+  void end_measuring() {
+    if (!stream_) return;
+    summary_.kernels = stream_->kernels();
+    prepare_seconds_ = stream_->prepare_seconds();
+    reader_.reset();
+    stream_.reset();
+  }
+
+  void begin_results() {
+    results_.begin(grid_, info_, first_current_, source_->count(), done_);
+    done_.frames.clear();
+  }
+
+  ResultInfo describe_result() const {
+    ResultInfo info;
+    info.time_unit = times_->in_seconds() ? "s" : "1";
+    info.subset = stream_->options().refine.subset;
+    info.image = reference_.size();
+    info.scale_mm_per_px = job_.scale();
+    info.strain = job_.options.strain;
+    info.version = version();
+    info.command = job_.command;
+    info.reference = summary_.reference;
+    info.settings_json = settings_json(job_);
+    return info;
+  }
+
+  void report(const char* stage, int frame) const {
+    if (!listeners_.progress) return;
+    const std::optional<std::int64_t> count = source_ ? source_->count() : std::nullopt;
+    const int frames = count ? static_cast<int>(*count - first_current_) : 0;
+    listeners_.progress({stage, frame, frames, points_done_, total_.seconds()});
+  }
+
+  const TrackJob& job_;
+  TrackOptions options_;  ///< with what is known of the frames
+  OpenFrames open_source_;
+  Listeners listeners_;
+  std::stop_token stop_;
+  Stopwatch total_;
+  MemoryLimit limit_;  ///< before everything that has images
+  Results results_;
+  std::unique_ptr<FrameSource> source_;
+  std::optional<FrameTimes> times_;
+  std::int64_t first_current_ = 0;
+  std::int64_t next_ = 0;       ///< frame of the source that is to be measured first
+  RunLog::Contents done_;       ///< until the results are begun: frames that were processed
+  std::future<void> starting_;  ///< the device
+  std::optional<ReadAhead> reader_;
+  Image reference_;
+  std::optional<TrackStream> stream_;  ///< until the last frame is measured
+  Grid grid_;
+  ResultInfo info_;
+  TrackSummary summary_;
+  std::optional<analysis::NoiseCurve> noise_curve_;
+  std::int64_t points_done_ = 0;
+  double reference_seconds_ = 0;  ///< of load_seconds_
+  double load_seconds_ = 0;
+  double write_seconds_ = 0;
+  double prepare_seconds_ = 0;
+  StageSeconds measuring_;  ///< of all frames
+};
+
+}  // namespace
+
+std::string_view to_string(Pictures pictures) {
+  return pictures == Pictures::some ? "some" : pictures == Pictures::all ? "all" : "none";
+}
+
+double TrackJob::scale() const {
+  return options.camera && options.camera->scale_mm_per_px() > 0 ? options.camera->scale_mm_per_px()
+                                                                 : scale_mm_per_px;
+}
+
+std::vector<std::string> TrackJob::validate() const {
+  std::vector<std::string> found = options.validate();
+  if (frames.empty()) found.push_back("No frames were given: name at least two images, a folder or a video.");
+  if (!std::isfinite(fps) || fps < 0)
+    found.push_back("The frames per second must be a positive number (0 = as a video says).");
+  if (fps > 0 && !times.empty())
+    found.push_back("Give either the frames per second or the times of the frames, not both.");
+  if (max_memory < 0) found.push_back("The memory must be 0 (all) or more bytes.");
+  if (!std::ranges::is_sorted(times)) found.push_back("The times of the frames must not decrease.");
+  if (!std::isfinite(scale_mm_per_px) || scale_mm_per_px < 0)
+    found.push_back("The scale must be a positive number of mm per px (0 = no scale).");
+  if (scale_mm_per_px > 0 && scale() != scale_mm_per_px)
+    found.push_back("The camera knows the plane of the specimen, and so the scale: leave out --scale.");
+  return found;
+}
+
+TrackSummary track_files(const TrackJob& job, const ProgressCallback& progress, std::stop_token stop,
+                         const FieldCallback& on_field) {
+  for (const std::string& problem : job.validate()) throw UsageError(problem);
+  const auto open = [&](const auto&) { return open_frames(job.frames); };
+  return Run(job, open, {progress, on_field, {}}, std::move(stop)).execute();
+}
+
+TrackSummary watch_folder(TrackJob job, const WatchOptions& options, const WatchCallback& on_frame,
+                          std::stop_token stop) {
+  job.frames = {options.folder.string()};
+  for (const auto& problems : {options.validate(), job.validate()})
+    for (const std::string& problem : problems) throw UsageError(problem);
+  const std::int64_t most = options.until > 0 ? options.until + (job.reference.empty() ? 1 : 0) : 0;
+  const auto open = [&](const std::vector<std::string>& known) {
+    return std::make_unique<run::WatchedFolder>(options, known, most, stop);
+  };
+  try {
+    return Run(job, open, {{}, {}, on_frame}, {}).execute();
+  } catch (const std::out_of_range&) {
+    throw Cancelled("No image came into " + options.folder.string() + ": nothing was written.");
+  }
+}
+
+}  // namespace dic
