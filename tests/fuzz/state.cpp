@@ -10,7 +10,7 @@
 #include "run/run_log.hpp"
 #include "run/state_file.hpp"
 
-namespace dic {
+namespace dic::run {
 namespace {
 
 /// Two frames and what their measurement starts from.
@@ -87,7 +87,7 @@ void read(int kind, std::span<const std::byte> input) {
 }
 
 }  // namespace
-}  // namespace dic
+}  // namespace dic::run
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 0) dic::read(data[0], std::as_bytes(std::span(data + 1, size - 1)));

@@ -87,7 +87,7 @@ TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
     for (int k = 0; k < kWidth * kHeight; ++k)
       roi.row<std::uint8_t>(y[k])[x[k]] =
           x[k] >= rect.x && x[k] < rect.x + rect.width && y[k] >= rect.y && y[k] < rect.y + rect.height;
-    ASSERT_TRUE(fills(roi, bounding_box(roi)));
+    ASSERT_TRUE(analysis::fills(roi, analysis::bounding_box(roi)));
     const SubsetShapes got(rect, x, y, kRadius), want(kWidth, kHeight, x, y, kRadius, roi, pool);
     for (std::int64_t k = 0; k < want.size(); ++k) {
       ASSERT_EQ(got.coverage(k), want.coverage(k));
@@ -95,7 +95,7 @@ TEST(SubsetShapes, AreTheSameForARectangleAndItsMask) {
       ASSERT_EQ(got.shape(k), want.shape(k)) << "at " << x[k] << ", " << y[k];
     }
     roi.row<std::uint8_t>(rect.y + 1)[rect.x + 1] = 0;
-    EXPECT_FALSE(fills(roi, bounding_box(roi)));
+    EXPECT_FALSE(analysis::fills(roi, analysis::bounding_box(roi)));
   }
 }
 

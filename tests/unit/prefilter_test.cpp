@@ -11,7 +11,7 @@
 #include "support/speckle.hpp"
 
 // What is decided from the power spectrum of the reference: its noise, the low-pass, the bias.
-namespace dic::track {
+namespace dic::analysis {
 namespace {
 
 constexpr int kSize = 256;
@@ -136,4 +136,4 @@ TEST(InterpolationBiasOfASpectrum, IsAveragedOverTheSubset) {
 }
 
 }  // namespace
-}  // namespace dic::track
+}  // namespace dic::analysis

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace dic {
+namespace dic::run {
 namespace {
 
 /// Twenty images whose width is their index + 1; number 7 cannot be read. Later ones are read faster.
@@ -83,4 +83,4 @@ TEST(ReadAhead, CanBeLeftInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace dic
+}  // namespace dic::run
