@@ -58,8 +58,8 @@ class Backend {
   virtual const DeviceProperties& properties() const = 0;
   /// Seconds of the last call; see Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
-  /// Sets the number of kernel runs (>= 1), see Correlator::repeat_kernels. Backends without timing ignore
-  /// it.
+  /// Sets the number of kernel runs, 1 or more; backends without timing ignore it. See
+  /// Correlator::repeat_kernels.
   virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;

@@ -43,8 +43,8 @@ struct ReferenceSums {
   Sum<T> squares = 0;
   /// Sum of (element - mean)^2, rounded once.
   double variation = 0;
-  /// (Only floats) one of the elements, and the sum of (element - origin), which keeps the digits of a
-  /// contrast that is small compared with the mean.
+  /// One of the elements and the sum of (element - origin), only set for floats: this sum keeps the digits of
+  /// a contrast that is small compared with the mean.
   double origin = 0, sum_from_origin = 0;
 
   /// Sum of (element - offset). An offset near the mean is subtracted from floats without rounding.
