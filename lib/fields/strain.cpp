@@ -30,7 +30,7 @@ constexpr strain::NodeSigmas kNoSigmas = {std::numeric_limits<float>::quiet_NaN(
                                           std::numeric_limits<float>::quiet_NaN()};
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
-/// One component of displacements or positions, with NaN for nodes that must not enter a fit.
+/// Values of a component (displacement or position), with NaN for nodes that must not enter a fit.
 std::vector<double> fit_data(const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
