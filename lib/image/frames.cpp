@@ -109,7 +109,7 @@ class FileSource : public FrameSource {
 
   std::vector<fs::path> files_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // at most one per thread that has read at the same time
+  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // no more than threads that have read at the same time
 };
 
 std::unique_ptr<FrameSource> open_video(const fs::path& path) {

@@ -137,7 +137,7 @@ void unfilter_row(const Header& header, const std::uint8_t* filtered, const void
     throw damaged("PNG", "a row has an unknown filter");
 }
 
-/// The image of filtered rows of 8-bit grey, which are unfiltered in place.
+/// The image of filtered rows of 8-bit grey, which are unfiltered straight into it.
 Image image_of_bytes(const Header& header, const std::uint8_t* filtered) {
   Image image = Image({static_cast<int>(header.width), static_cast<int>(header.height)}, ScalarType::u8);
   const std::vector<std::uint8_t> zeros(header.width);

@@ -41,7 +41,7 @@ std::string checked_ending(const fs::path& path, const RasterFormat& image) {
                   "); free some space or choose another place.");
 }
 
-/// Writes a file; on failure none is left.
+/// Writes a file completely or not at all.
 void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   std::error_code failure;
   NewFile target(path, failure);
