@@ -7,7 +7,8 @@
 
 namespace dic::draw {
 
-/// With a camera, displacements are in corrected coordinates.
+/// With a camera, the displacements of a result are in corrected coordinates and are mapped back to the
+/// image.
 MovedGrid ResultFields::moved_grid(int frame) const {
   const Grid& grid = result_.grid();
   std::vector<double> u = result_.values("u", frame), v = result_.values("v", frame);
