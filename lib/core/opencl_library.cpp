@@ -53,7 +53,7 @@ Library load() {
 
 std::vector<cl_platform_id> platforms() {
   cl_uint count = 0;
-  if (library().clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};  // a loader without drivers
+  if (library().clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};  // the loader finds no driver
   std::vector<cl_platform_id> found(count);
   if (count > 0) check(library().clGetPlatformIDs(count, found.data(), nullptr), "listing platforms");
   return found;

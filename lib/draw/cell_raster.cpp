@@ -47,8 +47,7 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
             y0 = std::max(0, cvCeil(limit(top, size_.height))),
             y1 = std::min(size_.height - 1, cvFloor(limit(bottom, size_.height)));
   const cv::Point2f along_a = (places[1] - places[0]) * 255, along_b = (places[2] - places[0]) * 255;
-  const cv::Point2f per_column(b.y / area, -a.y / area),
-      per_row(-b.x / area, a.x / area);  // slopes of the weights
+  const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // weight slopes
   for (int y = y0; y <= y1; ++y) {
     const cv::Point2f in_row = per_row * (static_cast<float>(y) - c[0].y);
     Place* row = &places_[static_cast<std::size_t>(y) * size_.width];

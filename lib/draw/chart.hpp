@@ -20,7 +20,7 @@ struct Chart {
   std::string title, x_label, y_label;
   std::vector<double> x_ticks;      ///< sorted, not empty
   double y_mark = 0;                ///< value of y that is always shown, and drawn darker; 0 = none
-  std::vector<Series> series;       ///< at least one of them has a point
+  std::vector<Series> series;       ///< one of them or more must have a point
   bool log_x = true, log_y = true;  ///< true: logarithmic axis; false: linear
 };
 

@@ -128,7 +128,7 @@ void Legend::text(const std::string& words, Canvas::Point at, double size, Canva
 }
 
 double Legend::title(const Canvas::Point* at) const {
-  constexpr double kSubscript = 0.72, kDrop = 0.22;  // in sizes of the font
+  constexpr double kSubscript = 0.72, kDrop = 0.22;  // relative to the font's size
   const std::size_t mark = options_.symbol.find('_');
   const std::string subscript = mark == std::string::npos ? "" : options_.symbol.substr(mark + 1);
   const std::string factor = ticks_.factor(), gap = factor.empty() || options_.unit.empty() ? "" : " ";

@@ -30,7 +30,7 @@ constexpr strain::NodeSigmas kNoSigmas = {std::numeric_limits<float>::quiet_NaN(
                                           std::numeric_limits<float>::quiet_NaN()};
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
-/// Values of a component (displacement or position), with NaN for nodes that must not enter a fit.
+/// Values of a displacement or position component, with NaN for nodes that must not enter a fit.
 std::vector<double> fit_data(const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
@@ -300,7 +300,7 @@ std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOpti
     const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
     for_each_gradient(field, u, v, options.window, threads,
                       [&](std::size_t k, const Gradient& g, const PartialWindows*) {
-                        if (std::isnan(u[k])) return;  // an outlier
+                        if (std::isnan(u[k])) return;  // the node is an outlier
                         square[k] += u[k] * u[k] + v[k] * v[k];
                         xx[k] += g.ux * g.ux + g.vx * g.vx;
                         xy[k] += g.ux * g.uy + g.vx * g.vy;
@@ -385,7 +385,7 @@ class WindowCovariance {
   SlopeCovariance complete_;
 };
 
-/// For each node, the share of the points around it that were measured with order 2.
+/// Share of the points around each node that were measured with order 2.
 std::vector<double> shares_of_order_2(const Field& field, int window) {
   std::vector<double> second(field.order.size()), all(field.order.size());
   for (std::size_t k = 0; k < all.size(); ++k) second[k] = field.order[k] == 2, all[k] = field.order[k] != 0;

@@ -35,7 +35,7 @@ std::optional<Camera> camera_of(const Json& settings) {
   return parse_camera(found->dump());
 }
 
-/// True if the settings have a region of interest. Otherwise its outline would only be the border of the image.
+/// True if the settings have a region of interest; otherwise the only outline is the border of the image.
 bool has_roi(const Json& settings) {
   const Json roi = settings.value("roi", Json::object());
   return roi.is_object() && (roi.value("mask", Json()) == true || roi.value("rect", Json()).is_array() ||

@@ -39,7 +39,7 @@ Values highest_levels(const Mesh& mesh, const std::vector<Level>& levels, const 
       const Comparison comparison(mesh, levels[fine], levels[coarse], levels[coarse].resolution, variance);
       refuted = comparison.refuted().select(1.0, refuted);
     }
-    // What a level damps spreads as far as its elements reach.
+    // The damping of a level spreads as far as its elements reach.
     const Values around = local_mean(mesh, refuted, nodes_of(levels[coarse].resolution / 4, mesh));
     const double before = static_cast<double>(coarse) - 1;
     highest = (around > 1e-9 || highest < before).select(highest, before + 1);

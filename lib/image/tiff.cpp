@@ -63,7 +63,7 @@ Layout read_layout(TIFF* tiff) {
   const auto compression = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE});
   if (compression == COMPRESSION_JPEG && layout.photometric == PHOTOMETRIC_YCBCR &&
       TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB))
-    layout.photometric = PHOTOMETRIC_RGB;  // libtiff converts
+    layout.photometric = PHOTOMETRIC_RGB;  // libtiff converts the colours
   layout.separate =
       tag(tiff, TIFFTAG_PLANARCONFIG, std::uint16_t{PLANARCONFIG_CONTIG}) == PLANARCONFIG_SEPARATE;
   layout.tiled = TIFFIsTiled(tiff);

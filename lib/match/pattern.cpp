@@ -57,7 +57,7 @@ Image reduced_detail(const Image& values, double scale) {
 
 /// Rotates and scales directions from the template to the image.
 struct Similarity {
-  double cosine, sine;  ///< times the scale
+  double cosine, sine;  ///< cosine and sine times the scale
 
   Similarity(double rotation_deg, double scale) {
     const double angle = rotation_deg * std::numbers::pi / 180;

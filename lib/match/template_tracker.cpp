@@ -9,7 +9,7 @@ namespace {
 /// Pixels around the searched range: the spline's memory of the cut decays by 0.43 per pixel, here below 1 %.
 constexpr int kContext = 6;
 constexpr int kSmallestSearch = 16;  ///< least search range, px, if it follows from the template's size
-constexpr int kMostDoublings = 16;   ///< after so many doublings the range covers every image
+constexpr int kMostDoublings = 16;   ///< doublings of the range, which then covers every image
 
 struct Window {
   ImageView image;

@@ -8,7 +8,7 @@ namespace dic {
 
 /// A band of rows of up to 16 columns of an image. Bands are filtered one after the other, down or up.
 struct ColumnBand {
-  float* out = nullptr;  ///< the first pixel
+  float* out = nullptr;  ///< points to the first pixel
   std::ptrdiff_t stride = 0;
   int columns = 0, rows = 0;
   bool is_first = false;

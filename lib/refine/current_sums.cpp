@@ -404,7 +404,7 @@ HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, co
   const int lanes = static_cast<int>(hn::Lanes(d));
   HWY_ALIGN float near[kDegree + 1][most + kDegree] = {}, f[most] = {}, dx[most] = {}, dy[most] = {};
   const float i = static_cast<float>(column);
-  const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // u + i ux + i^2 uxx, and of j, j^2
+  const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // coefficients of 1, j and j^2
     return RowDisplacement<float>{s.u - floor + i * (s.ux + i * s.uxx), s.uy + i * s.uxy, s.uyy};
   };
   const RowDisplacement<float> x = of_column(u, u_floor), y = of_column(v, v_floor);

@@ -248,7 +248,7 @@ namespace {
 HWY_EXPORT(run_column_sums);
 HWY_EXPORT(run_add_up);
 
-constexpr std::size_t kWidestVector = 16;  // floats
+constexpr std::size_t kWidestVector = 16;  // number of floats
 
 }  // namespace
 
