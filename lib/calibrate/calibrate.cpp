@@ -121,8 +121,7 @@ class LensDeviations {
   explicit LensDeviations(int distortion_terms)
       : parameters_(4 + distortion_terms), normal_(cv::Mat::zeros(parameters_, parameters_, CV_64F)) {}
 
-  /// Adds the residuals of an image. jacobian: from cv::projectPoints, with the pose in its first six
-  /// columns.
+  /// Adds the residuals of an image. jacobian: from cv::projectPoints, its first six columns are the pose.
   void add(const CalibrationImage& image, const cv::Mat& jacobian) {
     const cv::Mat pose = jacobian.colRange(0, 6), lens = jacobian.colRange(6, 6 + parameters_);
     const cv::Mat mixed = lens.t() * pose;
@@ -213,8 +212,7 @@ double median_rms(const std::vector<CalibrationImage*>& images) {
 }
 
 /// Fits again without the image of the largest residuals if its target seems to be bent, moved or mistaken:
-/// its residuals exceed three times the median, or those of all others halve. Returns false if nothing
-/// changed.
+/// its residuals exceed three times the median, or those of all others halve. False: nothing changed.
 bool leave_out_the_worst(Calibration& result) {
   const auto all = usable(result.images);
   if (all.size() <= kLeastImages) return false;

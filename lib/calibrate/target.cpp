@@ -40,8 +40,7 @@ TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
   return {column * target.square_mm, j * target.square_mm, place.x, place.y};
 }
 
-/// Finds corners to about half a pixel. (findChessboardCorners takes up to 20 s for an image without a
-/// board.)
+/// Finds corners to about half a pixel. (findChessboardCorners takes up to 20 s for images without a board.)
 std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   std::vector<cv::Point2f> corners;
   if (!cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE)) return {};
@@ -49,8 +48,8 @@ std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
 }
 
 /// The centroid of the darkness around a centre. Darkness counts in proportion between a tenth and nine
-/// tenths of the contrast: noise of paper and ink does not count, and pixels at the edge count by the covered
-/// area.
+/// tenths of the contrast: noise of paper and ink does not count, and pixels at the edge count by their
+/// share.
 cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius) {
   const int reach = static_cast<int>(radius) + 1;
   const cv::Point middle(cvRound(centre.x), cvRound(centre.y));

@@ -76,8 +76,7 @@ int open_nameless(const std::filesystem::path& folder) {
   return named;
 }
 
-/// Maps a new file of this size. Allocates its disk space now: a disk that fills up later would kill the
-/// process.
+/// Maps a new file. Allocates its disk space now: a disk that fills up later would kill the process.
 void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
   const OpenFile file(open_nameless(folder));
   if (file.get() < 0) throw_failure(folder, bytes, errno);
@@ -117,8 +116,7 @@ class Keeper {
     ended = std::move(thread_);
   }
 
-  /// Gives pages back in the calling thread, which may create pages faster than the keeper's thread frees
-  /// them.
+  /// Gives pages back in the calling thread, which may create them faster than the keeper's thread can.
   void make_room() {
     if (most_ == 0 || !helps_) return;
     const auto now = std::chrono::steady_clock::now().time_since_epoch();

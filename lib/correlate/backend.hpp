@@ -58,8 +58,7 @@ class Backend {
   virtual const DeviceProperties& properties() const = 0;
   /// Seconds of the last call; see Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
-  /// Sets the number of kernel runs, 1 or more; backends without timing ignore it. See
-  /// Correlator::repeat_kernels.
+  /// See Correlator::repeat_kernels: 1 or more times. Backends without timing ignore it.
   virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
@@ -101,8 +100,7 @@ std::string unsupported_reason(const BackendEntry& backend, std::string_view var
 /// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the criterion's
 /// sign.
 Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion);
-/// Converts a score to the value of a surface: applies the criterion's sign, and its value for a shift that
-/// is not defined.
+/// Converts a score to a surface's value: with the criterion's sign, and its value for an undefined shift.
 inline float score_to_value(float score, Criterion criterion) {
   const bool undefined = score == -std::numeric_limits<float>::infinity();
   if (criterion == Criterion::ssd) return undefined ? std::numeric_limits<float>::max() : -score;

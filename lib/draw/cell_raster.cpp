@@ -86,8 +86,7 @@ class Quarter {
   /// values: node values with a border of NaN.
   Quarter(const float* values, int stride, bool smooth) : values_(values), stride_(stride), smooth_(smooth) {}
 
-  /// Goes to the quarter of a place. This is fast for most pixels, which share the quarter of the previous
-  /// one.
+  /// Goes to the quarter of a place; fast for most pixels, which share the quarter of the previous one.
   void move_to(CellRaster::Place place) {
     const int di = place.s < 128 ? -1 : 1, dj = place.t < 128 ? -stride_ : stride_;
     if (place.node == node_ && place.node + di + dj == opposite_) return;

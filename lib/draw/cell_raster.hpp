@@ -56,8 +56,7 @@ class CellPainter {
   const CellRaster& raster_;
   std::vector<float> places_;  ///< places of the values in the colour map, with a border
   ValueRange ends_;            ///< range of the places that are shown
-  /// Terms of 256 times the displayed R, G, B: one per colour (including 128 for rounding), and one per grey
-  /// level.
+  /// Terms of 256 times the displayed R, G, B: of the colours (with 128 for rounding), and per grey level.
   std::array<std::uint64_t, 256> colours_;
   std::uint64_t grey_;
   bool smooth_;

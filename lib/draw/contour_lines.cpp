@@ -25,8 +25,7 @@ void add_piece(std::vector<std::pair<cv::Point2d, cv::Point2d>>& pieces,
 
 }  // namespace
 
-/// Divides each square into four triangles around its middle, so that no case is ambiguous and lines stay
-/// smooth.
+/// Divides each square into four triangles around its middle: no case is ambiguous, and lines stay smooth.
 std::vector<std::pair<cv::Point2d, cv::Point2d>> contour_lines(const MovedGrid& grid,
                                                                std::span<const float> values, double level) {
   std::vector<std::pair<cv::Point2d, cv::Point2d>> pieces;

@@ -7,8 +7,7 @@
 
 namespace dic::draw {
 
-/// With a camera, the displacements of a result are in corrected coordinates and are mapped back to the
-/// image.
+/// Maps the displacements back to the image if a camera corrected them.
 MovedGrid ResultFields::moved_grid(int frame) const {
   const Grid& grid = result_.grid();
   std::vector<double> u = result_.values("u", frame), v = result_.values("v", frame);

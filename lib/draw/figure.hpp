@@ -18,8 +18,7 @@ class FrameDrawing {
   FrameDrawing(ImageView image, Size size, const MovedGrid& grid, const CanvasFactory& canvases,
                const FigureOptions& options);
 
-  /// Draws values of the nodes [ny x nx]; see write_field_picture(). options: width and font as in the
-  /// constructor.
+  /// Draws values of the nodes [ny x nx]; see write_field_picture(). options: same width and font as above.
   void write(const std::filesystem::path& path, std::span<const float> values,
              const FigureOptions& options) const;
 

@@ -12,8 +12,7 @@ using SparseMatrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
 /// The nodes of a field that take part in the global step, and their elements.
 ///
 /// An element is three `ok` nodes in a row or a column, which are bent by their second difference, or four
-/// `ok` nodes around a cell, which are twisted by their mixed difference. Nodes without elements do not take
-/// part.
+/// `ok` nodes around a cell, which are twisted by their mixed difference. Other nodes do not take part.
 struct Mesh {
   explicit Mesh(const Field& field);
 

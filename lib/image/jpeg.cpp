@@ -57,8 +57,7 @@ class JpegDecoder {
     std::longjmp(decoder->escape_, 1);
   }
 
-  /// Fails on warnings (level -1), which mean lost pixels, except for these three; ignores traces (level >=
-  /// 0).
+  /// Fails on warnings (level -1) except for three, as they mean lost pixels; ignores traces (level >= 0).
   static void on_message(j_common_ptr info, int level) {
     if (level >= 0) return;
     switch (info->err->msg_code) {

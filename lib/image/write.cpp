@@ -22,8 +22,7 @@ bool one_of(const std::string& ending, std::initializer_list<const char*> ending
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 
-/// The ending in lower case. Throws UsageError if the format lacks the depth; OpenCV would silently choose
-/// another one.
+/// The ending in lower case. Throws UsageError if the format lacks the depth: OpenCV would change the depth.
 std::string checked_ending(const fs::path& path, const RasterFormat& image) {
   const std::string ending = lower_case_ending(path);
   bool fits = one_of(ending, {".tif", ".tiff"});

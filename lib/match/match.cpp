@@ -16,8 +16,7 @@ namespace {
 
 /// Largest height of a peak between four pixels above each of them: that of a speckle of 1.4 px (sigma 0.7).
 constexpr double kSamplingLoss = 0.25;
-/// Amount by which the score of an exact copy may be too low: scores are floats from sums of rounded
-/// products.
+/// Amount by which an exact copy's score may be too low: scores are floats from sums of rounded products.
 constexpr double kScoreRounding = 1e-6;
 /// Amount by which the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;

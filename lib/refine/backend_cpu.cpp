@@ -694,8 +694,7 @@ class CpuBackend final : public Backend {
     return true;
   }
 
-  /// Checks a result for saturated pixels: if necessary, measures again without them. Increases the sigmas
-  /// beside glare.
+  /// Measures again without saturated pixels if necessary, and increases the sigmas beside glare.
   RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
                                  bool is_part) const {
     const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };

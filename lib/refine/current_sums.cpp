@@ -115,8 +115,7 @@ HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[kDegree
   w[kDegree + 1] = hn::IfThenElseZero(past, narrow[kDegree]);
 }
 
-/// Sums of neighbouring coefficients, weighted by row and by column. `taps`: the top-left coefficient of lane
-/// 0.
+/// Sums of neighbouring coefficients, weighted by row and column. `taps`: the top-left coefficient of lane 0.
 template <int kRows, int kColumns = kRows, class D>
 HWY_INLINE hn::Vec<D> weighted_taps(D d, const float* taps, std::ptrdiff_t stride,
                                     const hn::Vec<D> (&wx)[kColumns + 1], const hn::Vec<D> (&wy)[kRows + 1]) {

@@ -32,8 +32,7 @@ struct ColumnLayout {
   static constexpr int grey = grey_grey + 1, offset = grey + 1, weight = offset + 1, kCount = weight + 1;
 };
 
-/// The sums of some columns. `sums` points to the first column; a kind is `stride` floats after the previous
-/// one.
+/// The sums of some columns. `sums` points to the first column; `stride`: floats from one kind to the next.
 struct ColumnView {
   const float* sums;
   std::size_t stride;

@@ -44,8 +44,7 @@ float continued(const float* line, int n, int k) {
 }
 
 /// Applies the causal half of a pole of the inverse filter, without its gain. previous: the filtered row
-/// above the first one; receives the last one. With is_start, the lines continued by reflection give the
-/// start.
+/// above the first one; receives the last one. With is_start, the reflected lines give the start.
 HWY_ATTR void filter_down(float* lines, int n, Pole pole, bool is_start, float* previous) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));

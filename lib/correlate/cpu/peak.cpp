@@ -45,8 +45,8 @@ inline float second_best(const float* scores, int ny, int nx, int py, int px) {
   return best;
 }
 
-// Finds the parts of a Peak that need the whole surface: the best score, its position (dx, dy, counted from
-// 0) and second_score.
+// Finds the parts of a Peak that need the whole surface: the best score, its 0-based position (dx, dy) and
+// second_score.
 Peak find_peak(const float* scores, const Shifts& shifts) {
   const int ny = shifts.ny(), nx = shifts.nx();
   Peak peak;

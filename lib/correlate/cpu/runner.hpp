@@ -46,8 +46,7 @@ inline Shifts intersect(const Shifts& a, const Shifts& b) {
           std::min(a.dy_max, b.dy_max)};
 }
 
-/// Computes some pairs of a job of element type T, and writes their results at their places in the results of
-/// the whole job.
+/// Computes some pairs of a job of element type T. Results go to their places in those of the whole job.
 template <typename T>
 class Runner {
  public:
@@ -116,8 +115,7 @@ class Runner {
               [this](auto&&... a) { this->sum_tile(a...); });
   }
 
-  // The shifts at which sums can differ from zero (overlapping), and those at which scores are defined
-  // (inside).
+  // Shifts at which sums can differ from zero (overlapping), and at which scores are defined (inside).
   Shifts overlapping(const Available& a) const {
     return {a.x0 - job_.reference.size.width + 1, a.x1 - 1, a.y0 - job_.reference.size.height + 1, a.y1 - 1};
   }
@@ -267,8 +265,7 @@ class Runner {
         *to = static_cast<Out>(*products++);
   }
 
-  // Recomputes the scores of `part` that are NaN or not below `limit` from exact sums; returns the largest of
-  // them.
+  // Recomputes scores of `part` that are NaN or not below `limit` from exact sums; returns the largest one.
   float recompute(const Shifts& part, float limit, const Available& a, Worker<T>& worker, float* out) {
     constexpr int kRows = 32, kColumns = 64;
     float largest = kUndefined;

@@ -11,8 +11,7 @@ namespace {
 using kernels::NccJob;
 using kernels::NccVariant;
 
-/// Device memory that the surfaces of a part may take, in bytes; they also take at most half of the free
-/// memory.
+/// Most device memory for the surfaces of a part, bytes; they also take at most half of the free memory.
 constexpr std::size_t largest_part_bytes = std::size_t{1} << 30;
 
 std::size_t pitch_of(const ImageView& image) {

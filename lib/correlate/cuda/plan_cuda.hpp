@@ -15,8 +15,7 @@ const kernels::NccVariant& variant_named(std::string_view name);
 kernels::NccJob job_of(const CorrelateShape& shape);
 
 const std::vector<CorrelateVariant>& variants();
-/// Why a variant does not support a job of this shape, or does not run on this machine: one sentence, or
-/// empty.
+/// Why a variant does not support a job of this shape, or not on this machine: one sentence, or empty.
 std::string unsupported_reason(std::string_view variant, const CorrelateShape& shape);
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceProperties& device);
 

@@ -39,8 +39,7 @@ struct Limits {
   std::size_t local_bytes = 0;     ///< local memory of a work group, bytes
   std::size_t work_group = 0;      ///< most work items of a work group
 };
-/// Why a device of these limits cannot do a job: one sentence, or empty. image_bytes: size of all search
-/// images.
+/// Why a device of these limits cannot do a job: one sentence, or empty. image_bytes: of all search images.
 std::string problem_of(const Limits& limits, const CorrelateShape& shape, std::size_t image_bytes);
 /// Device memory for a sum of products, and for a packed reference, in bytes.
 std::size_t bytes_of_sum(const CorrelateShape& shape);

@@ -116,8 +116,7 @@ class FfmpegDecoder : public VideoDecoder {
  public:
   FfmpegDecoder(const std::filesystem::path& path, int width, int height)
       : frame_(height, width, CV_8UC3),
-        // Every frame of the file once, regardless of its time stamp and without the rotation that the file
-        // notes.
+        // Every frame of the file once, regardless of time stamps, and without the rotation noted in it.
         ffmpeg_({"ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file", "-noautorotate", "-i",
                  input_name(path), "-map", "0:v:0", "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt",
                  "bgr24", "pipe:1"}) {}
