@@ -21,7 +21,7 @@ std::optional<Point> ideal_of(const CameraParameters& p, Point seen) {
   return p.lens ? camera::undistort(*p.lens, seen) : seen;
 }
 
-/// The homography from ideal pixels to mm, with the sign that makes its last coordinate positive.
+/// The homography from ideal pixels to mm, signed so that its last coordinate is positive in the image.
 std::array<double, 9> mm_from_ideal(const CameraParameters& p, Point ideal_middle) {
   std::array<double, 9> h = camera::inverse(p.plane->px_from_mm);
   const double w = h[6] * ideal_middle.x + h[7] * ideal_middle.y + h[8];
