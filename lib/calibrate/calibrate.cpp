@@ -13,8 +13,8 @@
 namespace dic {
 namespace {
 
-constexpr std::size_t kLeastImages = 3;  // for a lens
-constexpr std::size_t kLeastPoints = 8;  // in an image, of charuco, whose corners may be hidden
+constexpr std::size_t kLeastImages = 3;  // images that a lens needs
+constexpr std::size_t kLeastPoints = 8;  // points that an image needs; charuco corners may be hidden
 
 constexpr double Lens::*kParameters[] = {&Lens::fx, &Lens::fy, &Lens::cx, &Lens::cy, &Lens::k1, &Lens::k2,
                                          &Lens::p1, &Lens::p2, &Lens::k3, &Lens::k4, &Lens::k5, &Lens::k6};
@@ -52,7 +52,7 @@ void set_residuals(CalibrationImage& image, const std::vector<cv::Point2f>& pred
   image.rms = root_mean_square(image.residuals);
 }
 
-/// Finds the target; `size` is that of the image.
+/// Finds the target in an image file; `size` receives the size of the image.
 CalibrationImage look_at(const std::string& file, const Target& target, Size& size) {
   CalibrationImage found;
   found.file = file;
@@ -73,7 +73,7 @@ CalibrationImage look_at(const std::string& file, const Target& target, Size& si
   return found;
 }
 
-/// All images, several at once. Throws where their sizes differ.
+/// Finds the target in all images, several at once. Throws UsageError if their sizes differ.
 std::vector<CalibrationImage> look_at_all(const std::vector<std::string>& files, const CalibrationJob& job,
                                           Size& size) {
   std::vector<CalibrationImage> images(files.size());
@@ -114,14 +114,14 @@ int flags_of(LensModel model) {
   return cv::CALIB_RATIONAL_MODEL;
 }
 
-/// Standard deviations of the lens's parameters by least squares, with the pose of each image eliminated.
-/// (Those of calibrateCamera are too large by the square root of 2: it counts a point as one residual.)
+/// Standard deviations of the lens parameters by least squares, with the pose of each image eliminated.
+/// (Those of cv::calibrateCamera are too large by the square root of 2: it counts a point as one residual.)
 class LensDeviations {
  public:
   explicit LensDeviations(int distortion_terms)
       : parameters_(4 + distortion_terms), normal_(cv::Mat::zeros(parameters_, parameters_, CV_64F)) {}
 
-  /// jacobian: of projectPoints, which has the pose in the first six columns.
+  /// Adds the residuals of an image. jacobian: from cv::projectPoints, its first six columns are the pose.
   void add(const CalibrationImage& image, const cv::Mat& jacobian) {
     const cv::Mat pose = jacobian.colRange(0, 6), lens = jacobian.colRange(6, 6 + parameters_);
     const cv::Mat mixed = lens.t() * pose;
@@ -131,7 +131,7 @@ class LensDeviations {
     freedom_ += 2 * static_cast<int>(image.residuals.size()) - 6;
   }
 
-  /// free: the numbers, in kParameters, of those that were estimated.
+  /// The deviations of a lens. free: indices in kParameters of the estimated parameters.
   Lens of(const std::vector<int>& free) const {
     const int n = static_cast<int>(free.size());
     cv::Mat part(n, n, CV_64F);
@@ -152,7 +152,7 @@ class LensDeviations {
   int freedom_ = 0;
 };
 
-/// The numbers, in kParameters, of what a model estimates.
+/// Indices in kParameters of the parameters that a model estimates.
 std::vector<int> free_parameters(LensModel model) {
   std::vector<int> free = {0, 1, 2, 3, 4};
   if (model != LensModel::k1) free.push_back(5);
@@ -161,7 +161,7 @@ std::vector<int> free_parameters(LensModel model) {
   return free;
 }
 
-/// Lens, deviations and residuals from these images.
+/// Computes lens, deviations and residuals from these images.
 void fit_lens(const std::vector<CalibrationImage*>& images, Calibration& result) {
   if (images.size() < kLeastImages)
     throw UsageError("The target was found in " + std::to_string(images.size()) +
@@ -211,8 +211,8 @@ double median_rms(const std::vector<CalibrationImage*>& images) {
   return all[all.size() / 2];
 }
 
-/// Fits again without the image of the largest residuals, if it shows a target that bent, moved or was
-/// mistaken: they are more than three times the median, or those of all others halve. False: nothing changed.
+/// Fits again without the image of the largest residuals if its target seems to be bent, moved or mistaken:
+/// its residuals exceed three times the median, or those of all others halve. False: nothing changed.
 bool leave_out_the_worst(Calibration& result) {
   const auto all = usable(result.images);
   if (all.size() <= kLeastImages) return false;
@@ -259,7 +259,7 @@ void calibrate_lens(const CalibrationJob& job, Calibration& result) {
         "degrees.");
 }
 
-/// The pose of the target gives the homography: six numbers, known better than eight free ones.
+/// Fits the plane by the target's pose: its six parameters are known better than the eight of a homography.
 SpecimenPlane fit_pose(const Lens& lens, PlaneFit& fit) {
   const auto object = on_target(fit.image);
   cv::Vec3d turn, shift;

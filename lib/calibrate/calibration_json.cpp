@@ -53,7 +53,7 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
   }
   if (calibration.plane) json["plane"] = plane_json(*calibration.plane);
   json["warnings"] = calibration.warnings;
-  // File names need not be valid UTF-8; JSON must be.
+  // JSON must be valid UTF-8, but file names need not be.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

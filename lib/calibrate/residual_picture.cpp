@@ -7,9 +7,9 @@
 namespace dic {
 namespace {
 
-constexpr int kLongest = 1200;  // px of the picture
-constexpr int kMargin = 40;     // below, for the legend
-constexpr double kLine = 20;    // px of the picture, for a residual of the root mean square
+constexpr int kLongest = 1200;  // longest side of the picture, px
+constexpr int kMargin = 40;     // height of the legend below the image, px
+constexpr double kLine = 20;    // length of the line for a residual as large as the root mean square, px
 
 std::vector<const CalibrationImage*> drawn(const Calibration& calibration) {
   std::vector<const CalibrationImage*> images;
@@ -28,7 +28,7 @@ double overall_rms(const std::vector<const CalibrationImage*>& images) {
   return std::sqrt(sum / count);
 }
 
-/// Colours that follow each other differ: hues a golden angle apart.
+/// The colour of an image's residuals. Hues are a golden angle apart, so that successive colours differ.
 cv::Scalar colour_of(std::size_t number) {
   const cv::Mat hsv(1, 1, CV_8UC3, cv::Scalar(std::fmod(static_cast<double>(number) * 68.75, 180), 220, 190));
   cv::Mat rgb;
@@ -47,7 +47,7 @@ void write_residual_picture(const std::filesystem::path& path, const Calibration
   const cv::Size frame(cvRound(size.width * zoom), cvRound(size.height * zoom));
   cv::Mat canvas(frame.height + kMargin, frame.width, CV_8UC3, cv::Scalar::all(255));
   cv::rectangle(canvas, cv::Rect({}, frame), cv::Scalar::all(160));
-  constexpr int kFraction = 4;  // bits of a position below a pixel
+  constexpr int kFraction = 4;  // fractional bits of a position
   const auto place = [&](double x, double y) {
     return cv::Point(cvRound(x * zoom * (1 << kFraction)), cvRound(y * zoom * (1 << kFraction)));
   };

@@ -8,7 +8,7 @@
 namespace dic::calibration {
 namespace {
 
-/// Least-squares quadratic surfaces over a disc: f = a x^2 + b x y + c y^2 + d x + e y + constant.
+/// Fits quadratic surfaces f = a x^2 + b x y + c y^2 + d x + e y + constant over a disc by least squares.
 class DiscFit {
  public:
   explicit DiscFit(int radius) : radius_(radius) {
@@ -16,7 +16,7 @@ class DiscFit {
         [&](double x, double y) { n_ += 1, x2_ += x * x, x4_ += x * x * x * x, x2y2_ += x * x * y * y; });
   }
 
-  /// From the middle of the disc around `centre` to the saddle; none where the surface has no saddle.
+  /// The vector from `centre`, the middle of the disc, to the saddle; nothing if the surface has no saddle.
   std::optional<cv::Point2d> step(const cv::Mat& grey, cv::Point2d centre) const {
     cv::Mat patch;
     cv::getRectSubPix(grey, {2 * radius_ + 1, 2 * radius_ + 1}, centre, patch, CV_32F);
@@ -75,7 +75,7 @@ std::vector<double> nearest_distances(const std::vector<cv::Point2f>& places) {
 
 std::vector<std::optional<cv::Point2f>> saddles_near(const cv::Mat& grey, double free,
                                                      const std::vector<cv::Point2f>& corners) {
-  constexpr double kBlur = 1.5;  // px: between pixels, getRectSubPix interpolates linearly
+  constexpr double kBlur = 1.5;  // px; needed because getRectSubPix interpolates linearly between pixels
   cv::Mat smooth;
   cv::GaussianBlur(grey, smooth, {}, kBlur);
   const std::vector<double> distances = nearest_distances(corners);

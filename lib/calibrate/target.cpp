@@ -17,7 +17,7 @@
 namespace dic {
 namespace {
 
-/// In the order of OpenCV's numbers.
+/// Names of the dictionaries in the order of OpenCV's numbers.
 constexpr std::array<std::string_view, 21> kDictionaries = {
     "4X4_50",        "4X4_100",        "4X4_250",       "4X4_1000", "5X5_50",         "5X5_100",
     "5X5_250",       "5X5_1000",       "6X6_50",        "6X6_100",  "6X6_250",        "6X6_1000",
@@ -32,7 +32,7 @@ cv::Mat as_grey8(ImageView image) {
   return grey;
 }
 
-/// A point of the target by its number, row by row.
+/// A point of the target. number: counted row by row.
 TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
   const int columns = target.pattern == TargetPattern::charuco ? target.columns - 1 : target.columns;
   const int i = number % columns, j = number / columns;
@@ -40,15 +40,16 @@ TargetPoint point_of(const Target& target, int number, cv::Point2f place) {
   return {column * target.square_mm, j * target.square_mm, place.x, place.y};
 }
 
-/// To half a pixel or so. (findChessboardCorners takes up to 20 s for an image without a board.)
+/// Finds corners to about half a pixel. (findChessboardCorners takes up to 20 s for images without a board.)
 std::vector<cv::Point2f> find_corners(const cv::Mat& grey, cv::Size size) {
   std::vector<cv::Point2f> corners;
   if (!cv::findChessboardCornersSB(grey, size, corners, cv::CALIB_CB_NORMALIZE_IMAGE)) return {};
   return corners;
 }
 
-/// The centroid of the darkness around a centre. Between a tenth and nine tenths of the contrast it counts in
-/// proportion: noise of paper and ink does not, and pixels at the edge count by the area that they cover.
+/// The centroid of the darkness around a centre. Darkness counts in proportion between a tenth and nine
+/// tenths of the contrast: noise of paper and ink does not count, and pixels at the edge count by their
+/// share.
 cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius) {
   const int reach = static_cast<int>(radius) + 1;
   const cv::Point middle(cvRound(centre.x), cvRound(centre.y));
@@ -69,7 +70,7 @@ cv::Point2f dark_centroid(const cv::Mat& grey, cv::Point2f centre, double radius
   return {static_cast<float>(sum_x / sum), static_cast<float>(sum_y / sum)};
 }
 
-/// Dark circles on a bright ground.
+/// Finds dark circles on a bright background.
 std::vector<cv::Point2f> find_dark_circles(const cv::Mat& grey, cv::Size size, int arrangement) {
   cv::SimpleBlobDetector::Params parameters;
   parameters.maxArea = static_cast<float>(grey.total()) / static_cast<float>(size.area());

@@ -21,7 +21,7 @@ std::optional<Point> ideal_of(const CameraParameters& p, Point seen) {
   return p.lens ? camera::undistort(*p.lens, seen) : seen;
 }
 
-/// mm from ideal pixels, with a sign that makes the last coordinate positive where the image is.
+/// The homography from ideal pixels to mm, signed so that its last coordinate is positive in the image.
 std::array<double, 9> mm_from_ideal(const CameraParameters& p, Point ideal_middle) {
   std::array<double, 9> h = camera::inverse(p.plane->px_from_mm);
   const double w = h[6] * ideal_middle.x + h[7] * ideal_middle.y + h[8];
@@ -30,7 +30,7 @@ std::array<double, 9> mm_from_ideal(const CameraParameters& p, Point ideal_middl
   return h;
 }
 
-/// From image pixels to mm.
+/// Maps ideal pixels to mm; the Jacobian is with respect to image pixels.
 struct ToPlane {
   const CameraParameters& parameters;
   std::array<double, 9> mm_from_ideal;
@@ -44,10 +44,10 @@ struct ToPlane {
   }
 };
 
-/// The similarity from mm to corrected pixels that leaves the middle of the image where it is: `middle` is
-/// its position in mm.
+/// The similarity from mm to corrected pixels that leaves the middle of the image at its place. middle: the
+/// middle of the image in mm.
 std::array<double, 9> corrected_from_mm(Point image_middle, const Mapped& middle, double mm_per_px) {
-  // The rotation whose product with the Jacobian is symmetric: its polar decomposition.
+  // The rotation whose product with the Jacobian is symmetric, from its polar decomposition.
   const auto& j = middle.jacobian;
   const double angle = std::atan2(j.xy - j.yx, j.xx + j.yy);
   const double c = std::cos(angle) / mm_per_px, s = std::sin(angle) / mm_per_px;
@@ -66,7 +66,7 @@ bool finite(const CameraParameters& p) {
   return std::isfinite(sum);
 }
 
-/// What goes wrong somewhere in the image, one sentence; else empty.
+/// Why the maps fail somewhere in the image: one sentence, or empty if they do not fail.
 std::string problem_of_maps(const CameraParameters& p) {
   const auto middle = ideal_of(p, middle_of(p.image));
   constexpr const char* kFolded =

@@ -18,9 +18,9 @@ constexpr std::pair<const char*, double Lens::*> kLensKeys[] = {
     {"fx", &Lens::fx}, {"fy", &Lens::fy}, {"cx", &Lens::cx}, {"cy", &Lens::cy},
     {"k1", &Lens::k1}, {"k2", &Lens::k2}, {"p1", &Lens::p1}, {"p2", &Lens::p2},
     {"k3", &Lens::k3}, {"k4", &Lens::k4}, {"k5", &Lens::k5}, {"k6", &Lens::k6}};
-constexpr std::size_t kNeededLensKeys = 4;  // the others are 0 where they are missing
+constexpr std::size_t kNeededLensKeys = 4;  // the first keys are required; missing others are 0
 
-/// Throws what is wrong as a sentence without its file.
+/// Throws a UsageError; the caller adds the name of the file.
 [[noreturn]] void refuse(const std::string& problem) { throw UsageError(problem); }
 
 const Json& member(const Json& object, const char* key) {
@@ -40,7 +40,7 @@ int whole_number(const Json& object, const char* key) {
   return value.get<int>();
 }
 
-/// So that a misspelled parameter does not become 0.
+/// Refuses unknown keys, so that a misspelled parameter does not become 0.
 template <typename Keys>
 void require_known_keys(const Json& object, const Keys& known) {
   for (const auto& [key, value] : object.items())

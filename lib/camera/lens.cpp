@@ -24,7 +24,7 @@ Mapped distort(const Lens& l, Point ideal) {
 
 std::optional<Point> undistort(const Lens& lens, Point seen) {
   constexpr int kMostSteps = 30;
-  constexpr double kLastStep = 1e-7;  // px; Newton squares the error: what remains is rounding
+  constexpr double kLastStep = 1e-7;  // px; Newton's method squares the error, so only rounding remains
   Point ideal = seen;
   for (int i = 0; i < kMostSteps; ++i) {
     const Mapped at = distort(lens, ideal);

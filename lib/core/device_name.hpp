@@ -5,16 +5,16 @@
 
 namespace dic {
 
-/// What a device string of the options says.
+/// The parts of a device string such as "cuda:0,1".
 struct DeviceName {
   std::string backend;        ///< "cpu", "cuda", "opencl"
-  std::vector<int> ordinals;  ///< the GPUs, or devices of OpenCL, asked for; empty = all
+  std::vector<int> ordinals;  ///< numbers of the requested GPUs or OpenCL devices; empty = all
 };
 
-/// Understands "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M" and "cuda:all", and the same of "opencl";
-/// throws UsageError.
+/// Parses "cpu", "cuda" (the first GPU), "cuda:N", "cuda:N,M", "cuda:all" and the same forms of "opencl".
+/// Throws UsageError for any other text.
 DeviceName parse_device(const std::string& text);
-/// The same for tracking and refinement, which OpenCL does not have: it throws UsageError for "opencl".
+/// Like parse_device(), for tracking and refinement: throws UsageError for "opencl", which cannot do these.
 DeviceName parse_tracking_device(const std::string& text);
 
 }  // namespace dic

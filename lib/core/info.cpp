@@ -1,7 +1,7 @@
 #include <dic/info.hpp>
 
 #include "core/simd_targets.hpp"
-// Highway takes the list of targets from above.
+// Highway reads the list of targets from simd_targets.hpp, which is included above.
 #include <hwy/highway.h>
 
 #include <core/build_settings.hpp>
@@ -15,7 +15,7 @@ namespace dic {
 
 namespace {
 
-// "model name : ..." on x86; other processors have no such line.
+// Model name of the processor. Only x86 has a "model name : ..." line in /proc/cpuinfo.
 std::string cpu_model() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);)

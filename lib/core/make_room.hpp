@@ -2,8 +2,8 @@
 
 namespace dic {
 
-/// Gives pages back where a MemoryLimit is passed. For loops of many threads, before each piece that reads or
-/// writes some megabytes: a page of an image that is read brings 15 others with it.
+/// Gives pages back to the system while a MemoryLimit is exceeded. Loops of many threads call it before each
+/// piece that reads or writes some megabytes: reading one page of an image brings in 15 others.
 void make_room_in_memory();
 
 }  // namespace dic

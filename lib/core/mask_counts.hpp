@@ -9,10 +9,10 @@
 
 namespace dic {
 
-/// How many pixels of a mask are inside, for any rectangle, from a summed-area table: 4 bytes per pixel.
+/// Counts the mask pixels inside any rectangle with a summed-area table, which takes 4 bytes per pixel.
 class MaskCounts {
  public:
-  /// mask: u8, inside where not zero; the rectangles must lie within it.
+  /// mask: u8, a pixel that is not zero is inside; the rectangles must lie within the mask.
   MaskCounts(ImageView mask, ThreadPool& pool)
       : stride_(mask.width + 1), table_(static_cast<std::size_t>(stride_) * (mask.height + 1)) {
     std::fill_n(table_.begin(), stride_, 0);
@@ -35,7 +35,7 @@ class MaskCounts {
   }
 
  private:
-  /// Count of what lies left of x and above y.
+  /// The count of inside pixels to the left of x and above y.
   const std::uint32_t* at(int x, int y) const {
     return table_.data() + static_cast<std::size_t>(y) * stride_ + x;
   }

@@ -29,12 +29,12 @@
 namespace dic {
 namespace {
 
-/// Smaller blocks are left to the heap.
+/// Smallest block that is mapped, bytes; smaller blocks come from the heap.
 constexpr std::size_t kLeastMapped = std::size_t{1} << 20;
-constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< that is given back at once
+constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< bytes given back in one step
 constexpr auto kPause = std::chrono::milliseconds(2);
-constexpr auto kBetweenLooks = std::chrono::microseconds(50);  ///< a look takes 2 us
-/// What may come into memory before it is noticed, on a machine that has other work, too.
+constexpr auto kBetweenLooks = std::chrono::microseconds(50);  ///< reading the resident size takes 2 us
+/// Bytes that may become resident before the keeper notices, on a machine that is also busy with other work.
 constexpr std::size_t kReserve = std::size_t{256} << 20;
 
 class OpenFile {
@@ -57,7 +57,7 @@ class OpenFile {
                   "): make room there, or allow more memory with --max-memory.");
 }
 
-/// The folder, or the nearest above it that is there.
+/// The folder, or its nearest parent that exists.
 std::filesystem::path existing(std::filesystem::path folder) {
   std::error_code ignored;
   folder = std::filesystem::absolute(folder, ignored);
@@ -66,7 +66,7 @@ std::filesystem::path existing(std::filesystem::path folder) {
   return folder;
 }
 
-/// Without a name, so that nothing stays however the process ends.
+/// Opens a file that has no name, so that nothing remains on the disk however the process ends.
 int open_nameless(const std::filesystem::path& folder) {
   const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
@@ -76,7 +76,7 @@ int open_nameless(const std::filesystem::path& folder) {
   return named;
 }
 
-/// Room on the disk is taken at once: a disk that is full later would kill the process.
+/// Maps a new file. Allocates its disk space now: a disk that fills up later would kill the process.
 void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
   const OpenFile file(open_nameless(folder));
   if (file.get() < 0) throw_failure(folder, bytes, errno);
@@ -84,8 +84,8 @@ void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
     throw_failure(folder, bytes, reason);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // Pages of 4 KB: with larger ones a column of the image would have all of it in memory, and a byte that is
-  // written makes 2 MB that go to the disk.
+  // Pages stay at 4 KB: with larger ones, reading one column would load the whole image, and writing one byte
+  // would send 2 MB to the disk.
   ::madvise(memory, bytes, MADV_RANDOM);
   return memory;
 }
@@ -93,7 +93,7 @@ void* map_file(const std::filesystem::path& folder, std::size_t bytes) {
 /// The limits of this process, its mapped blocks, and the thread that gives their pages back.
 class Keeper {
  public:
-  /// The limit of a process is one by nature: this is the only state that objects share.
+  /// The only instance: a memory limit applies to the whole process. No other state is shared by objects.
   static Keeper& instance() {
     static Keeper keeper;
     return keeper;
@@ -107,7 +107,7 @@ class Keeper {
   }
 
   void remove(const MemoryLimit* limit) {
-    std::jthread ended;  // waited for without the lock
+    std::jthread ended;  // joined after the lock is released
     const std::lock_guard lock(mutex_);
     if (limits_.erase(limit) == 0) return;
     set_most();
@@ -116,7 +116,7 @@ class Keeper {
     ended = std::move(thread_);
   }
 
-  /// Called by threads that may make pages faster than another one gives them back.
+  /// Gives pages back in the calling thread, which may create them faster than the keeper's thread can.
   void make_room() {
     if (most_ == 0 || !helps_) return;
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -127,7 +127,7 @@ class Keeper {
     give_back();
   }
 
-  /// Null where there is no limit.
+  /// Maps a new block. Returns null if no limit is set.
   std::byte* map(std::size_t bytes) {
     std::unique_lock lock(mutex_);
     if (limits_.empty()) return nullptr;
@@ -142,7 +142,7 @@ class Keeper {
   void unmap(std::byte* block) {
     std::unique_lock lock(mutex_);
     const std::size_t bytes = blocks_.extract(block).mapped();
-    lock.unlock();  // the system takes long to give up a large file
+    lock.unlock();  // unmapping a large file takes long
     ::munmap(block, bytes);
   }
 
@@ -157,7 +157,7 @@ class Keeper {
         ->second;
   }
 
-  /// What may be resident before pages are given back; 0: anything. Called with the lock, after a change.
+  /// Updates `most_` after a change of the limits. The caller holds the lock.
   void set_most() {
     const std::size_t limit = limits_.empty() ? 0 : smallest().bytes;
     most_ = limit - std::max(limit / 4, std::min(limit / 2, kReserve));
@@ -171,7 +171,7 @@ class Keeper {
     }
   }
 
-  /// Goes round through all blocks until enough is free.
+  /// Cycles through all blocks until enough memory is free.
   void give_back() {
     if (most_ == 0 || resident_bytes() <= most_) return;
     std::size_t left = 0;
@@ -184,7 +184,7 @@ class Keeper {
     helps_ = is_enough;
   }
 
-  /// The pages stay in the file, and what was written to them too. Returns how many bytes.
+  /// Gives one piece back; its contents stay in the file. Returns the number of bytes.
   std::size_t give_back_piece() {
     auto block = blocks_.upper_bound(hand_);
     if (block != blocks_.begin() && hand_ < std::prev(block)->first + std::prev(block)->second)
@@ -203,10 +203,10 @@ class Keeper {
   std::condition_variable_any changed_;
   std::map<const MemoryLimit*, Limit> limits_;
   std::map<std::byte*, std::size_t> blocks_;
-  std::byte* hand_ = nullptr;  ///< where the next piece begins
-  std::atomic<std::size_t> most_ = 0;
+  std::byte* hand_ = nullptr;          ///< begin of the next piece
+  std::atomic<std::size_t> most_ = 0;  ///< resident bytes above which pages are given back; 0: no limit
   std::atomic<std::chrono::steady_clock::duration> last_look_{};
-  std::atomic<bool> helps_ = true;  ///< or most of the memory is no block, and nobody need wait
+  std::atomic<bool> helps_ = true;  ///< false: most memory is outside blocks, so threads need not wait
   std::jthread thread_;
 };
 

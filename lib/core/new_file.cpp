@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kPrefix = ".dic-";
 constexpr std::size_t kDigits = 16;
 constexpr const char* kEnding = ".part";
-constexpr int kAttempts = 10;  // at names: one is enough
+constexpr int kAttempts = 10;  // names that are tried; the first is almost always free
 
-/// The place that is replaced: behind symbolic links what they lead to.
+/// The path that is replaced: the target of a symbolic link, otherwise the path itself.
 fs::path target_of(const fs::path& path, std::error_code& error) {
   fs::path target = path;
   if (fs::is_symlink(fs::symlink_status(path, error))) target = fs::weakly_canonical(path, error);

@@ -10,8 +10,8 @@
 
 namespace dic {
 
-/// The number that the whole text says, in decimal digits and whatever the language of the system; nothing
-/// where it says anything else, or one that is not finite or does not fit the type.
+/// Parses a decimal number regardless of the system's locale. Returns nothing if the text holds anything
+/// else, or if the number is not finite or does not fit the type.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};
@@ -23,7 +23,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-/// The fewest digits that `parse_number` reads as the same number: "0.0001", "150", "1e-06".
+/// The shortest text that `parse_number` reads as the same number: "0.0001", "150", "1e-06".
 inline std::string number_text(double value) {
   const double size = std::abs(value);
   const bool is_short = size == 0 || (size >= 1e-5 && size < 1e15);

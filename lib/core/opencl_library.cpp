@@ -16,7 +16,7 @@ struct StatusName {
 };
 #define DIC_STATUS(name) \
   { name, #name }
-/// What happens in a program without mistakes; other statuses are told by their number.
+/// Errors that can happen in a correct program; messages show other statuses by their number.
 constexpr StatusName kStatusNames[] = {
     DIC_STATUS(CL_DEVICE_NOT_AVAILABLE),
     DIC_STATUS(CL_COMPILER_NOT_AVAILABLE),
@@ -37,7 +37,7 @@ std::string describe(cl_int status) {
 
 Library load() {
   Library found;
-  void* file = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);  // stays until the program ends
+  void* file = dlopen(kLibraryName, RTLD_NOW | RTLD_LOCAL);  // stays loaded until the program ends
   if (!file) {
     found.problem = std::string("OpenCL was not found (") + dlerror() +
                     "): install its loader (Debian: ocl-icd-libopencl1) and the driver of the device.";
@@ -53,7 +53,7 @@ Library load() {
 
 std::vector<cl_platform_id> platforms() {
   cl_uint count = 0;
-  if (library().clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};  // a loader without drivers
+  if (library().clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};  // the loader finds no driver
   std::vector<cl_platform_id> found(count);
   if (count > 0) check(library().clGetPlatformIDs(count, found.data(), nullptr), "listing platforms");
   return found;
@@ -101,7 +101,7 @@ std::string text_property(cl_device_id device, cl_device_info name) {
   check(library().clGetDeviceInfo(device, name, 0, nullptr, &bytes), "asking a device");
   std::string text(bytes, '\0');
   check(library().clGetDeviceInfo(device, name, bytes, text.data(), nullptr), "asking a device");
-  return text.c_str();  // without the zero at its end
+  return text.c_str();  // drops the terminating zero
 }
 
 bool has_float64(cl_device_id device) {

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-/// OpenCL 1.2, by libOpenCL.so.1: loaded when it is first used, so that one program serves machines with and
-/// without it. Needed to build are the headers alone.
+/// OpenCL 1.2 through libOpenCL.so.1, which is loaded on first use, so that one program serves machines with
+/// and without it. The build needs only the headers.
 namespace dic::cl {
 
 #define DIC_OPENCL_FUNCTIONS(use)                                                                           \
@@ -21,17 +21,17 @@ namespace dic::cl {
                   use(clReleaseKernel) use(clSetKernelArg) use(clEnqueueNDRangeKernel) use(clWaitForEvents) \
                       use(clGetEventProfilingInfo) use(clReleaseEvent)
 
-/// The functions of OpenCL that are used.
+/// The OpenCL functions that this library uses.
 struct Library {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define DIC_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   DIC_OPENCL_FUNCTIONS(DIC_OPENCL_MEMBER)
 #undef DIC_OPENCL_MEMBER
-  std::string problem;  ///< empty: all functions were found; else one sentence
+  std::string problem;  ///< empty if all functions were found, otherwise one sentence
 };
 const Library& library();
 
-/// Throws DeviceError for a status that is not CL_SUCCESS. what: "copying an image".
+/// Throws DeviceError for any status except CL_SUCCESS. what: the operation, such as "copying an image".
 void check(cl_int status, std::string_view what);
 
 template <auto release>
@@ -41,7 +41,7 @@ struct Release {
     (library().*release)(handle);
   }
 };
-/// An object of OpenCL and who releases it.
+/// An OpenCL object with the function that releases it.
 template <typename Handle, auto release>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release<release>>;
 using Context = Owned<cl_context, &Library::clReleaseContext>;
@@ -51,8 +51,8 @@ using Program = Owned<cl_program, &Library::clReleaseProgram>;
 using Kernel = Owned<cl_kernel, &Library::clReleaseKernel>;
 using Event = Owned<cl_event, &Library::clReleaseEvent>;
 
-/// The devices of all platforms that can compile kernels: opencl:0, opencl:1, ... Where there are none, `why`
-/// receives one sentence.
+/// The devices of all platforms that can compile kernels: opencl:0, opencl:1, ... If there are none, `why`
+/// receives one sentence that says why.
 std::vector<cl_device_id> devices(std::string& why);
 
 template <typename T>

@@ -15,8 +15,8 @@ namespace dic {
 struct ThreadPool::Impl {
   std::mutex mutex;
   std::condition_variable wake, idle;
-  std::uint64_t generation = 0;  // one more with every loop
-  int running = 0;               // workers that are in the current loop
+  std::uint64_t generation = 0;  // number of loops so far
+  int running = 0;               // workers in the current loop
   bool open = false;             // the current loop still takes workers
   bool quit = false;
 
@@ -48,7 +48,7 @@ struct ThreadPool::Impl {
       wake.wait(lock, [&] { return quit || generation != seen; });
       if (quit) return;
       seen = generation;
-      if (!open) continue;  // woken too late
+      if (!open) continue;  // the loop ended before this worker woke up
       ++running;
       lock.unlock();
       work(worker);
@@ -64,7 +64,7 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
     for (int worker = 1; worker < threads; ++worker)
       impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->wait_for_loops(worker); });
   } catch (
-      ...) {  // the system starts no more threads: those that wait have to end, or they are joined for ever
+      ...) {  // the system starts no more threads: the waiting ones must end, or joining them never returns
     end();
     throw;
   }
@@ -98,7 +98,7 @@ void ThreadPool::parallel_for(std::int64_t n, std::int64_t grain,
   impl_->wake.notify_all();
   impl_->work(0);
   std::unique_lock lock(impl_->mutex);
-  impl_->open = false;  // all is handed out: who still sleeps is not waited for
+  impl_->open = false;  // all work is handed out: do not wait for workers that still sleep
   impl_->idle.wait(lock, [&] { return impl_->running == 0; });
   if (impl_->failure) std::rethrow_exception(impl_->failure);
 }

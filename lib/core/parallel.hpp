@@ -9,11 +9,11 @@
 
 namespace dic {
 
-/// Threads that wait for loops. Owned by the object that does the work: there is no global pool.
+/// Threads that wait for loops to run. The object that does the work owns its pool; there is no global pool.
 class ThreadPool {
  public:
-  /// threads: 0 = one per core. The calling thread counts as one, so 1 starts none.
-  /// Throws std::system_error where the system starts no more threads.
+  /// threads: 0 = one per core. The calling thread is one of them, so 1 starts no thread.
+  /// Throws std::system_error if the system starts no more threads.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -40,7 +40,7 @@ void for_each_index(ThreadPool& pool, std::int64_t n, const Body& body) {
   const auto some = [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) body(i);
   };
-  if (n <= grain) return some(0, n, 0);  // too few for another thread
+  if (n <= grain) return some(0, n, 0);  // sharing so few is not worth it
   pool.parallel_for(n, grain, some);
 }
 
@@ -53,7 +53,7 @@ void for_each_row(ThreadPool& pool, int rows, const Body& body) {
   });
 }
 
-/// Those of 0 <= i < n for which condition(i) holds, in ascending order.
+/// All i with 0 <= i < n for which condition(i) holds, in ascending order.
 template <typename Condition>
 std::vector<std::int64_t> indices_where(ThreadPool& pool, std::int64_t n, const Condition& condition) {
   constexpr std::int64_t grain = 4096;
@@ -67,7 +67,7 @@ std::vector<std::int64_t> indices_where(ThreadPool& pool, std::int64_t n, const 
   return all;
 }
 
-/// For how many 0 <= i < n condition(i) holds.
+/// The number of i with 0 <= i < n for which condition(i) holds.
 template <typename Condition>
 std::int64_t count_where(ThreadPool& pool, std::int64_t n, const Condition& condition) {
   constexpr std::int64_t grain = 4096;

@@ -7,7 +7,7 @@
 
 namespace dic {
 
-/// Leaves new elements without a value.
+/// An allocator that leaves new elements uninitialized.
 template <typename T>
 struct RawAllocator : std::allocator<T> {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -22,9 +22,8 @@ struct RawAllocator : std::allocator<T> {
   }
 };
 
-/// A vector that is resized without a value for new elements: they have to be assigned before they are read.
-/// Where several threads do that, they share what takes longer, the system's clearing of memory that is used
-/// for the first time.
+/// A vector whose resize() leaves new elements uninitialized: assign them before reading them. If several
+/// threads assign them, these threads also share the slower part: the system clears memory on first use.
 template <typename T>
 using RawVector = std::vector<T, RawAllocator<T>>;
 

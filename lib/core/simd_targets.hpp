@@ -1,7 +1,7 @@
 #pragma once
 
-// Include before any Highway header: the instruction sets that vectorized code is compiled for
-// (DIC_SIMD_TARGETS of CMake). The baseline of the processor family always belongs to them.
+// The instruction sets that vectorized code is compiled for (DIC_SIMD_TARGETS in CMake). Include this file
+// before any Highway header. The baseline of the processor family is always one of them.
 //
 // Vectors without a compile-time size are left out, because our kernels keep vectors in arrays; NEON serves
 // those machines. So is SSSE3: every x86-64 processor since 2008 has SSE4.

@@ -7,8 +7,8 @@
 namespace dic {
 namespace {
 
-/// Spins until the condition holds, but not much longer than sleeping and waking would take. False where it
-/// does not hold then.
+/// Spins until the condition holds, but not much longer than sleeping and waking would take. Returns false if
+/// the condition does not hold by then.
 template <typename Condition>
 bool spin_until(const Condition& condition) {
   constexpr std::chrono::microseconds longest(300);
@@ -78,13 +78,13 @@ std::int64_t ThreadTeam::sum(std::int64_t own) {
   std::atomic<std::int64_t>& total = sums_[barrier % 2];
   total += own;
   if (++arrived_ == size_) {
-    sums_[(barrier + 1) % 2] = 0;  // of the barrier before: all have read it
+    sums_[(barrier + 1) % 2] = 0;  // all ranks have read this sum of the previous barrier
     arrived_ = 0;
     ++barriers_;
   }
   while (barriers_ == barrier) {
     if (failed_) rethrow_failure();
-    std::this_thread::yield();  // for microseconds: GPUs have equally much work
+    std::this_thread::yield();  // waits only microseconds, because all GPUs have the same amount of work
   }
   return total;
 }

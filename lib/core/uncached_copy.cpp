@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway's headers
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/uncached_copy.cpp"  // NOLINT: how Highway compiles one file per target
@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kLine = 64;  ///< a cache line: one that is written in part would be read first
+constexpr std::size_t kLine = 64;  ///< bytes of a cache line; a partly written line would be read first
 
 void copy_row(std::uint8_t* to, std::size_t pitch, const std::uint8_t* from, std::size_t bytes) {
   const hn::CappedTag<std::uint8_t, kLine> lanes;

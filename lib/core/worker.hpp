@@ -18,7 +18,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// The future is ready when the task is done, and throws what it threw.
+  /// Queues a task. The future is ready when the task is done, and rethrows the task's exception.
   std::future<void> submit(std::function<void()> task);
 
  private:

@@ -14,10 +14,10 @@
 /// returns, so that they agree.
 namespace dic::correlate {
 
-/// Type of the sums of products: see Surfaces.
+/// Type of the sums of products of images of this type; see Surfaces.
 Surfaces::Type sum_type(ScalarType type);
 
-/// Pair k of a job: its reference and its window.
+/// Indices of the reference and the window of one pair of a job.
 struct Pair {
   std::int64_t reference = 0;
   std::int64_t window = 0;
@@ -39,7 +39,7 @@ struct Job {
   Criterion criterion = Criterion::zncc;
   std::span<const ImageView> mask;  ///< empty, or one u8 image per reference image
   ScalarType type = ScalarType::u8;
-  int bit_depth = 0;  ///< see CorrelateShape
+  int bit_depth = 0;  ///< significant bits; see CorrelateShape
   std::int64_t references = 0;
   std::int64_t windows = 0;
   std::int64_t pairs = 0;
@@ -56,9 +56,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const DeviceProperties& properties() const = 0;
-  /// See Correlator::device_seconds.
+  /// Seconds of the last call; see Correlator::device_seconds.
   virtual DeviceSeconds device_seconds() const { return {}; }
-  /// See Correlator::repeat_kernels: 1 or more. Backends that time nothing ignore it.
+  /// See Correlator::repeat_kernels: 1 or more times. Backends without timing ignore it.
   virtual void repeat_kernels(std::int64_t) {}
   /// `out` arrives with type, sizes and bytes set (contents undefined); every element must be written.
   virtual void surfaces(const Job& job, const std::string& variant, Surfaces& out) = 0;
@@ -66,14 +66,14 @@ class Backend {
   virtual void peaks(const Job& job, const std::string& variant, std::span<Peak> out) = 0;
 };
 
-/// One backend of this build.
+/// Entry of a backend in the table of this build.
 struct BackendEntry {
   std::string_view name;  ///< "cpu", "cuda", "opencl": the beginning of a device string
-  const std::vector<CorrelateVariant>& (*variants)();  ///< every variant, none where the backend is not built
+  const std::vector<CorrelateVariant>& (*variants)();  ///< every variant; empty if the backend is not built
   /// Why a variant does not support a job of this shape, beyond what its CorrelateVariant says: one sentence,
   /// or empty.
   std::string (*unsupported_reason)(std::string_view variant, const CorrelateShape& shape);
-  /// Chooses among `variants()`: a pure function. At least one of them supports the shape.
+  /// Chooses one of `variants()`; a pure function. At least one of them supports the shape.
   CorrelatePlan (*plan)(const CorrelateShape& shape, const DeviceProperties& device);
   /// Opens the devices with these numbers; an empty list means all of them. CPU threads: 0 = one per core.
   /// Throws DeviceError.
@@ -81,16 +81,18 @@ struct BackendEntry {
 };
 
 BackendEntry cpu_backend();
-/// Defined by exactly one file of the build: cuda/backend_cuda.cpp or cuda/backend_cuda_stub.cpp.
+/// A build defines this function in exactly one file: cuda/backend_cuda.cpp or cuda/backend_cuda_stub.cpp.
 BackendEntry cuda_backend();
-/// The same of opencl/backend_opencl.cpp and opencl/backend_opencl_stub.cpp.
+/// A build defines this function in exactly one file: opencl/backend_opencl.cpp or
+/// opencl/backend_opencl_stub.cpp.
 BackendEntry opencl_backend();
 
-/// All backends; a name that is none of them throws UsageError.
+/// All backends.
 std::span<const BackendEntry> backends();
+/// The backend with this name; throws UsageError if there is none.
 const BackendEntry& backend_named(std::string_view name);
 
-/// Why `variant` of `backend` does not support the job: one sentence, or empty where it does.
+/// Why `variant` of `backend` does not support the job: one sentence, or empty if it does.
 std::string unsupported_reason(const BackendEntry& backend, std::string_view variant,
                                const CorrelateShape& shape);
 
@@ -98,7 +100,7 @@ std::string unsupported_reason(const BackendEntry& backend, std::string_view var
 /// (ssd: negated); -infinity marks a shift that is not defined. Values in the result have the criterion's
 /// sign.
 Peak extract_peak(const float* scores, const Shifts& shifts, Criterion criterion);
-/// What a surface holds for a score: the criterion's sign, and its value for a shift that is not defined.
+/// Converts a score to a surface's value: with the criterion's sign, and its value for an undefined shift.
 inline float score_to_value(float score, Criterion criterion) {
   const bool undefined = score == -std::numeric_limits<float>::infinity();
   if (criterion == Criterion::ssd) return undefined ? std::numeric_limits<float>::max() : -score;

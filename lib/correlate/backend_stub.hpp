@@ -11,7 +11,8 @@
 
 namespace dic::correlate {
 
-/// Stands in for a backend that a build does not have: no variants, and whoever asks for it gets the message.
+/// Stands in for a backend that is not part of the build: it has no variants, and opening it throws
+/// DeviceError with the message.
 template <const char* kMessage>
 BackendEntry missing_backend(const char* name) {
   return {

@@ -54,7 +54,7 @@ struct Correlator::Impl {
   std::unique_ptr<Backend> backend;
   CorrelatePlan plan;
 
-  /// Checks the request, and chooses the variant: the one that the caller names, or the planner's choice.
+  /// Checks the request and sets `plan` to the variant that the caller names, or to the planner's choice.
   Job prepare(const CorrelateRequest& request) {
     const Job job = correlate::check_request(request);
     if (request.variant.empty()) {

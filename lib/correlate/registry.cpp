@@ -40,7 +40,7 @@ std::string unsupported_reason(const BackendEntry& backend, std::string_view var
   if (!holds(info->criteria, shape.criterion))
     return name + " does not compute " + std::string(to_string(shape.criterion)) + ".";
   if (shape.masked && !info->masks) return name + " does not take masks.";
-  if (shape.pairs == 0 || shape.shifts.count() == 0) return {};  // nothing to do is always possible
+  if (shape.pairs == 0 || shape.shifts.count() == 0) return {};  // every variant supports an empty job
   return backend.unsupported_reason(variant, shape);
 }
 

@@ -8,12 +8,13 @@
 namespace dic::correlate {
 namespace {
 
-// Keeps every sum of positions, sizes and shifts far inside int.
+// Largest image size, position and shift; it keeps every sum of them far inside int.
 constexpr int kMaxExtent = 1 << 24;
-// Keeps column sums of squared u8 inside 32 bits.
+// Largest side of a reference; it keeps column sums of squared u8 inside 32 bits.
 constexpr int kMaxReference = 1 << 15;
 
-// The sentence is built only when it is needed: these checks run for every position of a batch.
+// Throws UsageError unless the condition holds. `sentence` may be a function, so that the text is built only
+// on failure: these checks run for every position of a batch.
 template <typename Sentence>
 void require(bool condition, const Sentence& sentence) {
   if (condition) return;
@@ -94,7 +95,7 @@ std::int64_t count_pairs(const Job& job) {
   return n * m;
 }
 
-/// Significant bits of the images of both sides; 0 where one may use all of its type.
+/// Significant bits of all reference and search images; 0 if one of them may use all bits of its type.
 int common_bit_depth(const Job& job) {
   int depth = 0;
   for (const std::span<const ImageView> images : {job.reference.images, job.search.images})

@@ -7,10 +7,10 @@
 namespace dic::correlate {
 
 /// The part of a window that lies inside its image, in window coordinates: columns x0 .. x1 - 1, rows
-/// y0 .. y1 - 1; empty where x1 <= x0 or y1 <= y0.
+/// y0 .. y1 - 1; empty if x1 <= x0 or y1 <= y0.
 struct Available {
   ImageView image;
-  std::int64_t x = 0, y = 0;  ///< of the window's (0, 0), in the image
+  std::int64_t x = 0, y = 0;  ///< position of the window's (0, 0) in the image
   int x0 = 0, x1 = 0, y0 = 0, y1 = 0;
 };
 

@@ -8,11 +8,11 @@ namespace dic::draw {
 
 CellRaster::CellRaster(const MovedGrid& grid, double zoom, cv::Size size)
     : grid_(grid.nx(), grid.ny()), size_(size), places_(static_cast<std::size_t>(size.area())) {
-  const auto in_picture = [zoom](cv::Point2d p) {  // pixel centres are integers in image and picture
+  const auto in_picture = [zoom](cv::Point2d p) {  // pixel centres are whole numbers in image and picture
     return cv::Point2f(static_cast<float>((p.x + 0.5) * zoom - 0.5),
                        static_cast<float>((p.y + 0.5) * zoom - 0.5));
   };
-  // Cells share their corners: every corner is made once.
+  // Cells share their corners, so that each corner is computed only once.
   std::vector<cv::Point2f> upper(grid.nx() + 1), lower(grid.nx() + 1);
   const auto fill = [&](std::vector<cv::Point2f>& corners, int j) {
     for (int i = 0; i <= grid.nx(); ++i)
@@ -34,7 +34,7 @@ void CellRaster::add_cell(std::int32_t node, const cv::Point2f (&c)[4]) {
   add_triangle(node, {c[0], c[2], c[3]}, {{0, 0}, {1, 1}, {0, 1}});
 }
 
-/// Pixels on a side belong to both triangles there, and the later one wins: no gaps.
+/// Pixels on a side belong to both triangles, and the later one wins, so that there are no gaps.
 void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], const cv::Point2f (&places)[3]) {
   const cv::Point2f a = c[1] - c[0], b = c[2] - c[0];
   const float area = a.x * b.y - a.y * b.x;
@@ -47,7 +47,7 @@ void CellRaster::add_triangle(std::int32_t node, const cv::Point2f (&c)[3], cons
             y0 = std::max(0, cvCeil(limit(top, size_.height))),
             y1 = std::min(size_.height - 1, cvFloor(limit(bottom, size_.height)));
   const cv::Point2f along_a = (places[1] - places[0]) * 255, along_b = (places[2] - places[0]) * 255;
-  const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // of the weights
+  const cv::Point2f per_column(b.y / area, -a.y / area), per_row(-b.x / area, a.x / area);  // weight slopes
   for (int y = y0; y <= y1; ++y) {
     const cv::Point2f in_row = per_row * (static_cast<float>(y) - c[0].y);
     Place* row = &places_[static_cast<std::size_t>(y) * size_.width];
@@ -71,7 +71,7 @@ std::vector<float> CellRaster::with_border(std::span<const float> values) const 
 
 namespace {
 
-/// Distance of a place in a cell from its middle, where the node is.
+/// Distance of each place in a cell from its middle, where the node is.
 constexpr std::array<float, 256> kFromMiddle = [] {
   std::array<float, 256> distances{};
   for (int place = 0; place < 256; ++place)
@@ -79,14 +79,14 @@ constexpr std::array<float, 256> kFromMiddle = [] {
   return distances;
 }();
 
-/// A quarter of a node's cell, between the node and those that are next to it on that side. A neighbour
-/// without a value is taken to have the node's.
+/// A quarter of a node's cell, between the node and its neighbours on that side. A neighbour without a value
+/// takes the value of the node.
 class Quarter {
  public:
-  /// values: with a border of NaN.
+  /// values: node values with a border of NaN.
   Quarter(const float* values, int stride, bool smooth) : values_(values), stride_(stride), smooth_(smooth) {}
 
-  /// Most pixels are in the quarter of the pixel before.
+  /// Goes to the quarter of a place; fast for most pixels, which share the quarter of the previous one.
   void move_to(CellRaster::Place place) {
     const int di = place.s < 128 ? -1 : 1, dj = place.t < 128 ? -stride_ : stride_;
     if (place.node == node_ && place.node + di + dj == opposite_) return;
@@ -99,7 +99,7 @@ class Quarter {
     below_to_opposite_ = or_own(values_[opposite_]) - below_;
   }
   bool has_value() const { return std::isfinite(own_); }
-  /// Bilinear.
+  /// The bilinear value at a place of this quarter.
   float value(CellRaster::Place place) const {
     const float ws = kFromMiddle[place.s], wt = kFromMiddle[place.t];
     const float here = own_ + ws * own_to_beside_, there = below_ + ws * below_to_opposite_;
@@ -119,7 +119,7 @@ class Quarter {
 CellPainter::CellPainter(const CellRaster& raster, std::span<const float> values, const ColourScale& scale,
                          bool smooth, double opacity)
     : raster_(raster), places_(raster.with_border(values)), ends_(scale.ends()), smooth_(smooth) {
-  constexpr double kFar = 1e30;  // differences of places are finite
+  constexpr double kFar = 1e30;  // limit of places, which keeps their differences finite
   for (float& value : places_)
     value = std::isfinite(value) ? static_cast<float>(std::clamp(scale.place(value), -kFar, kFar)) : NAN;
   const auto weight = static_cast<std::uint64_t>(std::clamp(std::lround(256 * opacity), 0L, 256L));
@@ -139,7 +139,7 @@ void CellPainter::paint(int y, const std::uint8_t* grey, std::uint8_t* rgb) cons
     std::uint64_t mixed = under * (kChannels << 8);
     if (quarter.has_value()) {
       const float shown = std::clamp(quarter.value(place), least, most);
-      // NOLINTNEXTLINE(bugprone-incorrect-roundings): at least 0
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): `shown` is at least 0
       mixed = colours_[static_cast<std::uint32_t>(shown + 0.5F)] + under * grey_;
     }
     for (const int bit : {8, 24, 40}) *rgb++ = static_cast<std::uint8_t>(mixed >> bit);

@@ -9,7 +9,7 @@
 namespace dic::draw {
 namespace {
 
-constexpr int kWidth = 1040, kHeight = 620;  // units of the canvas
+constexpr int kWidth = 1040, kHeight = 620;  // size of a chart, units of the canvas
 constexpr double kFont = 13, kLargeFont = 15;
 constexpr int kLeft = 80, kTop = 60, kRight = 330, kBottom = 70;
 
@@ -21,7 +21,7 @@ struct Axis {
   double at(double value) const {
     return length * (logarithmic ? std::log(value / min) / std::log(max / min) : (value - min) / (max - min));
   }
-  /// 1, 2 and 5 times the powers of ten, or some eight round numbers.
+  /// The ticks: 1, 2 and 5 times powers of ten on logarithmic axes, otherwise about eight round numbers.
   std::vector<double> ticks() const { return logarithmic ? decades() : round_numbers(); }
 
  private:
@@ -41,7 +41,7 @@ struct Axis {
   }
 };
 
-/// Not NaN, infinity, or so large that ranges are infinite: a stranger's result may hold such values.
+/// False for NaN, infinity and values so large that ranges become infinite: results of others may hold them.
 bool can_be_drawn(double value) { return std::abs(value) < 1e300; }
 
 bool can_be_drawn(const std::pair<double, double>& point) {
@@ -56,7 +56,7 @@ Axis axis_of(const Chart& chart, std::vector<double> shown, double std::pair<dou
       if (can_be_drawn(point)) shown.push_back(point.*coordinate);
   if (shown.empty()) shown = {1};
   const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
-  constexpr double kAir = 0.05;  // of the axis, on both sides
+  constexpr double kAir = 0.05;  // margin at both ends, share of the axis
   if (!logarithmic) {
     const double air = *most > *least ? kAir * (*most - *least) : 1;
     return {*least - air, *most + air, length, false};
@@ -99,7 +99,7 @@ class Drawing {
     canvas_->polyline(ends, colour, width);
   }
 
-  /// Labels that would overlap the previous one are left out.
+  /// Draws the x axis without the labels that would overlap the previous one.
   void draw_x_axis() {
     double free_from = 0;
     for (const double tick : chart_.x_ticks) {

@@ -8,23 +8,23 @@
 
 namespace dic::draw {
 
-/// Points (x, y), those of a line in order of x. Coordinates on logarithmic axes are > 0.
+/// A series of points (x, y), sorted by x if they form a line. Coordinates on logarithmic axes are > 0.
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>> points;
-  bool line = true;  ///< connected; else dots
+  bool line = true;  ///< true: connected by a line; false: dots
 };
 
-/// Series over two axes with a legend.
+/// A chart of series over two axes with a legend.
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<double> x_ticks;      ///< sorted, not empty
-  double y_mark = 0;                ///< shown and drawn darker; 0 = none
-  std::vector<Series> series;       ///< with at least one point in all
-  bool log_x = true, log_y = true;  ///< logarithmic axes; else linear
+  double y_mark = 0;                ///< value of y that is always shown, and drawn darker; 0 = none
+  std::vector<Series> series;       ///< one of them or more must have a point
+  bool log_x = true, log_y = true;  ///< true: logarithmic axis; false: linear
 };
 
-/// Draws a chart. Throws FileError.
+/// Draws a chart into a file. Throws FileError.
 void write_chart(const std::filesystem::path& path, const Chart& chart,
                  const CanvasFactory& canvases = png_canvases());
 

@@ -26,7 +26,7 @@ Colours make_grey() {
   return colours;
 }
 
-/// CIE Lab (D65) to sRGB. OpenCV's conversion builds tables for a tenth of a second first.
+/// Converts CIE Lab (D65) to sRGB. OpenCV's conversion would first build tables for a tenth of a second.
 Colour from_lab(double lightness, double a, double b) {
   const double fy = (lightness + 16) / 116;
   const auto expand = [](double f) { return f > 6.0 / 29 ? f * f * f : 3 * (36.0 / 841) * (f - 4.0 / 29); };
@@ -40,11 +40,11 @@ Colour from_lab(double lightness, double a, double b) {
           encode(0.0557 * x - 0.2040 * y + 1.0570 * z)};
 }
 
-/// Straight lines in Lab from a neutral middle to two ends of equal lightness and chroma: equal steps of the
-/// value are equal steps for the eye, and neither sign stands out.
+/// Creates straight lines in Lab from a neutral middle to two ends of equal lightness and chroma: equal steps
+/// of the value look equal, and neither sign stands out.
 Colours make_blue_red() {
   constexpr double kMiddleLightness = 93, kEndLightness = 38, kEndChroma = 58;
-  constexpr double kBlueHue = 291, kRedHue = 30;  // degrees; all of it inside the gamut of sRGB
+  constexpr double kBlueHue = 291, kRedHue = 30;  // degrees; all colours are inside the gamut of sRGB
   Colours map;
   for (int i = 0; i < 256; ++i) {
     const double position = (i - 127.5) / 127.5, distance = std::abs(position);

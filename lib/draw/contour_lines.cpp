@@ -8,10 +8,10 @@ namespace {
 
 struct Corner {
   cv::Point2d position;
-  double height = 0;  ///< above the level
+  double height = 0;  ///< value minus the level
 };
 
-/// Pieces of the level's line inside a triangle: none or one.
+/// Adds the piece of the level's line inside a triangle, if there is one.
 void add_piece(std::vector<std::pair<cv::Point2d, cv::Point2d>>& pieces,
                const std::array<Corner, 3>& corners) {
   std::vector<cv::Point2d> ends;
@@ -25,7 +25,7 @@ void add_piece(std::vector<std::pair<cv::Point2d, cv::Point2d>>& pieces,
 
 }  // namespace
 
-/// Each square is four triangles around its middle: no case is ambiguous, and lines stay smooth.
+/// Divides each square into four triangles around its middle: no case is ambiguous, and lines stay smooth.
 std::vector<std::pair<cv::Point2d, cv::Point2d>> contour_lines(const MovedGrid& grid,
                                                                std::span<const float> values, double level) {
   std::vector<std::pair<cv::Point2d, cv::Point2d>> pieces;

@@ -9,8 +9,8 @@
 
 namespace dic::draw {
 
-/// Where the values [ny x nx] are `level`, linear between nodes: pieces of lines, px of the image. Squares of
-/// four nodes of which one has no value have none.
+/// The contour lines of `level` in values [ny x nx], linear between nodes, as pieces from point to point, px
+/// of the image. A square of four nodes has none if one of its nodes has no value.
 std::vector<std::pair<cv::Point2d, cv::Point2d>> contour_lines(const MovedGrid& grid,
                                                                std::span<const float> values, double level);
 

@@ -7,7 +7,7 @@
 
 namespace dic::draw {
 
-/// With a camera, displacements are in corrected coordinates.
+/// Maps the displacements back to the image if a camera corrected them.
 MovedGrid ResultFields::moved_grid(int frame) const {
   const Grid& grid = result_.grid();
   std::vector<double> u = result_.values("u", frame), v = result_.values("v", frame);

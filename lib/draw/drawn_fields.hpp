@@ -10,22 +10,22 @@
 
 namespace dic::draw {
 
-/// Fields of frames to be drawn. Threads may ask at the same time.
+/// Fields of frames to draw. Several threads may call it at the same time.
 class DrawnFields {
  public:
   virtual ~DrawnFields() = default;
   virtual const ResultInfo& info() const = 0;
-  /// Where the nodes of a frame are in its image. Lives as long as the fields.
+  /// The positions of the nodes of a frame in its image; valid as long as the fields.
   virtual MovedGrid moved_grid(int frame) const = 0;
   /// An array with one component, or "magnitude" of the displacement: [ny x nx], in the unit of the result.
   /// Throws UsageError for an unknown name.
   virtual std::vector<float> values(const std::string& name, int frame) const = 0;
 };
 
-/// Of a result, which has to live as long.
+/// The fields of a result, which must outlive this object.
 class ResultFields final : public DrawnFields {
  public:
-  /// camera: of the result, or null.
+  /// camera: camera of the result, or null.
   ResultFields(const Result& result, const Camera* camera) : result_(result), camera_(camera) {}
 
   const ResultInfo& info() const override { return result_.info(); }
@@ -37,10 +37,10 @@ class ResultFields final : public DrawnFields {
   const Camera* camera_;
 };
 
-/// Of one frame that was just measured, whatever its number: u, v and the strain components exx, eyy and exy.
+/// The fields u, v, exx, eyy and exy of one frame that was just measured; frame numbers are ignored.
 class MeasuredField final : public DrawnFields {
  public:
-  /// Copies what it needs.
+  /// Copies the arrays that it needs.
   MeasuredField(const Field& field, ResultInfo info);
 
   const ResultInfo& info() const override { return info_; }

@@ -16,20 +16,20 @@
 namespace dic::draw {
 namespace {
 
-constexpr int kSmallestSide = 480;  // px, of images on a screen: smaller ones are enlarged
+constexpr int kSmallestSide = 480;  // longest side below which images for a screen are enlarged, px
 
 // --- sizes ---
 
-/// Where the parts of a figure are, units of the canvas.
+/// The places of the parts of a figure, units of the canvas.
 struct Layout {
   double width = 0, height = 0;
   cv::Rect2d image;
-  cv::Rect2d signs;  ///< where the scale bar and the sign of the arrows may be: over the image, or below it
+  cv::Rect2d signs;  ///< room for the scale bar and the sign of the arrows: over the image, or below it
   cv::Rect2d legend;
   bool legend_is_below = false;
 };
 
-/// Screen sizes: the image is enlarged or reduced to a side that a screen shows.
+/// The factor that enlarges or reduces an image to a size for a screen.
 double screen_zoom(Size image) {
   const int longest = std::max(image.width, image.height);
   if (longest > kScreenSide) return static_cast<double>(kScreenSide) / longest;
@@ -43,7 +43,7 @@ Layout lay_out(Size image, const FigureOptions& options) {
   const double beside = layout.legend_is_below ? 0 : font + kLegendWidth * font;
   double zoom = screen_zoom(image);
   if (options.width > 0) {
-    constexpr double kTallest = 1.4;  // of the figure's width
+    constexpr double kTallest = 1.4;  // largest height of the image, in widths of the figure
     zoom = std::min((options.width - 2 * margin - beside) / image.width,
                     kTallest * options.width / image.height);
     if (!(zoom * image.width > font))
@@ -57,7 +57,7 @@ Layout lay_out(Size image, const FigureOptions& options) {
       layout.legend_is_below ? layout.image.height : std::max(layout.image.height, kLeastLegend * font);
   layout.signs = layout.image;
   if (layout.legend_is_below) {
-    constexpr double kLowImage = 7;  // in sizes of the font: signs would cover most of it
+    constexpr double kLowImage = 7;  // signs would cover most of an image below this height, in font sizes
     if ((options.scale_bar || options.vectors) && layout.image.height < kLowImage * font)
       layout.signs = {margin, layout.image.br().y, layout.image.width, 2.6 * font};
     layout.legend = {margin, layout.signs.br().y + 0.6 * font, layout.image.width, kLegendHeight * font};
@@ -73,7 +73,7 @@ Layout lay_out(Size image, const FigureOptions& options) {
 
 // --- the image underneath ---
 
-/// 8 bits are not copied.
+/// The image as 8-bit grey; an 8-bit image is not copied.
 cv::Mat as_grey(ImageView image) {
   if (image.type == ScalarType::u8)
     return {image.height, image.width, CV_8U, const_cast<std::uint8_t*>(image.row<std::uint8_t>(0)),
@@ -102,7 +102,7 @@ cv::Mat resized(const cv::Mat& grey, cv::Size size, int enlarging) {
   return out;
 }
 
-/// 8-bit grey, always a copy.
+/// The image as 8-bit grey in another size; always a copy. An empty image becomes white.
 cv::Mat picture_of(ImageView image, cv::Size size) {
   if (image.empty()) return {size, CV_8U, cv::Scalar(255)};
   const cv::Mat grey = as_grey(image);
@@ -111,9 +111,9 @@ cv::Mat picture_of(ImageView image, cv::Size size) {
                              : resized(grey, size, whole_factor ? cv::INTER_NEAREST : cv::INTER_LINEAR);
 }
 
-// --- what lies over the image ---
+// --- drawings over the image ---
 
-/// Draws in px of the image.
+/// Draws over the image, in px of the image.
 class Overlay {
  public:
   Overlay(Canvas& canvas, const Layout& layout, double units_per_px, const FigureOptions& options)
@@ -155,14 +155,14 @@ class Overlay {
     canvas_.text(label, {middle, sign.y + 1.05 * font_}, font_, kInk, Canvas::Align::centre);
   }
 
-  /// About twenty arrows along the longer side.
+  /// Draws about twenty arrows along the longer side.
   void vectors(const MovedGrid& grid) {
     const Grid& nodes = grid.grid();
     constexpr double kArrows = 20;
     const double wanted = std::max(nodes.nx, nodes.ny) / kArrows;
     const int stride = std::max(1, static_cast<int>(std::lround(wanted)));
     const auto first = [&](int count) { return (count - 1) % stride / 2; };
-    std::vector<std::pair<cv::Point2d, cv::Point2d>> arrows;  // where, displacement; px
+    std::vector<std::pair<cv::Point2d, cv::Point2d>> arrows;  // position and displacement, px
     std::vector<double> lengths;
     for (int j = first(grid.ny()); j < grid.ny(); j += stride)
       for (int i = first(grid.nx()); i < grid.nx(); i += stride) {
@@ -184,7 +184,7 @@ class Overlay {
     }
   }
 
-  /// How long the arrows are, beside the scale bar or above it.
+  /// Draws an arrow of known length, beside the scale bar or above it.
   void arrow_sign() {
     if (!(longest_ > 0)) return;
     const double unit = options_.mm_per_px > 0 ? options_.mm_per_px : 1;
@@ -232,7 +232,7 @@ class Overlay {
   const FigureOptions& options_;
   const double font_;
   double scale_sign_end_ = 0;
-  double longest_ = 0, enlarged_ = 1;  // of the arrows, px
+  double longest_ = 0, enlarged_ = 1;  // displacement of the longest arrow, px; factor of all arrows
 };
 
 void check(const MovedGrid& grid, std::span<const float> values, const FigureOptions& options) {
@@ -243,7 +243,7 @@ void check(const MovedGrid& grid, std::span<const float> values, const FigureOpt
     throw UsageError("The colour range of a picture must be from a smaller to a larger value.");
 }
 
-/// Smaller where it would be wider than the figure.
+/// Draws the heading, in a smaller font if it would be wider than the figure.
 void draw_heading(Canvas& canvas, const Layout& layout, const FigureOptions& options) {
   if (options.heading.empty()) return;
   const double room = layout.width - 2 * layout.image.x;

@@ -10,15 +10,15 @@
 
 namespace dic::draw {
 
-/// One frame in the size of a figure. It is made once for all quantities.
+/// A frame in the size of a figure, prepared once for all quantities.
 class FrameDrawing {
  public:
-  /// image: of the frame, or smaller with the same aspect, or empty. size: of the frame's image, px. The grid
-  /// has to live as long. options: width and font.
+  /// image: the image of the frame, or a smaller one with the same aspect ratio, or empty. size: size of the
+  /// frame's image, px. options: only width, font and heading are used. The grid must outlive this object.
   FrameDrawing(ImageView image, Size size, const MovedGrid& grid, const CanvasFactory& canvases,
                const FigureOptions& options);
 
-  /// Draws values of the nodes [ny x nx]; see write_field_picture. options: width and font as above.
+  /// Draws values of the nodes [ny x nx]; see write_field_picture(). options: same width and font as above.
   void write(const std::filesystem::path& path, std::span<const float> values,
              const FigureOptions& options) const;
 
@@ -26,10 +26,10 @@ class FrameDrawing {
   const MovedGrid& grid_;
   CanvasFactory canvases_;
   double units_per_px_;  ///< units of the canvas per px of the image
-  double resolution_;    ///< pixels per unit
-  cv::Mat picture_;      ///< the image, 8-bit grey
+  double resolution_;    ///< pixels per unit of the canvas
+  cv::Mat picture_;      ///< the image in 8-bit grey
   CellRaster cells_;
-  Size size_;  ///< of the image, px
+  Size size_;  ///< size of the image, px
 };
 
 }  // namespace dic::draw

@@ -11,10 +11,11 @@
 namespace dic::draw {
 namespace {
 
-constexpr double kBar = 1.1;          // thickness, in sizes of the font
-constexpr double kEnd = 0.8;          // length of a pointed end: values lie beyond
-constexpr double kNumberSize = 0.92;  // of numbers
-constexpr double kLine = 0.06;        // width
+// Lengths in sizes of the font.
+constexpr double kBar = 1.1;          // thickness of the bar
+constexpr double kEnd = 0.8;          // length of a pointed end, which shows that values lie beyond
+constexpr double kNumberSize = 0.92;  // size of numbers
+constexpr double kLine = 0.06;        // width of lines
 
 double numbers_that_fit(const cv::Rect2d& box, bool is_below, double font) {
   return is_below ? box.width / (5 * font) : box.height / (3 * font);
@@ -121,13 +122,13 @@ double Legend::fraction(double value) const {
 
 std::string Legend::extreme(const char* name, double value) const { return name + ticks_.label(value, 1); }
 
-/// size: in sizes of the font.
+/// Writes a text. size: relative to the font.
 void Legend::text(const std::string& words, Canvas::Point at, double size, Canvas::Align align) const {
   canvas_.text(words, at, size * font_, kInk, align);
 }
 
 double Legend::title(const Canvas::Point* at) const {
-  constexpr double kSubscript = 0.72, kDrop = 0.22;  // in sizes of the font
+  constexpr double kSubscript = 0.72, kDrop = 0.22;  // relative to the font's size
   const std::size_t mark = options_.symbol.find('_');
   const std::string subscript = mark == std::string::npos ? "" : options_.symbol.substr(mark + 1);
   const std::string factor = ticks_.factor(), gap = factor.empty() || options_.unit.empty() ? "" : " ";

@@ -11,16 +11,16 @@
 namespace dic::draw {
 
 // Room for a legend, in sizes of its font.
-inline constexpr double kLegendWidth = 6.4, kLeastLegend = 14;  ///< beside the image: width, least height
-inline constexpr double kLegendHeight = 3.8;                    ///< below it
+inline constexpr double kLegendWidth = 6.4, kLeastLegend = 14;  ///< width and least height beside the image
+inline constexpr double kLegendHeight = 3.8;                    ///< height below the image
 
-/// The bar of the colours with its numbers, what is shown and in which unit, and the true extremes.
+/// The colour bar with numbers, symbol and unit of the quantity, and its true extremes.
 class Legend {
  public:
   Legend(Canvas& canvas, const ColourScale& scale, const cv::Rect2d& box, bool is_below,
          const FigureOptions& options);
 
-  /// extremes: none where there is no value.
+  /// extremes: empty if there is no value.
   void draw(std::optional<ValueRange> extremes) const;
   /// The values that have a number.
   std::vector<double> ticks() const;
@@ -33,8 +33,8 @@ class Legend {
   double fraction(double value) const;
   std::string extreme(const char* name, double value) const;
   void text(const std::string& words, Canvas::Point at, double size, Canvas::Align align) const;
-  /// "u [px]"; what follows _ in the symbol is small and lower. Returns the width; draws nothing without
-  /// `at`.
+  /// Draws symbol and unit, such as "u [px]"; the part of the symbol after _ is a subscript. Returns the
+  /// width; draws nothing if `at` is null.
   double title(const Canvas::Point* at) const;
 
   Canvas& canvas_;

@@ -44,7 +44,7 @@ cv::Point2d MovedGrid::corner(int i, int j) const {
   return sum / n;
 }
 
-/// Ring by ring: a node that was not measured moves like the mean of its neighbours.
+/// Fills gaps ring by ring: a node that was not measured moves like the mean of its neighbours.
 MovedGrid MovedGrid::without_gaps() const {
   MovedGrid filled = *this;
   std::vector<cv::Point> ring;
@@ -70,7 +70,7 @@ MovedGrid MovedGrid::without_gaps() const {
 
 std::vector<std::vector<cv::Point2d>> MovedGrid::outlines() const {
   const MovedGrid filled = without_gaps();
-  // Sides of cells at the border, from corner to corner with the inside to the right.
+  // The sides of cells at the border, from corner to corner with the inside to the right.
   std::multimap<std::pair<int, int>, std::pair<int, int>> sides;
   for (int j = 0; j < ny(); ++j)
     for (int i = 0; i < nx(); ++i) {

@@ -11,9 +11,9 @@
 namespace dic::draw {
 namespace {
 
-constexpr int kSubpixelBits = 4;        // of cv's fixed-point coordinates
-constexpr int kOversampling = 3;        // of text: reduced, OpenCV's stroke font gets smooth edges
-constexpr double kFontScale = 1 / 29.;  // of a stroke font that is as high as a font of size 1
+constexpr int kSubpixelBits = 4;  // fractional bits of cv's fixed-point coordinates
+constexpr int kOversampling = 3;  // text is drawn larger and reduced, which smooths OpenCV's stroke font
+constexpr double kFontScale = 1 / 29.;  // scale of the stroke font that is as high as a font of size 1
 
 cv::Scalar scalar(Colour colour) { return {double(colour.r), double(colour.g), double(colour.b)}; }
 
@@ -26,7 +26,7 @@ std::vector<cv::Point> fixed_point(std::span<const Canvas::Point> points) {
   return fixed;
 }
 
-/// What the stroke font cannot show, in ASCII.
+/// Spells in ASCII what the stroke font cannot show.
 std::string in_ascii(std::string_view words) {
   static constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
       {"×10", "1e"}, {"⁻", "-"}, {"−", "-"},      {"¹", "1"}, {"²", "2"}, {"³", "3"},
@@ -48,7 +48,7 @@ std::string in_ascii(std::string_view words) {
 }
 
 struct Extent {
-  int width = 0, height = 0, below = 0;  // px; below the base line
+  int width = 0, height = 0, below = 0;  // px; below: depth below the base line
 };
 
 Extent extent_of(const std::string& ascii, double scale) {
@@ -90,7 +90,7 @@ void OpenCvCanvas::text(std::string_view words, Point at, double size, Colour co
   if (ascii.empty()) return;
   const double scale = size * kFontScale * kOversampling;
   const Extent extent = extent_of(ascii, scale);
-  constexpr int kMargin = 2;  // px of the paper
+  constexpr int kMargin = 2;  // margin around the text, px of the paper
   const double left = at.x - (align == Align::left     ? 0.0
                               : align == Align::centre ? 0.5
                                                        : 1.0) *

@@ -6,7 +6,7 @@
 
 namespace dic::draw {
 
-/// A canvas of pixels that becomes a PNG.
+/// A canvas of pixels that is written as PNG.
 class OpenCvCanvas final : public Canvas {
  public:
   OpenCvCanvas(double width, double height);
@@ -21,7 +21,7 @@ class OpenCvCanvas final : public Canvas {
   void write(const std::filesystem::path& path) override;
 
  private:
-  cv::Mat paper_;  ///< R, G, B
+  cv::Mat paper_;  ///< 8-bit R, G, B
 };
 
 }  // namespace dic::draw

@@ -8,8 +8,8 @@
 
 namespace dic::draw {
 
-/// Asks for the rows of an image that are seen on paper of a size, px; `at` is the place of its corner.
-/// put(x, y, rgb): pixels for the paper's row y, from x on.
+/// Requests the rows of an image that are visible on paper of the given size, px. at: position of the image's
+/// corner on the paper. put(x, y, rgb): receives pixels for row y of the paper from column x on.
 template <typename Put>
 void put_rows(const RgbRows& image, cv::Point at, cv::Size paper, Put put) {
   const cv::Rect place(at, cv::Size(image.size.width, image.size.height)), seen = place & cv::Rect({}, paper);

@@ -12,7 +12,7 @@ constexpr std::size_t kLargestSample = 1 << 18;
 
 void RangeFinder::add(std::span<const float> values) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  float least = infinity, most = -infinity;  // in registers: this is done with every value of a sequence
+  float least = infinity, most = -infinity;  // local, to stay in registers: this loop sees every value
   std::size_t skipped = skipped_;
   for (const float value : values) {
     if (!std::isfinite(value)) continue;
@@ -48,7 +48,7 @@ std::optional<ValueRange> RangeFinder::range() const {
     };
     range = {at(0.005), at(0.995)};
   }
-  // Wide enough for the labels to differ.
+  // The range is made wide enough for the labels to differ.
   const double least = std::max(2e-6, 1e-3 * std::max(std::abs(range.min), std::abs(range.max)));
   if (range.max - range.min < least) {
     const double middle = (range.min + range.max) / 2;

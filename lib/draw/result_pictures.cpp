@@ -46,7 +46,7 @@ ResultPictures::ResultPictures(const DrawnFields& fields, std::vector<Quantity> 
                                CanvasFactory canvases)
     : fields_(fields), quantities_(std::move(quantities)), canvases_(std::move(canvases)) {}
 
-/// As many frames at once as there are threads: memory does not grow with the sequence.
+/// Draws as many frames at once as there are threads, so that memory does not grow with the sequence.
 void ResultPictures::write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const {
   const auto at_once = static_cast<std::size_t>(threads.size());
   for (; !frames.empty(); frames = frames.subspan(std::min(at_once, frames.size())))

@@ -13,30 +13,30 @@
 
 namespace dic::draw {
 
-/// What is drawn, and how. The heading comes from the frame.
+/// A quantity to draw, with its options. The heading comes from the frame.
 struct Quantity {
   std::string name;  ///< an array of the result with one component, or "magnitude" of the displacement
   FigureOptions options = {};
 };
 
-/// The options of a quantity: symbol, unit, mm_per_px. unit: "1" = none.
+/// The options of a quantity: symbol, unit and mm_per_px. unit: "1" = none.
 FigureOptions options_for(const ResultInfo& info, const std::string& name, const std::string& unit);
 FigureOptions options_for(const Result& result, const std::string& name);
 
-/// Pictures of frames.
+/// Draws pictures of frames.
 class ResultPictures {
  public:
   struct Frame {
-    int index = 0;                      ///< of the fields, from 0
-    std::function<Image()> image = {};  ///< may be reduced; an empty image is white
+    int index = 0;                      ///< index of the frame in the fields, from 0
+    std::function<Image()> image = {};  ///< returns the image, which may be reduced; an empty one is white
     std::string heading = {};
-    std::vector<std::filesystem::path> files = {};  ///< one for each quantity
+    std::vector<std::filesystem::path> files = {};  ///< one file for each quantity
   };
 
-  /// The fields have to live as long.
+  /// The fields must outlive this object.
   ResultPictures(const DrawnFields& fields, std::vector<Quantity> quantities, CanvasFactory canvases);
-  /// Several threads draw; images are asked for by one of them, or by several where `parallel_images`. Throws
-  /// FileError.
+  /// Draws all quantities of the frames on several threads. Several threads request images only if
+  /// `parallel_images` is true. Throws FileError.
   void write(std::span<const Frame> frames, bool parallel_images, ThreadPool& threads) const;
 
  private:

@@ -4,11 +4,11 @@
 
 namespace dic::draw {
 
-/// 8-bit grey of an image, its longest side at most `longest` px. Deeper images are stretched between their
-/// 0.5th and 99.5th percentile.
+/// Reduces an image to 8-bit grey with a longest side of at most `longest` px. Deeper images are stretched
+/// between their 0.5th and 99.5th percentiles.
 Image small_grey(ImageView image, int longest);
 
-/// The longest side, px, of the images in pictures for a screen.
+/// Longest side of the images in pictures for a screen, px.
 inline constexpr int kScreenSide = 800;
 
 }  // namespace dic::draw

@@ -11,32 +11,32 @@
 namespace dic {
 namespace {
 
-constexpr int kLargestSide = 1024;        // of the images that features are looked for in, px
-constexpr int kLargestFullSide = 640;     // of images that are not reduced, px
-constexpr int kReferenceFeatures = 3000;  // the strongest ones
+constexpr int kLargestSide = 1024;        // largest side of the images in which features are searched, px
+constexpr int kLargestFullSide = 640;     // largest side of images that are not reduced, px
+constexpr int kReferenceFeatures = 3000;  // number of the strongest features that are used
 constexpr int kCurrentFeatures = 12000;
-constexpr double kContrast = 0.01;  // of the weakest feature, share of the range of grey
-constexpr float kDistinct = 0.95f;  // distance of the best match over that of the second best
-constexpr int kNeighbours = 24;     // whose matches are compared with that of a feature
-constexpr int kFewestMatches = 6;   // that make a motion: 3 fit any three positions
+constexpr double kContrast = 0.01;  // contrast of the weakest feature, share of the grey range
+constexpr float kDistinct = 0.95f;  // largest distance of the best match over that of the second best
+constexpr int kNeighbours = 24;     // number of neighbours whose matches are compared with that of a feature
+constexpr int kFewestMatches = 6;   // matches that a motion needs; an affine map fits any three
 constexpr int kFits = 4;
-constexpr double kCertainty = 0.3;  // error of a feature's own scale and orientation: share of the distance
-constexpr double kPrecision = 1.5;  // px of the reduced image
-constexpr double kBending = 0.03;   // what the motion may differ from an affine one: share of the distance
-constexpr double kThinnest = 0.05;  // variance of the positions across over that along
-constexpr double kLeastArea = 0.1, kLargestArea = 10;  // of the current image over the reference
-constexpr double kBias = 0.25;  // px that OpenCV's positions are too large: of its doubled image
+constexpr double kCertainty = 0.3;  // error of a map by a feature's scale and orientation, share of distance
+constexpr double kPrecision = 1.5;  // error of a position, px of the reduced image
+constexpr double kBending = 0.03;   // allowed deviation from an affine motion, share of the distance
+constexpr double kThinnest = 0.05;  // least variance of the positions across over that along
+constexpr double kLeastArea = 0.1, kLargestArea = 10;  // area in the current image over the reference
+constexpr double kBias = 0.25;  // px by which OpenCV's positions are too large, as SIFT doubles the image
 
 using Linear = cv::Matx22d;
 using Vector = cv::Vec2d;
 
-/// A feature of the reference and the one that looks most like it. Positions in reduced images.
+/// A feature of the reference and the most similar one of the current image. Positions are in reduced images.
 struct Match {
   Vector from, to;
-  Linear around;  ///< the map of the features' surroundings, by their scales and orientations
+  Linear around;  ///< map of the features' surroundings, by their scales and orientations
 };
 
-/// to = centre_to + linear (from - centre_from)
+/// The affine map to = centre_to + linear (from - centre_from).
 struct Affine {
   Vector centre_from, centre_to;
   Linear linear;
@@ -56,7 +56,7 @@ int reduction_of(const ImageView& image) {
   return reduction;
 }
 
-/// 8 bits, most of the image's range of grey stretched over them.
+/// The reduced image in 8 bits, over which most of its grey range is stretched.
 cv::Mat reduced(const ImageView& image, int reduction) {
   Image values(image.size(), ScalarType::f32);
   cv::Mat all = as_mat(values), out;
@@ -69,7 +69,7 @@ cv::Mat reduced(const ImageView& image, int reduction) {
   return out;
 }
 
-/// The strongest where `wanted` is not zero. SIFT's own limit counts those elsewhere, too.
+/// The strongest features where `wanted` is not zero. SIFT's own limit would also count features elsewhere.
 Features features_of(const cv::Mat& image, const cv::Mat& wanted, int most) {
   Features out;
   const auto sift = cv::SIFT::create(0, 3, kContrast);
@@ -86,7 +86,7 @@ Features features_of(const cv::Mat& image, int most) {
 
 Vector position(const cv::KeyPoint& feature) { return {feature.pt.x - kBias, feature.pt.y - kBias}; }
 
-/// view: the map from the reference to the view of it that `reference` are the features of.
+/// Matches features. view: the map from the reference to the view of it in which `reference` was found.
 std::vector<Match> matches(const Features& reference, const Features& current, const cv::Matx23d& view) {
   std::vector<Match> out;
   if (reference.points.empty() || current.points.size() < 2) return out;
@@ -105,7 +105,7 @@ std::vector<Match> matches(const Features& reference, const Features& current, c
   return out;
 }
 
-/// The matches nearest to a match in the reference, itself first.
+/// Indices of the matches that are nearest to a match in the reference, beginning with itself.
 std::vector<int> nearest(const std::vector<Match>& all, const Match& match) {
   std::vector<std::pair<double, int>> order;
   order.reserve(all.size());
@@ -118,7 +118,7 @@ std::vector<int> nearest(const std::vector<Match>& all, const Match& match) {
   return out;
 }
 
-/// Least squares. Returns false where the positions lie on a line.
+/// Fits an affine map by least squares. Returns false if the positions lie on a line.
 bool fit(const std::vector<Match>& all, const std::vector<int>& which, Affine& affine) {
   Vector from, to;
   for (const int k : which) {
@@ -140,7 +140,7 @@ bool fit(const std::vector<Match>& all, const std::vector<int>& which, Affine& a
   return true;
 }
 
-/// The matches whose target is where the map takes them: to a share of the distance from the centre.
+/// The matches that the map takes to their target, within `share` of their distance from the centre.
 std::vector<int> agreeing(const std::vector<Match>& all, const std::vector<int>& among, const Affine& affine,
                           double share) {
   const double scale = std::sqrt(std::max(1e-6, std::abs(cv::determinant(affine.linear))));
@@ -158,7 +158,7 @@ bool plausible(const Linear& linear) {
   return area >= kLeastArea && area <= kLargestArea;
 }
 
-/// The affine map on which a match lies with enough of its neighbours.
+/// Finds an affine map that a match shares with enough of its neighbours; returns false if there is none.
 bool find_affine(const std::vector<Match>& all, const Match& match, Affine& affine) {
   const std::vector<int> neighbours = nearest(all, match);
   affine = {match.from, match.to, match.around};
@@ -172,7 +172,7 @@ bool find_affine(const std::vector<Match>& all, const Match& match, Affine& affi
          cv::norm(affine(match.from) - match.to) <= 2 * kPrecision;
 }
 
-/// In full-size images.
+/// The motion of a match in full-size images.
 LocalMotion motion_of(const Match& match, const Affine& affine, int reduction) {
   const auto full = [=](double at) { return (at + 0.5) * reduction - 0.5; };
   const Vector to = affine(match.from);
@@ -186,8 +186,8 @@ LocalMotion motion_of(const Match& match, const Affine& affine, int reduction) {
   return out;
 }
 
-/// The map to a view of an image that is twice as long, relative to its width, along `angle`; all of it is
-/// seen.
+/// The map to a view of a whole image that is stretched along `angle`: lengths along it grow by a factor of 2
+/// relative to those across. seen: receives the size of the view.
 cv::Matx23d view_along(double angle, const cv::Size& size, cv::Size& seen) {
   const double c = std::cos(angle), s = std::sin(angle), along = std::numbers::sqrt2, across = 1 / along;
   const Linear turn(c, s, -s, c), linear = Linear(along, 0, 0, across) * turn;

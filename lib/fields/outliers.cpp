@@ -18,7 +18,7 @@ struct Point {
   float u, v;
 };
 
-/// The displacements with a border of one missing node.
+/// The displacements of a field with a border of one missing node.
 class Neighbourhoods {
  public:
   explicit Neighbourhoods(const Field& field)
@@ -48,7 +48,7 @@ class Neighbourhoods {
   }
 
  private:
-  /// Values around a point, by offsets of nodes.
+  /// Values around a point, addressed by offsets in nodes.
   struct Around {
     const float* centre;
     std::ptrdiff_t stride;

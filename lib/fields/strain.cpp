@@ -30,7 +30,7 @@ constexpr strain::NodeSigmas kNoSigmas = {std::numeric_limits<float>::quiet_NaN(
                                           std::numeric_limits<float>::quiet_NaN()};
 constexpr Gradient kNoGradient = {missing, missing, missing, missing};
 
-/// One component of the displacement, or of positions, with NaN wherever it must not enter a fit.
+/// Values of a displacement or position component, with NaN for nodes that must not enter a fit.
 std::vector<double> fit_data(const Field& field, const NodeValues<double>& component) {
   std::vector<double> data(component.size());
   for (std::size_t k = 0; k < data.size(); ++k)
@@ -56,9 +56,9 @@ void remove_torn(const Field& field, std::vector<double>& u, std::vector<double>
   for (const std::size_t k : torn) u[k] = v[k] = missing;
 }
 
-/// Slopes of the least-squares planes of complete windows, a row of nodes at a time. On a complete window the
-/// plane's slopes are sum(i f) and sum(j f) over a constant, and both sums are separable. A missing node
-/// makes the result NaN: callers see from it that the window was not complete.
+/// Slopes of the least-squares planes of complete windows, computed for a row of nodes at a time. On a
+/// complete window the plane's slopes are sum(i f) and sum(j f) divided by a constant, and both sums are
+/// separable. A missing node makes the result NaN, which tells callers that the window was not complete.
 class CompleteWindows {
  public:
   CompleteWindows(const Grid& grid, int window)
@@ -67,7 +67,7 @@ class CompleteWindows {
     column_moment_.resize(grid.nx);
   }
 
-  /// d/dx and d/dy of `data` at the nodes of row j; NaN where the window is not complete.
+  /// Computes d/dx and d/dy of `data` at the nodes of row j; NaN if the window is not complete.
   void slopes(const std::vector<double>& data, int j, std::vector<double>& dx, std::vector<double>& dy) {
     dx.assign(grid_.nx, missing);
     dy.assign(grid_.nx, missing);
@@ -103,9 +103,8 @@ class CompleteWindows {
   std::vector<double> column_sum_, column_moment_;
 };
 
-/// Least-squares planes over windows with missing nodes. Only nodes take part that are connected with the
-/// centre by steps to one of four neighbours inside the window, so that neither a hole nor a crack is
-/// bridged.
+/// Least-squares planes over windows with missing nodes. Only nodes connected to the centre by steps to one
+/// of four neighbours inside the window take part, so that no hole or crack is bridged.
 class PartialWindows {
  public:
   PartialWindows(const Grid& grid, const std::vector<double>& u, const std::vector<double>& v, int window)
@@ -122,7 +121,7 @@ class PartialWindows {
     n_ = m.nodes.n, xx_ = plane.xx(), xy_ = plane.xy(), yy_ = plane.yy();
     return {ux, uy, vx, vy};
   }
-  /// Of the slopes of the last window that had a gradient.
+  /// Covariance of the slopes of the last window that had a gradient.
   SlopeCovariance covariance(const ErrorCorrelation& errors) const {
     return strain::partial_window_covariance(errors, n_, xx_, xy_, yy_);
   }
@@ -135,8 +134,7 @@ class PartialWindows {
     DataMoments u, v;
   };
 
-  /// The data of window row r around (i, j), from the window's first column on; may begin before the row
-  /// does.
+  /// Index of the first node of window row r around (i, j); it may lie before the grid's row.
   std::ptrdiff_t row_start(int i, int j, int r) const {
     return static_cast<std::ptrdiff_t>(j - half_ + r) * grid_.nx + i - half_;
   }
@@ -151,7 +149,7 @@ class PartialWindows {
       const std::ptrdiff_t start = row_start(i, j, r);
       for (int b = first; b < last; ++b) usable_[r] |= bit(b, !std::isnan(u_[start + b]));
     }
-    usable_[half_] |= bit(half_);  // the search begins there even where it is an outlier
+    usable_[half_] |= bit(half_);  // the search begins at the centre even if that is an outlier
   }
 
   /// Spreads from the centre along rows and to the rows above and below until nothing changes.
@@ -235,8 +233,8 @@ void store_sigma(StrainField& strain, const Field& field, const StrainOptions& o
   strain.sigma_exy[k] = sigmas.exy;
 }
 
-/// Calls visit(node, gradient, partial) for every node that has a gradient, on several threads; partial: the
-/// windows that found it, or null where the window is complete.
+/// Calls visit(node, gradient, partial) for every node that has a gradient, on several threads. partial: the
+/// windows that found the gradient, or null if the window is complete.
 template <typename Visit>
 void for_each_gradient(const Field& field, const std::vector<double>& u, const std::vector<double>& v,
                        int window, int threads, const Visit& visit) {
@@ -260,19 +258,19 @@ void for_each_gradient(const Field& field, const std::vector<double>& u, const s
   });
 }
 
-/// Sums over squares of nodes.
+/// Sums over square neighbourhoods of nodes.
 class SquareSums {
  public:
   SquareSums(const Grid& grid, int radius) : grid_(grid), radius_(radius) {}
 
-  /// Around each node, in place of the values; 0 where one does not count.
+  /// Replaces each value by the sum around its node. Values of nodes that do not count must be 0.
   void take(std::vector<double>& values) const {
     along(values, grid_.nx, 1, grid_.ny, grid_.nx);
     along(values, grid_.ny, grid_.nx, grid_.nx, 1);
   }
 
  private:
-  /// Sums of neighbours in each of `lines` lines of `count` values.
+  /// Replaces values by sums of neighbours in each of `lines` lines of `count` values.
   void along(std::vector<double>& values, int count, int stride, int lines, int next_line) const {
     std::vector<double> sums(count + 1);
     for (int line = 0; line < lines; ++line) {
@@ -288,8 +286,8 @@ class SquareSums {
   int radius_;
 };
 
-/// Covariance of the slopes at every node, from draws of errors. Few draws: their squares are summed over the
-/// neighbourhood.
+/// Covariance of the slopes at every node, from draws of errors. As there are few draws, their squares are
+/// summed over the neighbourhood.
 std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOptions& options, int threads,
                                             const ErrorDraws& errors) {
   const std::size_t nodes = field.status.size();
@@ -302,7 +300,7 @@ std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOpti
     const std::vector<double> u = component(errors.draws[draw]), v = component(errors.draws[draw + 1]);
     for_each_gradient(field, u, v, options.window, threads,
                       [&](std::size_t k, const Gradient& g, const PartialWindows*) {
-                        if (std::isnan(u[k])) return;  // an outlier
+                        if (std::isnan(u[k])) return;  // the node is an outlier
                         square[k] += u[k] * u[k] + v[k] * v[k];
                         xx[k] += g.ux * g.ux + g.vx * g.vx;
                         xy[k] += g.ux * g.uy + g.vx * g.vy;
@@ -318,14 +316,15 @@ std::vector<SlopeCovariance> covariances_of(const Field& field, const StrainOpti
   return out;
 }
 
-/// Of the displacement by corrected positions: the chain rule with gradients over the same nodes.
+/// Gradient of the displacement with respect to corrected positions, by the chain rule. u, x: gradients of
+/// displacements and positions over the same nodes.
 Gradient by_positions(const Gradient& u, const Gradient& x) {
   const double det = x.ux * x.vy - x.uy * x.vx;
   return {(u.ux * x.vy - u.uy * x.vx) / det, (u.uy * x.ux - u.ux * x.uy) / det,
           (u.vx * x.vy - u.vy * x.vx) / det, (u.vy * x.ux - u.vx * x.uy) / det};
 }
 
-/// The same for the covariance of a component's slopes.
+/// Covariance of the slopes of a displacement component with respect to corrected positions.
 SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
   const double det = x.ux * x.vy - x.uy * x.vx;
   const auto a = static_cast<float>(x.vy / det), b = static_cast<float>(-x.vx / det);
@@ -335,7 +334,7 @@ SlopeCovariance by_positions(const SlopeCovariance& c, const Gradient& x) {
           d * d * c.xx + 2 * d * e * c.xy + e * e * c.yy};
 }
 
-/// Gradients of the positions of a corrected field at its nodes; empty for others.
+/// Gradients of the positions of a corrected field at its nodes; empty for other fields.
 std::vector<Gradient> position_gradients(const Field& field, int window, int threads) {
   if (!field.positions) return {};
   const std::vector<double> x = fit_data(field, field.positions->x), y = fit_data(field, field.positions->y);
@@ -346,7 +345,8 @@ std::vector<Gradient> position_gradients(const Field& field, int window, int thr
   return out;
 }
 
-/// `covariance(node, partial)`: of the slopes there, see for_each_gradient.
+/// Strain of a field. covariance(node, partial): covariance of the slopes at a node, or nothing; see
+/// for_each_gradient().
 template <typename Covariance>
 StrainField strain_of(const Field& field, const StrainOptions& options, int threads,
                       const Covariance& covariance) {
@@ -366,7 +366,7 @@ StrainField strain_of(const Field& field, const StrainOptions& options, int thre
   return result;
 }
 
-/// Of the slopes of windows, by the pixels that subsets share.
+/// Covariance of the slopes of windows, from the pixels that subsets share.
 class WindowCovariance {
  public:
   WindowCovariance(const MeasuredSubsets& subsets, const Grid& grid, int window)
@@ -396,7 +396,8 @@ std::vector<double> shares_of_order_2(const Field& field, int window) {
   return second;
 }
 
-/// A window with points of both orders is between those of one: the order changes over more than a subset.
+/// Strain of a field with points of both orders. The covariance of a window with both is between those of one
+/// order, as the order changes over more than a subset.
 StrainField strain_of_orders(const Field& field, const StrainOptions& options, int threads,
                              MeasuredSubsets subsets) {
   const auto with = [&](int order) {

@@ -36,7 +36,7 @@ cairo_status_t append(void* bytes, const unsigned char* data, unsigned int lengt
   return CAIRO_STATUS_SUCCESS;
 }
 
-/// The pixels of an image surface: words of 32 bits with R, G, B in the lower 24.
+/// The pixels of an image surface: words of 32 bits with R, G, B in the lower 24 bits.
 class PixelWords {
  public:
   explicit PixelWords(cairo_surface_t* surface) : surface_(surface) { cairo_surface_flush(surface); }
@@ -89,7 +89,7 @@ class CairoCanvas final : public Canvas {
     cairo_fill(context_.get());
   }
 
-  /// Pixels of a PNG are not resampled: the corner is rounded to them.
+  /// Draws an image. In a PNG its corner is rounded to whole pixels, so that it is not resampled.
   void image(const RgbRows& pixels, Point corner) override {
     if (format_ == Format::png)
       return put(pixels,
@@ -146,13 +146,13 @@ class CairoCanvas final : public Canvas {
 
   void set_colour(Colour c) { cairo_set_source_rgb(context_.get(), c.r / 255.0, c.g / 255.0, c.b / 255.0); }
 
-  /// A text leaves a point from which a path would go on.
+  /// Sets the path. A text leaves a current point, from which a path would continue.
   void trace(std::span<const Point> points) {
     cairo_new_path(context_.get());
     for (const Point& p : points) cairo_line_to(context_.get(), p.x, p.y);
   }
 
-  /// Into the memory of an image surface.
+  /// Copies pixels into the memory of an image surface.
   static void put(const RgbRows& pixels, cv::Point at, cairo_surface_t* surface) {
     const PixelWords words(surface);
     draw::put_rows(pixels, at, words.size(), [&](int x, int y, std::span<const std::uint8_t> rgb) {
@@ -182,7 +182,7 @@ class CairoCanvas final : public Canvas {
   Context context_;
 };
 
-/// While one lives, what is written to stderr is lost.
+/// Discards everything that is written to stderr during its lifetime.
 class SilentStderr {
  public:
   SilentStderr() : before_(::dup(STDERR_FILENO)) {
@@ -202,7 +202,8 @@ class SilentStderr {
   int before_;
 };
 
-/// Fontconfig reads its configuration then, and complains where there is none, or one of a newer version.
+/// True if the system has fonts. Fontconfig then reads its configuration, and complains if it is missing or
+/// of a newer version.
 bool find_fonts() {
   const SilentStderr silent;
   const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
@@ -210,7 +211,7 @@ bool find_fonts() {
   return cairo_scaled_font_get_type(cairo_get_scaled_font(context.get())) != CAIRO_FONT_TYPE_USER;
 }
 
-/// Has the system any? Asked when the first figure is drawn: it takes 10 ms.
+/// True if the system has fonts. The first call takes 10 ms, when the first figure is drawn.
 bool has_fonts() {
   static const bool found = find_fonts();
   return found;
@@ -224,7 +225,7 @@ std::string_view to_string(Format format) {
 
 CanvasFactory canvases(Format format, double resolution, const std::string& font) {
   return [=](double width, double height) -> std::unique_ptr<Canvas> {
-    // Cairo's own font has no Greek letters; OpenCV's canvas writes them out.
+    // Cairo's own font has no Greek letters; OpenCV's canvas spells them out.
     if (!has_fonts() && format == Format::png && resolution == 1) return png_canvases()(width, height);
     return std::make_unique<CairoCanvas>(format, resolution, font, width, height);
   };

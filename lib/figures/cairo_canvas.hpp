@@ -10,9 +10,9 @@ namespace dic::figures {
 enum class Format : std::uint8_t { png, pdf, svg };
 std::string_view to_string(Format format);
 
-/// Canvases for files of a format. resolution: pixels per unit of PNG files, and of images in the others,
-/// whose unit is a point (1/72 inch). Without cairo PNG files are drawn by OpenCV, with a pixel per unit;
-/// throws UsageError for the others. With a pixel per unit OpenCV draws also where the system has no fonts.
+/// Canvases for files of a format. resolution: pixels per unit of PNG files, and of images in other formats,
+/// whose unit is a point (1/72 inch). Without cairo, OpenCV draws PNG files with one pixel per unit, and
+/// other formats throw UsageError. On systems without fonts, OpenCV draws PNG files with one pixel per unit.
 CanvasFactory canvases(Format format, double resolution = 1, const std::string& font = "sans-serif");
 
 }  // namespace dic::figures

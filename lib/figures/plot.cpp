@@ -35,7 +35,7 @@ std::optional<Camera> camera_of(const Json& settings) {
   return parse_camera(found->dump());
 }
 
-/// Without a region of interest there is only the border of the image to draw.
+/// True if the settings have a region of interest; otherwise the only outline is the border of the image.
 bool has_roi(const Json& settings) {
   const Json roi = settings.value("roi", Json::object());
   return roi.is_object() && (roi.value("mask", Json()) == true || roi.value("rect", Json()).is_array() ||
@@ -58,7 +58,7 @@ class FrameImages {
   bool reads_in_parallel() const { return !source_ || source_->reads_in_parallel(); }
   const std::string& problem() const { return problem_; }
 
-  /// Where in the source the frames with these names are, in their order; -1 = nowhere.
+  /// Indices in the source of the frames with these names, which have the same order; -1 = not found.
   std::vector<std::int64_t> find(const std::vector<std::string>& names) {
     std::vector<std::int64_t> places(names.size(), -1);
     if (!source_ || names.empty()) return places;
@@ -67,13 +67,13 @@ class FrameImages {
     try {
       for (std::int64_t i = 0; i < end && next < names.size(); ++i)
         if (source_->name(i) == names[next]) places[next++] = i;
-    } catch (const std::out_of_range&) {  // the end of the files
+    } catch (const std::out_of_range&) {  // no more files
     }
     if (next < names.size() && problem_.empty()) problem_ = "There is no image named " + names[next] + ".";
     return places;
   }
 
-  /// Throws FileError where it cannot be read or has another size.
+  /// Reads an image; empty if place < 0. Throws FileError if it cannot be read or its size differs.
   Image read(std::int64_t place, Size size) const {
     if (place < 0) return {};
     Image image = source_->read(place);
@@ -83,7 +83,7 @@ class FrameImages {
   }
 
  private:
-  /// As the run named them, relative to the folder in which it ran.
+  /// Paths of the images as the run named them, relative to the folder in which it ran.
   static std::vector<std::string> recorded(const Json& settings) {
     const auto frames = settings.find("frames"), folder = settings.find("folder");
     if (frames == settings.end() || !frames->is_array())

@@ -10,21 +10,21 @@
 
 namespace dic::figures {
 
-/// What `dic plot` draws.
+/// A job of `dic plot`.
 struct PlotJob {
   std::filesystem::path result;
   std::filesystem::path output = "dic_figures";
-  bool force = false;  ///< replace figures that are there
+  bool force = false;  ///< replace existing figures
   std::vector<std::string> fields = {"u", "v", "exx", "eyy", "exy"};
-  std::vector<int> frames = {};  ///< from 1; negative from the end; empty = the last
+  std::vector<int> frames = {};  ///< numbers from 1, negative ones from the end; empty = the last frame
   bool all_frames = false;
-  std::vector<std::string> images = {};  ///< of the frames, as `dic track` took them; empty = where they were
-  bool background = true;                ///< the images under the fields
-  bool own_range = false;                ///< for every frame; else one for the whole sequence
+  std::vector<std::string> images = {};  ///< frames as for `dic track`; empty = the files of the run
+  bool background = true;                ///< draw the images under the fields
+  bool own_range = false;                ///< each frame has its own range; false: one for the whole sequence
   FigureOptions figure = {};             ///< colour map, range, smooth, lines, arrows
   std::string heading = "auto";          ///< "auto": name and time of the frame; "none"; or a text
   Format format = Format::png;
-  double width_mm = 120;  ///< of a figure
+  double width_mm = 120;  ///< width of a figure
   double font_pt = 9;
   std::string font = "sans-serif";
   double dots_per_inch = 300;
@@ -33,11 +33,11 @@ struct PlotJob {
 
 struct PlotSummary {
   std::vector<std::filesystem::path> files;
-  int without_image = 0;      ///< frames whose image was not found
-  std::string image_problem;  ///< why, of the first
+  int without_image = 0;      ///< number of frames whose image was not found
+  std::string image_problem;  ///< why the first of them was not found
 };
 
-/// Draws figures. Throws UsageError, FileError.
+/// Draws the figures of a job. Throws UsageError, FileError.
 PlotSummary plot(const PlotJob& job);
 
 }  // namespace dic::figures

@@ -16,9 +16,9 @@ namespace global {
 namespace {
 
 constexpr int kLevels = 5;
-constexpr double kBetweenLevels = 1.5;  ///< of their resolutions
-constexpr int kErrors = 16;             ///< draws of errors
-/// The refinement ends with steps of this size, px: no subset is better, even without noise.
+constexpr double kBetweenLevels = 1.5;  ///< ratio of the resolutions of successive levels
+constexpr int kErrors = 16;             ///< number of draws of errors
+/// Least sigma of a subset, px: the refinement ends with steps of this size, even without noise.
 constexpr double kLeastSigma = 1e-4;
 
 double variance_of(float sigma) {
@@ -26,12 +26,12 @@ double variance_of(float sigma) {
   return std::max(known * known, kLeastSigma * kLeastSigma);
 }
 
-/// The `ok` points of a field that take part.
+/// The `ok` points of a field that take part in the global step.
 struct Measurement {
   const Mesh mesh;
   Eigen::MatrixXd values, variances;  ///< columns u and v; px, px^2
 
-  /// sigma: of the subsets.
+  /// sigma_u, sigma_v: sigmas of the subsets, px.
   Measurement(const Field& field, const NodeValues<float>& sigma_u, const NodeValues<float>& sigma_v)
       : mesh(field), values(mesh.size(), 2), variances(mesh.size(), 2) {
     for (Eigen::Index row = 0; row < mesh.size(); ++row) {
@@ -41,11 +41,11 @@ struct Measurement {
     }
   }
 
-  /// Of u and v together.
+  /// Mean of the variances of u and v of each node, px^2.
   Eigen::VectorXd variance() const { return variances.rowwise().mean(); }
-  /// Of u and of v, of a mean of 1.
+  /// Variances of u and of v in the whole field, divided by their mean.
   Eigen::Array2d shares() const { return variances.colwise().mean().transpose() / variances.mean(); }
-  /// 1 for the median of the variances.
+  /// Weights of the nodes by their variances; 1 for the median.
   Eigen::VectorXd weights() const {
     Eigen::VectorXd sorted = variance();
     const auto middle = sorted.begin() + sorted.size() / 2;
@@ -54,7 +54,7 @@ struct Measurement {
   }
 };
 
-/// Errors of the subsets, a draw per column, of the mean variance of u and v.
+/// Random errors of the subsets with the mean variance of u and v, one draw per column.
 Eigen::MatrixXd draw_errors(const Measurement& measurement, const MeasuredSubsets& subsets,
                             ThreadPool& pool) {
   return measurement.variance().cwiseSqrt().asDiagonal() *
@@ -69,9 +69,9 @@ class Step {
         mean_(measurement.mesh.subset_mean(transfer_.curvature_of_mean())),
         system_(measurement.mesh, mean_, measurement.weights()) {}
 
-  /// What the subsets should measure of a field, for each column.
+  /// The values that the subsets should measure of the field in each column.
   Eigen::MatrixXd mean(const Eigen::MatrixXd& fields) const { return mean_ * fields; }
-  /// What is left of each column at a resolution.
+  /// The field that the global step finds from the measurement in each column at a resolution.
   Eigen::MatrixXd left(const Eigen::MatrixXd& columns, double resolution, ThreadPool& pool) {
     system_.set_penalty(transfer_.penalty_of(resolution));
     return system_.alternate(columns, pool);
@@ -83,10 +83,11 @@ class Step {
   System system_;
 };
 
-/// What is left of the measurement at some resolutions, and what the subsets should measure of it.
+/// The fields that the global step finds from a measurement at some resolutions, and the values that the
+/// subsets should measure of the finest one.
 struct Solution {
   std::vector<Level> levels;
-  Level measured, expected;  ///< expected: of the finest level
+  Level measured, expected;  ///< expected: values that the subsets should measure of the finest level
 
   Solution(const Measurement& measurement, const MeasuredSubsets& subsets,
            const std::vector<double>& resolutions, ThreadPool& pool) {
@@ -105,7 +106,7 @@ struct Solution {
   }
 };
 
-/// Between which levels a resolution is.
+/// The level of a resolution: 0 for the finest one, fractions between levels.
 double level_of(float resolution, double finest) {
   return std::max(0.0, std::log(double{resolution} / finest) / std::log(kBetweenLevels));
 }
@@ -113,8 +114,8 @@ float resolution_of(double level, double finest) {
   return static_cast<float>(finest * std::pow(kBetweenLevels, level));
 }
 
-/// Variances of u and v that are left. Means over the neighbourhood make up for few draws of errors; towards
-/// an edge, where errors grow, it becomes smaller.
+/// Variances of u and v after the global step, px^2. Means over a neighbourhood make up for the few draws of
+/// errors; the neighbourhood shrinks towards an edge, where errors grow.
 Eigen::ArrayXXd variances_left(const Measurement& measurement, const Eigen::MatrixXd& errors,
                                double resolution) {
   const Mesh& mesh = measurement.mesh;
@@ -133,7 +134,7 @@ Eigen::ArrayXXd variances_left(const Measurement& measurement, const Eigen::Matr
   return out;
 }
 
-/// What even the finest level damps of a measurement, squared, where that is certain.
+/// Square of what even the finest level damps of a measurement, px^2; 0 where this is not certain.
 Eigen::ArrayXXd damped(const Mesh& mesh, const Solution& solution, const Eigen::Array2d& shares) {
   const Comparison comparison(mesh, solution.measured, solution.expected, solution.expected.resolution,
                               shares);
@@ -150,7 +151,7 @@ ErrorDraws draws_of(const Mesh& mesh, const Eigen::MatrixXd& errors, std::int64_
   return out;
 }
 
-/// What is known of a field before the step.
+/// Saves the sigmas of the subsets before the step, and creates an empty resolution.
 void keep_subset_sigma(Field& field) {
   field.resolution = NodeValues<float>(field.status.size(), std::numeric_limits<float>::quiet_NaN());
   field.subset_sigma_u = field.sigma_u;
@@ -170,7 +171,7 @@ ErrorDraws solve(Field& field, const MeasuredSubsets& subsets, const std::vector
   for (Eigen::Index row = 0; row < mesh.size(); ++row) {
     float& resolution = field.resolution[mesh.nodes[row]];
     resolution = resolution_of(blend.level[row], resolutions.front());
-    blend.level[row] = level_of(resolution, resolutions.front());  // as it is kept
+    blend.level[row] = level_of(resolution, resolutions.front());  // level of the rounded resolution
   }
   const Eigen::MatrixXd values = blend.of(solution.levels, &Level::field);
   const Eigen::MatrixXd errors = blend.of(solution.levels, &Level::errors);
@@ -205,7 +206,7 @@ ErrorDraws solve_errors(const Field& field, const MeasuredSubsets& subsets,
   return draws_of(mesh, blend.of(levels, &Level::errors), field.grid().nodes());
 }
 
-/// The finest first.
+/// Resolutions of the levels, px, the finest first. Throws UsageError.
 std::vector<double> resolutions_of(const MeasuredSubsets& subsets, const GlobalOptions& options, int step) {
   const auto problems = options.validate();
   if (!problems.empty()) throw UsageError(problems.front());

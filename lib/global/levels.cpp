@@ -10,7 +10,7 @@ namespace {
 
 /// Share of the nodes whose differences noise alone makes larger than the threshold.
 constexpr double kFalseAlarms = 5e-4;
-/// Variances are known to so much only.
+/// Factor on the threshold, because variances are not known better than that.
 constexpr double kMargin = 1.3;
 
 using Values = Eigen::ArrayXd;
@@ -23,14 +23,14 @@ Values local_mean(const Mesh& mesh, const Values& values, int radius) {
   return NodeMeans(mesh, values).around_all(radius);
 }
 
-/// The value that a share of the values exceeds.
+/// The value that the given share of the values exceeds.
 double upper_quantile(std::vector<double>& values, double share) {
   const auto rank = static_cast<std::ptrdiff_t>((1 - share) * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + rank, values.end());
   return values[static_cast<std::size_t>(rank)];
 }
 
-/// Highest level at each node, all lower ones included, that no comparison refutes.
+/// The highest level at each node that no comparison refutes, nor any level below it.
 Values highest_levels(const Mesh& mesh, const std::vector<Level>& levels, const Eigen::Array2d& variance) {
   Values highest = Values::Zero(mesh.size());
   for (std::size_t coarse = 1; coarse < levels.size(); ++coarse) {
@@ -39,7 +39,7 @@ Values highest_levels(const Mesh& mesh, const std::vector<Level>& levels, const 
       const Comparison comparison(mesh, levels[fine], levels[coarse], levels[coarse].resolution, variance);
       refuted = comparison.refuted().select(1.0, refuted);
     }
-    // What a level damps spreads as far as its elements reach.
+    // The damping of a level spreads as far as its elements reach.
     const Values around = local_mean(mesh, refuted, nodes_of(levels[coarse].resolution / 4, mesh));
     const double before = static_cast<double>(coarse) - 1;
     highest = (around > 1e-9 || highest < before).select(highest, before + 1);
@@ -81,7 +81,7 @@ Eigen::MatrixXd Blend::of(const std::vector<Level>& levels, Eigen::MatrixXd Leve
 
 Blend choose_levels(const Mesh& mesh, const std::vector<Level>& levels, const Eigen::Array2d& variance) {
   const Values highest = highest_levels(mesh, levels, variance);
-  // A jump from level to level would be a jump of the field.
+  // Levels are smoothed, because a jump from level to level would make the field jump.
   const int radius = nodes_of(levels.front().resolution / 4, mesh);
   return {local_mean(mesh, highest, radius).max(0.0).min(static_cast<double>(levels.size() - 1))};
 }

@@ -14,8 +14,8 @@ struct Corner {
 };
 using Element = std::vector<Corner>;
 
-/// Second differences along both axes and, twice in the square, the mixed one: what is bent does not depend
-/// on the directions of the axes.
+/// Second differences along both axes, and the mixed one, whose square counts twice: this makes the bending
+/// independent of the directions of the axes.
 const std::array<Element, 3>& elements() {
   constexpr double twist = std::numbers::sqrt2;
   static const std::array<Element, 3> all = {
@@ -24,7 +24,7 @@ const std::array<Element, 3>& elements() {
   return all;
 }
 
-/// Calls visit(element, nodes) for every element of which all nodes are ok.
+/// Calls visit(element, nodes) for every element whose nodes are all ok.
 template <typename Visit>
 void for_each_element(const Field& field, Visit&& visit) {
   const Grid& grid = field.grid();
@@ -94,7 +94,7 @@ std::vector<int> Mesh::margins() const {
   const auto at = [&](Eigen::Index row) {
     return std::size_t(nodes[row] / nx + 1) * stride + std::size_t(nodes[row] % nx + 1);
   };
-  // Two passes over the neighbours that come before, and over those that come after.
+  // The first pass looks at the neighbours before each node, the second at those after it.
   for (const std::int64_t node : nodes) distance[at(row_of[node])] = nx + ny;
   const auto pass = [&](Eigen::Index row, std::ptrdiff_t sign) {
     int& value = distance[at(row)];

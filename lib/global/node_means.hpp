@@ -12,12 +12,12 @@ class NodeMeans {
  public:
   NodeMeans(const Mesh& mesh, const Eigen::ArrayXd& values);
 
-  /// Over the nodes that take part and lie at most `radius` nodes from this one.
+  /// Mean over the nodes that take part and lie at most `radius` nodes from node `row` of the mesh.
   double around(Eigen::Index row, int radius) const;
   Eigen::ArrayXd around_all(int radius) const;
 
  private:
-  /// Of the nodes above and left of a corner.
+  /// Sums over the nodes above and to the left of a corner.
   struct Sums {
     double value = 0;
     int count = 0;

@@ -15,7 +15,7 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ z >> 31;
 }
 
-/// White noise of -1 and 1: sums over a subset are as good as normal.
+/// Fills a row with white noise of -1 and 1; its sums over a subset are practically normal.
 void fill_noise_row(std::uint64_t key, std::vector<double>& row) {
   std::uint64_t bits = 0;
   for (std::size_t x = 0; x < row.size(); ++x) {
@@ -26,7 +26,7 @@ void fill_noise_row(std::uint64_t key, std::vector<double>& row) {
 
 using Kernel = strain::ErrorKernel;
 
-/// The sums of a row of noise over the columns of every subset: plain, and times the kernel's square.
+/// Sums of a row of noise over the columns of every subset: plain, and times the kernel's square.
 struct RowSums {
   std::vector<double> plain, curved;
 };

@@ -8,9 +8,9 @@
 
 namespace dic::global {
 
-/// Errors as noise makes them in subsets of even texture that overlap: of unit variance, correlated by the
-/// pixels that subsets share. [nodes of the mesh x count], columns independent of each other, always the
-/// same.
+/// Random errors of overlapping subsets of even texture, with unit variance and correlated by the pixels that
+/// subsets share. [nodes of the mesh x count]; the columns are independent of each other, and the same in
+/// every run.
 Eigen::MatrixXd subset_errors(const Mesh& mesh, const MeasuredSubsets& subsets, int count, ThreadPool& pool);
 
 }  // namespace dic::global

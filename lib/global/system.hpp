@@ -10,19 +10,19 @@ namespace dic::global {
 
 /// The sparse system of the global step, and the alternation with the local one.
 ///
-/// Local step: a subset, asked for its optimum with the multiplier y of its node, gives p + y: its
-/// measurement p is the optimum of a quadratic of weight w. Global step: the field x of least
+/// Local step: with the multiplier y of its node, a subset has its optimum at p + y, because its measurement
+/// p is the optimum of a quadratic of weight w. Global step: finds the field x with the least
 ///     sum over subsets w (mean over the subset of x - p - y)^2 + penalty * sum over elements (bending of
 ///     x)^2,
 /// a symmetric positive definite system, the same for u, v and every noise. Then y grows by p - mean of x.
 class System {
  public:
-  /// weights: of the subsets, > 0, of the mesh's nodes. mean: see Mesh::subset_mean.
+  /// weights: one per node of the mesh, > 0. mean: see Mesh::subset_mean.
   System(const Mesh& mesh, const SparseMatrix& mean, const Eigen::VectorXd& weights);
 
-  /// Factorizes the system of this penalty, > 0.
+  /// Factorizes the system for this penalty, > 0.
   void set_penalty(double penalty);
-  /// The field after kAlternations, for each column of measurements.
+  /// The field after kAlternations alternations, for each column of measurements.
   Eigen::MatrixXd alternate(const Eigen::MatrixXd& measured, ThreadPool& pool) const;
 
  private:

@@ -8,13 +8,13 @@ namespace dic::global {
 namespace {
 
 constexpr double kOvershoot = 0.01;
-constexpr double kLeastNodes = 5;  // per period: fewer do not carry second differences
+constexpr double kLeastNodes = 5;  // nodes per period; fewer do not support second differences
 
 double wave_number(double period) { return 2 * std::numbers::pi / period; }
 
 }  // namespace
 
-/// Order 0 and 1: the mean over the subset. Order 2: the least-squares parabola at its centre.
+/// A subset of order 0 or 1 measures its mean, one of order 2 the least-squares parabola at its centre.
 double Transfer::of_subset(double period) const {
   const double k = wave_number(period);
   const int radius = subsets_.size / 2;
@@ -29,13 +29,13 @@ double Transfer::of_subset(double period) const {
   return (fourth * mean - second * curved) / (count * fourth - second * second);
 }
 
-/// What the global step expects the subsets to measure.
+/// The share that the global step expects the subsets to measure.
 double Transfer::forward(double period) const {
   const double s = 2 * std::sin(wave_number(period) * step_ / 2) / step_;
   return 1 - curvature_of_mean() * s * s;
 }
 
-/// The penalty's second differences, squared.
+/// The square of the penalty's second difference for an amplitude of 1.
 double Transfer::bending(double period) const {
   return std::pow(2 * std::sin(wave_number(period) * step_ / 2), 4);
 }

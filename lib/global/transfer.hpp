@@ -5,24 +5,24 @@
 
 namespace dic::global {
 
-/// Alternations of local and global step: each brings back half of what the last one damped too much.
+/// Number of alternations of local and global step; each restores half of what the last one damped too much.
 inline constexpr int kAlternations = 4;
-/// A period is resolved where this share of its amplitude is left.
+/// Share of the amplitude that must remain for a period to be resolved.
 inline constexpr double kResolved = 0.9;
 
-/// What is left of the amplitude of a displacement cos(2 pi x / period), on a grid without gaps and with
-/// subsets of even texture.
+/// The share of the amplitude of a displacement cos(2 pi x / period) that remains, on a grid without gaps and
+/// with subsets of even texture. Periods are in px.
 class Transfer {
  public:
   Transfer(const MeasuredSubsets& subsets, int step) : subsets_(subsets), step_(step) {}
 
-  /// After the measurement of each subset for itself.
+  /// Share that remains after each subset is measured independently.
   double of_subset(double period) const;
-  /// After the global step.
+  /// Share that remains after the global step.
   double of_global(double penalty, double period) const;
-  /// The penalty with which nine tenths are left of this period; -1 where the subsets lose more.
+  /// The penalty that leaves kResolved of this period; -1 if the subsets alone lose more.
   double penalty_of(double period) const;
-  /// The shortest period that is resolved without making others, up to kOvershoot, too large.
+  /// The shortest period that is resolved without amplifying others by more than kOvershoot.
   double least_resolution() const;
   /// Factor of the Laplacian, px^2, in the mean of a displacement over a subset.
   double curvature_of_mean() const {

@@ -7,10 +7,10 @@
 
 namespace dic {
 
-/// Memory that is kept from file to file: new memory costs as much as reading an image into it.
+/// Memory that is reused from file to file, because new memory costs as much as reading an image into it.
 class Buffer {
  public:
-  /// `size` bytes with any content.
+  /// Returns `size` bytes with undefined contents.
   std::span<std::uint8_t> get(std::size_t size) {
     if (size > bytes_.size()) {
       bytes_ = PixelMemory();
@@ -23,7 +23,7 @@ class Buffer {
   PixelMemory bytes_;
 };
 
-/// What reading or writing one image needs beside the image.
+/// Memory that reading or writing an image needs in addition to the image.
 struct ImageBuffers {
   Buffer file, unpacked;
 };

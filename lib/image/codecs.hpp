@@ -11,10 +11,10 @@
 #include "image/buffer.hpp"
 #include "image/raster.hpp"
 
-/// The decoders behind read_image. OpenCV decodes most formats (opencv_codecs.hpp). PNG is read and written
-/// with libdeflate, which takes half the time of zlib; JPEG and TIFF go to libjpeg and libtiff themselves:
-/// OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey values,
-/// without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
+/// The decoders behind read_image(). OpenCV decodes most formats (opencv_codecs.hpp). PNG is read and written
+/// with libdeflate, which takes half the time of zlib. JPEG and TIFF are read directly by libjpeg and
+/// libtiff: OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey
+/// values, without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
 namespace dic {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
@@ -23,28 +23,28 @@ class Refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The Refusal of a file whose bytes are not what its format promises.
+/// The Refusal of a file whose contents violate its format.
 Refusal damaged(const std::string& format, const std::string& detail);
 
-/// OpenCV's limit, here for every format.
+/// Largest number of pixels: OpenCV's limit, applied to every format.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 30;
 /// Throws Refusal for empty images and those beyond kMaxPixels.
 void check_size(std::int64_t width, std::int64_t height);
 
-/// Throws Refusal where a file is far too small for the size that its header claims: memory for gigabytes is
-/// not taken on the word of a few bytes. A large blank image of 2000 pixels per byte still passes.
+/// Throws Refusal if a file is far too small for the image size in its header, so that a few bytes cannot
+/// make the program allocate gigabytes. A large blank image of 2000 pixels per byte still passes.
 void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes);
 
 Image decode_jpeg(std::span<const std::uint8_t> bytes);
-/// Changes the bytes.
+/// Decodes a PNG; modifies the bytes.
 Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked);
-/// 8 or 16 bit. Rows are asked for from the top. The bytes are in the buffers.
+/// Encodes 8 or 16 bits per element. Requests rows from the top. The result lies in the buffers.
 std::span<const std::uint8_t> encode_png(const RasterFormat& image, const RowWriter& write_row,
                                          ImageBuffers& buffers);
-/// Reads from the file itself: a TIFF may be much larger than its first page.
+/// Decodes the first page, straight from the file, because a TIFF may be much larger than its first page.
 Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers);
 
-/// As read_image of <dic/image_io.hpp>.
+/// Like read_image() of <dic/image_io.hpp>, with memory that is reused.
 Image read_image(const std::filesystem::path& path, ImageBuffers& buffers);
 
 }  // namespace dic

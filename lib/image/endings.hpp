@@ -5,7 +5,7 @@
 
 namespace dic {
 
-/// ".png" of "A.PNG".
+/// The ending of a file name in lower case: ".png" for "A.PNG".
 std::string lower_case_ending(const std::filesystem::path& path);
 
 /// True for endings of image files.

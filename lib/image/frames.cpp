@@ -33,7 +33,7 @@ bool has_ending(const fs::path& path, std::span<const std::string_view> endings)
   return std::ranges::find(endings, lower_case_ending(path)) != endings.end();
 }
 
-/// The run of digits at text[i] without leading zeros; i moves behind it.
+/// The run of digits at text[i] without leading zeros; moves i behind it.
 std::string_view number_at(std::string_view text, std::size_t& i) {
   while (i < text.size() && text[i] == '0') ++i;
   const std::size_t begin = i;
@@ -109,7 +109,7 @@ class FileSource : public FrameSource {
 
   std::vector<fs::path> files_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // as many as threads have read at once
+  std::vector<std::unique_ptr<ImageBuffers>> idle_;  // no more than threads that have read at the same time
 };
 
 std::unique_ptr<FrameSource> open_video(const fs::path& path) {
@@ -144,7 +144,7 @@ bool natural_less(const std::string& a, const std::string& b) {
     }
   }
   if (i < a.size() || j < b.size()) return j < b.size();
-  return a < b;  // differ in leading zeros at most
+  return a < b;  // the names differ in leading zeros at most
 }
 
 std::string file_stamp(const fs::path& path) {

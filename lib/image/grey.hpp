@@ -6,7 +6,7 @@
 
 namespace dic {
 
-/// ITU-R BT.601 luma, correctly rounded. The weights add up to one, so equal channels keep their value.
+/// The ITU-R BT.601 luma, correctly rounded. Its weights add up to one, so equal channels keep their value.
 template <typename T>
 T luma(T r, T g, T b) {
   if constexpr (std::is_floating_point_v<T>)
@@ -15,7 +15,7 @@ T luma(T r, T g, T b) {
     return static_cast<T>((299u * r + 587u * g + 114u * b + 500u) / 1000u);
 }
 
-/// Where the samples of a row lie: the first of each channel, and the distance between two pixels.
+/// The samples of a row: pointers to the first one of each channel, and the samples from pixel to pixel.
 template <typename T>
 struct Channels {
   std::array<const T*, 3> rgb;

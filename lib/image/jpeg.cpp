@@ -12,8 +12,8 @@
 namespace dic {
 namespace {
 
-/// libjpeg reports errors by a callback that must not return, and C frames must not be unwound: hence
-/// longjmp. The functions that set the jump therefore hold no objects with destructors.
+/// Decodes a JPEG. libjpeg reports errors by a callback that must not return, and exceptions must not unwind
+/// C frames, so the callback uses longjmp. The functions that call setjmp hold no objects with destructors.
 class JpegDecoder {
  public:
   JpegDecoder() {
@@ -42,7 +42,8 @@ class JpegDecoder {
       JSAMPROW row = pixels + static_cast<std::size_t>(info_.output_scanline) * info_.output_width;
       jpeg_read_scanlines(&info_, &row, 1);
     }
-    jpeg_finish_decompress(&info_);  // reads on to the end marker: a file cut behind the last row shows here
+    jpeg_finish_decompress(
+        &info_);  // reads up to the end marker, and so detects a file cut after the last row
     return true;
   }
 
@@ -56,7 +57,7 @@ class JpegDecoder {
     std::longjmp(decoder->escape_, 1);
   }
 
-  /// Warnings (level -1) mean lost pixels, except these; traces (level >= 0) mean nothing.
+  /// Fails on warnings (level -1) except for three, as they mean lost pixels; ignores traces (level >= 0).
   static void on_message(j_common_ptr info, int level) {
     if (level >= 0) return;
     switch (info->err->msg_code) {

@@ -11,18 +11,18 @@
 
 namespace dic {
 
-/// What OpenCV's codecs read and write. OpenCV links them to 180 shared libraries, which take 0.1 s and 45 MB
-/// to load: a shared libdic loads them when a file first needs them, a static one is linked with them.
+/// The functions that use OpenCV's codecs. OpenCV links these to 180 shared libraries, which take 0.1 s and
+/// 45 MB to load: a shared libdic loads them when a file first needs them, a static one is linked with them.
 struct OpenCvCodecs {
-  /// Throws Refusal.
+  /// Decodes the contents of a file. Throws Refusal.
   Image (*decode)(std::vector<std::uint8_t> bytes);
-  /// The bytes of a file with this ending. Throws Refusal.
+  /// Returns the contents of a file with this ending. Throws Refusal.
   std::vector<std::uint8_t> (*encode)(const std::string& ending, const Raster& image);
-  /// Throws FileError.
+  /// Opens a video. Throws FileError.
   std::unique_ptr<FrameSource> (*open_video)(const std::filesystem::path& path);
 };
 
-/// Throws Refusal where they cannot be loaded.
+/// The functions, which the first call may load. Throws Refusal if they cannot be loaded.
 const OpenCvCodecs& opencv_codecs();
 
 }  // namespace dic

@@ -8,7 +8,7 @@
 namespace dic {
 namespace {
 
-/// A number behind white space, at text[at]; `at` moves behind it. 0 where there is none.
+/// Parses white space and a number at text[at]; moves `at` behind them. Returns 0 if there is no number.
 int number_at(std::string_view text, std::size_t& at) {
   const std::size_t first = at;
   while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r'))
@@ -24,12 +24,12 @@ int number_at(std::string_view text, std::size_t& at) {
 
 std::optional<PgmHeader> plain_pgm(std::string_view start) {
   PgmHeader header;
-  std::size_t at = 2;  // behind P5
+  std::size_t at = 2;  // skips P5
   header.width = number_at(start, at);
   header.height = number_at(start, at);
   const int white = number_at(start, at);
   header.is_16_bit = white == 65535;
-  header.bytes = at + 1;  // one more white space
+  header.bytes = at + 1;  // includes one more white space
   const bool is_plain = header.width > 0 && header.height > 0 && (white == 255 || white == 65535);
   return is_plain && header.bytes < start.size() ? std::optional(header) : std::nullopt;
 }

@@ -14,7 +14,7 @@ namespace dic {
 namespace {
 
 constexpr std::size_t kSignature = 8;
-constexpr std::size_t kFrame = 12;  // length and type before a chunk's data, CRC behind
+constexpr std::size_t kFrame = 12;  // bytes around a chunk's data: length and type before, CRC behind
 
 std::uint32_t big_endian(const std::uint8_t* p) {
   return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
@@ -40,7 +40,8 @@ struct Header {
         return 0;
     }
   }
-  /// What cameras write is decoded here; palettes, bits that share bytes and interlaced images are rare.
+  /// True for what cameras write, which is decoded here; palettes, depths below 8 bits and interlaced images
+  /// are rare, and OpenCV decodes them.
   bool plain() const {
     return samples() > 0 && (depth == 8 || depth == 16) && compression == 0 && filter == 0 && interlace == 0;
   }
@@ -48,7 +49,7 @@ struct Header {
   std::size_t row_bytes() const { return width * pixel_bytes(); }
 };
 
-/// The first chunk must be the header.
+/// Reads the header, which must be the first chunk.
 Header read_header(std::span<const std::uint8_t> bytes) {
   constexpr std::uint32_t kLength = 13;
   if (bytes.size() < kSignature + kFrame + kLength) throw damaged("PNG", "it ends before its last chunk");
@@ -62,7 +63,7 @@ Header read_header(std::span<const std::uint8_t> bytes) {
   return header;
 }
 
-/// The whole file is checked: every chunk up to IEND, and its checksum.
+/// The chunks of a file. Every chunk up to IEND is checked, including its checksum.
 class Chunks {
  public:
   explicit Chunks(std::span<std::uint8_t> bytes) : bytes_(bytes) {}
@@ -90,8 +91,8 @@ class Chunks {
   std::span<std::uint8_t> bytes_;
 };
 
-/// Closes the gaps of the chunks that do not carry pixels, since libpng writes about colour profiles and
-/// comments of intact files on stderr. Returns the new length.
+/// Removes the chunks that carry no pixels, because libpng writes messages about colour profiles and comments
+/// of intact files to stderr. Returns the new length.
 std::size_t keep_pixel_chunks(std::span<std::uint8_t> bytes) {
   std::size_t end = kSignature;
   Chunks(bytes).for_each([&](std::string_view type, std::span<std::uint8_t> chunk) {
@@ -102,7 +103,7 @@ std::size_t keep_pixel_chunks(std::span<std::uint8_t> bytes) {
   return end;
 }
 
-/// The image data of all IDAT chunks one behind the other, moved to the start of `bytes`.
+/// Moves the image data of all IDAT chunks, one behind the other, to the start of `bytes`.
 std::span<const std::uint8_t> gather_image_data(std::span<std::uint8_t> bytes) {
   std::size_t end = 0;
   Chunks(bytes).for_each([&](std::string_view type, std::span<std::uint8_t> chunk) {
@@ -113,11 +114,11 @@ std::span<const std::uint8_t> gather_image_data(std::span<std::uint8_t> bytes) {
   return bytes.first(end);
 }
 
-/// The filtered rows, each behind the number of its filter.
+/// Decompresses the filtered rows; each follows the number of its filter.
 std::span<const std::uint8_t> inflate(const Header& header, std::span<const std::uint8_t> data,
                                       Buffer& unpacked) {
   constexpr std::size_t kLargestRatio =
-      1032;  // of deflate: a file must not ask for memory that it cannot fill
+      1032;  // largest ratio of deflate: a file must not request memory that it cannot fill
   const std::size_t size = (header.row_bytes() + 1) * header.height;
   if (size / kLargestRatio > data.size()) throw damaged("PNG", "its image data are incomplete");
   const std::span<std::uint8_t> rows = unpacked.get(size);
@@ -136,7 +137,7 @@ void unfilter_row(const Header& header, const std::uint8_t* filtered, const void
     throw damaged("PNG", "a row has an unknown filter");
 }
 
-/// Grey of 8 bits: rows as they are in an Image.
+/// The image of filtered rows of 8-bit grey, which are unfiltered straight into it.
 Image image_of_bytes(const Header& header, const std::uint8_t* filtered) {
   Image image = Image({static_cast<int>(header.width), static_cast<int>(header.height)}, ScalarType::u8);
   const std::vector<std::uint8_t> zeros(header.width);
@@ -146,8 +147,8 @@ Image image_of_bytes(const Header& header, const std::uint8_t* filtered) {
   return image;
 }
 
-/// The image of filtered rows whose samples have the type T. A row and the one above it are kept as bytes in
-/// samples of T.
+/// The image of filtered rows whose samples have the type T. A row and the one above it are kept in file
+/// order in vectors of T.
 template <typename T>
 Image image_of(const Header& header, const std::uint8_t* filtered, ScalarType type) {
   Image image({static_cast<int>(header.width), static_cast<int>(header.height)}, type);

@@ -18,7 +18,7 @@ std::uint8_t* put_big_endian(std::uint8_t* out, std::size_t value) {
   return out;
 }
 
-/// Around the `size` bytes of data that lie 8 bytes behind `chunk`. Returns the end.
+/// Writes length, type and checksum around the `size` bytes of data at `chunk` + 8. Returns the end.
 std::uint8_t* frame_chunk(std::uint8_t* chunk, const char* type, std::size_t size) {
   std::memcpy(put_big_endian(chunk, size), type, 4);
   return put_big_endian(chunk + 8 + size, libdeflate_crc32(0, chunk + 4, size + 4));
@@ -27,14 +27,14 @@ std::uint8_t* frame_chunk(std::uint8_t* chunk, const char* type, std::size_t siz
 std::uint8_t* put_header(std::uint8_t* chunk, const RasterFormat& image) {
   std::uint8_t* data = put_big_endian(chunk + 8, static_cast<std::size_t>(image.width));
   data = put_big_endian(data, static_cast<std::size_t>(image.height));
-  // Depth, RGB or grey, deflate, adaptive filters, not interlaced.
+  // The values are: depth, RGB or grey, deflate, adaptive filters, not interlaced.
   const std::uint8_t rest[] = {static_cast<std::uint8_t>(image.type == ScalarType::u16 ? 16 : 8),
                                static_cast<std::uint8_t>(image.channels == 3 ? 2 : 0), 0, 0, 0};
   std::memcpy(data, rest, sizeof rest);
   return frame_chunk(chunk, "IHDR", 13);
 }
 
-/// How large the differences of two rows are: the sum of their absolute values as signed bytes.
+/// The size of the differences of two rows: the sum of their absolute values as signed bytes.
 int distance(std::span<const std::uint8_t> row, const std::uint8_t* neighbour) {
   int sum = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
@@ -49,19 +49,19 @@ void subtract(std::span<const std::uint8_t> row, const std::uint8_t* neighbour, 
   for (std::size_t i = 0; i < row.size(); ++i) out[i] = static_cast<std::uint8_t>(row[i] - neighbour[i]);
 }
 
-/// Chooses for each row between two filters: differences to the left or to the row above, whichever are
-/// smaller. Average and Paeth would gain 3 % of the size and take as long as the compression.
+/// Chooses for each row between two filters: differences to the left pixel or to the row above, whichever are
+/// smaller. Average and Paeth would save 3 % of the size, but take as long as the compression.
 class RowFilter {
  public:
   explicit RowFilter(const RasterFormat& image)
       : zeros_(image.pixel_bytes()), above_(zeros_ + image.row_bytes()), row_(above_) {}
 
-  /// Room for the next row, in the order of the file.
+  /// Memory for the next row, which must be filled in the byte order of the file.
   std::span<std::uint8_t> next_row() {
     above_.swap(row_);
     return std::span(row_).subspan(zeros_);
   }
-  /// Filters that row. out: the number of the filter, then the filtered row.
+  /// Filters that row. out: receives the number of the filter, then the filtered row.
   void write(std::uint8_t* out) const {
     const std::span row = std::span(row_).subspan(zeros_);
     const std::uint8_t *left = row_.data(), *above = above_.data() + zeros_;
@@ -71,11 +71,11 @@ class RowFilter {
   }
 
  private:
-  std::size_t zeros_;  ///< before a row: the pixel to the left of the first one
+  std::size_t zeros_;  ///< zero bytes before a row: the pixel to the left of its first one
   std::vector<std::uint8_t> above_, row_;
 };
 
-/// High byte first.
+/// Converts a row to the byte order of the file, high byte first.
 void to_file_order(std::span<std::uint8_t> row, ScalarType type) {
   if (type == ScalarType::u16 && std::endian::native == std::endian::little)
     for (std::size_t i = 0; i < row.size(); i += 2) std::swap(row[i], row[i + 1]);

@@ -6,7 +6,7 @@
 namespace dic {
 namespace {
 
-/// Of left, above and their common neighbour the one that is nearest to left + above - corner.
+/// The Paeth predictor: the one of left, above and corner that is nearest to left + above - corner.
 int paeth(int left, int above, int corner) {
   const int to_left = std::abs(above - corner), to_above = std::abs(left - corner);
   const int to_corner = std::abs(left + above - 2 * corner);
@@ -14,8 +14,8 @@ int paeth(int left, int above, int corner) {
   return to_left <= to_above && to_left <= to_corner ? left : nearer;
 }
 
-/// Adds predict(left, above, corner) to each byte. PixelBytes is known to the compiler, which keeps `left`
-/// and `corner` of a pixel in registers; with loads of what was just stored the loop takes twice the time.
+/// Adds predict(left, above, corner) to each byte. As PixelBytes is a constant, the compiler keeps `left` and
+/// `corner` of a pixel in registers; loading what was just stored would take twice the time.
 template <int PixelBytes, typename Predict>
 void add_prediction(std::span<const std::uint8_t> filtered, const std::uint8_t* above, std::uint8_t* row,
                     const Predict& predict) {

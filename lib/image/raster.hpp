@@ -8,7 +8,7 @@
 
 namespace dic {
 
-/// Pixels to be written: rows of `width` pixels of 1 (grey) or 3 (R, G, B) elements, without padding.
+/// Format of pixels to write: rows of `width` pixels of 1 (grey) or 3 (R, G, B) elements, without padding.
 struct RasterFormat {
   int width = 0, height = 0, channels = 1;
   ScalarType type = ScalarType::u8;  ///< u8, u16 or f32
@@ -21,7 +21,7 @@ struct Raster : RasterFormat {
   const void* data = nullptr;
 };
 
-/// Writes row y of an image.
+/// A function that fills row y of an image.
 using RowWriter = std::function<void(int y, std::span<std::uint8_t> row)>;
 
 }  // namespace dic

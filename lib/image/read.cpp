@@ -27,7 +27,7 @@ void check_size(std::int64_t width, std::int64_t height) {
 }
 
 void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes) {
-  constexpr std::int64_t kAlwaysFine = std::int64_t{1} << 24;  // px: little memory
+  constexpr std::int64_t kAlwaysFine = std::int64_t{1} << 24;  // px; images up to this take little memory
   constexpr std::uint64_t kMostPixelsPerByte = 2000;
   const std::int64_t pixels = width * height;
   if (pixels > kAlwaysFine && pixels / kMostPixelsPerByte > file_bytes)
@@ -55,7 +55,7 @@ Refusal unreadable() {
                  "); check the file and its permissions.");
 }
 
-/// The open file and its size. Only regular files: a pipe has no size and would block.
+/// Opens a file and gets its size. Refuses all except regular files: a pipe has no size and would block.
 std::ifstream open_file(const fs::path& path, std::uintmax_t& size) {
   std::error_code error;
   const auto status = fs::status(path, error);

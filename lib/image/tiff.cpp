@@ -15,10 +15,10 @@ namespace {
 
 using Handle = std::unique_ptr<TIFF, decltype(&TIFFClose)>;
 
-/// Failures show in return values; without a handler of its own libtiff would write to stderr.
+/// Ignores errors, which return values also show. Without this handler libtiff would write to stderr.
 int ignore_message(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
-/// A warning while pixels are decoded means that some of them are made up.
+/// Notes a warning: while pixels are decoded, it means that libtiff invented some of them.
 int note_warning(TIFF*, void* warned, const char*, const char*, va_list) {
   *static_cast<bool*>(warned) = true;
   return 1;
@@ -29,7 +29,7 @@ Handle open(const std::filesystem::path& path, bool& warned) {
                                                                                  TIFFOpenOptionsFree);
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), ignore_message, nullptr);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), note_warning, &warned);
-  // "m": not mapped into memory, where a file that shrinks meanwhile would kill the process.
+  // "m" prevents mapping the file into memory: if the file then shrinks, the process is killed.
   return {TIFFOpenExt(path.c_str(), "rm", options.get()), TIFFClose};
 }
 
@@ -41,13 +41,13 @@ T tag(TIFF* tiff, std::uint32_t name, T fallback) {
 
 struct Layout {
   std::uint32_t width = 0, height = 0;
-  std::uint32_t block_width = 0, block_height = 0;  // of a strip or a tile
+  std::uint32_t block_width = 0, block_height = 0;  // size of a strip or a tile
   std::uint16_t bits = 0, samples = 0, format = 0, photometric = 0;
   bool tiled = false, separate = false;
 
   bool colour() const { return photometric == PHOTOMETRIC_RGB; }
   bool palette() const { return photometric == PHOTOMETRIC_PALETTE; }
-  /// Channels that are read; alpha and other extra samples are not.
+  /// Number of channels that are read; alpha and other extra samples are not read.
   int channels() const { return colour() ? 3 : 1; }
 };
 
@@ -63,7 +63,7 @@ Layout read_layout(TIFF* tiff) {
   const auto compression = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE});
   if (compression == COMPRESSION_JPEG && layout.photometric == PHOTOMETRIC_YCBCR &&
       TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB))
-    layout.photometric = PHOTOMETRIC_RGB;  // libtiff converts
+    layout.photometric = PHOTOMETRIC_RGB;  // libtiff converts the colours
   layout.separate =
       tag(tiff, TIFFTAG_PLANARCONFIG, std::uint16_t{PLANARCONFIG_CONTIG}) == PLANARCONFIG_SEPARATE;
   layout.tiled = TIFFIsTiled(tiff);
@@ -93,8 +93,8 @@ void check_layout(const Layout& layout) {
     throw Refusal("is a TIFF in a colour space other than grey, RGB or palette; save it as one of these.");
 }
 
-/// A strip or tile has to fit into memory. A damaged file may claim gigabytes, more than any compression
-/// holds.
+/// Checks that a strip or tile can be allocated: a damaged file may claim gigabytes, more than any
+/// compression can hold.
 void check_block_size(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
   constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 26, kMostCompression = 2000;
   const std::uint64_t bytes = layout.tiled ? TIFFTileSize64(tiff) : TIFFStripSize64(tiff);
@@ -102,7 +102,7 @@ void check_block_size(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes
     throw damaged("TIFF", "its parts claim to be larger than such a file can hold");
 }
 
-/// Every strip or tile has to lie in the file. libtiff reads a missing one from where its offset of 0 leads.
+/// Checks that every strip or tile lies in the file: libtiff would read a missing one at its offset, 0.
 void check_blocks(TIFF* tiff, const Layout& layout, std::uint64_t file_bytes) {
   const std::uint32_t blocks = layout.tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
   const bool is_packed = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE}) != COMPRESSION_NONE;
@@ -121,7 +121,7 @@ void check_read(tmsize_t got, tmsize_t wanted) {
   if (got < wanted) throw damaged("TIFF", "its image data are incomplete");
 }
 
-/// libtiff leaves the checksum at the end of deflated data unread, and with it what was made up before.
+/// Checks deflated data: libtiff does not read the checksum at their end, and so misses wrong data before it.
 void check_deflated(TIFF* tiff, const Layout& layout, ImageBuffers& buffers) {
   const auto compression = tag(tiff, TIFFTAG_COMPRESSION, std::uint16_t{COMPRESSION_NONE});
   const bool is_deflated = compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE;
@@ -145,7 +145,7 @@ void check_deflated(TIFF* tiff, const Layout& layout, ImageBuffers& buffers) {
   }
 }
 
-/// Samples of `bits` bits, first bit highest, without gaps.
+/// Unpacks samples of `bits` bits, most significant bit first, without gaps.
 template <typename T>
 void unpack(const std::uint8_t* packed, int bits, std::size_t count, T* out) {
   std::uint32_t window = 0;
@@ -157,7 +157,7 @@ void unpack(const std::uint8_t* packed, int bits, std::size_t count, T* out) {
   }
 }
 
-/// One strip or tile in all the planes that are read, and its rows as samples of type T.
+/// A strip or tile in all planes that are read, with its rows as samples of type T.
 template <typename T>
 class Block {
  public:
@@ -211,14 +211,15 @@ class Block {
   std::array<std::vector<T>, 3> unpacked_;
 };
 
-/// What a stored grey value means: itself, its complement (white is zero), scaled from few bits, or a colour.
+/// Table of the grey level for each stored value: the value itself, its complement (white is zero), scaled
+/// from fewer bits, or the luma of a palette's colour.
 std::vector<std::uint8_t> tone_curve(TIFF* tiff, const Layout& layout) {
   const int count = 1 << layout.bits, white = std::max(count - 1, 1);
   std::vector<std::uint8_t> curve(count);
   std::uint16_t *r = nullptr, *g = nullptr, *b = nullptr;
   if (layout.palette() && !TIFFGetField(tiff, TIFFTAG_COLORMAP, &r, &g, &b))
     throw damaged("TIFF", "its palette is missing");
-  // Some writers store 8-bit colours where 16-bit ones belong.
+  // Some programs write 8-bit colours to a palette that should have 16-bit ones.
   const auto fits = [count](const std::uint16_t* c) {
     return std::all_of(c, c + count, [](auto v) { return v < 256; });
   };
@@ -234,7 +235,7 @@ std::vector<std::uint8_t> tone_curve(TIFF* tiff, const Layout& layout) {
   return curve;
 }
 
-/// Rows of plain grey lie in the strips as they do in an Image.
+/// Reads strips straight into the image; rows of plain grey have the same layout in both.
 template <typename T>
 void read_strips_in_place(TIFF* tiff, const Layout& layout, Image& image) {
   for (std::uint32_t y = 0; y < layout.height; y += layout.block_height) {
@@ -258,7 +259,7 @@ void read_blocks(TIFF* tiff, const Layout& layout, Image& image) {
     }
 }
 
-/// T: element type in the file, Out: of the image.
+/// Reads a page. T: element type in the file; Out: element type of the image.
 template <typename T, typename Out>
 Image read_as(TIFF* tiff, const Layout& layout, ScalarType type) {
   Image image({static_cast<int>(layout.width), static_cast<int>(layout.height)}, type);
@@ -304,7 +305,7 @@ Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers) {
   check_block_size(tiff.get(), layout, file_bytes);
   check_blocks(tiff.get(), layout, file_bytes);
   check_deflated(tiff.get(), layout, buffers);
-  warned = false;  // of the directory: unknown tags and the like
+  warned = false;  // forgets warnings about the directory, such as unknown tags
   Image image = read_page(tiff.get(), layout);
   if (warned) throw damaged("TIFF", "its image data cannot be decoded without errors");
   return image;

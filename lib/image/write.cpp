@@ -22,7 +22,7 @@ bool one_of(const std::string& ending, std::initializer_list<const char*> ending
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 
-/// The ending in lower case. OpenCV would choose another depth on its own where the format lacks one.
+/// The ending in lower case. Throws UsageError if the format lacks the depth: OpenCV would change the depth.
 std::string checked_ending(const fs::path& path, const RasterFormat& image) {
   const std::string ending = lower_case_ending(path);
   bool fits = one_of(ending, {".tif", ".tiff"});
@@ -40,7 +40,7 @@ std::string checked_ending(const fs::path& path, const RasterFormat& image) {
                   "); free some space or choose another place.");
 }
 
-/// The file is whole or not there.
+/// Writes a file completely or not at all.
 void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   std::error_code failure;
   NewFile target(path, failure);
@@ -54,7 +54,7 @@ void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
   if (failure) refuse(path, failure.value());
 }
 
-/// For codecs that need all rows.
+/// Gathers all rows, for codecs that need them at once.
 Raster gathered(const RasterFormat& image, const RowWriter& write_row, Buffer& buffer) {
   const std::span<std::uint8_t> pixels = buffer.get(image.row_bytes() * image.height);
   for (int y = 0; y < image.height; ++y)

@@ -10,7 +10,7 @@ namespace {
 using Point = std::array<double, 2>;
 using Polygon = std::vector<Point>;
 
-/// Positive where p lies to the right of a -> b as seen on the screen: inside of a box listed clockwise.
+/// Positive if p lies to the right of a -> b as seen on the screen: inside a box whose corners are clockwise.
 double side(const Point& a, const Point& b, const Point& p) {
   return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]);
 }

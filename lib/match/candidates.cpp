@@ -9,9 +9,9 @@ namespace dic {
 namespace {
 
 constexpr int kRowsPerChunk = 32;
-constexpr int kBlock = 128;  ///< values that are looked at one by one only where their maximum is high enough
+constexpr int kBlock = 128;  ///< values per block; a block is searched only if its maximum is high enough
 
-/// In independent lanes, so that the compiler keeps them in vectors.
+/// The maximum of n values, in independent lanes, so that the compiler keeps them in vectors.
 float maximum(const float* values, int n) {
   constexpr int kLanes = 16;
   float lanes[kLanes];
@@ -23,7 +23,7 @@ float maximum(const float* values, int n) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
-/// True where no neighbour is higher; of equal neighbours the first in row-major order wins.
+/// True if no neighbour is higher; of equal neighbours the first in row-major order wins.
 bool is_local_maximum(const SurfaceView& surface, int x, int y) {
   const float value = surface.row(y)[x];
   for (int j = std::max(y - 1, 0); j <= std::min(y + 1, surface.ny - 1); ++j)
@@ -44,19 +44,19 @@ Candidate make_candidate(const SurfaceView& surface, int x, int y) {
   const auto [offset_x, offset_y] = peak_offset(std::span<const float, 9>(around));
   candidate.offset_x = offset_x;
   candidate.offset_y = offset_y;
-  // A quadratic gains half of slope times offset between the sample and its top.
+  // From the sample to its top, a quadratic rises by half of slope times offset.
   candidate.estimate += 0.25 * ((around[5] - around[3]) * offset_x + (around[7] - around[1]) * offset_y);
   return candidate;
 }
 
-/// The highest value of all: what is left where nothing reaches the limit.
+/// The highest value of all, which is used if no value reaches the limit.
 Candidate highest(const SurfaceView& surface, const std::vector<float>& row_maxima) {
   const int y = static_cast<int>(std::max_element(row_maxima.begin(), row_maxima.end()) - row_maxima.begin());
   const float* row = surface.row(y);
   return make_candidate(surface, static_cast<int>(std::max_element(row, row + surface.nx) - row), y);
 }
 
-/// The position breaks ties: threads find candidates in any order.
+/// Compares estimates. Positions break ties, because threads find candidates in any order.
 bool is_better(const Candidate& a, const Candidate& b) {
   if (a.estimate != b.estimate) return a.estimate > b.estimate;
   return a.y != b.y ? a.y < b.y : a.x < b.x;

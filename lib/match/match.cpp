@@ -14,13 +14,11 @@
 namespace dic {
 namespace {
 
-/// The most that a peak between four pixels may lie above each of them: that of a speckle of 1.4 px (sigma
-/// 0.7).
+/// Largest height of a peak between four pixels above each of them: that of a speckle of 1.4 px (sigma 0.7).
 constexpr double kSamplingLoss = 0.25;
-/// A score is a float in the surface and a sum of rounded products behind it: an exact copy may lack this
-/// much.
+/// Amount by which an exact copy's score may be too low: scores are floats from sums of rounded products.
 constexpr double kScoreRounding = 1e-6;
-/// How much the quadratic through the surface may underestimate the score at the peak.
+/// Amount by which the quadratic through the surface may underestimate the score at the peak.
 constexpr double kEstimateError = 0.1;
 
 std::string size_text(int width, int height) {
@@ -47,7 +45,7 @@ void check_contrast(const Template& made, std::size_t index, Criterion method) {
                      " is zero everywhere, and ncc needs grey levels; take another patch, or method ssd.");
 }
 
-/// "8 bit", "float".
+/// Text of a pixel depth: "8 bit", "float".
 std::string depth_text(ScalarType type, int bit_depth) {
   if (type == ScalarType::f32 || type == ScalarType::f64) return "float";
   return std::to_string(bit_depth > 0 ? bit_depth : static_cast<int>(8 * size_of(type))) + " bit";
@@ -66,7 +64,7 @@ void check_types(const Template& made, ImageView image, Criterion method) {
         " zncc.");
 }
 
-/// Sum of squares of the image under the pattern's elements that count.
+/// Sum of squares of the image under the elements inside the pattern's mask.
 double energy_under(const Pattern& pattern, ImageView image, const Candidate& at) {
   return visit_scalar(image.type, [&]<typename T>(T) {
     double sum = 0;
@@ -99,7 +97,7 @@ std::vector<std::string> MatchOptions::validate() const {
   if (!(max_overlap >= 0 && max_overlap <= 1)) found.push_back("The overlap must be between 0 and 1.");
   if (rotations.empty())
     found.push_back("There must be at least one rotation; 0 leaves the template as it is.");
-  constexpr double kMostDegrees = 1e6;  // beyond, an angle in floating point has lost its fraction
+  constexpr double kMostDegrees = 1e6;  // larger floating-point angles have lost their fraction
   if (!std::all_of(rotations.begin(), rotations.end(),
                    [](double angle) { return std::abs(angle) <= kMostDegrees; }))
     found.push_back("A rotation must be a number of degrees, at most a million in size.");
@@ -162,7 +160,7 @@ MatchResult Matcher::find_template(int template_index, ImageView image, std::sto
   return impl_->find_template(template_index, checked, stop);
 }
 
-/// The matches of one template at all rotations and scales.
+/// Finds the matches of one template at all rotations and scales.
 MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std::stop_token stop) {
   const Template& source = templates[index];
   check_types(source, image, options.method);
@@ -192,7 +190,7 @@ MatchResult Matcher::Impl::find_template(std::size_t index, ImageView image, std
   return result;
 }
 
-/// The best places of a pattern that do not overlap. `pose` names template, rotation and scale.
+/// Finds the best places of a pattern that do not overlap. `pose` holds template, rotation and scale.
 MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pose, ImageView image) {
   const bool is_ssd = options.method == Criterion::ssd;
   const double pattern_energy = energy(pattern);
@@ -210,7 +208,7 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
 
   MatchResult result;
   std::vector<Match>& accepted = result.matches;
-  bool first = true;  // its score is the best one and is reported, however low
+  bool first = true;  // the first candidate has the best score, which is always reported
   for (const Candidate& candidate : correlate(pattern, image)) {
     if (is_suppressed(place(candidate.x, candidate.y), accepted, options.max_overlap)) continue;
     if (!first && estimated_score(candidate) < options.threshold - kEstimateError) continue;
@@ -225,8 +223,8 @@ MatchResult Matcher::Impl::find_pattern(const Pattern& pattern, const Match& pos
   return result;
 }
 
-/// Candidates of a pattern, wholly inside the image. For one match, the peak alone: no surface need be stored
-/// and searched.
+/// Candidates of a pattern that lie completely inside the image. If only one match is wanted, returns only
+/// the peak, so that no surface is stored and searched.
 std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageView image) {
   const Image elements = to_elements(pattern, image.type, options.method);
   const ImageView reference = elements, mask = pattern.mask;
@@ -245,7 +243,7 @@ std::vector<Candidate> Matcher::Impl::correlate(const Pattern& pattern, ImageVie
   }
   correlator.surfaces(request, surfaces);
   float* values = surfaces.surface<float>(0);
-  if (is_ssd)  // maxima are the places; undefined = -infinity
+  if (is_ssd)  // negated, so that matches are maxima; undefined = -infinity
     std::transform(values, values + request.shifts.count(), values, [](float ssd) {
       return ssd < std::numeric_limits<float>::max() ? -ssd : -std::numeric_limits<float>::infinity();
     });

@@ -11,7 +11,7 @@ namespace {
 const cv::Scalar kBox(255, 60, 30), kTopEdge(40, 220, 60), kPaper(0, 0, 0), kInk(255, 255, 255);  // R, G, B
 constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
 
-/// Grey levels as 8-bit R, G, B.
+/// Converts an image to 8-bit R, G, B; deeper images are stretched between their extremes.
 cv::Mat to_rgb(ImageView image) {
   cv::Mat grey(image.height, image.width, CV_8U);
   visit_scalar(image.type, [&]<typename T>(T) {
@@ -39,19 +39,19 @@ cv::Point fixed_point(const std::array<double, 2>& corner, int fraction_bits) {
   return {cvRound(corner[0] * one), cvRound(corner[1] * one)};
 }
 
-/// Lines and letters grow with the image, which is shown smaller the larger it is.
+/// Width of lines, px. Lines and letters grow with the image, because larger images are displayed smaller.
 int line_width(const cv::Mat& image) { return std::max(2, std::min(image.cols, image.rows) / 400); }
 
 void draw_box(cv::Mat& image, const Match& match) {
   constexpr int kFractionBits = 4;
   const auto corners = box_corners(match);
-  for (std::size_t k = corners.size(); k-- > 0;)  // the top edge last: it shows which way is up
+  for (std::size_t k = corners.size(); k-- > 0;)  // draws the top edge last, which shows which way is up
     cv::line(image, fixed_point(corners[k], kFractionBits),
              fixed_point(corners[(k + 1) % corners.size()], kFractionBits), k == 0 ? kTopEdge : kBox,
              line_width(image), cv::LINE_AA, kFractionBits);
 }
 
-/// The score above the box, or wherever the image has room for it.
+/// Writes the score above the box, or at the nearest place that has room for it.
 void draw_label(cv::Mat& image, const Match& match) {
   char text[16];
   std::snprintf(text, sizeof text, "%.3f", match.score);

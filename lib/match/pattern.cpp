@@ -11,7 +11,7 @@
 namespace dic {
 namespace {
 
-/// Slack for positions that rounding puts just outside the template, px.
+/// Tolerance for positions that rounding puts just outside the template, px.
 constexpr double kSlack = 1e-6;
 
 struct Range {
@@ -43,8 +43,9 @@ bool is_identity(double rotation_deg, double scale) {
   return scale == 1 && std::remainder(rotation_deg, 360.0) == 0;
 }
 
-/// The template as an image at a smaller scale would show it: a pixel there covers 1/scale px here, so a
-/// Gaussian widens the pixel's box (variance 1/12) to the same variance. Without it fine detail would alias.
+/// The template as an image at a smaller scale would show it. A pixel of that image covers 1/scale px of the
+/// template, so a Gaussian widens the pixel's box (variance 1/12) to the same variance; otherwise fine detail
+/// would alias.
 Image reduced_detail(const Image& values, double scale) {
   Image blurred = values;
   if (scale >= 1) return blurred;
@@ -54,9 +55,9 @@ Image reduced_detail(const Image& values, double scale) {
   return blurred;
 }
 
-/// Rotation and scale from template to image directions.
+/// Rotates and scales directions from the template to the image.
 struct Similarity {
-  double cosine, sine;  ///< times the scale
+  double cosine, sine;  ///< cosine and sine times the scale
 
   Similarity(double rotation_deg, double scale) {
     const double angle = rotation_deg * std::numbers::pi / 180;
@@ -72,7 +73,7 @@ struct Similarity {
   }
 };
 
-/// Whole pixels first .. last of an interval that holds four values.
+/// The whole pixels first .. last in the interval of four values.
 struct Span {
   double first, last;
 
@@ -86,7 +87,7 @@ struct Span {
 
 template <typename T>
 double stretched_top() {
-  // i32 takes the range of u16: more would only cost exactness of the sums.
+  // i32 uses the range of u16; a larger one would only make the sums less exact.
   return std::min<double>(std::numeric_limits<T>::max(), 65535);
 }
 
@@ -137,7 +138,7 @@ Template make_template(ImageView values, ImageView mask) {
 TemplateWarp::TemplateWarp(const Template& source, double scale, ThreadPool& pool)
     : source_(source), scale_(scale), spline_(reduced_detail(source.values, scale), pool) {}
 
-/// True where every pixel around the position counts, so that nothing masked leaks in.
+/// True if every pixel around the position is inside the mask, so that no masked pixel leaks in.
 bool TemplateWarp::counts(double x, double y) const {
   const int right = source_.mask.width() - 1, bottom = source_.mask.height() - 1;
   if (x < -kSlack || y < -kSlack || x > right + kSlack || y > bottom + kSlack) return false;
@@ -158,7 +159,7 @@ std::optional<Pattern> TemplateWarp::at(double rotation_deg, int max_width, int 
   const int width = static_cast<int>(across.count()), height = static_cast<int>(down.count());
   const int origin_x = static_cast<int>(across.first), origin_y = static_cast<int>(down.first);
   const auto [center_x, center_y] = warp.forward(right / 2, bottom / 2);
-  // Exact, not to rounding; the size guards against angles whose sine is not as exact.
+  // The unchanged template stays exact. The size guards against angles whose sine is not as exact.
   const bool identity = is_identity(rotation_deg, scale_) && width == source_.values.width() &&
                         height == source_.values.height();
   Pattern pattern{identity ? source_.values : Image({width, height}, ScalarType::f64),

@@ -11,25 +11,25 @@ namespace dic {
 
 /// A template as the user gave it.
 struct Template {
-  Image values;     ///< f64
-  Image mask;       ///< u8, 1 = counts
-  ScalarType type;  ///< of the image it came from
-  int bit_depth;    ///< likewise
-  double min, max;  ///< over the pixels that count
+  Image values;     ///< grey levels, f64
+  Image mask;       ///< u8, 1 = pixel counts
+  ScalarType type;  ///< type of the original image
+  int bit_depth;    ///< bit depth of the original image
+  double min, max;  ///< range of the pixels that count
 };
 
-/// Throws UsageError where it is empty or holds NaN, `mask` has another size, or no pixel counts. `mask` may
-/// be empty.
+/// Makes a template; `mask` may be empty. Throws UsageError if `values` is empty or holds NaN, the size of
+/// `mask` differs, or no pixel counts.
 Template make_template(ImageView values, ImageView mask);
 
 /// A template rotated and scaled onto the pixel grid of an image, ready for the search.
 struct Pattern {
-  Image values;  ///< f64
-  Image mask;    ///< u8, 1 = counts
+  Image values;  ///< grey levels, f64
+  Image mask;    ///< u8, 1 = element counts
   int origin_x = 0,
-      origin_y = 0;  ///< first element, relative to where the template's top-left pixel lands, px
-  double center_x = 0, center_y = 0;  ///< the template's centre, relative likewise
-  std::int64_t elements = 0;          ///< that count
+      origin_y = 0;  ///< first element, relative to the position of the template's top-left pixel, px
+  double center_x = 0, center_y = 0;  ///< centre of the template, relative to the same position, px
+  std::int64_t elements = 0;          ///< number of elements that count
 
   bool is_masked() const { return elements < static_cast<std::int64_t>(mask.width()) * mask.height(); }
 };
@@ -38,7 +38,7 @@ struct Pattern {
 class TemplateWarp {
  public:
   TemplateWarp(const Template& source, double scale, ThreadPool& pool);
-  /// The pattern at an angle; nothing where it exceeds the maximum size, or fewer than two of its pixels
+  /// The pattern at an angle; nothing if it exceeds the maximum size, or if fewer than two of its pixels
   /// count.
   std::optional<Pattern> at(double rotation_deg, int max_width, int max_height) const;
 
@@ -50,9 +50,9 @@ class TemplateWarp {
   QuinticSpline spline_;
 };
 
-/// The pattern in the element type of the image that it is compared with. Grey levels that the type cannot
-/// hold are stretched to its range for zncc (gain and offset) and ncc (gain), which do not see it, and
-/// rounded for ssd.
+/// Converts the pattern to the element type of the image that it is compared with. Grey levels that the type
+/// cannot hold are stretched to its range for zncc (gain and offset) and ncc (gain), which are invariant to
+/// it, and rounded for ssd.
 Image to_elements(const Pattern& pattern, ScalarType type, Criterion method);
 
 }  // namespace dic

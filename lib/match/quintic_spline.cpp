@@ -8,14 +8,14 @@ namespace dic {
 namespace {
 
 constexpr int kTaps = 6;
-constexpr int kFirstTap = -2;  ///< relative to the pixel at or before the position
+constexpr int kFirstTap = -2;  ///< offset of the first tap from the pixel at or before the position
 
 struct Taps {
   std::array<double, kTaps> value, slope;
 };
 
-/// 120 times the quintic B-spline and its derivative at distance `u` >= 0 from its centre (`coefficients_`
-/// hold the 1/120 per axis).
+/// Computes 120 times the quintic B-spline and its derivative at distance `u` >= 0 from its centre
+/// (`coefficients_` include the factor 1/120 per axis).
 void basis(double u, double& value, double& slope) {
   if (u < 1) {
     value = 66 + u * u * (-60 + u * u * (30 - 10 * u));
@@ -73,7 +73,7 @@ double QuinticSpline::at(double x, double y) const {
 void QuinticSpline::block(double x, double y, int width, int height, Block& out) const {
   const double x0 = std::floor(x), y0 = std::floor(y);
   const Taps across = taps_at(x - x0), down = taps_at(y - y0);
-  // All positions share one fraction, so the spline is separable: rows first, then columns.
+  // All positions have the same fraction, so the spline is separable: rows first, then columns.
   const int rows = height + kTaps - 1;
   std::vector<double> value(static_cast<std::size_t>(rows) * width), slope(value.size());
   for (int r = 0; r < rows; ++r) {

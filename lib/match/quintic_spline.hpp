@@ -8,12 +8,12 @@
 
 namespace dic {
 
-/// An image as a prefiltered quintic B-spline: passes through the pixels, smooth in between.
+/// An image as a prefiltered quintic B-spline, which passes through the pixels and is smooth in between.
 class QuinticSpline {
  public:
   QuinticSpline(ImageView image, ThreadPool& pool);
 
-  /// Value at (x, y), from 1 px outside the outermost pixel centres inwards.
+  /// Value at (x, y), which may lie up to 1 px outside the outermost pixel centres.
   double at(double x, double y) const;
 
   /// Values and gradients at (x + i, y + j), i < width, j < height, row-major.
@@ -23,8 +23,8 @@ class QuinticSpline {
   void block(double x, double y, int width, int height, Block& out) const;
 
  private:
-  double offset_;             ///< grey level of one pixel; without it floats lose the detail of bright images
-  PaddedImage coefficients_;  ///< of the image minus the offset
+  double offset_;             ///< grey level of a pixel; without it floats lose the detail of bright images
+  PaddedImage coefficients_;  ///< coefficients of the image minus the offset
 };
 
 }  // namespace dic

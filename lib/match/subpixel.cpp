@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kMaxSteps = 20;
 constexpr double kTolerance = 1e-6;  ///< px
-constexpr double kMaxOffset = 1;     ///< px from the whole-pixel maximum
-/// The spline's memory of a wrong neighbour fades by 0.43 per pixel: below 1e-5 after this many.
+constexpr double kMaxOffset = 1;     ///< largest distance from the whole-pixel maximum, px
+/// Pixels around a pattern: the spline's memory of a wrong neighbour decays by 0.43 per pixel, here to 1e-5.
 constexpr int kContext = 14;
-/// A standard deviation below this part of the mean is rounding, not contrast.
+/// Standard deviation, as a fraction of the mean, below which it is rounding and not contrast.
 constexpr double kNoContrast = 1e-12;
 
-/// The pattern's elements that count, against the image's values at the same places.
+/// The elements inside the pattern's mask with the image's values at the same places.
 class Comparison {
  public:
   Comparison(const Pattern& pattern, ImageView image, const Candidate& at, ThreadPool& pool)
@@ -53,8 +53,8 @@ class Comparison {
   }
 
   int width_, height_;
-  int left_, top_;  ///< of the window that the spline covers, image px
-  int x_, y_;       ///< candidate in the window
+  int left_, top_;  ///< corner of the window that the spline covers, image px
+  int x_, y_;       ///< position of the candidate in the window
   const Pattern& pattern_;
   QuinticSpline spline_;
   QuinticSpline::Block block_;
@@ -92,7 +92,7 @@ double score(const Comparison& comparison, Criterion method) {
   return ff > 0 && gg > rounding ? std::clamp(fg / std::sqrt(ff * gg), -1.0, 1.0) : 0;
 }
 
-/// One Gauss-Newton step: least squares of pattern = gain * (image + step . gradient) + offset.
+/// A Gauss-Newton step: least squares of pattern = gain * (image + step . gradient) + offset.
 std::optional<Eigen::Vector2d> newton_step(const Comparison& comparison) {
   const Means mean = means(comparison);
   Eigen::Matrix4d normal = Eigen::Matrix4d::Zero();
@@ -110,7 +110,7 @@ std::optional<Eigen::Vector2d> newton_step(const Comparison& comparison) {
   return Eigen::Vector2d(solution[1] / gain, solution[2] / gain);
 }
 
-/// Offset from the candidate at which the pattern fits best; nothing where the steps do not settle near it.
+/// Offset from the candidate at which the pattern fits best; nothing if the steps do not converge near it.
 std::optional<Eigen::Vector2d> best_offset(Comparison& comparison) {
   Eigen::Vector2d offset = Eigen::Vector2d::Zero();
   for (int k = 0; k < kMaxSteps; ++k) {

@@ -9,13 +9,13 @@
 
 namespace dic {
 
-/// Where a pattern lies and how well it fits there.
+/// The position of a pattern and how well it fits there.
 struct SubpixelFit {
-  double x = 0, y = 0;  ///< of the pattern's first element, image px
-  double score = 0;     ///< see Matcher
+  double x = 0, y = 0;  ///< position of the pattern's first element, image px
+  double score = 0;     ///< score by the method of the search, see Matcher
 };
 
-/// Refines a candidate to a fraction of a pixel.
+/// Refines the position of a candidate to a fraction of a pixel.
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
                          Criterion method, ThreadPool& pool);
 

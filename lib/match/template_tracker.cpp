@@ -6,15 +6,14 @@
 namespace dic {
 namespace {
 
-/// Pixels around the searched range: the spline's memory of the cut, 0.43 per pixel, is below 1 % behind
-/// them.
+/// Pixels around the searched range: the spline's memory of the cut decays by 0.43 per pixel, here below 1 %.
 constexpr int kContext = 6;
-constexpr int kSmallestSearch = 16;  ///< px, where the template says it
-constexpr int kMostDoublings = 16;   ///< then the range covers every image
+constexpr int kSmallestSearch = 16;  ///< least search range, px, if it follows from the template's size
+constexpr int kMostDoublings = 16;   ///< doublings of the range, which then covers every image
 
 struct Window {
   ImageView image;
-  int x = 0, y = 0;  ///< of its top-left pixel in the whole image
+  int x = 0, y = 0;  ///< position of its top-left pixel in the whole image
 };
 
 /// The part of the image within `reach` px of a place, in x and in y.

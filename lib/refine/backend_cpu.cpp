@@ -35,18 +35,18 @@ decltype(auto) visit_order(int order, Visitor&& visitor) {
   return visitor(std::integral_constant<int, 12>{});
 }
 
-/// One prepared subset; its matrix is in `values` of the pool below.
+/// A prepared subset; its matrix is in CpuBackend::values.
 struct PreparedPoint {
   int x = 0, y = 0;
   SubsetRect rect;
   Status status = Status::ok;
   bool masked = false;            // some pixels of the rectangle are outside the ROI
-  PixelWeights mask;              // its own instead of that of the ROI
-  const PartRow* rows = nullptr;  // of a part that is no rectangle, at its centre
+  PixelWeights mask;              // replaces the mask of the ROI
+  const PartRow* rows = nullptr;  // rows of a part that is not a rectangle; the pointer is at its centre
   float unit_sigma_u = 0, unit_sigma_v = 0, unit_covariance = 0;
   GradientNoise gradient_noise;
   double count = 0, mean = 0, energy = 0;  // weighted; energy: sum (f - mean)^2
-  double fitted = 0;                       // see icgn::residual_sd
+  double fitted = 0;                       // part of `count` that the fit uses up, see icgn::residual_sd
   /// Fraction of noise in the Gauss-Newton matrix per unit of 1 - zncc.
   double noise_share = 0;
 };
@@ -56,7 +56,7 @@ using Vector = Eigen::Matrix<double, N, 1>;
 template <int N>
 using Square = Eigen::Matrix<double, N, N>;
 
-/// Gauss-Newton matrix over the N shape parameters, and the sums that remove mean and gain from it.
+/// The Gauss-Newton matrix of the N shape parameters, and the sums that remove mean and gain from it.
 template <int N>
 struct NormalEquations {
   Square<N> hessian;  // sum SD SD^T, SD made orthogonal to 1 and f
@@ -102,9 +102,9 @@ NormalEquations<N> normal_equations(const ReferenceSubsetSums& s) {
   return n;
 }
 
-/// What noise of variance 1 makes of sum SD times it, SD orthogonal to 1 and f. Weighted least squares do not
-/// count all noise alike: by the squares of the weights. squared: weighted by them, relative to the mean by
-/// the weights.
+/// Covariance of sum SD noise for noise of variance 1, with SD orthogonal to 1 and f. In weighted least
+/// squares, noise counts by the squares of the weights. squared: sums by these squares, of grey values
+/// relative to the mean by the weights.
 template <int N>
 Square<N> noise_products(const NormalEquations<N>& n, double count, const ReferenceSubsetSums& squared) {
   const ImageProducts<N> p = image_products<N>(squared);
@@ -116,8 +116,8 @@ Square<N> noise_products(const NormalEquations<N>& n, double count, const Refere
          squared.grey_grey * n.grey * n.grey.transpose();
 }
 
-/// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); false where it is not
-/// positive definite. Takes half the time of Eigen's LLT for 6 and 12 parameters.
+/// Replaces a symmetric matrix of unit diagonal by its inverse (symmetric sweeps); returns false if it is not
+/// positive definite. This takes half the time of Eigen's LLT for 6 and 12 parameters.
 template <int N>
 bool invert_positive_definite(Square<N>& a) {
   for (int k = 0; k < N; ++k) {
@@ -134,7 +134,8 @@ bool invert_positive_definite(Square<N>& a) {
   return true;
 }
 
-/// Packed per point: the upper triangle of the inverse Hessian by rows, then NormalEquations::sum and ::grey.
+/// Number of values in the upper triangle of a matrix. Each point stores the triangle of its inverse Hessian
+/// by rows, then NormalEquations::sum and ::grey.
 constexpr std::size_t triangle(int parameters) {
   return static_cast<std::size_t>(parameters) * (parameters + 1) / 2;
 }
@@ -181,7 +182,7 @@ struct Box {
   double x_min, x_max, y_min, y_max;
 };
 
-/// Bounding box of the warped subset: displacement over its pixels.
+/// Bounding box of the displaced pixels of a subset, relative to its centre.
 Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   Box box{1e30, -1e30, 1e30, -1e30};
   const auto include = [&](int i, int j) {
@@ -196,7 +197,7 @@ Box displaced_box(const SubsetRect& r, const ShapeParameters& s) {
   return {box.x_min - bulge_x, box.x_max + bulge_x, box.y_min - bulge_y, box.y_max + bulge_y};
 }
 
-/// Gradients of the outermost pixels are extrapolated: they have more error than information.
+/// Sets the gradients of the outermost pixels to 0: they are extrapolated, with more error than information.
 void clear_outermost(PaddedImage& gradient) {
   const int w = gradient.width(), h = gradient.height();
   for (int x = 0; x < w; ++x) *gradient.at(x, 0) = *gradient.at(x, h - 1) = 0;
@@ -211,15 +212,15 @@ float largest(const PaddedImage& image, ThreadPool& pool) {
   return std::max(0.0f, *std::ranges::max_element(of_rows));
 }
 
-/// 1 where the image is not 0.
+/// Sets all pixels that are not 0 to 1.
 void binarize(PaddedImage& image, ThreadPool& pool) {
   for_each_row(pool, image.height(), [&](int row) {
     for (int i = 0; i < image.width(); ++i) *image.at(i, row) = *image.at(i, row) != 0 ? 1.0f : 0.0f;
   });
 }
 
-/// The pixels of squares of 3x3 px that have the largest value of their type, 255; empty where there are
-/// none.
+/// A mask that is 255 in the squares of 3x3 px whose pixels all have the largest value of their type; empty
+/// if there is no such square.
 Image saturated_pixels(ImageView image, ThreadPool& pool) {
   Image out;
   visit_scalar(image.type, [&](auto element) {
@@ -232,7 +233,7 @@ Image saturated_pixels(ImageView image, ThreadPool& pool) {
             if (image.row<T>(j)[i] != most) return false;
         return true;
       };
-      std::vector<std::uint8_t> has_some(image.height);  // rows that have such a value at all
+      std::vector<std::uint8_t> has_some(image.height);  // rows with at least one such value
       for_each_row(pool, image.height, [&](int y) {
         const T* row = image.row<T>(y);
         has_some[y] = std::find(row, row + image.width, most) != row + image.width;
@@ -257,7 +258,7 @@ class CpuBackend final : public Backend {
     set_subset(options.subset);
   }
 
-  /// Points have to be set again then.
+  /// Changes the size of subsets; set_points() must be called afterwards.
   void set_subset(int subset) {
     options.subset = subset;
     if (options.weights == SubsetWeights::uniform) return;
@@ -308,7 +309,7 @@ class CpuBackend final : public Backend {
 
   Status reference_status(std::int64_t i) const override { return points[i].status; }
 
-  /// The larger one of u and v; infinite where the subset cannot be measured.
+  /// The larger unit sigma of u and v; infinite if the subset cannot be measured.
   double unit_sigma(std::int64_t i) const {
     const PreparedPoint& p = points[i];
     return p.status == Status::ok ? std::max(p.unit_sigma_u, p.unit_sigma_v) : HUGE_VAL;
@@ -347,7 +348,7 @@ class CpuBackend final : public Backend {
   std::string kernel() const override { return "cpu-icgn-" + std::string(simd_target_name()); }
 
  private:
-  static constexpr int kRunWidth = 1024;  ///< px: column sums of a run stay in the cache
+  static constexpr int kRunWidth = 1024;  ///< widest run, px; its column sums stay in the cache
   static constexpr float kAnyResidual = std::numeric_limits<float>::infinity();
 
   int parameters() const { return 2 * icgn::monomial_count(options.order); }
@@ -357,8 +358,8 @@ class CpuBackend final : public Backend {
   double least_part() const { return kLeastPart * options.subset * options.subset; }
   float* matrix(std::int64_t point) { return values.data() + point * values_per_point(parameters()); }
 
-  /// Where the runs of prepare_run begin, and the number of points. Where pixels have the weights of their
-  /// own subset, each point is one.
+  /// Indices at which the runs of prepare_run() begin, then the number of points. With a window, the weight
+  /// of a pixel depends on the subset, so that each point is a run.
   std::vector<std::int64_t> starts_of_runs(std::span<const int> x, std::span<const int> y) const {
     std::vector<std::int64_t> starts;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -375,7 +376,7 @@ class CpuBackend final : public Backend {
   void share(std::size_t count, const Some& some) {
     constexpr std::int64_t grain = 32;
     const auto n = static_cast<std::int64_t>(count);
-    if (n <= grain) return some(0, n, 0);  // too few for another thread
+    if (n <= grain) return some(0, n, 0);  // sharing so few is not worth it
     pool.parallel_for(n, grain, some);
   }
 
@@ -397,7 +398,7 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  /// The part of the rectangle inside the image; status out_of_image where that is less than `least` px.
+  /// Cuts the rectangle to the image; sets out_of_image if fewer than `least` px, or not the centre, remain.
   void clip_to_image(PreparedPoint& p, double least) const {
     SubsetRect& rect = p.rect;
     rect = {std::max(rect.left, -p.x), std::min(rect.right, reference.width() - 1 - p.x),
@@ -407,7 +408,7 @@ class CpuBackend final : public Backend {
     if (outside || inside < least) p.status = Status::out_of_image;
   }
 
-  /// Cuts the rectangle to the pixels that count; false where they are less than `least`.
+  /// Cuts the rectangle to its pixels inside the ROI; returns false if these are fewer than `least`.
   bool clip_to_roi(PreparedPoint& p, const MaskCounts& roi, double least) const {
     SubsetRect& rect = p.rect;
     const auto inside = [&](int left, int right, int top, int bottom) {
@@ -423,15 +424,15 @@ class CpuBackend final : public Backend {
     return true;
   }
 
-  /// Cuts p.rect to the image and the ROI, of which at least `least` px must count.
+  /// Cuts p.rect to the image and the ROI; sets the status if fewer than `least` px remain.
   void clip(PreparedPoint& p, double least) const {
     clip_to_image(p, least);
     if (p.status == Status::ok && roi_counts && !clip_to_roi(p, *roi_counts, least))
       p.status = Status::masked;
   }
 
-  /// Prepares the whole subsets of points in one row of pixels, of which none is more than a subset to the
-  /// right of the one before: a column of pixels is summed once for all.
+  /// Prepares the whole subsets of points in one row of pixels, each at most a subset to the right of the
+  /// previous one. Each column of pixels is summed only once for all of them.
   void prepare_run(std::span<PreparedPoint> run, float* matrices, ColumnSums& columns) const {
     for (PreparedPoint& p : run) {
       p.rect = whole();
@@ -454,7 +455,7 @@ class CpuBackend final : public Backend {
     }
   }
 
-  /// The same for a part of a subset. mask: receives the pixels of one that is no rectangle.
+  /// Prepares a part of a subset. mask: receives the pixels of a part that is not a rectangle.
   void prepare_part(PreparedPoint& p, SubsetPart part, std::optional<PartMask>& mask, float* matrix) const {
     p.rect = {part.left, part.right, part.top, part.bottom};
     if (part.is_rectangle()) {
@@ -478,7 +479,7 @@ class CpuBackend final : public Backend {
     take_mask(p, weights, matrix);
   }
 
-  /// Prepares the pixels of a mask within p.rect; masked where they are too few.
+  /// Prepares the pixels of a mask within p.rect; sets the status to masked if they are too few.
   void take_mask(PreparedPoint& p, WeightTable& weights, float* matrix) const {
     const SubsetRect within = p.rect;
     SubsetRect& rect = p.rect = {radius(), -radius(), radius(), -radius()};
@@ -497,7 +498,7 @@ class CpuBackend final : public Backend {
       prepare_sums(p, matrix);
   }
 
-  /// The same for a rectangle and weights that are known to be enough.
+  /// Prepares a point whose rectangle and weights are known to hold enough pixels.
   void prepare_sums(PreparedPoint& p, float* matrix) const {
     use_sums(p, reference_sums(patch(p), options.order), matrix);
   }
@@ -521,7 +522,7 @@ class CpuBackend final : public Backend {
     return reference_sums_about(static_cast<float>(p.mean), squared, options.order);
   }
 
-  /// Covariance of the shape parameters for a noise of variance 1, and what follows from it.
+  /// Predicts sigmas and gradient noise from the covariance of the shape parameters for noise of variance 1.
   template <int N>
   void predict(PreparedPoint& p, const NormalEquations<N>& equations, const Square<N>& inverse) const {
     Square<N> covariance = inverse;
@@ -547,7 +548,7 @@ class CpuBackend final : public Backend {
 
   template <int N>
   void invert(PreparedPoint& p, const NormalEquations<N>& equations, float* out) const {
-    // Scaled to a unit diagonal, so that the test for a singular matrix does not depend on units.
+    // Scaling to a unit diagonal makes the test for a singular matrix independent of units.
     const Vector<N> diagonal = equations.hessian.diagonal();
     if (!(diagonal.minCoeff() > 0)) {
       p.status = Status::flat;
@@ -556,7 +557,7 @@ class CpuBackend final : public Backend {
     const Vector<N> scale = diagonal.cwiseSqrt().cwiseInverse();
     Square<N> scaled = scale.asDiagonal() * equations.hessian * scale.asDiagonal();
     if (!invert_positive_definite(scaled) || !(scaled.diagonal().maxCoeff() < icgn::largest_inverse)) {
-      p.status = Status::flat;  // contrast in one direction only: an edge, a stripe
+      p.status = Status::flat;  // the contrast has only one direction: an edge, a stripe
       return;
     }
     const Square<N> inverse = scale.asDiagonal() * scaled * scale.asDiagonal();
@@ -571,7 +572,7 @@ class CpuBackend final : public Backend {
     Eigen::Map<Eigen::Matrix<float, N, 1>>{out + N} = equations.grey.template cast<float>();
   }
 
-  /// count: sum of the squared weights.
+  /// Effect of noisy gradients on u and v. count: sum of the squared weights.
   template <int N>
   GradientNoise gradient_noise(const Square<N>& inverse, const icgn::PixelMoments<double>& x,
                                const icgn::PixelMoments<double>& y, double count) const {
@@ -588,7 +589,7 @@ class CpuBackend final : public Backend {
     return p.x + box.x_min >= -icgn::border && p.x + box.x_max <= current.width() - 1 + icgn::border &&
            p.y + box.y_min >= -icgn::border && p.y + box.y_max <= current.height() - 1 + icgn::border;
   }
-  /// The rectangle, or all rows of the part in it.
+  /// True if the rectangle, or each row of the part in it, lies in the current image.
   bool inside_current(const PreparedPoint& p, const ShapeParameters& s) const {
     if (inside_current(p, p.rect, s)) return true;
     if (!p.rows) return false;
@@ -618,14 +619,14 @@ class CpuBackend final : public Backend {
     return sums;
   }
 
-  /// A step of the shape, and what is foretold of the fit after it.
+  /// A step of the shape, and the misfit and the noise fraction predicted after it.
   struct Step {
     ShapeParameters change;
     double misfit, noise_fraction;
   };
 
-  /// Gauss-Newton step from the sums. mean: of the residuals; gain: standard deviation of f divided by that
-  /// of g.
+  /// Gauss-Newton step from the sums. v: packed values of the point; mean: mean residual; gain: standard
+  /// deviation of f divided by that of g.
   template <int N>
   Step step(const PreparedPoint& point, const float* v, const CurrentSums& s, double mean, double gain,
             double zncc) const {
@@ -673,19 +674,19 @@ class CpuBackend final : public Backend {
     return saturated.row<std::uint8_t>(static_cast<int>(y))[x] != 0;
   }
 
-  /// Is a pixel of the rectangle measured?
+  /// True if a pixel of the rectangle is measured.
   bool counts(const PreparedPoint& p, int i, int j) const {
     if (!p.mask.none()) return *p.mask.at(i, j) != 0;
     return !p.masked || *inside_roi.at(p.x + i, p.y + j) != 0;
   }
 
-  /// In which images is a displaced pixel of a subset saturated?
+  /// Tells in which images a pixel of a subset, displaced by the shape, is saturated.
   icgn::Saturation saturation(const PreparedPoint& p, const ShapeParameters& shape, int i, int j) const {
     const long x = std::lround(p.x + i + shape.u_at(i, j)), y = std::lround(p.y + j + shape.v_at(i, j));
     return {is_saturated(saturated_reference, p.x + i, p.y + j), is_saturated(saturated_current, x, y)};
   }
 
-  /// Are all pixels up to `reach` px from one of a subset, along each axis, saturated?
+  /// True if all pixels within `reach` px of (x, y) along each axis are saturated.
   bool is_white(const PreparedPoint& p, const ShapeParameters& shape, int x, int y, int reach) const {
     for (int j = y - reach; j <= y + reach; ++j)
       for (int i = x - reach; i <= x + reach; ++i)
@@ -693,7 +694,7 @@ class CpuBackend final : public Backend {
     return true;
   }
 
-  /// Judged by what is saturated, and measured again without that, if need be.
+  /// Measures again without saturated pixels if necessary, and increases the sigmas beside glare.
   RefinedPoint without_saturated(const PreparedPoint& p, const RefinedPoint& found, int max_iterations,
                                  bool is_part) const {
     const auto white = [&](int x, int y, int reach) { return is_white(p, found.shape, x, y, reach); };
@@ -784,11 +785,11 @@ class CpuBackend final : public Backend {
   }
 
   RefineOptions options;
-  double gradient_gain;  // of noise
+  double gradient_gain;  // gain of noise from the image to its gradient
   ThreadPool pool;
-  std::optional<WeightTable> window, squared_window;  // none: all pixels count the same
+  std::optional<WeightTable> window, squared_window;  // empty if all pixels have the same weight
   PaddedImage reference, dx, dy, inside_roi, current;
-  Image saturated_reference, saturated_current;  // see saturated_pixels
+  Image saturated_reference, saturated_current;  // masks, see saturated_pixels()
   double grey_scale = 1;                         // largest grey value of the reference over 255
   std::optional<MaskCounts> roi_counts;
   RawVector<PreparedPoint> points;

@@ -6,13 +6,13 @@
 
 namespace dic {
 
-/// Some rows of up to 16 columns of an image, filtered after the band above them or before it.
+/// A band of rows of up to 16 columns of an image. Bands are filtered one after the other, down or up.
 struct ColumnBand {
-  float* out = nullptr;  ///< the first pixel
+  float* out = nullptr;  ///< points to the first pixel
   std::ptrdiff_t stride = 0;
   int columns = 0, rows = 0;
   bool is_first = false;
-  int rows_below = 0;  ///< from the next band to the last
+  int rows_below = 0;  ///< number of rows of all bands below
   Interpolation interpolation{};
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The lanes of d from floats.
+/// Loads floats into the lanes of d.
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const float* from) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
@@ -34,7 +34,7 @@ HWY_INLINE hn::Vec<D> columns(D d, int first) {
   return hn::Add(hn::Iota(d, 0.0f), hn::Set(d, static_cast<float>(first)));
 }
 
-/// Weight of the pixels from column `first` of row j on: 0 past the right edge of the subset.
+/// Weights of the pixels of row j from column `first` on; 0 past the right edge of the subset.
 template <class D>
 HWY_INLINE hn::Vec<D> lane_weights(D d, const ReferencePatch& p, int first, int j) {
   const int left = p.rect.right - first + 1;
@@ -115,8 +115,7 @@ HWY_INLINE void scaled_spline_weights(D d, hn::Vec<D> t, hn::Vec<D> (&w)[kDegree
   w[kDegree + 1] = hn::IfThenElseZero(past, narrow[kDegree]);
 }
 
-/// Sums of neighbouring coefficients by the weights of their rows and columns. `taps`: the top-left one of
-/// lane 0.
+/// Sums of neighbouring coefficients, weighted by row and column. `taps`: the top-left coefficient of lane 0.
 template <int kRows, int kColumns = kRows, class D>
 HWY_INLINE hn::Vec<D> weighted_taps(D d, const float* taps, std::ptrdiff_t stride,
                                     const hn::Vec<D> (&wx)[kColumns + 1], const hn::Vec<D> (&wy)[kRows + 1]) {
@@ -129,8 +128,8 @@ HWY_INLINE hn::Vec<D> weighted_taps(D d, const float* taps, std::ptrdiff_t strid
   return value;
 }
 
-/// Spline values where all lanes read the same rows and neighbouring columns; kExtraX, kExtraY = 1 where a
-/// knot is crossed within the vector. `taps`: the top-left coefficient of lane 0.
+/// Spline values of lanes that read the same rows and neighbouring columns; kExtraX, kExtraY = 1 if a knot is
+/// crossed within the vector. `taps`: the top-left coefficient of lane 0.
 template <int kDegree, int kExtraX, int kExtraY, class D>
 HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride, hn::Vec<D> tx,
                                   hn::Vec<D> ty) {
@@ -146,7 +145,7 @@ HWY_INLINE hn::Vec<D> interpolate(D d, const float* taps, std::ptrdiff_t stride,
   return weighted_taps<kDegree + kExtraY, kDegree + kExtraX>(d, taps, stride, wx, wy);
 }
 
-/// Floats at from[index[lane]].
+/// The floats at from[index[lane]].
 template <class D, class Index>
 HWY_INLINE hn::Vec<D> gather(D d, const float* from, Index index) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
@@ -155,7 +154,7 @@ HWY_INLINE hn::Vec<D> gather(D d, const float* from, Index index) {
     return hn::PromoteTo(d, hn::GatherIndex(hn::Rebind<float, D>(), from, index));
 }
 
-/// Whole numbers as integers of 32 bits.
+/// Converts whole numbers to 32-bit integers.
 template <class D>
 HWY_INLINE auto integers(D, hn::Vec<D> values) {
   const hn::Rebind<std::int32_t, D> di;
@@ -165,8 +164,8 @@ HWY_INLINE auto integers(D, hn::Vec<D> values) {
     return hn::DemoteTo(di, values);
 }
 
-/// Spline values at any positions (x, y) relative to `origin`: a gather per tap, for deformations that cross
-/// several knots within a vector.
+/// Spline values at any positions (x, y) relative to `origin`. It takes a gather per tap, for deformations
+/// that cross several knots within a vector.
 template <int kDegree, class D>
 HWY_INLINE hn::Vec<D> interpolate_gather(D d, const float* origin, std::ptrdiff_t stride, hn::Vec<D> x,
                                          hn::Vec<D> y) {
@@ -210,7 +209,7 @@ HWY_INLINE FloorRange floor_range(const RowDisplacement<T>& row, float first, fl
           static_cast<float>(std::floor(std::max(a, b) + slack))};
 }
 
-/// Shape parameters laid out for walking down the rows.
+/// Shape parameters of one displacement component, arranged for a loop over rows.
 template <typename T>
 struct ShapeRows {
   T u, ux, uy, uxx, uxy, uyy;
@@ -220,7 +219,7 @@ struct ShapeRows {
     if constexpr (kOrder == 1) return {u + j * uy, ux, 0};
     return {u + j * (uy + j * uyy), ux + j * uxy, uxx};
   }
-  /// Range over columns first..last of all rows top..bottom.
+  /// Range of the displacement over columns first..last of all rows top..bottom.
   template <int kOrder>
   FloorRange range(float first, float last, float top, float bottom) const {
     const FloorRange a = floor_range<kOrder>(row<kOrder>(top), first, last);
@@ -248,9 +247,9 @@ HWY_INLINE hn::Vec<D> displacement(D d, const RowOf<D>& row, float floor, hn::Ve
   return hn::MulAdd(i, hn::MulAdd(i, hn::Set(d, row.curvature), hn::Set(d, row.slope)), base);
 }
 
-/// Spline values of one vector of a subset row, any deformation. `row`: coefficient at (row's first column,
-/// row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes beyond
-/// them repeat the nearest one.
+/// Spline values of one vector of a subset row, for any deformation. `row`: the coefficient at (column
+/// `first`, row) for zero displacement. usable: the columns whose positions are in the image's memory; lanes
+/// beyond them repeat the nearest one.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                  const RowOf<D>& dv, float first, const Columns& usable, hn::Vec<D> i) {
@@ -261,7 +260,7 @@ HWY_INLINE hn::Vec<D> gather_row(D d, const float* row, std::ptrdiff_t stride, c
                                      displacement<kOrder>(d, dv, 0, column));
 }
 
-/// The same, by the fastest method that is exact for the deformation.
+/// Spline values of one vector of a subset row, by the fastest method that is exact for the deformation.
 template <int kDegree, int kOrder, class D>
 HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stride, const RowOf<D>& du,
                                       const RowOf<D>& dv, float first, float last, hn::Vec<D> i) {
@@ -277,7 +276,7 @@ HWY_INLINE hn::Vec<D> interpolate_row(D d, const float* row, std::ptrdiff_t stri
   return interpolate<kDegree, 1, 1>(d, taps, stride, tx, ty);
 }
 
-/// Sums over some columns of a subset, from the first one on, one per lane.
+/// Sums over columns of a subset, one column per lane, from `first` on.
 template <int kOrder, bool kPartial, class D>
 class SegmentSums {
  public:
@@ -293,7 +292,7 @@ class SegmentSums {
         x_(d),
         y_(d) {}
 
-  /// Row j, with the grey values of the current image there. vj: j in all lanes.
+  /// Adds row j. vj: j in all lanes; grey: grey values of the current image at the displaced pixels.
   HWY_INLINE void add(int j, hn::Vec<D> vj, hn::Vec<D> grey) {
     const D d;
     const std::ptrdiff_t at = j * patch_.stride + first_;
@@ -327,8 +326,8 @@ class SegmentSums {
   RowMoments<D, kOrder + 1> x_, y_;
 };
 
-/// Adds the sums of columns first .. first + lanes - 1 (those inside the subset). grey_at(j) interpolates row
-/// j.
+/// Adds the sums of the columns first .. first + lanes - 1 that are inside the subset. grey_at(j, float(j))
+/// interpolates row j.
 template <int kOrder, bool kPartial, class D, class GreyAt>
 HWY_INLINE void add_rows(D d, const ReferencePatch& p, const GreyFit& fit, int first, CurrentSums& out,
                          const GreyAt& grey_at) {
@@ -356,9 +355,10 @@ struct ColumnDisplacements {
   }
 };
 
-/// The same where no knot is crossed. From the position of a row to its sums a processor waits for about 100
-/// cycles, but it looks only some 150 instructions ahead: three rows are therefore worked on at a time, each
-/// by one of three stages that do not wait for each other. taps: the top-left coefficient of row 0.
+/// Like add_rows(), for a segment that crosses no knot. From the position of a row to its sums a processor
+/// waits for about 100 cycles, but it looks only some 150 instructions ahead. Therefore three rows are in
+/// work at a time, each in one of three stages that do not wait for each other. taps: the top-left
+/// coefficient of row 0.
 template <int kDegree, int kOrder, bool kPartial, class D>
 HWY_INLINE void add_smooth_rows(D d, const ReferencePatch& p, const CurrentPatch& c,
                                 const ShapeRows<hn::TFromD<D>>& u, const ShapeRows<hn::TFromD<D>>& v,
@@ -392,9 +392,9 @@ HWY_INLINE void add_smooth_rows(D d, const ReferencePatch& p, const CurrentPatch
   sums.finish(out);
 }
 
-/// The sums of one column of a segment that crosses no knot: its rows are the lanes, since a vector of
-/// columns would have one lane in use (subsets of 17, 33, 49 px). Rows are quicker only without slopes, where
-/// all have the same weights. taps: the top-left coefficient of row 0.
+/// Adds the sums of one column of a segment that crosses no knot. Its rows are the lanes, because a vector of
+/// columns would use only one lane (subsets of 17, 33, 49 px). The loop over rows is faster only at order 0,
+/// where all rows have the same weights. taps: the top-left coefficient of row 0.
 template <int kDegree, int kOrder, class D>
 HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, const ShapeRows<float>& u,
                          const ShapeRows<float>& v, float u_floor, float v_floor, const float* taps,
@@ -403,7 +403,7 @@ HWY_ATTR void add_column(D d, const ReferencePatch& p, const CurrentPatch& c, co
   const int lanes = static_cast<int>(hn::Lanes(d));
   HWY_ALIGN float near[kDegree + 1][most + kDegree] = {}, f[most] = {}, dx[most] = {}, dy[most] = {};
   const float i = static_cast<float>(column);
-  const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // u + i ux + i^2 uxx, and of j, j^2
+  const auto of_column = [i](const ShapeRows<float>& s, float floor) {  // coefficients of 1, j and j^2
     return RowDisplacement<float>{s.u - floor + i * (s.ux + i * s.uxx), s.uy + i * s.uxy, s.uyy};
   };
   const RowDisplacement<float> x = of_column(u, u_floor), y = of_column(v, v_floor);
@@ -451,7 +451,7 @@ HWY_INLINE Columns columns_of(const PartRow& row) {
   return {static_cast<float>(row.first), static_cast<float>(row.last)};
 }
 
-/// How the columns of a segment are read: neighbouring columns together where few knots are crossed, else
+/// How the columns of a segment are read: neighbouring columns together if few knots are crossed, otherwise
 /// each one separately.
 enum class Taps { shared, gathered };
 
@@ -498,7 +498,7 @@ HWY_INLINE double steepness(const ShapeParameters& s, const SubsetRect& r) {
   return std::max(std::abs(s.ux), std::abs(s.vx)) + curved;
 }
 
-/// Columns in vectors of up to `widest`, the rest in the narrowest vector that holds them.
+/// Adds columns in vectors of up to `widest` lanes, and the rest in the narrowest vector that holds them.
 template <typename T, int kDegree, int kOrder, Taps kTaps>
 HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int widest, CurrentSums& out) {
   const hn::CappedTag<T, 16> d;
@@ -524,8 +524,8 @@ HWY_ATTR void add_segments(const ReferencePatch& p, const CurrentPatch& c, int w
   }
 }
 
-/// Vectors so narrow that the displacement crosses at most one knot along them; below 8 columns gathering is
-/// faster.
+/// Adds columns in vectors so narrow that the displacement crosses at most one knot along them; gathering is
+/// faster than vectors below 8 columns.
 template <typename T, int kDegree, int kOrder>
 HWY_ATTR void add_current(const ReferencePatch& p, const CurrentPatch& c, CurrentSums& out) {
   const double slope = steepness(c.shape, p.rect);

@@ -13,13 +13,14 @@ namespace dic {
 /// the edge. Row 0, column 0 of `at` is the top-left pixel.
 class PaddedImage {
  public:
-  /// Covers the taps of a quintic spline half a pixel outside, one more for a knot crossed inside a vector.
+  /// Width of the margin, px: the taps of a quintic spline half a pixel outside the image, and one more for a
+  /// knot crossed inside a vector.
   static constexpr int kMargin = 8;
-  /// Widest SIMD vector, floats: a row may be read this far past its right margin.
+  /// Floats that may be read past the right margin of a row: the widest SIMD vector.
   static constexpr int kTail = 16;
 
   PaddedImage() = default;
-  /// Margin and tails of the rows are zero; the pixels have to be written before they are read.
+  /// Sets the margin and the tails of the rows to zero; the pixels must be written before they are read.
   PaddedImage(int width, int height, ThreadPool& pool);
 
   int width() const { return width_; }
@@ -29,7 +30,7 @@ class PaddedImage {
   const float* at(int x, int y) const { return const_cast<PaddedImage*>(this)->at(x, y); }
   bool empty() const { return data_.size() == 0; }
 
-  /// Fills the margin by `point_reflected`, as the spline's own boundary condition has it.
+  /// Fills the margin by `point_reflected`, which is the spline's own boundary condition.
   void reflect_margin();
 
  private:
@@ -40,19 +41,20 @@ class PaddedImage {
   PixelMemory data_;
 };
 
-/// The image as float, unchanged values, margin zero.
+/// Converts an image to floats with unchanged values; the margin is zero.
 PaddedImage to_float(ImageView image, ThreadPool& pool);
 
-/// Columns of larger images are filtered a band of rows after the other. The result does not depend on it.
+/// Size of a band of rows, bytes. Columns of images much larger than that are filtered band by band; the
+/// result does not depend on it.
 constexpr std::size_t kColumnBandBytes = std::size_t{32} << 20;
 
-/// B-spline coefficients of an image (Unser, Aldroubi & Eden 1993; continued beyond the edges by point
-/// reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic): the factor that
-/// `scaled_spline_weights` leave out.
+/// Computes the B-spline coefficients of an image (Unser, Aldroubi & Eden 1993; continued beyond the edges by
+/// point reflection: the natural spline), times 1/36 (cubic) or 1/14400 (quintic), the factor that
+/// `scaled_spline_weights` omits.
 void spline_coefficients(ImageView image, Interpolation interpolation, PaddedImage& out, ThreadPool& pool,
                          std::size_t band_bytes = kColumnBandBytes);
 
-/// Gradient of the image's spline at its pixels, grey levels per px.
+/// Computes the gradient of the image's spline at its pixels, grey levels per px.
 void spline_gradient(const PaddedImage& image, Interpolation interpolation, PaddedImage& dx, PaddedImage& dy,
                      ThreadPool& pool, std::size_t band_bytes = kColumnBandBytes);
 

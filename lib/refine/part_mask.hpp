@@ -8,7 +8,7 @@
 
 namespace dic {
 
-/// The pixels of a part of a subset that is no rectangle.
+/// The pixels of a part of a subset that is not a rectangle.
 class PartMask {
  public:
   explicit PartMask(const SubsetPart& part, int subset)
@@ -20,7 +20,7 @@ class PartMask {
   }
 
   WeightTable& weights() { return weights_; }
-  /// By row; the pointer is at the subset's centre.
+  /// The columns of the part in each row; the pointer is at the subset's centre.
   const PartRow* rows() const { return rows_.data() + radius_; }
 
  private:

@@ -18,12 +18,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Columns whose sums are made together.
+/// Number of columns that are summed together.
 constexpr int kLanes = 16;
 
-/// Which sums of a column there are, for a shape function of this order: products of gradients times powers
-/// of j, gradients and their products with the grey value, and so on. Grey values are relative to `offset`,
-/// the mean of the column, so that sums of floats lose nothing.
+/// The kinds of sums of a column for a shape function of this order: products of gradients times powers of j,
+/// gradients and their products with the grey value, and so on. Grey values are relative to `offset`, the
+/// mean of the column, so that sums of floats lose no digits.
 template <int kOrder>
 struct ColumnLayout {
   static constexpr int kPowers = 2 * kOrder + 1, kFew = kOrder + 1;
@@ -32,7 +32,7 @@ struct ColumnLayout {
   static constexpr int grey = grey_grey + 1, offset = grey + 1, weight = offset + 1, kCount = weight + 1;
 };
 
-/// Sums of columns, at their first column; `stride` floats from one kind to the next.
+/// The sums of some columns. `sums` points to the first column; `stride`: floats from one kind to the next.
 struct ColumnView {
   const float* sums;
   std::size_t stride;
@@ -64,7 +64,7 @@ struct PowerSums {
   }
 };
 
-/// Mean and weight of columns; a mean of 0 where nothing counts.
+/// Computes means and weights of columns; the mean of a column of weight 0 is 0.
 template <bool kWeighted, class D>
 HWY_INLINE void mean_of_columns(D d, const ReferencePatch& p, int first, hn::Vec<D>& mean,
                                 hn::Vec<D>& weight) {
@@ -77,7 +77,7 @@ HWY_INLINE void mean_of_columns(D d, const ReferencePatch& p, int first, hn::Vec
   mean = hn::IfThenElseZero(hn::Gt(weight, hn::Zero(d)), hn::Div(mean, weight));
 }
 
-/// The sums of columns first, first + 1, ... of the patch.
+/// Computes the sums of one vector of columns of the patch, from column `first` on.
 template <int kOrder, bool kWeighted, class D>
 HWY_ATTR void sum_columns(D d, const ReferencePatch& p, int first, float* out, std::size_t stride) {
   using Layout = ColumnLayout<kOrder>;
@@ -144,8 +144,8 @@ HWY_ATTR void run_column_sums(const ReferencePatch& patch, int order, float* out
 
 // ---- over the columns of a subset ----
 
-/// Sums over columns k = 0 .. count - 1 of value(b, k, i) i^a, for all a + b < kPowers. first: i of the first
-/// column. value: lanes beyond the last column do not count.
+/// Sums value(b, k) i^a over columns k = 0 .. count - 1 for all a + b < kPowers. first: i of the first
+/// column. value: returns a vector of columns from k on; lanes beyond the last column are ignored.
 template <int kPowers, class D, class Value>
 HWY_INLINE void add_moments(D d, int count, int first, const Value& value, double* out) {
   constexpr int moments = icgn::monomial_count(kPowers - 1);
@@ -181,7 +181,7 @@ HWY_INLINE float mean_of(D d, const ColumnView& columns, int count, double& weig
                       load(Layout::grey, k));
   };
   add_moments<1>(d, count, 0, above_origin, &grey);
-  // Rounded to float: that error is far below the noise of a grey level.
+  // The error of rounding to float is far below the noise of a grey level.
   return static_cast<float>(weight > 0 ? offset[0] + grey / weight : 0);
 }
 
@@ -247,14 +247,14 @@ namespace {
 HWY_EXPORT(run_column_sums);
 HWY_EXPORT(run_add_up);
 
-constexpr std::size_t kWidestVector = 16;  // floats
+constexpr std::size_t kWidestVector = 16;  // number of floats
 
 }  // namespace
 
 void ColumnSums::sum(const ReferencePatch& patch, int order) {
   order_ = order;
   first_ = patch.rect.left;
-  // A subset's last vector begins in its last column at most.
+  // The last vector of a subset begins in its last column at the latest.
   stride_ = static_cast<std::size_t>(std::max(patch.rect.right - patch.rect.left + 1, 0)) + 2 * kWidestVector;
   sums_.resize(std::max(sums_.size(), stride_ * HWY_STATIC_DISPATCH(kinds_of_sums)(order)));
   HWY_DYNAMIC_DISPATCH(run_column_sums)(patch, order, sums_.data(), stride_);

@@ -42,7 +42,7 @@ void check_point(std::int64_t point, std::int64_t points) {
 struct Refiner::Impl {
   RefineOptions options;
   std::unique_ptr<refine::Backend> backend;
-  int width = 0, height = 0;  // of the reference
+  int width = 0, height = 0;  // size of the reference
   std::int64_t points = 0;
 };
 

@@ -1,5 +1,5 @@
-// Recursive B-spline prefilter and the spline's gradient, vectors across independent lines: rows are filtered
-// in transposed blocks, columns in strips.
+// Recursive B-spline prefilter and gradient of the spline. Vectors run across independent lines: rows are
+// filtered in transposed blocks, columns in strips.
 
 #include <algorithm>
 #include <array>
@@ -24,12 +24,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// kLanes lines are filtered together: element k of line l is at line[k * kLanes + l].
+/// Number of lines that are filtered together; element k of line l is at lines[k * kLanes + l].
 constexpr int kLanes = 16;
 
 struct Pole {
   float z;
-  int horizon;  ///< z^horizon < 1e-8: terms that the start of the causal filter needs
+  int horizon;  ///< terms that the start of the causal filter needs: z^horizon < 1e-8
 };
 constexpr Pole kCubicPole{-0.26794919243112270647f, 14};
 constexpr Pole kQuinticPoles[] = {{-0.43057534709997379430f, 22}, {-0.04309628820326465382f, 6}};
@@ -43,8 +43,8 @@ float continued(const float* line, int n, int k) {
   return point_reflected([line](int i) { return line[i * kLanes]; }, n, k);
 }
 
-/// The causal half of a pole of the inverse filter, without its gain. previous: the row above the first one,
-/// then the last one; where nothing is above, the start is what the continued lines give.
+/// Applies the causal half of a pole of the inverse filter, without its gain. previous: the filtered row
+/// above the first one; receives the last one. With is_start, the reflected lines give the start.
 HWY_ATTR void filter_down(float* lines, int n, Pole pole, bool is_start, float* previous) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
@@ -67,8 +67,8 @@ HWY_ATTR void filter_down(float* lines, int n, Pole pole, bool is_start, float* 
   }
 }
 
-/// The anti-causal half. previous: the row below the last one, then the first one; at the end of the lines it
-/// is their last row itself.
+/// Applies the anti-causal half. previous: the filtered row below the last one, or with is_end the filtered
+/// last row itself; receives the first one.
 HWY_ATTR void filter_up(float* lines, int n, Pole pole, bool is_end, float* previous) {
   const hn::CappedTag<float, kLanes> d;
   const int lanes = static_cast<int>(hn::Lanes(d));
@@ -85,8 +85,9 @@ HWY_ATTR void filter_up(float* lines, int n, Pole pole, bool is_end, float* prev
   }
 }
 
-/// The last row of what a pole makes of lines. Both ends keep their value (times the gain (1 - z)(1 - 1/z),
-/// which is left out): what a point reflection adds on one side it subtracts on the other.
+/// Computes the last row of lines filtered by a pole. Both ends of a line keep their value (divided by the
+/// gain (1 - z)(1 - 1/z), which the filter omits): what a point reflection adds on one side it subtracts on
+/// the other.
 void last_row(const float* lines, int n, Pole pole, float* out) {
   const float gain = (1 - pole.z) * (1 - 1 / pole.z);
   for (int l = 0; l < kLanes; ++l) out[l] = lines[(n - 1) * kLanes + l] / gain;
@@ -103,8 +104,8 @@ HWY_ATTR void prefilter(float* lines, int n, Interpolation interpolation) {
   for (const Pole& pole : poles(interpolation)) filter_pole(lines, n, pole);
 }
 
-/// Derivative of the spline with the (gainless) coefficients `lines` at its knots. before, after: rows that
-/// lie around these n; nothing follows where there are less than two.
+/// Computes the derivative of the spline with the (gainless) coefficients `lines` at its knots. before,
+/// after: number of rows in memory around these n; the lines end there if it is less than two.
 HWY_ATTR void differentiate(const float* lines, int n, int before, int after, Interpolation interpolation,
                             float* out) {
   // 6 * {-1/2, 0, 1/2} and 120 * {-1/24, -10/24, 0, 10/24, 1/24}: gain times the B-spline's derivative.
@@ -124,7 +125,8 @@ HWY_ATTR void differentiate(const float* lines, int n, int before, int after, In
   }
 }
 
-/// Filters (and differentiates) lines in place in scratch memory: [2 * n * kLanes] floats, aligned.
+/// Filters (and differentiates) lines in scratch memory, [2 * n * kLanes] floats, aligned. Returns the
+/// result, which is in the same memory.
 HWY_ATTR float* run_lines(float* scratch, int n, Interpolation interpolation, bool derivative) {
   prefilter(scratch, n, interpolation);
   if (!derivative) return scratch;
@@ -154,7 +156,7 @@ void copy_rows(const float* from, std::ptrdiff_t from_stride, float* to, std::pt
   for (int k = 0; k < n; ++k) std::copy_n(from + k * from_stride, count, to + k * to_stride);
 }
 
-/// A pole's causal half in a band of the rows of some columns. ends: last_row(), written in the last band.
+/// Applies a pole's causal half to a band. ends: receives last_row() in the last band.
 HWY_ATTR void filter_band_down(const ColumnBand& band, const float* in, std::ptrdiff_t in_stride, int pole,
                                float* previous, float* ends, float* scratch) {
   copy_rows(in, in_stride, scratch, kLanes, band.columns, band.rows);
@@ -170,7 +172,8 @@ HWY_ATTR void filter_band_up(const ColumnBand& band, int pole, float* previous, 
   copy_rows(scratch, kLanes, band.out, band.stride, band.columns, band.rows);
 }
 
-/// Two rows above the band, which are derivatives already, are in `above`, and those of the next band follow.
+/// Differentiates a band. above: coefficients of the two rows above it, which the image no longer has;
+/// receives the last two rows of this band.
 HWY_ATTR void differentiate_band(const ColumnBand& band, float* above, float* scratch) {
   const int before = band.is_first ? 0 : 2, after = std::min(2, band.rows_below);
   float* const lines = scratch + before * kLanes;
@@ -199,8 +202,8 @@ HWY_EXPORT(filter_band_down);
 HWY_EXPORT(filter_band_up);
 HWY_EXPORT(differentiate_band);
 
-constexpr int kBlock = 16;  // lines filtered together; kLanes of the kernels
-/// So many bands: smaller images are filtered in whole columns, which reads and writes them once only.
+constexpr int kBlock = 16;  // number of lines filtered together, equal to kLanes of the kernels
+/// Number of bands up to which images are filtered in whole columns, which reads and writes them only once.
 constexpr std::size_t kLargeImage = 8;
 
 class Scratch {
@@ -217,7 +220,7 @@ class Scratch {
   std::vector<hwy::AlignedFreeUniquePtr<float[]>> memory_;
 };
 
-/// row(y, buffer) returns line y as floats, converted into `buffer` where it has to be.
+/// Filters along rows. row(y, buffer) returns line y as floats, converted into `buffer` if necessary.
 template <typename RowOf>
 void along_rows(int width, int height, const RowOf& row, PaddedImage& out, Interpolation interpolation,
                 bool derivative, ThreadPool& pool) {
@@ -249,8 +252,8 @@ void along_whole_columns(const PaddedImage& in, PaddedImage& out, Interpolation 
   });
 }
 
-/// Columns of a large image, a band of rows after the other, down and up again for each pole: whole columns
-/// would have a page of memory for each of their rows, and all of the image 64 times.
+/// Filters the columns of a large image band by band, down and up again for each pole. Whole columns would
+/// touch a page of memory for each row, and so load the whole image 64 times.
 class BandedColumns {
  public:
   BandedColumns(const PaddedImage& in, PaddedImage& out, int rows, Interpolation interpolation,
@@ -271,7 +274,7 @@ class BandedColumns {
     const int poles = interpolation_ == Interpolation::cubic ? 1 : 2;
     for (int pole = 0; pole < poles; ++pole) {
       for (int band = 0; band < bands(); ++band) down(band, pole);
-      std::swap(state_, ends_);  // where the way up begins
+      std::swap(state_, ends_);  // the way up begins with the last rows
       for (int band = bands() - 1; band >= 0; --band) up(band, pole);
       std::swap(state_, ends_);
     }
@@ -321,12 +324,12 @@ class BandedColumns {
   const Interpolation interpolation_;
   ThreadPool& pool_;
   Scratch scratch_;
-  hwy::AlignedFreeUniquePtr<float[]> state_, ends_;  ///< of all columns: rows that the next band needs
+  hwy::AlignedFreeUniquePtr<float[]> state_, ends_;  ///< rows of all columns that the next band needs
 };
 
 void along_columns(const PaddedImage& in, PaddedImage& out, Interpolation interpolation, bool derivative,
                    ThreadPool& pool, std::size_t band_bytes) {
-  constexpr std::size_t least = 64;  // more than a pole's horizon
+  constexpr std::size_t least = 64;  // rows; more than a pole's horizon
   const std::size_t row_bytes = in.stride() * sizeof(float), rows = std::max(least, band_bytes / row_bytes);
   const bool is_large = row_bytes * in.height() > kLargeImage * band_bytes;
   if (!is_large || std::cmp_greater_equal(rows, in.height()))

@@ -7,16 +7,15 @@
 
 namespace dic::refine {
 
-/// Predicted sigma of subsets of any side in one image. Its gradients are computed once, and nothing is
-/// measured.
+/// Predicts sigma for subsets of any size in one image. Computes the gradients once, and measures nothing.
 class SubsetSigmas {
  public:
-  /// roi: 0 or 255, of the image's size; or empty.
+  /// roi: 0 or 255, as large as the reference; or empty.
   SubsetSigmas(const RefineOptions& options, int threads, ImageView reference, ImageView roi);
   ~SubsetSigmas();
 
-  /// The larger of sigma_u and sigma_v at every point (x, y), px, for noise of 1 grey level that leads to
-  /// sigma by the matrix of a subset alone; infinite where a subset cannot be measured.
+  /// The larger of sigma_u and sigma_v at every point (x, y), px, for noise of 1 grey level, by the matrix of
+  /// the subset alone; infinite if the subset cannot be measured.
   std::vector<double> of(int subset, std::span<const int> x, std::span<const int> y);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace dic {
 
-/// Weights of the pixels of a subset, by their position in it; 0 at first.
+/// Weights of the pixels of a subset, by their position in it; initially 0.
 class WeightTable {
  public:
   explicit WeightTable(int subset)
@@ -16,7 +16,7 @@ class WeightTable {
         stride_(subset + PaddedImage::kTail),
         values_(static_cast<std::size_t>(stride_) * subset) {}
 
-  /// Of the pixel at (i, j) from the centre, |i| and |j| up to the radius.
+  /// The weight of the pixel at (i, j) from the centre; |i| and |j| are at most the radius.
   float& at(int i, int j) { return values_[(j + radius_) * stride_ + i + radius_]; }
   PixelWeights view() const { return {values_.data() + radius_ * (stride_ + 1), stride_}; }
 
@@ -25,7 +25,7 @@ class WeightTable {
   std::vector<float> values_;
 };
 
-/// The window of a subset to the power of 1 or 2.
+/// The window weights of a subset to the power of 1 or 2.
 inline WeightTable window_table(SubsetWeights weights, int subset, int power) {
   WeightTable out(subset);
   for (int j = -subset / 2; j <= subset / 2; ++j)

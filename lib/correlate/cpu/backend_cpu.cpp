@@ -56,7 +56,7 @@ class CpuBackend final : public Backend {
     std::vector<Worker<T>> all;
   };
 
-  // The workers of a variant and type: made when first asked for.
+  // The workers of a variant and type, created on first use.
   template <typename T>
   std::vector<Worker<T>>& workers(const std::string& variant, ScalarType type) {
     std::unique_ptr<WorkersBase>& slot = workers_[{variant, type}];

@@ -1,17 +1,16 @@
-// Included by direct.cpp once per SIMD target, inside that target's namespace, where `hn` is Highway. With
-// DIC_DIRECT_VNNI the target has AVX-512 VNNI, which Highway 1.0 does not offer as an operation. No include
-// guard: every target compiles its own copy.
+// The cpu-direct kernel. direct.cpp includes this file once per SIMD target, inside that target's namespace,
+// where `hn` is Highway. There is no include guard, because every target compiles its own copy. With
+// DIC_DIRECT_VNNI the target has AVX-512 VNNI, which Highway 1.0 does not offer as an operation.
 //
-// Lanes are columns of the reference. A block of DY x DX shifts stays in registers while the rows go by: each
-// load of a window row serves DY shifts, each load of a reference row DX.
+// Lanes are columns of the reference. A block of DY x DX shifts stays in registers while the loop goes down
+// the rows: each load of a window row serves DY shifts, each load of a reference row DX.
 
 // ---- Arithmetic per element type ----
-// D: lanes of the prepared
-// reference; Stored: their type; kSums: accumulators per shift; max_steps: vectors per accumulator before it,
-// or the total of its lanes, could overflow.
+// Members of each arithmetic: D: lanes of the prepared reference; Stored: their type; kSums: accumulators per
+// shift; max_steps: vectors that an accumulator takes before it, or the total of its lanes, could overflow.
 
 #if DIC_DIRECT_VNNI
-// Four u8 x s8 products per 32-bit lane, the reference shifted to -128 .. 127.
+// u8: four u8 x s8 products per 32-bit lane, with the reference shifted to -128 .. 127.
 template <class DBytes>
 struct BytesDot {
   using D = DBytes;
@@ -35,7 +34,7 @@ struct BytesDot {
 };
 #endif
 
-// Pairs of i16 products of u8.
+// u8: pairs of products of values widened to i16.
 template <class D16>
 struct BytePairs {
   using D = D16;
@@ -58,7 +57,7 @@ struct BytePairs {
   }
 };
 
-// u16: the reference as -32768 .. 32767, the window split into its low and high bytes.
+// u16: the reference is shifted to -32768 .. 32767, the window split into its low and high bytes.
 template <class D16>
 struct WordPairs {
   using D = D16;
@@ -97,7 +96,7 @@ struct WordPairs {
   }
 };
 
-// i32 in 64-bit lanes; sums wrap modulo 2^64 on the way.
+// i32: products in 64-bit lanes; intermediate sums wrap modulo 2^64.
 template <class D64>
 struct Integers {
   using D = D64;
@@ -118,7 +117,7 @@ struct Integers {
   static std::int64_t total(const Accumulator* sums) { return hn::GetLane(hn::SumOfLanes(D(), *sums)); }
 };
 
-// f32 and f64 in float64 lanes: products of f32 are exact.
+// f32 and f64: products in float64 lanes, which are exact for f32.
 template <class D64>
 struct Reals {
   using D = D64;
@@ -188,7 +187,7 @@ HWY_NOINLINE void add_block(const Panel<A>& panel, int stride, const Block<T>& w
 
   for (int c = 0; c < panel.chunks; ++c) {
     const typename A::Stored* HWY_RESTRICT reference = panel.data + c * lanes;
-    V r[DY];  // r[k]: the reference row that is k rows above the window row
+    V r[DY];  // r[k]: reference row y - k, for window row y
     for (V& row : r) row = hn::Zero(d);
     for (int y = 0; y < panel.rows + DY - 1; ++y) {
 #pragma GCC unroll 8

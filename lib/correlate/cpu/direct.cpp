@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway's headers
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/variants.hpp"
 
@@ -10,7 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// GCC adds targets to Highway's with a pragma; other compilers do without VNNI.
+// A GCC pragma adds VNNI to Highway's target; builds by other compilers do not use VNNI.
 #undef DIC_HAVE_VNNI
 #define DIC_HAVE_VNNI (HWY_TARGET == HWY_AVX3 && HWY_COMPILER_GCC_ACTUAL)
 
@@ -34,7 +34,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
-// Processors without any SIMD that Highway knows: the plain loops do.
+// Processors without SIMD that Highway knows use the plain loops.
 std::unique_ptr<KernelBase> make_direct(ScalarType type) { return naive_variant().make(type); }
 #else
 #define DIC_DIRECT_VNNI 0

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway's headers
 #include "correlate/cpu/fft_plan.hpp"
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/variants.hpp"
@@ -49,8 +49,8 @@ std::vector<FftPass<R>> fft_passes(int n) {
 
 // Transforms run over rows of vectors: every lane is a column of its own, so that no butterfly moves values
 // between lanes. Forward transforms leave their result in digit-reversed order, and inverse transforms expect
-// it so: the product of spectra does not depend on the order. Two real tiles of the window are real and
-// imaginary part of one complex tile.
+// that order: the product of spectra does not depend on it. Two real tiles of the window form the real and
+// the imaginary part of one complex tile.
 
 HWY_BEFORE_NAMESPACE();
 namespace dic::correlate {
@@ -69,7 +69,7 @@ struct Complex {
   using V = hn::Vec<Lane<R>>;
   V re, im;
 
-  // Times -i (forward) or +i (inverse).
+  // The product with -i (forward) or +i (inverse).
   template <bool kInverse>
   Complex times_i() const {
     if constexpr (kInverse) return {hn::Neg(im), re};
@@ -77,7 +77,7 @@ struct Complex {
   }
 };
 
-// Not friends: GCC forgets the SIMD target of functions that are defined in a class template.
+// Operators are not friends of Complex: GCC forgets the SIMD target of functions defined in a class template.
 template <typename R>
 HWY_INLINE Complex<R> operator+(Complex<R> a, Complex<R> b) {
   return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
@@ -136,7 +136,7 @@ HWY_INLINE void butterfly(Complex<R>* z) {
   }
 }
 
-// One pass over n rows of vectors: decimation in frequency forwards, in time backwards.
+// One pass over n rows of vectors: decimation in frequency (forward) or in time (inverse).
 template <int kRadix, bool kInverse, typename R>
 void run_pass(const FftPass<R>& pass, int n, R* HWY_RESTRICT re, R* HWY_RESTRICT im) {
   const Lane<R> d;
@@ -177,7 +177,7 @@ void run_passes(const std::vector<FftPass<R>>& passes, int n, R* re, R* im) {
   }
 }
 
-// to[c * to_stride + r] = from[r * from_stride + c]; rows and columns are multiples of 16 bytes.
+// Sets to[c * to_stride + r] = from[r * from_stride + c]; rows and columns are multiples of 16 bytes.
 template <typename R>
 void transpose(const R* HWY_RESTRICT from, std::ptrdiff_t from_stride, int rows, int columns,
                R* HWY_RESTRICT to, std::ptrdiff_t to_stride) {
@@ -211,12 +211,12 @@ void transpose(const R* HWY_RESTRICT from, std::ptrdiff_t from_stride, int rows,
 #endif
 }
 
-// A real tile to be transformed: elements minus an origin; zeros beyond its size, and where a mask is zero.
+// A real tile to transform: elements minus an origin, zero beyond the block and where the mask is zero.
 template <typename T>
 struct RealTile {
   Block<T> block;
   double origin = 0;
-  Block<std::uint8_t> mask{};  // of the block's size, or none
+  Block<std::uint8_t> mask{};  // as large as the block; null data: no mask
 };
 
 // Correlation of complex tiles with one reference through 2-D transforms of a fixed size.
@@ -228,7 +228,7 @@ class Transform {
     size_ = size;
     passes_y_ = fft_passes<R>(size.ny);
     passes_x_ = fft_passes<R>(size.nx);
-    // One cache line more than a column: with a power of two, whole columns would fall into one cache set.
+    // A stride of a power of two would put whole columns into one cache set, so it is a cache line longer.
     stride_ = size.ny + 64 / static_cast<int>(sizeof(R));
     const std::size_t plane = static_cast<std::size_t>(size.nx) * stride_;
     for (Buffer<R>* buffer : {&re_, &im_, &spectrum_re_, &spectrum_im_})
@@ -320,7 +320,7 @@ class Transform {
     std::fill_n(to, static_cast<std::ptrdiff_t>(size_.ny - rows) * lanes, R{0});
   }
 
-  // Calls body(ky) with the strip holding all x of `lanes` values of ky.
+  // Calls body(ky) for ky = 0, lanes, 2 lanes ...; the strip then holds all x of ky .. ky + lanes - 1.
   template <typename Body>
   void for_row_strips(const Body& body) {
     const Lane<R> d;
@@ -339,7 +339,7 @@ class Transform {
   Buffer<R> re_, im_, spectrum_re_, spectrum_im_, strip_re_, strip_im_;
 };
 
-// Sum of the squares of a tile; float32 will do for a bound.
+// Sum of the squares of a tile; float32 is precise enough for an error bound.
 template <typename T>
 double energy(const RealTile<T>& tile) {
   constexpr int kParts = 16;  // independent sums, which the compiler may keep in one vector
@@ -382,8 +382,8 @@ class FftKernel final : public Kernel<T> {
 
   Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                        const ReferenceSums<T>& sums) override {
-    const double count = std::max(1.0, static_cast<double>(sums.count));  // a mask may leave nothing
-    // The mean of the reference is subtracted: sums, and their errors, are then small.
+    const double count = std::max(1.0, static_cast<double>(sums.count));  // a mask may exclude all elements
+    // Subtracting the reference's mean keeps the sums and their errors small.
     const double mean = static_cast<double>(sums.sum) / count;
     const double offset = std::is_integral_v<T> ? std::round(mean) : mean;
     reference_rest_ = sums.sum_from(static_cast<Sum<T>>(offset));
@@ -414,7 +414,7 @@ class FftKernel final : public Kernel<T> {
       return 0;
     }
     transform_.correlate(first, second, ny, half, take);
-    // The error spreads over the tile like white noise: this is several times its largest value.
+    // The error spreads over the tile like white noise: this bound is several times its largest value.
     constexpr double kRounding = 1.0 / (1 << 24);
     constexpr double kToInteger = std::is_integral_v<T> ? 0.5 : 0;
     return kRounding * reference_norm_ * std::sqrt(energy(first) + energy(second)) + kToInteger;
@@ -449,8 +449,9 @@ HWY_EXPORT(make_fft);
 
 namespace {
 
-// Rounding to integers is exact while the worst error of float64 transforms stays below one half:
-// eps * c log2(N) * |reference| * |window| with a c of 4, every element at the end of its range.
+// Why exact sums are impossible, or empty. Rounding to integers is exact while the worst error of float64
+// transforms stays below one half: eps * c log2(N) * |reference| * |window| with c = 4 and every element at
+// the end of its range.
 std::string fft_unsupported_reason(const CorrelateShape& shape) {
   const FftSize size = choose_fft_size(shape);
   if (size.ny == 0) return "cpu-fft does not take references beyond 2048 px.";

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-/// A variant of the CPU backend supplies the inner loop. Runner (runner.hpp) does everything else.
+/// The inner loop, which each variant of the CPU backend supplies. Runner (runner.hpp) does everything else.
 namespace dic::correlate {
 
 /// Sums of products of T: exact integers, or float64. Unsigned sums beyond 2^63 do not occur: that would take
@@ -29,13 +29,13 @@ struct Block {
   Block at(int y, int x, int h, int w) const { return {row(y) + x, row_bytes, h, w}; }
 };
 
-/// The elements of a patch, or of its mask, where they lie.
+/// The elements of a patch, or of its mask, as a view into the image.
 template <typename T>
 Block<T> block_of(const ImageView& image, const PatchPosition& at, const Size& size) {
   return {image.template row<T>(at.y) + at.x, image.row_bytes, size.height, size.width};
 }
 
-/// Sums over the elements of a reference that count.
+/// Sums over the elements of a reference that its mask includes.
 template <typename T>
 struct ReferenceSums {
   Sum<T> count = 0;
@@ -43,8 +43,8 @@ struct ReferenceSums {
   Sum<T> squares = 0;
   /// Sum of (element - mean)^2, rounded once.
   double variation = 0;
-  /// Of floats: one of the elements, and the sum of (element - origin), which keeps the digits of a contrast
-  /// that is small beside the mean.
+  /// One of the elements and the sum of (element - origin), only set for floats: this sum keeps the digits of
+  /// a contrast that is small compared with the mean.
   double origin = 0, sum_from_origin = 0;
 
   /// Sum of (element - offset). An offset near the mean is subtracted from floats without rounding.
@@ -54,8 +54,8 @@ struct ReferenceSums {
   }
 };
 
-/// What to subtract from the elements of a reference before they are multiplied: of floats whose products
-/// are scored the mean, because sums around 0 keep the digits of a small contrast.
+/// The offset to subtract from the elements of a reference before they are multiplied: the mean for floats
+/// whose products are scored, because sums around 0 keep the digits of a small contrast; otherwise 0.
 template <typename T>
 Sum<T> centring_offset(const ReferenceSums<T>& sums, Criterion criterion) {
   if constexpr (std::is_floating_point_v<T>)
@@ -71,16 +71,16 @@ struct TileSize {
 class KernelBase {
  public:
   virtual ~KernelBase() = default;
-  /// Called once per job, before any reference.
+  /// Prepares a job; called once per job, before any reference.
   virtual void begin(const CorrelateShape& shape) = 0;
-  /// Shifts per call of `correlate` that suit the kernel best.
+  /// The number of shifts per call of `correlate` that suits the kernel best.
   virtual TileSize tile() const = 0;
   /// Elements that `correlate` may read (and ignore) to the right of each row of its window.
   virtual int read_ahead() const { return 0; }
-  /// True where `correlate` may return an error above 0 in the current job.
+  /// True if `correlate` may return an error above 0 in the current job.
   virtual bool inexact() const { return false; }
-  /// Called before each `correlate`: of which pair, and of which shifts of the job. For kernels that hand out
-  /// sums which were computed before.
+  /// Announces the pair and the shifts of the next `correlate`. Only kernels that hand out precomputed sums
+  /// need it.
   virtual void begin_part(std::int64_t /*pair*/, const Shifts& /*part*/) {}
 };
 
@@ -88,13 +88,14 @@ class KernelBase {
 template <typename T>
 class Kernel : public KernelBase {
  public:
-  /// Takes a reference; mask.data may be null. Returns the offset a that `correlate` subtracts from every
-  /// element that counts.
+  /// Sets the reference; mask.data may be null. Returns the offset a that `correlate` subtracts from every
+  /// element that the mask includes.
   virtual Sum<T> set_reference(const Block<T>& reference, const Block<std::uint8_t>& mask,
                                const ReferenceSums<T>& sums) = 0;
-  /// out[dy * nx + dx] = sum_ij (ref[i, j] - a) * window[i + dy, j + dx] over the elements that count, for
-  /// 0 <= dy < ny, 0 <= dx < nx. The window has reference.height + ny - 1 rows and reference.width + nx - 1
-  /// columns. Returns a bound of the error of every element of out, 0 where the sums are exact.
+  /// Computes out[dy * nx + dx] = sum_ij (ref[i, j] - a) * window[i + dy, j + dx] over the elements that the
+  /// mask includes, for 0 <= dy < ny, 0 <= dx < nx. The window has reference.height + ny - 1 rows and
+  /// reference.width + nx - 1 columns. Returns a bound of the error of every element of out, 0 if the sums
+  /// are exact.
   virtual double correlate(const Block<T>& window, int ny, int nx, Sum<T>* out) = 0;
 };
 

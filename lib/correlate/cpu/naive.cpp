@@ -1,7 +1,7 @@
 #include "correlate/cpu/kernel.hpp"
 #include "correlate/cpu/variants.hpp"
 
-// The reference implementation: one shift after the other, straight from the definition.
+// The reference implementation: it computes one shift after the other, straight from the definition.
 namespace dic::correlate {
 namespace {
 
@@ -27,7 +27,7 @@ class NaiveKernel final : public Kernel<T> {
 
  private:
   Sum<T> sum_at(const Block<T>& window, int dy, int dx) const {
-    // i32 sums may pass 2^63 on the way and come back: unsigned arithmetic wraps, signed must not.
+    // Partial sums of i32 products may exceed 2^63 and come back: only unsigned arithmetic may wrap.
     std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t> sum = 0;
     for (int i = 0; i < reference_.height; ++i)
       for (int j = 0; j < reference_.width; ++j)

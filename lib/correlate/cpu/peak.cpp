@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway's headers
 #include "correlate/backend.hpp"
 #include "correlate/cpu/scoring.hpp"
 
@@ -29,7 +29,7 @@ inline float largest(const float* row, int n) {
   return best;
 }
 
-// Best value more than 2 px away from (px, py) in x or y.
+// The best score more than 2 px away from (px, py) in x or y.
 inline float second_best(const float* scores, int ny, int nx, int py, int px) {
   const int left = std::max(0, px - 2), right = std::min(nx, px + 3);
   float best = kUndefined;
@@ -45,8 +45,8 @@ inline float second_best(const float* scores, int ny, int nx, int py, int px) {
   return best;
 }
 
-// Position of the best score in dx, dy (0-based), its value and its second_score: the parts of a Peak that
-// need the whole surface.
+// Finds the parts of a Peak that need the whole surface: the best score, its 0-based position (dx, dy) and
+// second_score.
 Peak find_peak(const float* scores, const Shifts& shifts) {
   const int ny = shifts.ny(), nx = shifts.nx();
   Peak peak;

@@ -10,8 +10,8 @@ namespace dic::correlate {
 namespace {
 
 // Multiply-adds of cpu-direct in the time of one complex butterfly operation of cpu-fft, measured on AVX-512
-// and AVX2 processors: it depends on the type, hardly on the processor. Near the break-even cpu-direct is the
-// safer choice, because cpu-fft computes scores of low contrast a second time.
+// and AVX2 processors. The rate depends on the type, but hardly on the processor. Near the break-even point
+// cpu-direct is the safer choice, because cpu-fft computes scores of low contrast a second time.
 double direct_rate(ScalarType type) {
   switch (type) {
     case ScalarType::u8:
@@ -26,7 +26,7 @@ double direct_rate(ScalarType type) {
   return 2;
 }
 
-// Columns are padded to whole vectors of about this many elements.
+// Width padded to whole vectors of about `lanes` elements.
 double padded(int width, ScalarType type) {
   const double lanes = type == ScalarType::u8 || type == ScalarType::u16 ? 32 : 8;
   return std::ceil(width / lanes) * lanes;
@@ -37,7 +37,7 @@ double direct_work(const CorrelateShape& shape) {
          padded(shape.reference.width, shape.type) / direct_rate(shape.type);
 }
 
-/// Scores go through transforms of float32; sums through those of float64, which take three times as long.
+/// Relative cost of a transform: 1 for scores (float32), 3 for sums (float64).
 double transform_cost(const CorrelateShape& shape) {
   return shape.criterion == Criterion::cross_correlation ? 3 : 1;
 }

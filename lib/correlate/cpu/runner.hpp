@@ -17,8 +17,8 @@
 #include "correlate/cpu/scoring.hpp"
 #include "correlate/window.hpp"
 
-/// The common part of all variants of the CPU backend: which shifts are defined, tiles of shifts over
-/// threads, zero padding, scores, peaks. A variant supplies only a Kernel.
+/// The common part of all variants of the CPU backend: it finds the defined shifts, distributes tiles of
+/// shifts over threads, pads with zeros, and computes scores and peaks. A variant supplies only a Kernel.
 namespace dic::correlate {
 
 /// The memory of one thread, reused from call to call.
@@ -26,19 +26,19 @@ template <typename T>
 struct Worker {
   std::unique_ptr<Kernel<T>> kernel;
   std::unique_ptr<Kernel<T>>
-      exact;  ///< computes scores again that are uncertain with `kernel`; null if none are
+      exact;  ///< recomputes scores that are uncertain with `kernel`; null if `kernel` is exact
   ScoringScratch scratch;
   std::vector<Sum<T>> products;
   std::vector<T> padded;
   std::vector<float> scores;
 
-  std::int64_t reference = -1;  ///< the one that the kernels hold
+  std::int64_t reference = -1;  ///< index of the reference that the kernels hold
   bool exact_ready = false;
   Block<T> reference_block;
   Block<std::uint8_t> mask;
   ReferenceSums<T> sums;
-  Sum<T> offset = 0;        ///< that `kernel` subtracts
-  Sum<T> exact_offset = 0;  ///< that `exact` subtracts
+  Sum<T> offset = 0;        ///< offset that `kernel` subtracts from the reference
+  Sum<T> exact_offset = 0;  ///< offset that `exact` subtracts from the reference
 };
 
 inline Shifts intersect(const Shifts& a, const Shifts& b) {
@@ -46,7 +46,7 @@ inline Shifts intersect(const Shifts& a, const Shifts& b) {
           std::min(a.dy_max, b.dy_max)};
 }
 
-/// Some pairs of a job of element type T. Results go where those of the whole job have them.
+/// Computes some pairs of a job of element type T. Results go to their places in those of the whole job.
 template <typename T>
 class Runner {
  public:
@@ -96,7 +96,7 @@ class Runner {
   }
 
  private:
-  // Scores of every pair, as values of the criterion.
+  // Computes the scores of every pair, as values of the criterion.
   void scores(float* out) {
     const std::int64_t count = job_.shifts.count();
     for_pairs([&](std::int64_t k, int) { return out + k * count; },
@@ -107,7 +107,7 @@ class Runner {
               [this](auto&&... a) { score_tile(a..., false); });
   }
 
-  // Sums of products of every pair.
+  // Computes the sums of products of every pair.
   template <typename Out>
   void sums(Out* out) {
     const std::int64_t count = job_.shifts.count();
@@ -115,7 +115,7 @@ class Runner {
               [this](auto&&... a) { this->sum_tile(a...); });
   }
 
-  // Shifts at which sums can be other than zero (overlap), and those at which scores are defined (inside).
+  // Shifts at which sums can differ from zero (overlapping), and at which scores are defined (inside).
   Shifts overlapping(const Available& a) const {
     return {a.x0 - job_.reference.size.width + 1, a.x1 - 1, a.y0 - job_.reference.size.height + 1, a.y1 - 1};
   }
@@ -130,8 +130,8 @@ class Runner {
     return {dx, std::min(dx + tile_nx_ - 1, all.dx_max), dy, std::min(dy + tile_ny_ - 1, all.dy_max)};
   }
 
-  // With enough pairs each thread takes whole pairs; with few, the tiles of one pair are divided among the
-  // threads.
+  // Calls tile() for every tile and finish() for every pair. With many pairs each thread takes whole pairs;
+  // with few, the threads share the tiles of one pair.
   template <typename Destination, typename Finish, typename Tile>
   void for_pairs(const Destination& destination, const Finish& finish, const Tile& tile) {
     const std::int64_t threads = pool_.size();
@@ -170,7 +170,7 @@ class Runner {
     worker.reference = index;
   }
 
-  // The elements that `shifts` need: in place where the image has them all, else a copy with zeros outside.
+  // The elements that `shifts` need: a view if the image has them all, otherwise a copy with zeros outside.
   Block<T> fetch(const Available& a, const Shifts& shifts, int read_ahead, Worker<T>& worker) const {
     const int x = shifts.dx_min, width = shifts.nx() + job_.reference.size.width - 1;
     const int y = shifts.dy_min, height = shifts.ny() + job_.reference.size.height - 1;
@@ -199,7 +199,7 @@ class Runner {
       std::fill_n(cell(out, dy, part.dx_min), part.nx(), value);
   }
 
-  // Products of `part`, ny x nx, in worker.products; returns the window and the bound of the error.
+  // Computes the products of `part`, ny x nx, in worker.products; returns the window and the error bound.
   std::pair<Block<T>, double> multiply(Kernel<T>& kernel, const Available& a, const Shifts& part,
                                        Worker<T>& worker) const {
     const Block<T> window = fetch(a, part, kernel.read_ahead(), worker);
@@ -231,7 +231,7 @@ class Runner {
     scoring<T>().score(tile, worker.scratch);
   }
 
-  // Scores of a tile: within kScoreTolerance, or upper bounds, which cost nothing where sums are inexact.
+  // Computes the scores of a tile: within kScoreTolerance, or as upper bounds, which need no exact sums.
   void score_tile(std::int64_t k, std::int64_t tile, Worker<T>& worker, float* out, bool upper_bounds) {
     const Pair pair = job_.pair(k);
     const Available a = available(job_, pair.window);
@@ -265,8 +265,7 @@ class Runner {
         *to = static_cast<Out>(*products++);
   }
 
-  // Computes the scores of `part` that are not below `limit`, and those that are NaN, again from exact sums;
-  // returns the largest of them.
+  // Recomputes scores of `part` that are NaN or not below `limit` from exact sums; returns the largest one.
   float recompute(const Shifts& part, float limit, const Available& a, Worker<T>& worker, float* out) {
     constexpr int kRows = 32, kColumns = 64;
     float largest = kUndefined;
@@ -284,7 +283,7 @@ class Runner {
     for (int dy = block.dy_min; dy <= block.dy_max; ++dy)
       for (const float* s = cell(out, dy, block.dx_min); s <= cell(out, dy, block.dx_max); ++s)
         count += !(*s < limit);
-    constexpr int kShareOfBlock = 32;  // that many shifts together take about as long as one alone
+    constexpr int kShareOfBlock = 32;  // 32 shifts together take about as long as a single one
     const bool together = count > block.count() / kShareOfBlock;
     if (together) score_exactly(block, a, worker, out);
     float largest = kUndefined;
@@ -306,7 +305,7 @@ class Runner {
     score(window, part, worker.exact_offset, 0, false, worker, out);
   }
 
-  // The defined shifts of a pair whose sums are inexact, and its window; nothing where they are exact.
+  // The defined shifts of a pair and its window; nothing if its sums are exact or no shift is defined.
   std::optional<std::pair<Shifts, Available>> inexact_part(std::int64_t k, Worker<T>& worker) {
     if (!workers_[0].kernel->inexact()) return std::nullopt;
     const Pair pair = job_.pair(k);
@@ -317,7 +316,7 @@ class Runner {
     return std::pair{part, a};
   }
 
-  // In the sign of the scores.
+  // The peak of a surface of scores, with values that keep the sign of scores.
   Peak peak_of(const float* scores) const { return extract_peak(scores, job_.shifts, Criterion::zncc); }
 
   void recompute_around(const Peak& peak, const Shifts& part, const Available& a, Worker<T>& worker,
@@ -326,7 +325,7 @@ class Runner {
     recompute(intersect(part, around), kUndefined, a, worker, scores);
   }
 
-  // Scores within kScoreTolerance: makes those exact that may be the best, and the neighbours of the best.
+  // Makes scores within kScoreTolerance exact where they may be the best, and the best one's neighbours.
   void settle_scores(std::int64_t k, Worker<T>& worker, float* scores) {
     const auto inexact = inexact_part(k, worker);
     if (!inexact) return;
@@ -337,8 +336,8 @@ class Runner {
     if (const Peak peak = peak_of(scores); peak.found) recompute_around(peak, part, a, worker, scores);
   }
 
-  // Upper bounds of scores: makes those exact that may be the best or the second best of a Peak, and the
-  // neighbours of the best. All others keep bounds that are too low to matter.
+  // Makes upper bounds of scores exact where they may be the best or the second best of a Peak, and the best
+  // one's neighbours. All others keep bounds that are too low to matter.
   void settle_bounds(std::int64_t k, Worker<T>& worker, float* scores) {
     const auto inexact = inexact_part(k, worker);
     if (!inexact) return;

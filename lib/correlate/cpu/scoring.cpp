@@ -7,7 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "core/simd_targets.hpp"  // before Highway
+#include "core/simd_targets.hpp"  // must precede Highway's headers
 #include "correlate/backend.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,8 +19,8 @@
 #define DIC_CORRELATE_SCORING_ONCE
 namespace dic::correlate {
 
-/// Sums over columns of a window. u8: exact up to 66,051 rows (references have at most 32,768); i32 wraps as
-/// its products do.
+/// Type of a sum over a column of a window. For u8 it is exact up to 66,051 rows (references have at most
+/// 32,768); for i32 it wraps, as the products do.
 template <typename T>
 using ColumnSum =
     std::conditional_t<std::is_floating_point_v<T>, double,
@@ -29,9 +29,9 @@ using ColumnSum =
 using ScoringTable = std::tuple<Scoring<std::uint8_t>, Scoring<std::uint16_t>, Scoring<std::int32_t>,
                                 Scoring<float>, Scoring<double>>;
 
-// Rows of fewer shifts do not fill a vector.
+// Shifts that fill a vector; shorter rows are scored together.
 constexpr int kShortRow = 16;
-// Float variances below this part of the mean square are rounding, not contrast.
+// Variance of floats, as a fraction of the mean square, below which it is rounding and not contrast.
 constexpr double kFloatFlat = 1e-13;
 
 }  // namespace dic::correlate
@@ -50,7 +50,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 struct Normalizer {
   double n, offset, reference_rest, reference_variation, reference_energy, origin;
-  double error, raise;  // what is left uncertain, and what is added to products
+  double error, raise;  // error bound of the products, and what is added to them for upper bounds
 
   Normalizer(const ScoreTile<T>& t, T window_origin)
       : n(static_cast<double>(t.reference.count)),
@@ -102,7 +102,7 @@ void zncc_row(const Normalizer<T>& z, const Sum<T>* HWY_RESTRICT products, const
   }
 }
 
-// The same where float64 would round: 128-bit integers.
+// zncc_row() in 128-bit integers, for sums that float64 would round.
 template <typename T>
 void zncc_row_wide(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums,
                    const Sum<T>* squares, int nx, float* out) {
@@ -122,7 +122,7 @@ template <typename T>
 void ncc_row(const Normalizer<T>& z, const Sum<T>* products, const Sum<T>* sums, const Sum<T>* squares,
              int nx, float* out) {
   for (int x = 0; x < nx; ++x) {
-    // Back from the window's origin: sums of the elements themselves.
+    // Sums of the elements themselves, without the window's origin.
     const double d = static_cast<double>(sums[x]);
     const double s = d + z.n * z.origin;
     const double q = static_cast<double>(squares[x]) + z.origin * (2 * d + z.n * z.origin);
@@ -148,7 +148,7 @@ void ssd_row(const ScoreTile<T>& t, const Normalizer<T>& z, const Sum<T>* produc
   }
 }
 
-// nx shifts from row dy on.
+// Scores nx shifts that begin at row dy.
 template <typename T>
 void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, int nx, const Sum<T>* sums,
                    const Sum<T>* squares) {
@@ -166,7 +166,7 @@ void normalize_row(const ScoreTile<T>& t, const Normalizer<T>& z, int dy, int nx
     zncc_row_wide<T>(t, z, products, sums, squares, nx, out);
 }
 
-// Rows that fill no vector, and follow each other in memory, as one row.
+// Scores all rows as one: they are too short to fill a vector, and adjacent in memory.
 template <typename T>
 void score_short_rows(const ScoreTile<T>& t, const Normalizer<T>& z, T origin, ScoringScratch& scratch) {
   const int count = t.ny * t.nx;

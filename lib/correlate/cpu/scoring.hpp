@@ -6,16 +6,16 @@
 
 #include "correlate/cpu/kernel.hpp"
 
-/// From sums of products to scores: reference sums, sums over windows, normalization, peaks.
-/// Scores are larger-is-better (ssd: negated).
+/// Turns sums of products into scores: reference sums, sums over windows, normalization. Larger scores are
+/// better (ssd: negated).
 namespace dic::correlate {
 
 constexpr float kUndefined = -std::numeric_limits<float>::infinity();
-/// Scores from inexact sums that may be off by more than this are left for exact recomputation, as NaN, where
-/// they are not to be upper bounds. For ssd the tolerance is relative.
+/// Largest error of a score from inexact sums; for ssd it is relative. A score that may be off by more
+/// becomes NaN and is recomputed exactly, unless upper bounds are wanted.
 constexpr double kScoreTolerance = 2e-6;
 
-/// Rows begin .. end - 1 of a mask's column, all of which count.
+/// Rows begin .. end - 1 of a mask's column, which are all inside.
 struct MaskRun {
   int column = 0, begin = 0, end = 0;
 };
@@ -31,16 +31,16 @@ template <typename T>
 struct ScoreTile {
   Criterion criterion = Criterion::zncc;
   Block<T> window;           ///< size.height + ny - 1 rows, size.width + nx - 1 columns
-  Block<std::uint8_t> mask;  ///< of the reference; data may be null
-  Size size;                 ///< of the reference
+  Block<std::uint8_t> mask;  ///< mask of the reference; data may be null
+  Size size;                 ///< size of the reference
   int ny = 0, nx = 0;
   ReferenceSums<T> reference;
-  Sum<T> offset = 0;                 ///< that was subtracted from the reference in `products`
-  const Sum<T>* products = nullptr;  ///< ny x nx
-  double error = 0;                  ///< bound of the error of a product sum
-  bool upper_bounds = false;         ///< scores as high as the error allows
+  Sum<T> offset = 0;                 ///< value that was subtracted from the reference in `products`
+  const Sum<T>* products = nullptr;  ///< sums of products, ny x nx
+  double error = 0;                  ///< error bound of a sum of products
+  bool upper_bounds = false;         ///< true: scores become as high as the error allows
   float* scores = nullptr;
-  std::ptrdiff_t score_stride = 0;  ///< elements
+  std::ptrdiff_t score_stride = 0;  ///< elements from row to row of the scores
 };
 
 /// The functions of this machine's best SIMD target for elements of type T.
@@ -48,7 +48,8 @@ template <typename T>
 struct Scoring {
   ReferenceSums<T> (*reference_sums)(const Block<T>& reference, const Block<std::uint8_t>& mask);
   void (*score)(const ScoreTile<T>& tile, ScoringScratch& scratch);
-  /// products += offset * (sum of the window over the elements that count): sums of the reference as it is.
+  /// Adds offset * (sum of the window over the elements that the mask includes) to `products`, which makes
+  /// them sums for the reference without an offset.
   void (*add_offset)(const ScoreTile<T>& tile, ScoringScratch& scratch, Sum<T>* products);
 };
 template <typename T>

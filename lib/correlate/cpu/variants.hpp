@@ -2,7 +2,7 @@
 
 #include "correlate/cpu/kernel.hpp"
 
-/// Shared by the files that declare a CPU variant.
+/// Helpers of the files that declare a CPU variant.
 namespace dic::correlate {
 
 inline std::vector<Pairing> all_pairings() {

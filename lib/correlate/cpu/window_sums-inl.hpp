@@ -1,12 +1,12 @@
-// Included by scoring.cpp once per SIMD target, inside that target's namespace, where `hn` is Highway. No
-// include guard: every target compiles its own copy.
-//
 // Sums and sums of squares over the window under the reference, at every shift of a tile.
+//
+// scoring.cpp includes this file once per SIMD target, inside that target's namespace, where `hn` is Highway.
+// There is no include guard, because every target compiles its own copy.
 
 // ---- Column sums ----
 
-// Elements of T, widened to ColumnSum<T>, and their squares. For floats relative to `origin`, an element of
-// the window, so that a flat window gives exact zeros.
+// Loads elements of T, widened to ColumnSum<T>. Floats are relative to `origin`, an element of the window, so
+// that a flat window gives exact zeros.
 template <typename T>
 struct Widen {
   using D = hn::ScalableTag<ColumnSum<T>>;
@@ -37,7 +37,7 @@ struct Widen {
   }
 };
 
-// Sums of kVectors vectors of columns from x on.
+// Computes the sums of kVectors vectors of columns that begin at column x.
 template <int kVectors, typename T>
 HWY_INLINE void column_block(const Block<T>& window, int first, int rows, const Widen<T>& widen, int x,
                              ColumnSum<T>* sums, ColumnSum<T>* squares) {
@@ -57,7 +57,7 @@ HWY_INLINE void column_block(const Block<T>& window, int first, int rows, const 
   }
 }
 
-// sums[x] and squares[x] over rows first .. first + rows - 1 of the window.
+// Computes sums[x] and squares[x] over rows first .. first + rows - 1 of the window.
 template <typename T>
 void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& widen, ColumnSum<T>* sums,
                  ColumnSum<T>* squares) {
@@ -77,7 +77,7 @@ void column_sums(const Block<T>& window, int first, int rows, const Widen<T>& wi
   int x = 0;
   for (; x + 4 * lanes <= window.width; x += 4 * lanes)
     column_block<4, T>(window, first, rows, widen, x, sums, squares);
-  for (; x < window.width; x += lanes)  // the last vector overlaps the one before
+  for (; x < window.width; x += lanes)  // the last vector overlaps the previous one
     column_block<1, T>(window, first, rows, widen, std::min(x, window.width - lanes), sums, squares);
 }
 
@@ -109,7 +109,7 @@ inline double sum_of(const double* values, int n) {
 template <typename T>
 void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>* HWY_RESTRICT out) {
   if constexpr (std::is_floating_point_v<T>) {
-    // No running sums: an element that leaves them would leave its rounding error behind.
+    // Running sums are not used: an element that is subtracted would leave its rounding error behind.
     for (int dx = 0; dx < nx; ++dx) out[dx] = sum_of(columns + dx, width);
   } else {
     std::uint64_t sum = 0;
@@ -122,8 +122,8 @@ void box_row(const ColumnSum<T>* HWY_RESTRICT columns, int width, int nx, Sum<T>
   }
 }
 
-// A reference's mask as bit patterns for vectors of widened elements: all bits set where an element counts.
-// A row's last vector overlaps the one before; elements of both count in one of them.
+// A reference's mask as bit patterns for vectors of widened elements: all bits are set for elements inside
+// the mask. A row's last vector overlaps the previous one; an element of both is set in only one of them.
 template <typename T>
 class WideMask {
  public:
@@ -131,7 +131,7 @@ class WideMask {
     return static_cast<std::size_t>(mask.height) * vectors(mask) * kLanes;
   }
 
-  // memory: size(mask) elements.
+  // memory: size(mask) elements, which must outlive this object.
   WideMask(const Block<std::uint8_t>& mask, ColumnSum<T>* memory) : mask_(mask), bits_(memory) {
     ColumnSum<T> all;
     std::memset(&all, 0xff, sizeof all);
@@ -143,7 +143,7 @@ class WideMask {
         }
   }
 
-  // Sums of the elements of `at` (as large as the mask) that count, and of their squares.
+  // Sums of the elements of `at` (as large as the mask) inside the mask, and of their squares.
   void sums(const Block<T>& at, const Widen<T>& widen, Sum<T>& sum, Sum<T>& square) const {
     Total total{}, squares{};
     if (mask_.width < kLanes) {
@@ -165,7 +165,7 @@ class WideMask {
   using D = hn::ScalableTag<ColumnSum<T>>;
   using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
   static constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
-  static constexpr int kRows = 8;  // of 32,768 u8 squares in 4 lanes: below 2^32
+  static constexpr int kRows = 8;  // rows of 32,768 squares of u8 in 4 lanes stay below 2^32
 
   static int vectors(const Block<std::uint8_t>& mask) { return (mask.width + kLanes - 1) / kLanes; }
   int first(int k) const { return std::max(0, std::min(k * kLanes, mask_.width - kLanes)); }
@@ -205,13 +205,13 @@ inline void find_mask_runs(const Block<std::uint8_t>& mask, std::vector<MaskRun>
     }
 }
 
-// Moves the sums of kVectors vectors of shifts, from dx on, from row dy - 1 to row dy; all but the first
-// `skip`.
+// Updates the sums of kVectors vectors of shifts that begin at dx from row dy - 1 to row dy, except for the
+// first `skip` shifts.
 template <int kVectors, typename T>
 HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> runs, int dy, int dx,
                                int skip, Sum<T>* HWY_RESTRICT sums, Sum<T>* HWY_RESTRICT squares) {
   using Difference = std::make_signed_t<ColumnSum<T>>;
-  const auto add = [](Sum<T>& to, ColumnSum<T> difference) {  // i32 wraps
+  const auto add = [](Sum<T>& to, ColumnSum<T> difference) {  // sums of i32 wrap
     to = static_cast<Sum<T>>(static_cast<std::uint64_t>(to) +
                              static_cast<std::uint64_t>(static_cast<Difference>(difference)));
   };
@@ -241,31 +241,31 @@ HWY_INLINE void slide_run_ends(const Block<T>& window, std::span<const MaskRun> 
   }
 }
 
-// True where nx shifts fill a vector.
+// True if elements are integers and nx shifts fill a vector.
 template <typename T>
 bool can_slide_masked(int nx) {
   return std::is_integral_v<T> && nx >= static_cast<int>(hn::Lanes(hn::ScalableTag<ColumnSum<T>>()));
 }
 
-// The same for all of nx shifts.
+// Updates the sums of all nx shifts from row dy - 1 to row dy.
 template <typename T>
 void slide_masked(const Block<T>& window, std::span<const MaskRun> runs, int dy, int nx, Sum<T>* sums,
                   Sum<T>* squares) {
-  constexpr std::size_t kMostRuns = 32768;  // each changes a u8 sum of squares by at most 255^2
+  constexpr std::size_t kMostRuns = 32768;  // each run changes a u8 sum of squares by at most 255^2
   const int lanes = static_cast<int>(hn::Lanes(hn::ScalableTag<ColumnSum<T>>()));
   for (std::size_t i = 0; i < runs.size(); i += kMostRuns) {
     const auto some = runs.subspan(i, std::min(kMostRuns, runs.size() - i));
     int dx = 0;
     for (; dx + 4 * lanes <= nx; dx += 4 * lanes)
       slide_run_ends<4, T>(window, some, dy, dx, 0, sums, squares);
-    for (; dx < nx; dx += lanes) {  // the last vector overlaps the one before
+    for (; dx < nx; dx += lanes) {  // the last vector overlaps the previous one
       const int at = std::min(dx, nx - lanes);
       slide_run_ends<1, T>(window, some, dy, at, dx - at, sums, squares);
     }
   }
 }
 
-// ---- All of them ----
+// ---- Sums for a tile ----
 
 // Calls take(dy, sums, squares) with the sums over the window for every row of shifts.
 template <typename T, typename Take>

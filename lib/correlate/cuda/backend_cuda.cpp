@@ -53,7 +53,7 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::unique_ptr<GpuWorker>> workers_;
-  ThreadTeam team_;  ///< a thread for each GPU
+  ThreadTeam team_;  ///< one thread for each GPU
   DeviceProperties properties_;
   DeviceSeconds seconds_;
 };

@@ -11,7 +11,7 @@ namespace {
 using kernels::NccJob;
 using kernels::NccVariant;
 
-/// The surfaces of a part take at most this much, and at most half of the free memory.
+/// Most device memory for the surfaces of a part, bytes; they also take at most half of the free memory.
 constexpr std::size_t largest_part_bytes = std::size_t{1} << 30;
 
 std::size_t pitch_of(const ImageView& image) {
@@ -52,7 +52,7 @@ const kernels::DeviceImage* UploadedPatches::upload_images(std::span<const Image
   std::size_t bytes = 0;
   for (const ImageView& p : images) bytes += pitch_of(p) * std::max(p.height, 0);
   auto* target = static_cast<std::byte*>(pixels_.reserve(bytes));
-  // Kernels read whole words, beyond the ends of rows too.
+  // Kernels read whole words, also beyond the ends of rows.
   kernels::fill(target, 0, bytes, stream.handle());
   std::vector<kernels::DeviceImage> descriptions;
   for (const ImageView& p : images) {
@@ -70,7 +70,7 @@ const kernels::DeviceImage* UploadedPatches::upload_images(std::span<const Image
   return static_cast<const kernels::DeviceImage*>(descriptions_.data());
 }
 
-/// Queues `launch` as often as repeat_kernels says. Returns the result of the last run.
+/// Queues `launch` as often as repeat_kernels() says. Returns the result of the last run.
 template <typename Launch>
 auto GpuWorker::compute(Launch&& launch) {
   computing_.start(stream_);
@@ -102,7 +102,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   for_parts(whole, pairs, name, bytes_per_pair, [&](const NccJob& part) {
     const Peak* result = compute([&] {
       auto* found = peaks_.reserve<Peak>(part.pairs);
-      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // the padding, too
+      kernels::fill(found, 0, part.pairs * sizeof(Peak), stream_.handle());  // also clears the padding
       runner_.peaks(variant, part, job.criterion, found, stream_);
       return found;
     });
@@ -110,7 +110,7 @@ void GpuWorker::peaks(const Job& job, PairRange pairs, const std::string& name, 
   });
 }
 
-/// The job with its data on the device.
+/// Uploads the job's data and returns the job for the device.
 NccJob GpuWorker::upload(const Job& job) {
   NccJob whole = job_of(job.shape());
   uploading_.start(stream_);

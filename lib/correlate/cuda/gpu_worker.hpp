@@ -11,7 +11,7 @@
 
 namespace dic::correlate::cuda {
 
-/// The references or the windows of a job in device memory: pixels, descriptions of images, positions.
+/// The references or the windows of a job in device memory: pixels, image descriptions, positions.
 class UploadedPatches {
  public:
   kernels::DevicePatches upload(const Patches& patches, const kernels::Stream& stream);
@@ -21,20 +21,20 @@ class UploadedPatches {
   kernels::DeviceBuffer pixels_, descriptions_, positions_;
 };
 
-/// Runs a part of a job on one GPU. Keeps its memory from job to job. Surfaces that do not fit into memory
-/// are computed in parts; the result is the same.
+/// Runs some pairs of a job on one GPU. Keeps its memory from job to job. Computes surfaces that do not fit
+/// into memory in parts; the result is the same.
 class GpuWorker {
  public:
-  /// Expects `device` to be current; the calls select it.
+  /// Requires `device` to be the current one; all other calls select it themselves.
   explicit GpuWorker(const kernels::Device& device) : device_(device.index) {}
 
-  /// Both write the results of their pairs and return when these are complete. `out` is the whole job's.
+  /// Writes the surfaces or peaks of `pairs` and returns when they are complete. `out` is for the whole job.
   void surfaces(const Job& job, PairRange pairs, const std::string& variant, Surfaces& out);
   void peaks(const Job& job, PairRange pairs, const std::string& variant, std::span<Peak> out);
 
-  /// Of the last call.
+  /// Seconds of the last call.
   const DeviceSeconds& device_seconds() const { return seconds_; }
-  /// See Correlator::repeat_kernels. The kernels of a part run that often before the next part.
+  /// Sets how often the kernels of a part run before the next part; see Correlator::repeat_kernels.
   void repeat_kernels(std::int64_t times) { runs_ = times; }
 
  private:
@@ -47,7 +47,7 @@ class GpuWorker {
   void download(void* host, const void* device, std::size_t bytes);
 
   int device_;
-  std::int64_t runs_ = 1;  ///< of the kernels of a part
+  std::int64_t runs_ = 1;  ///< how often the kernels of a part run
   kernels::Stream stream_;
   kernels::Stopwatch uploading_, computing_, downloading_;
   DeviceSeconds seconds_;

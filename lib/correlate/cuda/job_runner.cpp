@@ -10,7 +10,7 @@ using kernels::Stream;
 
 namespace {
 
-/// The surfaces of a part of a job in peaks_in_parts.
+/// Device memory for the surfaces of a part in peaks_in_parts(), bytes.
 constexpr std::size_t moderate_part_bytes = std::size_t{512} << 20;
 
 }  // namespace
@@ -53,7 +53,7 @@ void JobRunner::peaks(const NccVariant& variant, const NccJob& job, Criterion cr
   if (variant.can_fuse(job, kernels::FusedOutput::peaks))
     return variant.score_fusion()->launch_peaks(job, criterion, out, workspace_, stream.handle());
   const float* surfaces = scores(variant, job, criterion, kernels::ScoreKind::score, stream);
-  // Only now: the variant works in the same memory, and may let it grow.
+  // Reserved only now, because the variant works in the same memory and may make it grow.
   void* memory = workspace_.memory().reserve(kernels::peaks_workspace_bytes(job));
   kernels::launch_peaks(job, criterion, surfaces, out, memory, stream.handle());
 }

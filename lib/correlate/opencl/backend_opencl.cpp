@@ -9,7 +9,7 @@
 #include "correlate/opencl/plan_opencl.hpp"
 
 // The OpenCL backend: a device computes the sums of products, which are most of the work. The host prepares
-// references, scores the sums and finds the peaks, by the functions of the CPU backend.
+// references, scores the sums and finds the peaks with the functions of the CPU backend.
 namespace dic::correlate {
 namespace opencl {
 namespace {
@@ -33,7 +33,7 @@ class OpenClBackend final : public Backend {
   }
 
  private:
-  /// Calls body(runner) for the parts of a job, when their sums are there.
+  /// Calls body(runner) for each part of a job when the part's sums are on the host.
   template <typename Body>
   void run(const Job& job, const std::string& variant, const Body& body) {
     device_.begin(job, variant);
@@ -61,7 +61,7 @@ std::unique_ptr<Backend> open_one(std::span<const int> ordinals, int threads) {
   return open(ordinals.front(), threads);
 }
 
-/// What a device can do is asked when it is open.
+/// Always empty: the limits of a device are known only after it is opened.
 std::string always_supported(std::string_view, const CorrelateShape&) { return {}; }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::string build_log(cl_program program, cl_device_id device) {
   ask(0, nullptr);
   std::string log(bytes, '\0');
   ask(bytes, log.data());
-  return log.c_str();  // without the zero at its end
+  return log.c_str();  // drops the terminating zero
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Device::Device(int number) : device_(device_numbered(number)), limits_(limits_of
 
 void Device::reserve(Buffer& buffer, std::size_t bytes) const {
   if (buffer.memory && bytes <= buffer.bytes) return;
-  buffer = {};  // first: old and new may not fit
+  buffer = {};  // freed first, because the old and the new memory may not fit together
   cl_int status = CL_SUCCESS;
   bytes = std::max<std::size_t>(bytes, 1);
   buffer.memory.reset(library().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, bytes, nullptr, &status));
@@ -83,7 +83,7 @@ double Device::run(cl_kernel kernel, const Range& range) const {
   return seconds_of(event, "a kernel");
 }
 
-/// Takes the event, and waits for it.
+/// Waits for the event, releases it, and returns the seconds between its start and its end.
 double Device::seconds_of(cl_event taken, std::string_view what) const {
   const cl::Event event(taken);
   check(library().clWaitForEvents(1, &taken), what);

@@ -10,28 +10,28 @@
 
 namespace dic::correlate::opencl {
 
-/// Memory of a device that is kept from job to job and grows where it must.
+/// Device memory that is kept from job to job and grows when needed.
 struct Buffer {
   cl::Memory memory;
   std::size_t bytes = 0;
 };
 
-/// One OpenCL device with its queue. All calls wait until the device is done, and return the seconds that it
-/// took by its own clock. They throw DeviceError.
+/// One OpenCL device with its queue. write(), read() and run() wait until the device is done, and return the
+/// seconds that it took by its own clock. All calls throw DeviceError.
 class Device {
  public:
-  /// number: as `opencl:0` counts. Throws DeviceError where there is no such device.
+  /// number: the number in `opencl:0`. Throws DeviceError if there is no such device.
   explicit Device(int number);
 
   const Limits& limits() const { return limits_; }
 
-  /// Makes room for so many bytes; the contents are lost where it must grow.
+  /// Makes the buffer hold at least `bytes`; its contents are lost if it grows.
   void reserve(Buffer& buffer, std::size_t bytes) const;
   double write(const Buffer& to, std::size_t offset, std::span<const std::byte> from) const;
   double read(std::span<std::byte> to, const Buffer& from) const;
   double run(cl_kernel kernel, const Range& range) const;
 
-  /// Compiles the function `correlate` of these sources. Throws DeviceError with what the compiler says.
+  /// Compiles the function `correlate` of these sources. Throws DeviceError with the compiler's messages.
   cl::Kernel compile(std::span<const std::string_view> sources, const std::string& options) const;
 
  private:

@@ -55,7 +55,7 @@ void DeviceSums::compute(const Job& job, PairRange pairs, ThreadPool& pool, Sums
   seconds_.download += device_.read(out.bytes, sums_);
 }
 
-/// The variant for the types of a job; compiled when it is first asked for.
+/// The kernel of the variant for the types of a job, compiled on first use.
 cl_kernel DeviceSums::kernel(const CorrelateShape& shape) {
   const std::string options = build_options(shape);
   cl::Kernel& known = kernels_[std::string(variant_->name) + options];
@@ -68,7 +68,7 @@ void DeviceSums::set_arguments(cl_kernel kernel, const Job& job) const {
   const JobData data = job_data(job);
   cl_uint index = 0;
   const auto set = [&](const auto& value) {
-    // NOLINTNEXTLINE(bugprone-sizeof-expression): of a buffer, a kernel takes the handle
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the argument for a buffer is its handle
     cl::check(cl::library().clSetKernelArg(kernel, index++, sizeof value, &value), "passing arguments");
   };
   set(references_.memory.get());

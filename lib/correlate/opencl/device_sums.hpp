@@ -14,26 +14,25 @@ namespace dic::correlate::opencl {
 /// Sums of products of some pairs of a job, on the host.
 struct Sums {
   PairRange pairs;
-  std::size_t bytes_of_sum = 0;  ///< 4: u32, 8: 64 bits, or float64 for images of floats
+  std::size_t bytes_of_sum = 0;  ///< 4: u32; 8: 64-bit integers, or float64 for images of floats
   std::vector<std::byte> bytes;  ///< pairs x ny x nx
 };
 
-/// Computes the sums of products of a job on a device, part by part. Keeps kernels and memory from job to
-/// job.
+/// Computes the sums of products of a job on a device in parts. Keeps kernels and memory from job to job.
 class DeviceSums {
  public:
-  /// number: of the device. part_bytes: device memory for the sums, or for the references, of a part.
+  /// number: device number. part_bytes: device memory for the sums, and for the references, of a part.
   DeviceSums(int number, std::size_t part_bytes) : device_(number), part_bytes_(part_bytes) {}
 
-  /// Uploads the search images of a job, whose sums are then asked for. Throws UsageError where the device
-  /// cannot do it.
+  /// Uploads the search images of a job; the following calls refer to this job. Throws UsageError if the
+  /// device cannot do it.
   void begin(const Job& job, const std::string& variant);
   std::int64_t pairs_at_once(const Job& job) const;
   void compute(const Job& job, PairRange pairs, ThreadPool& pool, Sums& out);
 
-  /// Of the job.
+  /// Seconds of the job so far.
   const DeviceSeconds& seconds() const { return seconds_; }
-  /// See Correlator::repeat_kernels.
+  /// Sets how often the kernel of a part runs; see Correlator::repeat_kernels.
   void repeat_kernels(std::int64_t times) { runs_ = times; }
 
  private:
@@ -43,11 +42,11 @@ class DeviceSums {
 
   Device device_;
   std::size_t part_bytes_;
-  std::int64_t runs_ = 1;  ///< of the kernel of a part
+  std::int64_t runs_ = 1;  ///< how often the kernel of a part runs
   const Variant* variant_ = nullptr;
   std::vector<std::int64_t> image_offsets_;
   Buffer images_, references_, pairs_, sums_;
-  std::map<std::string, cl::Kernel> kernels_;  ///< by variant and build options
+  std::map<std::string, cl::Kernel> kernels_;  ///< keys: variant and build options
   DeviceSeconds seconds_;
 };
 

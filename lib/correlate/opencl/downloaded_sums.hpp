@@ -12,7 +12,7 @@ namespace dic::correlate::opencl {
 template <typename T>
 class DownloadedSums final : public Kernel<T> {
  public:
-  /// sums: those of the pairs that are asked for next.
+  /// sums: the object that holds the sums of the pairs which are scored next.
   explicit DownloadedSums(const Sums& sums) : sums_(sums) {}
 
   void begin(const CorrelateShape& shape) override {
@@ -45,7 +45,7 @@ class DownloadedSums final : public Kernel<T> {
   const Sums& sums_;
   Criterion criterion_ = Criterion::zncc;
   Shifts shifts_;
-  std::int64_t first_ = 0;  ///< of the part, in sums_
+  std::int64_t first_ = 0;  ///< index of the part's first sum in sums_
 };
 
 }  // namespace dic::correlate::opencl

@@ -5,14 +5,14 @@
 namespace dic::correlate::opencl {
 namespace {
 
-/// More u8 elements may have a sum beyond 32 bits.
+/// Largest number of u8 elements whose sum of products always fits 32 bits.
 constexpr std::int64_t kMostElementsOf32Bits = 257 * 257;
-/// Local memory that the kernels use at most: the staged window of float64 in template.cl.
+/// Largest local memory of a kernel, bytes: the staged window of float64 in template.cl.
 constexpr std::size_t kLocalBytes = 18 << 10;
 
 std::size_t groups_of(std::size_t count, std::size_t size) { return (count + size - 1) / size; }
 
-/// Work groups in one row, as many as so many work items for each pair need.
+/// A range with its work groups in one row, enough for `items` work items per pair.
 Range in_one_row(std::size_t items, std::int64_t pairs) {
   return {.global = {groups_of(items, kItems) * kItems, static_cast<std::size_t>(pairs), 1},
           .local = {kItems, 1, 1}};
@@ -40,7 +40,7 @@ constexpr Variant kVariants[] = {
      "eight shifts of a work item in registers, the window of a tile of shifts in local memory",
      range_of_template}};
 
-/// Types of the kernels.
+/// OpenCL types that the build options name; see kernels/common.cl.
 struct Types {
   const char *element, *reference, *factor, *sum;
 };
@@ -52,7 +52,7 @@ Types types_of(const CorrelateShape& shape) {
     case ScalarType::u16:
       return {"ushort", "ushort", "uint", "ulong"};
     case ScalarType::i32:
-      return {"int", "int", "ulong", "ulong"};  // unsigned arithmetic wraps, signed must not
+      return {"int", "int", "ulong", "ulong"};  // unsigned arithmetic may wrap, signed may not
     case ScalarType::f32:
       return {"float", "double", "double", "double"};
     case ScalarType::f64:

@@ -6,24 +6,23 @@
 
 #include "correlate/backend.hpp"
 
-/// What the OpenCL backend knows without touching a device: its variants, what they can do, and which one to
-/// take.
+/// The parts of the OpenCL backend that need no device: its variants, what they support, and the planner.
 namespace dic::correlate::opencl {
 
 /// Work items of a work group, in x and y.
 constexpr int kItemsX = 8, kItemsY = 8;
 constexpr std::size_t kItems = std::size_t{kItemsX} * kItemsY;
-/// Neighbouring shifts of a work item: SHIFTS of kernels/common.cl.
+/// Neighbouring shifts of a work item, equal to SHIFTS in kernels/common.cl.
 constexpr int kShiftsOfItem = 8;
 
-/// Work items in all, and in a work group.
+/// Numbers of work items: all of them (global), and those of a work group (local).
 struct Range {
   std::array<std::size_t, 3> global{}, local{};
 };
 
 struct Variant {
   std::string_view name;
-  std::string_view file;  ///< of kernels/
+  std::string_view file;  ///< file name in kernels/
   std::string_view idea;
   Range (*range)(const Shifts& shifts, std::int64_t pairs);
 };
@@ -33,12 +32,12 @@ const Variant& variant_named(std::string_view name);
 const std::vector<CorrelateVariant>& variants();
 CorrelatePlan plan(const CorrelateShape& shape, const DeviceProperties& device);
 
-/// What a device can do, as far as jobs ask for it.
+/// The limits of a device that matter to jobs.
 struct Limits {
   bool float64 = false;
   std::size_t largest_buffer = 0;  ///< bytes
-  std::size_t local_bytes = 0;     ///< of a work group
-  std::size_t work_group = 0;      ///< work items
+  std::size_t local_bytes = 0;     ///< local memory of a work group, bytes
+  std::size_t work_group = 0;      ///< most work items of a work group
 };
 /// Why a device of these limits cannot do a job: one sentence, or empty. image_bytes: of all search images.
 std::string problem_of(const Limits& limits, const CorrelateShape& shape, std::size_t image_bytes);
@@ -46,7 +45,7 @@ std::string problem_of(const Limits& limits, const CorrelateShape& shape, std::s
 std::size_t bytes_of_sum(const CorrelateShape& shape);
 std::size_t bytes_of_reference(const CorrelateShape& shape);
 
-/// Types of the kernels for a job, as build options.
+/// Build options of the kernels for a job: types and the size of work groups.
 std::string build_options(const CorrelateShape& shape);
 
 }  // namespace dic::correlate::opencl

@@ -9,7 +9,7 @@
 namespace dic::correlate::opencl {
 namespace {
 
-/// Pairs in their order have references in their order.
+/// The first reference of these pairs: references never decrease from pair to pair.
 std::int64_t first_reference(const Job& job, PairRange pairs) { return job.pair(pairs.begin).reference; }
 
 template <typename T>

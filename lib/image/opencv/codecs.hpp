@@ -6,12 +6,13 @@
 
 namespace dic {
 
-/// The entries of OpenCvCodecs.
+// The entries of the table OpenCvCodecs.
+
 Image decode_with_opencv(std::vector<std::uint8_t> bytes);
 std::vector<std::uint8_t> encode_with_opencv(const std::string& ending, const Raster& image);
 std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path& path);
 
-/// Grey of an image with channels B, G, R and perhaps alpha. u8, u16 and f32; else throws Refusal.
+/// The grey of an image with channels B, G, R and perhaps alpha. Throws Refusal except for u8, u16 and f32.
 Image grey_from_bgr(const cv::Mat& image);
 
 }  // namespace dic

@@ -23,12 +23,12 @@ ScalarType scalar_type(int depth) {
   }
 }
 
-/// Lets OpenCV decode straight into an Image: an image that is grey already is never copied.
+/// Lets OpenCV decode straight into an Image, so that a grey image is never copied.
 class ImageAllocator : public cv::MatAllocator {
  public:
   explicit ImageAllocator(std::uint64_t file_bytes) : file_bytes_(file_bytes) {}
 
-  mutable Image image;  // the interface is const
+  mutable Image image;  // mutable because allocate() is const
 
   cv::UMatData* allocate(int dims, const int* sizes, int type, void*, std::size_t* step, cv::AccessFlag,
                          cv::UMatUsageFlags) const override {
@@ -49,7 +49,7 @@ class ImageAllocator : public cv::MatAllocator {
   std::uint64_t file_bytes_;
 };
 
-/// Frees the bytes.
+/// Decodes the bytes, and frees them on return.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 void decode(std::vector<std::uint8_t> bytes, cv::Mat& image) {
   const QuietCerr quiet;

@@ -13,7 +13,7 @@ int cv_depth(ScalarType type) {
   return type == ScalarType::u16 ? CV_16U : CV_8U;
 }
 
-/// In OpenCV's order of channels.
+/// The pixels in OpenCV's order of channels.
 cv::Mat bgr_or_grey(const Raster& image) {
   cv::Mat pixels(image.height, image.width, CV_MAKETYPE(cv_depth(image.type), image.channels),
                        const_cast<void*>(image.data));

@@ -11,7 +11,7 @@ Refusal not_loaded(const std::string& why) {
                  "); install dic and OpenCV again.");
 }
 
-/// Beside libdic itself, wherever that is.
+/// The path of the module, which lies beside libdic itself.
 std::filesystem::path module_path() {
   Dl_info here{};
   if (dladdr(reinterpret_cast<const void*>(&opencv_codecs), &here) == 0 || !here.dli_fname)

@@ -10,8 +10,8 @@ namespace {
 
 thread_local int quiet_depth = 0;
 
-/// Passes on what comes from threads that are not quiet. Must outlive every use of std::cerr: a host may have
-/// taken it for the original buffer and put it back later.
+/// A buffer that passes on the output of all threads that are not quiet. It must outlive every use of
+/// std::cerr, because a host program may take it for the original buffer and restore it later.
 class Filter : public std::streambuf {
  public:
   void enter() {

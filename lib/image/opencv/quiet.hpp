@@ -2,9 +2,9 @@
 
 namespace dic {
 
-/// While one lives, what this thread writes to std::cerr is dropped: OpenCV writes its log and the exceptions
-/// that it catches there. Other threads' output passes. std::cerr belongs to the whole program, so its buffer
-/// is replaced only for the time of a call, and OpenCV's log level is not touched at all.
+/// Discards everything that this thread writes to std::cerr during the object's lifetime: OpenCV writes its
+/// log and the exceptions that it catches there. Output of other threads passes. std::cerr belongs to the
+/// whole program, so its buffer is replaced only during a call, and OpenCV's log level stays unchanged.
 class QuietCerr {
  public:
   QuietCerr();

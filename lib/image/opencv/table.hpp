@@ -4,7 +4,7 @@
 
 namespace dic {
 
-/// The OpenCvCodecs of this module; by this name it is found after loading.
+/// The OpenCvCodecs of this module; this function is found by its name after loading.
 extern "C" const void* dic_opencv_codecs();
 
 }  // namespace dic

@@ -28,7 +28,7 @@ class VideoSource : public FrameSource {
     char number[32];
     std::snprintf(number, sizeof number, "_%06lld", static_cast<long long>(i));
     std::string name = path_.stem().string();
-    std::ranges::replace(name, '.', '_');  // files are named after frames, without what looks like an ending
+    std::ranges::replace(name, '.', '_');  // files are named after frames: no part may look like an ending
     return name + number;
   }
 
@@ -55,8 +55,8 @@ class VideoSource : public FrameSource {
       ended_ = true;
   }
 
-  /// Frame counts in files are estimates; far fewer frames than announced mean damage, which is reported
-  /// once.
+  /// Throws at the end of the video. Frame counts in files are estimates, but far fewer frames than announced
+  /// mean damage, which is reported once.
   [[noreturn]] void report_end(std::int64_t i) {
     const std::int64_t found = position_ + 1;
     const auto count = video_->count;
@@ -75,7 +75,7 @@ class VideoSource : public FrameSource {
 
   std::filesystem::path path_;
   std::unique_ptr<VideoDecoder> video_;
-  std::int64_t position_ = -1;  // of the frame that was grabbed last
+  std::int64_t position_ = -1;  // index of the current frame
   bool ended_ = false;
   bool end_reported_ = false;
 };

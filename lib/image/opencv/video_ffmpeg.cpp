@@ -18,7 +18,7 @@ extern char** environ;
 namespace dic {
 namespace {
 
-/// A program whose output is read; it ends with this object.
+/// A program whose output is read; it is killed with this object.
 class ChildProcess {
  public:
   explicit ChildProcess(std::vector<std::string> arguments) {
@@ -46,7 +46,7 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Bytes read; fewer than `size` only at the end of the output.
+  /// Returns the number of bytes read, which is less than `size` only at the end of the output.
   std::size_t read(void* bytes, std::size_t size) {
     std::size_t done = 0;
     while (process_ >= 0 && done < size) {
@@ -58,7 +58,7 @@ class ChildProcess {
     return done;
   }
 
-  /// Once the output has ended.
+  /// Waits for the program, whose output has ended; true if it succeeded.
   bool succeeded() { return process_ >= 0 && wait() == 0; }
 
  private:
@@ -74,12 +74,12 @@ class ChildProcess {
   int output_ = -1;
 };
 
-/// "file:" in front: a name is never an option, a pattern or an address.
+/// The path with "file:" in front, so that it is never taken for an option, a pattern or an address.
 std::string input_name(const std::filesystem::path& path) { return "file:" + path.string(); }
 
 using Properties = std::map<std::string, std::string>;
 
-/// Lines "name=value" about the first video stream; empty where ffprobe knows none.
+/// The lines "name=value" about the first video stream; empty if ffprobe finds none.
 Properties probe(const std::filesystem::path& path) {
   ChildProcess ffprobe({"ffprobe", "-v", "error", "-protocol_whitelist", "file", "-select_streams", "v:0",
                         "-show_entries", "stream=width,height,avg_frame_rate,nb_frames", "-of",
@@ -96,14 +96,14 @@ Properties probe(const std::filesystem::path& path) {
   return properties;
 }
 
-/// 0 where it is no positive number ("N/A").
+/// Parses a number; 0 if the text is not a number ("N/A").
 std::int64_t number(const std::string& text) {
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-/// "30000/1001"
+/// Parses a frame rate such as "30000/1001".
 std::optional<double> rate(const std::string& text) {
   const auto slash = text.find('/');
   if (slash == std::string::npos) return {};
@@ -116,8 +116,7 @@ class FfmpegDecoder : public VideoDecoder {
  public:
   FfmpegDecoder(const std::filesystem::path& path, int width, int height)
       : frame_(height, width, CV_8UC3),
-        // Every frame of the file once, whatever its time stamp; as the sensor lay, whatever the rotation
-        // that is noted.
+        // Every frame of the file once, regardless of time stamps, and without the rotation noted in it.
         ffmpeg_({"ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file", "-noautorotate", "-i",
                  input_name(path), "-map", "0:v:0", "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt",
                  "bgr24", "pipe:1"}) {}

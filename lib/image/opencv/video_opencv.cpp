@@ -11,7 +11,8 @@ namespace {
 
 class OpenCvDecoder : public VideoDecoder {
  public:
-  /// OpenCV by itself would ask its camera drivers, too, which search the machine's buses (and leak).
+  /// Opens a file with the backends that read videos. OpenCV by default also asks its camera drivers, which
+  /// search the machine's buses (and leak).
   bool open(const std::filesystem::path& path) {
     const QuietCerr quiet;
     const auto backends = cv::videoio_registry::getStreamBackends();

@@ -5,8 +5,8 @@
 
 #include "refine/backend.hpp"
 
-// The CUDA backend. Planes of the reference and of the current image and all prepared subsets stay on the
-// device; only starts are uploaded and results downloaded.
+// The CUDA backend. The planes of the reference and of the current image and all prepared subsets stay on the
+// device; a call only uploads starts and downloads results.
 namespace dic::refine {
 namespace {
 
@@ -16,7 +16,7 @@ using kernels::PreparedSubset;
 using kernels::RefineResult;
 using kernels::RefineTask;
 
-/// Tasks that are in flight at once.
+/// Most tasks that are in flight at the same time.
 constexpr std::size_t most_tasks = std::size_t{1} << 20;
 
 template <typename T>
@@ -43,7 +43,7 @@ RefinedPoint point_of(const RefineTask& task, const RefineResult& r) {
   return out;
 }
 
-/// An image of the host in device memory.
+/// A copy of a host image in device memory.
 class DeviceImage {
  public:
   ImageView upload(const ImageView& image, const kernels::Stream& stream) {
@@ -63,7 +63,7 @@ class DeviceImage {
 /// The saturated pixels of an image.
 class SaturatedImage {
  public:
-  /// Waits for the stream.
+  /// Finds the saturated pixels of an image in device memory. Waits for the stream.
   void find(const ImageView& image, const kernels::Stream& stream) {
     found_ = {nullptr, image.width, image.height};
     const auto words = static_cast<std::size_t>(found_.size());
@@ -204,7 +204,7 @@ class CudaBackend final : public Backend {
     run_tasks(few, reference, prepared, own, batch.results.subspan(first, count));
   }
 
-  /// Refines tasks_.
+  /// Refines all of `tasks_`.
   void run_tasks(const RefineOptions& options, const kernels::RefineReference& reference,
                  const PreparedSubset* subsets, const float* matrices, std::span<RefinedPoint> refined) {
     const std::size_t count = tasks_.size();
@@ -227,7 +227,7 @@ class CudaBackend final : public Backend {
     for (std::size_t k = 0; k < count; ++k) refined[k] = point_of(tasks_[k], results_[k]);
   }
 
-  /// As the CPU does: without the pixels that are saturated in one image alone.
+  /// Refines subsets with saturated pixels again without these, by the rules of the CPU backend.
   void measure_without_saturated(const RefineOptions& options, kernels::SaturatedFrame frame) {
     if (!frame.reference.words && !frame.current.words) return;
     constexpr std::int64_t most = 1 << 14;
@@ -260,7 +260,7 @@ class CudaBackend final : public Backend {
   int device_;
   kernels::Stream stream_;
   kernels::RefineReference reference_;
-  kernels::CoefficientPair* coefficients_ = nullptr;  ///< at the pixel (0, 0)
+  kernels::CoefficientPair* coefficients_ = nullptr;  ///< points to the pixel (0, 0)
   std::vector<int> x_, y_;                            ///< centres of the subsets
   std::vector<Status> statuses_;
   std::vector<RefineTask> tasks_;

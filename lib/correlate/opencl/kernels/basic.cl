@@ -1,4 +1,4 @@
-// One work item per shift: the elements that overlap, one after the other.
+// One work item per shift sums the products of the overlapping elements one after the other.
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void correlate(PARAMETERS) {
   if (get_global_id(0) >= (size_t)job.nx * job.ny) return;
   const struct Pair pair = pairs[get_global_id(1)];

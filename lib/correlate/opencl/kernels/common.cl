@@ -1,23 +1,24 @@
-// What the kernels share. The build options name the types:
-//   ELEMENT    of the images
-//   REFERENCE  of the references, packed one behind the other; elements that do not count are 0
-//   FACTOR     both are converted to it before they are multiplied: products are exact, or modulo those of
-//   SUM SUM        of the sums
+// Code that all kernels share. The build options name the types:
+//   ELEMENT    type of the images' elements
+//   REFERENCE  type of the references, packed one behind the other; elements outside the mask are 0
+//   FACTOR     type to which both are converted before multiplication: products are exact, or exact modulo
+//              the range of SUM
+//   SUM        type of the sums
 // and ITEMS_X, ITEMS_Y: the work items of a work group, in one row or in a rectangle.
 #define ITEMS (ITEMS_X * ITEMS_Y)
 
 // One pair of the job. The layout is that of dic::correlate::opencl::PairData.
 struct Pair {
-  long reference;      // its first element, in references
-  long window;         // the window's (0, 0), in images; may lie outside
+  long reference;      // index of the reference's first element in `references`
+  long window;         // index of the window's (0, 0) in `images`; may lie outside
   int stride;          // elements from row to row of the image
-  int x0, x1, y0, y1;  // the part of the window that is there: columns x0 .. x1 - 1, rows y0 .. y1 - 1
+  int x0, x1, y0, y1;  // part of the window inside the image: columns x0 .. x1 - 1, rows y0 .. y1 - 1
   int unused;
 };
 
-// What all pairs share. The layout is that of dic::correlate::opencl::JobData.
+// Values that all pairs share. The layout is that of dic::correlate::opencl::JobData.
 struct Job {
-  int height, width;   // of a reference
+  int height, width;   // size of a reference
   int dx_min, dy_min;  // the first shift
   int nx, ny;          // number of shifts
 };
@@ -26,7 +27,7 @@ struct Job {
   global const REFERENCE *references, global const ELEMENT *images, global const struct Pair *pairs, \
       const struct Job job, global SUM *sums
 
-// Eight neighbouring shifts in registers.
+// Number of neighbouring shifts that a work item keeps in registers.
 #define SHIFTS 8
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
@@ -34,12 +35,12 @@ typedef JOIN(FACTOR, 8) Factors;
 typedef JOIN(SUM, 8) Sums;
 #define TO_SUMS JOIN(convert_, JOIN(SUM, 8))
 
-// The next element of a row enters at the end, and the first leaves.
+// The window moved by one element: `next` enters at the end, and the first element leaves.
 Factors pushed(const Factors window, FACTOR next) {
   return (Factors)(window.s1, window.s23, window.s4567, next);
 }
 
-// Sums of the shifts x .. x + 7 of row y; those that the job does not have are left out.
+// Stores the sums of the shifts x .. x + 7 of row y, except for shifts beyond those of the job.
 void store(const Sums sum, size_t pair, int x, int y, const struct Job job, global SUM* sums) {
   if (y >= job.ny) return;
   SUM found[SHIFTS];

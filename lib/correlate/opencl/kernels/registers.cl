@@ -1,4 +1,4 @@
-// One work item has eight neighbouring shifts in registers: an element of the window, once read, serves all
+// One work item keeps eight neighbouring shifts in registers, so that one read of a window element serves all
 // of them. The work items of a work group share a part of the reference in local memory.
 
 #define PART_HEIGHT 16
@@ -8,7 +8,7 @@ FACTOR element_or_zero(global const ELEMENT* images, long row, int x, const stru
   return x >= pair.x0 && x < pair.x1 ? (FACTOR)images[row + x] : (FACTOR)0;
 }
 
-// Products of `columns` elements of the reference with a row of the window, from column x on.
+// Sums of the products of `columns` elements of the reference with a row of the window from column x on.
 Sums products(local const REFERENCE* part, int columns, global const ELEMENT* images, long row, int x,
               const struct Pair pair) {
   Sums sum = 0;
@@ -31,7 +31,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void correlate(PARAMET
   for (int top = 0; top < job.height; top += PART_HEIGHT)
     for (int left = 0; left < job.width; left += PART_WIDTH) {
       const int rows = min(PART_HEIGHT, job.height - top), columns = min(PART_WIDTH, job.width - left);
-      barrier(CLK_LOCAL_MEM_FENCE);  // nobody needs the last part any more
+      barrier(CLK_LOCAL_MEM_FENCE);  // all work items are done with the previous part
       for (int k = get_local_id(0); k < rows * columns; k += ITEMS)
         part[k] = references[pair.reference + (long)(top + k / columns) * job.width + left + k % columns];
       barrier(CLK_LOCAL_MEM_FENCE);

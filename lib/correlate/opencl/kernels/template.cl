@@ -1,6 +1,6 @@
-// For a template in a large image. A work group has a tile of shifts, and the part of the window that these
-// shifts and a part of the reference need in local memory: an element of the image is read once for all of
-// them. Each work item has eight neighbouring shifts in registers.
+// This kernel suits a template in a large image. A work group computes a tile of shifts. It keeps the part of
+// the window that these shifts and a part of the reference need in local memory, so that an image element is
+// read once for all of them. Each work item keeps eight neighbouring shifts in registers.
 
 #define PART_HEIGHT 16
 #define PART_WIDTH 32
@@ -8,7 +8,7 @@
 #define STAGED_HEIGHT (ITEMS_Y + PART_HEIGHT - 1)
 #define STAGED_WIDTH (TILE_WIDTH + PART_WIDTH - 1)
 
-// Rows y .. y + height - 1 and columns x .. x + width - 1 of the window, zero where there is none.
+// Copies rows y .. y + height - 1 and columns x .. x + width - 1 of the window; elements outside it become 0.
 void stage(local ELEMENT* staged, global const ELEMENT* images, const struct Pair pair, int x, int y,
            int width, int height) {
   for (int i = get_local_id(1); i < height; i += ITEMS_Y) {
@@ -20,7 +20,7 @@ void stage(local ELEMENT* staged, global const ELEMENT* images, const struct Pai
   }
 }
 
-// Products of `columns` elements of the reference with a row of the staged window.
+// Sums of the products of `columns` elements of the reference with a row of the staged window.
 Sums products(global const REFERENCE* reference, int columns, local const ELEMENT* row) {
   Sums sum = 0;
   Factors window = 0;
@@ -41,7 +41,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) void correlate
   for (int top = 0; top < job.height; top += PART_HEIGHT)
     for (int left = 0; left < job.width; left += PART_WIDTH) {
       const int rows = min(PART_HEIGHT, job.height - top), columns = min(PART_WIDTH, job.width - left);
-      barrier(CLK_LOCAL_MEM_FENCE);  // nobody needs the last part any more
+      barrier(CLK_LOCAL_MEM_FENCE);  // all work items are done with the previous part
       stage(staged, images, pair, job.dx_min + tile_x + left, job.dy_min + tile_y + top,
             TILE_WIDTH + columns - 1, ITEMS_Y + rows - 1);
       barrier(CLK_LOCAL_MEM_FENCE);
