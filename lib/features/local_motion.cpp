@@ -8,7 +8,7 @@
 #include <opencv2/features2d.hpp>
 #include <opencv2/imgproc.hpp>
 
-namespace dic {
+namespace dic::features {
 namespace {
 
 constexpr int kLargestSide = 1024;        // largest side of the images in which features are searched, px
@@ -237,4 +237,4 @@ std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wante
   return out;
 }
 
-}  // namespace dic
+}  // namespace dic::features

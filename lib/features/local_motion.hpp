@@ -4,7 +4,7 @@
 #include <dic/shared/shape_parameters.hpp>
 #include <vector>
 
-namespace dic {
+namespace dic::features {
 
 /// How the material around a position of the reference moves, to first order.
 struct LocalMotion {
@@ -28,4 +28,4 @@ enum class Stretch {
 std::vector<LocalMotion> find_local_motions(ImageView reference, ImageView wanted, ImageView current,
                                             Stretch stretch);
 
-}  // namespace dic
+}  // namespace dic::features

@@ -5,7 +5,7 @@
 #include <dic/memory.hpp>
 #include <span>
 
-namespace dic {
+namespace dic::image {
 
 /// Memory that is reused from file to file, because new memory costs as much as reading an image into it.
 class Buffer {
@@ -28,4 +28,4 @@ struct ImageBuffers {
   Buffer file, unpacked;
 };
 
-}  // namespace dic
+}  // namespace dic::image

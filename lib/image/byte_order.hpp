@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace dic {
+namespace dic::image {
 
 /// Converts samples between the byte order of PNG and PGM (high byte first) and that of this machine.
 inline void swap_big_endian(std::span<std::uint16_t> samples) {
@@ -12,4 +12,4 @@ inline void swap_big_endian(std::span<std::uint16_t> samples) {
     for (std::uint16_t& value : samples) value = static_cast<std::uint16_t>(value << 8 | value >> 8);
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -15,7 +15,7 @@
 /// with libdeflate, which takes half the time of zlib. JPEG and TIFF are read directly by libjpeg and
 /// libtiff: OpenCV returns a damaged JPEG as a full image with a message on stderr, and gives wrong grey
 /// values, without any message, for planar 16-bit RGB, grey with alpha and other TIFFs.
-namespace dic {
+namespace dic::image {
 
 /// Why an image cannot be read: the end of a sentence that begins with the file's name.
 class Refusal : public std::runtime_error {
@@ -47,4 +47,4 @@ Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers);
 /// Like read_image() of <dic/image_io.hpp>, with memory that is reused.
 Image read_image(const std::filesystem::path& path, ImageBuffers& buffers);
 
-}  // namespace dic
+}  // namespace dic::image

@@ -17,6 +17,8 @@
 
 namespace dic {
 
+using namespace image;
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -122,13 +124,13 @@ std::unique_ptr<FrameSource> open_video(const fs::path& path) {
 
 }  // namespace
 
-std::string lower_case_ending(const fs::path& path) {
+std::string image::lower_case_ending(const fs::path& path) {
   std::string ending = path.extension().string();
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
 }
 
-bool has_image_ending(const fs::path& path) { return has_ending(path, kImageEndings); }
+bool image::has_image_ending(const fs::path& path) { return has_ending(path, kImageEndings); }
 
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0, j = 0;

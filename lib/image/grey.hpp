@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace dic {
+namespace dic::image {
 
 /// The ITU-R BT.601 luma, correctly rounded. Its weights add up to one, so equal channels keep their value.
 template <typename T>
@@ -28,4 +28,4 @@ void grey_row(const Channels<T>& row, int width, Out* out) {
   for (int x = 0, i = 0; x < width; ++x, i += row.stride) out[x] = static_cast<Out>(luma(r[i], g[i], b[i]));
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -9,7 +9,7 @@
 
 #include "image/codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 /// Decodes a JPEG. libjpeg reports errors by a callback that must not return, and exceptions must not unwind
@@ -92,4 +92,4 @@ Image decode_jpeg(std::span<const std::uint8_t> bytes) {
   return image;
 }
 
-}  // namespace dic
+}  // namespace dic::image

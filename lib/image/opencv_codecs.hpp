@@ -9,7 +9,7 @@
 
 #include "image/raster.hpp"
 
-namespace dic {
+namespace dic::image {
 
 /// The functions that use OpenCV's codecs. OpenCV links these to 180 shared libraries, which take 0.1 s and
 /// 45 MB to load: a shared libdic loads them when a file first needs them, a static one is linked with them.
@@ -25,4 +25,4 @@ struct OpenCvCodecs {
 /// The functions, which the first call may load. Throws Refusal if they cannot be loaded.
 const OpenCvCodecs& opencv_codecs();
 
-}  // namespace dic
+}  // namespace dic::image

@@ -5,7 +5,7 @@
 #include "image/byte_order.hpp"
 #include "image/codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 /// Parses white space and a number at text[at]; moves `at` behind them. Returns 0 if there is no number.
@@ -46,4 +46,4 @@ Image read_pgm(const PgmHeader& header, std::uint64_t file_bytes,
   return image;
 }
 
-}  // namespace dic
+}  // namespace dic::image

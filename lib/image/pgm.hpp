@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace dic {
+namespace dic::image {
 
 struct PgmHeader {
   int width = 0, height = 0;  ///< px
@@ -24,4 +24,4 @@ std::optional<PgmHeader> plain_pgm(std::string_view start);
 Image read_pgm(const PgmHeader& header, std::uint64_t file_bytes,
                const std::function<void(std::span<std::uint8_t>)>& read_pixels);
 
-}  // namespace dic
+}  // namespace dic::image

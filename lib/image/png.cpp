@@ -10,7 +10,7 @@
 #include "image/opencv_codecs.hpp"
 #include "image/png_filter.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 constexpr std::size_t kSignature = 8;
@@ -185,4 +185,4 @@ Image decode_png(std::span<std::uint8_t> bytes, Buffer& unpacked) {
                                : image_of<std::uint8_t>(header, rows, ScalarType::u8);
 }
 
-}  // namespace dic
+}  // namespace dic::image

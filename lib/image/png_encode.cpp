@@ -10,7 +10,7 @@
 
 #include "image/codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 std::uint8_t* put_big_endian(std::uint8_t* out, std::size_t value) {
@@ -118,4 +118,4 @@ std::span<const std::uint8_t> encode_png(const RasterFormat& image, const RowWri
   return {file, end};
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 /// The Paeth predictor: the one of left, above and corner that is nearest to left + above - corner.
@@ -77,4 +77,4 @@ bool png_unfilter(std::span<const std::uint8_t> filtered, int filter, const std:
   }
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-namespace dic {
+namespace dic::image {
 
 /// Format of pixels to write: rows of `width` pixels of 1 (grey) or 3 (R, G, B) elements, without padding.
 struct RasterFormat {
@@ -24,4 +24,4 @@ struct Raster : RasterFormat {
 /// A function that fills row y of an image.
 using RowWriter = std::function<void(int y, std::span<std::uint8_t> row)>;
 
-}  // namespace dic
+}  // namespace dic::image

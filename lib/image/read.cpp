@@ -13,20 +13,22 @@
 
 namespace dic {
 
+using namespace image;
+
 namespace fs = std::filesystem;
 
-Refusal damaged(const std::string& format, const std::string& detail) {
+Refusal image::damaged(const std::string& format, const std::string& detail) {
   return Refusal("is a damaged or truncated " + format + " (" + detail + "); copy or export it again.");
 }
 
-void check_size(std::int64_t width, std::int64_t height) {
+void image::check_size(std::int64_t width, std::int64_t height) {
   if (width <= 0 || height <= 0) throw Refusal("has no pixels; export it again.");
   if (width > kMaxPixels / height)
     throw Refusal("is too large: " + std::to_string(width) + "x" + std::to_string(height) +
                   " px, at most 2^30 pixels can be read; crop or bin it.");
 }
 
-void check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes) {
+void image::check_plausible(std::int64_t width, std::int64_t height, std::uint64_t file_bytes) {
   constexpr std::int64_t kAlwaysFine = std::int64_t{1} << 24;  // px; images up to this take little memory
   constexpr std::uint64_t kMostPixelsPerByte = 2000;
   const std::int64_t pixels = width * height;
@@ -111,7 +113,7 @@ Image read_image(const fs::path& path) {
   return read_image(path, buffers);
 }
 
-Image read_image(const fs::path& path, ImageBuffers& buffers) {
+Image image::read_image(const fs::path& path, ImageBuffers& buffers) {
   try {
     Image image = decode(path, buffers);
     check_finite(image);

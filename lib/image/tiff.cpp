@@ -10,7 +10,7 @@
 #include "image/codecs.hpp"
 #include "image/grey.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 using Handle = std::unique_ptr<TIFF, decltype(&TIFFClose)>;
@@ -311,4 +311,4 @@ Image decode_tiff(const std::filesystem::path& path, ImageBuffers& buffers) {
   return image;
 }
 
-}  // namespace dic
+}  // namespace dic::image

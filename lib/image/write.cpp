@@ -14,6 +14,8 @@
 
 namespace dic {
 
+using namespace image;
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace dic {
+namespace dic::match {
 namespace {
 
 using Point = std::array<double, 2>;
@@ -44,16 +44,6 @@ double half_diagonal(const Match& match) { return match.scale * std::hypot(match
 
 }  // namespace
 
-std::array<std::array<double, 2>, 4> box_corners(const Match& match) {
-  const double angle = match.rotation_deg * std::numbers::pi / 180;
-  const double cosine = match.scale * std::cos(angle), sine = match.scale * std::sin(angle);
-  const auto corner = [&](double x, double y) {
-    return Point{match.x + cosine * x - sine * y, match.y + sine * x + cosine * y};
-  };
-  const double right = match.width - 0.5, bottom = match.height - 0.5;
-  return {corner(-0.5, -0.5), corner(right, -0.5), corner(right, bottom), corner(-0.5, bottom)};
-}
-
 double box_overlap(const Match& a, const Match& b) {
   const double distance = std::hypot(a.center_x - b.center_x, a.center_y - b.center_y);
   if (distance >= half_diagonal(a) + half_diagonal(b)) return 0;
@@ -78,6 +68,20 @@ std::vector<Match> suppress_non_maxima(const std::vector<Match>& matches, double
     if (!is_suppressed(match, accepted, max_overlap)) accepted.push_back(match);
   }
   return accepted;
+}
+
+}  // namespace dic::match
+
+namespace dic {
+
+std::array<std::array<double, 2>, 4> box_corners(const Match& match) {
+  const double angle = match.rotation_deg * std::numbers::pi / 180;
+  const double cosine = match.scale * std::cos(angle), sine = match.scale * std::sin(angle);
+  const auto corner = [&](double x, double y) {
+    return std::array{match.x + cosine * x - sine * y, match.y + sine * x + cosine * y};
+  };
+  const double right = match.width - 0.5, bottom = match.height - 0.5;
+  return {corner(-0.5, -0.5), corner(right, -0.5), corner(right, bottom), corner(-0.5, bottom)};
 }
 
 }  // namespace dic

@@ -3,7 +3,7 @@
 #include <dic/match.hpp>
 #include <vector>
 
-namespace dic {
+namespace dic::match {
 
 /// Intersection over union of the boxes of two matches, [0, 1].
 double box_overlap(const Match& a, const Match& b);
@@ -15,4 +15,4 @@ bool is_suppressed(const Match& match, const std::vector<Match>& accepted, doubl
 std::vector<Match> suppress_non_maxima(const std::vector<Match>& matches, double max_overlap,
                                        int max_matches);
 
-}  // namespace dic
+}  // namespace dic::match

@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-namespace dic {
+namespace dic::match {
 namespace {
 
 constexpr int kRowsPerChunk = 32;
@@ -88,4 +88,4 @@ std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest
   return candidates;
 }
 
-}  // namespace dic
+}  // namespace dic::match

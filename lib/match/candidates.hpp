@@ -4,7 +4,7 @@
 
 #include "core/parallel.hpp"
 
-namespace dic {
+namespace dic::match {
 
 /// A local maximum of a correlation surface.
 struct Candidate {
@@ -26,4 +26,4 @@ struct SurfaceView {
 /// are none, returns the highest value of all. A plateau may count more than once.
 std::vector<Candidate> find_candidates(const SurfaceView& surface, double lowest, ThreadPool& pool);
 
-}  // namespace dic
+}  // namespace dic::match

@@ -12,6 +12,8 @@
 #include "match/subpixel.hpp"
 
 namespace dic {
+
+using namespace match;
 namespace {
 
 /// Largest height of a peak between four pixels above each of them: that of a speckle of 1.4 px (sigma 0.7).

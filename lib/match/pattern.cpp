@@ -8,7 +8,7 @@
 #include <numbers>
 #include <opencv2/imgproc.hpp>
 
-namespace dic {
+namespace dic::match {
 namespace {
 
 /// Tolerance for positions that rounding puts just outside the template, px.
@@ -196,4 +196,4 @@ Image to_elements(const Pattern& pattern, ScalarType type, Criterion method) {
   return elements;
 }
 
-}  // namespace dic
+}  // namespace dic::match

@@ -7,7 +7,7 @@
 #include "core/parallel.hpp"
 #include "match/quintic_spline.hpp"
 
-namespace dic {
+namespace dic::match {
 
 /// A template as the user gave it.
 struct Template {
@@ -55,4 +55,4 @@ class TemplateWarp {
 /// it, and rounded for ssd.
 Image to_elements(const Pattern& pattern, ScalarType type, Criterion method);
 
-}  // namespace dic
+}  // namespace dic::match

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace dic {
+namespace dic::match {
 namespace {
 
 constexpr int kTaps = 6;
@@ -93,4 +93,4 @@ void QuinticSpline::block(double x, double y, int width, int height, Block& out)
   }
 }
 
-}  // namespace dic
+}  // namespace dic::match

@@ -6,7 +6,7 @@
 #include "core/parallel.hpp"
 #include "refine/image.hpp"
 
-namespace dic {
+namespace dic::match {
 
 /// An image as a prefiltered quintic B-spline, which passes through the pixels and is smooth in between.
 class QuinticSpline {
@@ -27,4 +27,4 @@ class QuinticSpline {
   PaddedImage coefficients_;  ///< coefficients of the image minus the offset
 };
 
-}  // namespace dic
+}  // namespace dic::match

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace dic {
+namespace dic::match {
 namespace {
 
 constexpr int kMaxSteps = 20;
@@ -140,4 +140,4 @@ SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidat
   return {candidate.x + offset.x(), candidate.y + offset.y(), refined};
 }
 
-}  // namespace dic
+}  // namespace dic::match

@@ -7,7 +7,7 @@
 #include "match/candidates.hpp"
 #include "match/pattern.hpp"
 
-namespace dic {
+namespace dic::match {
 
 /// The position of a pattern and how well it fits there.
 struct SubpixelFit {
@@ -19,4 +19,4 @@ struct SubpixelFit {
 SubpixelFit fit_subpixel(const Pattern& pattern, ImageView image, const Candidate& candidate,
                          Criterion method, ThreadPool& pool);
 
-}  // namespace dic
+}  // namespace dic::match

@@ -57,7 +57,9 @@ double written(const std::string& stamp) {
   return space == std::string::npos ? 0 : std::strtod(stamp.c_str() + space, nullptr);
 }
 
-bool is_frame_name(const std::string& name) { return !name.starts_with('.') && has_image_ending(name); }
+bool is_frame_name(const std::string& name) {
+  return !name.starts_with('.') && image::has_image_ending(name);
+}
 
 }  // namespace
 

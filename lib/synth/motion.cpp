@@ -5,6 +5,9 @@
 #include <numbers>
 
 namespace dic {
+
+using namespace synth;
+
 namespace {
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
@@ -179,7 +182,8 @@ bool Motion::visible(double x, double y, double amount) const {
   return seen && seen->body == body(x, y);
 }
 
-std::optional<MaterialPoint> reference_position(const Motion& motion, double amount, double x, double y) {
+std::optional<MaterialPoint> synth::reference_position(const Motion& motion, double amount, double x,
+                                                       double y) {
   switch (motion.kind) {
     case MotionKind::translation:
       return MaterialPoint{{x - amount * motion.u, y - amount * motion.v}};

@@ -3,7 +3,7 @@
 #include <dic/synth.hpp>
 #include <optional>
 
-namespace dic {
+namespace dic::synth {
 
 struct Position {
   double x = 0, y = 0;
@@ -18,4 +18,4 @@ struct MaterialPoint : Position {
 /// 1e-12 px. None inside an open crack.
 std::optional<MaterialPoint> reference_position(const Motion& motion, double amount, double x, double y);
 
-}  // namespace dic
+}  // namespace dic::synth

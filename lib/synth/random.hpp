@@ -8,7 +8,7 @@
 
 /// Random numbers as functions of a key and a counter: the same whatever the order, the number of threads and
 /// the standard library (whose distributions differ).
-namespace dic {
+namespace dic::synth {
 
 /// The finalizer of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64-bit integers that mixes well.
 inline std::uint64_t mix(std::uint64_t z) {
@@ -43,4 +43,4 @@ inline double poisson(std::uint64_t key, std::uint64_t counter, double mean) {
   }
 }
 
-}  // namespace dic
+}  // namespace dic::synth

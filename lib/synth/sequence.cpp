@@ -10,6 +10,8 @@
 
 namespace dic {
 
+using namespace synth;
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include "synth/random.hpp"
 
-namespace dic {
+namespace dic::synth {
 namespace {
 
 constexpr double kDotRadius = 2;  // in sigma
@@ -84,4 +84,4 @@ bool Speckle::covers(const Blob& dot, double x, double y) {
   return std::pow(x - dot.x, 2) + std::pow(y - dot.y, 2) < std::pow(kDotRadius * dot.sigma, 2);
 }
 
-}  // namespace dic
+}  // namespace dic::synth

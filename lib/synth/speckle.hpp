@@ -4,7 +4,7 @@
 #include <dic/synth.hpp>
 #include <vector>
 
-namespace dic {
+namespace dic::synth {
 
 /// The endless pattern of material positions: a square grid of cells, in each one blob at a random place,
 /// dark or bright at random; a lattice's are dark and in the middle.
@@ -54,4 +54,4 @@ class Speckle {
   std::vector<Blob> blobs_;
 };
 
-}  // namespace dic
+}  // namespace dic::synth

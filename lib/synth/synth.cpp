@@ -12,6 +12,8 @@
 #include "synth/speckle.hpp"
 
 namespace dic {
+
+using namespace synth;
 namespace {
 
 constexpr double kGap = -std::numeric_limits<double>::infinity();  // blob sum where a crack is open

@@ -6,7 +6,7 @@
 
 #include "core/parallel.hpp"
 
-namespace dic {
+namespace dic::synth {
 
 /// Makes the frames of one sequence; the map from blob sum to grey is found once, from the reference.
 class Synthesizer {
@@ -28,4 +28,4 @@ class Synthesizer {
   double contrast_ = 0;  // grey levels of 255 per blob
 };
 
-}  // namespace dic
+}  // namespace dic::synth

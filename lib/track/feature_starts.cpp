@@ -9,23 +9,23 @@ namespace {
 /// Finds the motion nearest to a position, among those less than `reach` px away along each axis.
 class NearestMotion {
  public:
-  NearestMotion(const std::vector<LocalMotion>& motions, Size image, int reach)
+  NearestMotion(const std::vector<features::LocalMotion>& motions, Size image, int reach)
       : reach_(reach),
         columns_(image.width / reach + 1),
         rows_(image.height / reach + 1),
         cells_(columns_ * rows_) {
-    for (const LocalMotion& motion : motions)
+    for (const features::LocalMotion& motion : motions)
       cells_[cell(motion.y, rows_) * columns_ + cell(motion.x, columns_)].push_back(&motion);
   }
 
   /// Null: none is near.
-  const LocalMotion* at(double x, double y) const {
-    const LocalMotion* nearest = nullptr;
+  const features::LocalMotion* at(double x, double y) const {
+    const features::LocalMotion* nearest = nullptr;
     double least = static_cast<double>(reach_) * reach_;
     const int column = cell(x, columns_), row = cell(y, rows_);
     for (int j = std::max(0, row - 1); j <= std::min(rows_ - 1, row + 1); ++j)
       for (int i = std::max(0, column - 1); i <= std::min(columns_ - 1, column + 1); ++i)
-        for (const LocalMotion* motion : cells_[j * columns_ + i]) {
+        for (const features::LocalMotion* motion : cells_[j * columns_ + i]) {
           const double dx = motion->x - x, dy = motion->y - y, distance = dx * dx + dy * dy;
           if (distance >= least) continue;
           least = distance;
@@ -38,7 +38,7 @@ class NearestMotion {
   int cell(double at, int count) const { return std::clamp(static_cast<int>(at) / reach_, 0, count - 1); }
 
   int reach_, columns_, rows_;
-  std::vector<std::vector<const LocalMotion*>> cells_;
+  std::vector<std::vector<const features::LocalMotion*>> cells_;
 };
 
 /// Not zero in the subsets of the points.
@@ -64,12 +64,12 @@ bool inside(const ShapeParameters& shape, int x, int y, Size image) {
 std::vector<FeatureStart> starts_from_features(const LostPoints& lost, const RefineOptions& options,
                                                ImageView reference, ImageView current, Stretch stretch) {
   const int radius = options.subset / 2;
-  const std::vector<LocalMotion> motions =
-      find_local_motions(reference, wanted_pixels(lost, radius, reference.size()), current, stretch);
+  const std::vector<features::LocalMotion> motions = features::find_local_motions(
+      reference, wanted_pixels(lost, radius, reference.size()), current, stretch);
   const NearestMotion nearest(motions, reference.size(), 4 * radius + 1);
   std::vector<FeatureStart> out;
   for (std::size_t k = 0; k < lost.points.size(); ++k) {
-    const LocalMotion* motion = nearest.at(lost.x[k], lost.y[k]);
+    const features::LocalMotion* motion = nearest.at(lost.x[k], lost.y[k]);
     if (!motion) continue;
     ShapeParameters shape = continued(motion->shape, lost.x[k] - motion->x, lost.y[k] - motion->y);
     if (options.order == 0) shape = {.u = shape.u, .v = shape.v};

@@ -11,6 +11,8 @@
 
 namespace dic::track {
 
+using features::Stretch;
+
 /// Points that can be looked for and are not measured.
 struct LostPoints {
   std::vector<std::int64_t> points;

@@ -114,7 +114,7 @@ TEST_F(Video, IsReadInOrderAndMaySkip) {
 TEST_F(Video, IsReadByTheProgramFfmpegToo) {
   const auto odd_name = at("-i a:%d.avi");
   std::filesystem::copy(at("clip.avi"), odd_name);
-  const auto video = decode_video_with_ffmpeg(odd_name);
+  const auto video = image::decode_video_with_ffmpeg(odd_name);
   ASSERT_TRUE(video) << "Is ffmpeg installed (.ci/install-dependencies --tests)?";
   EXPECT_EQ(video->count, kFrames);
   EXPECT_DOUBLE_EQ(video->frames_per_second.value_or(0), 10);
@@ -125,13 +125,13 @@ TEST_F(Video, IsReadByTheProgramFfmpegToo) {
     EXPECT_NEAR(frame.at<cv::Vec3b>(20, 30)[1], 20 + 20 * i, 3) << i;
   }
   EXPECT_FALSE(video->advance());
-  EXPECT_FALSE(decode_video_with_ffmpeg(put("b.avi", Bytes("no video"))));
+  EXPECT_FALSE(image::decode_video_with_ffmpeg(put("b.avi", Bytes("no video"))));
 }
 
 TEST_F(Video, NeedsNoFfmpeg) {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  EXPECT_FALSE(decode_video_with_ffmpeg(at("clip.avi")));
+  EXPECT_FALSE(image::decode_video_with_ffmpeg(at("clip.avi")));
   EXPECT_EQ(open_frames({at("clip.avi").string()})->count(), kFrames);
   setenv("PATH", path.c_str(), 1);
 }

@@ -26,13 +26,15 @@ Image everywhere(Size size) {
   return out;
 }
 
-std::vector<LocalMotion> found(const SynthOptions& synth, Stretch stretch = Stretch::small) {
-  return find_local_motions(synth_frame(synth, 0), everywhere(synth.size), synth_frame(synth, 1), stretch);
+std::vector<features::LocalMotion> found(const SynthOptions& synth,
+                                         features::Stretch stretch = features::Stretch::small) {
+  return features::find_local_motions(synth_frame(synth, 0), everywhere(synth.size), synth_frame(synth, 1),
+                                      stretch);
 }
 
 /// Motions that are not the true one at their place, to 2 px and to 0.1 in the slopes (by differences of it).
-std::int64_t wrong(const std::vector<LocalMotion>& motions, const Motion& truth) {
-  return std::ranges::count_if(motions, [&](const LocalMotion& motion) {
+std::int64_t wrong(const std::vector<features::LocalMotion>& motions, const Motion& truth) {
+  return std::ranges::count_if(motions, [&](const features::LocalMotion& motion) {
     const auto at = truth.at(motion.x, motion.y, 1);
     const auto right = truth.at(motion.x + 1, motion.y, 1), below = truth.at(motion.x, motion.y + 1, 1);
     const ShapeParameters& s = motion.shape;
@@ -65,7 +67,7 @@ TEST(LocalMotion, RotationsAndScalesAreFound) {
 
 TEST(LocalMotion, LargeStretchesAreFoundInViews) {
   const SynthOptions synth = speckle(400, 1.7, turned(120, 2, 0.8));
-  const auto motions = found(synth, Stretch::large);
+  const auto motions = found(synth, features::Stretch::large);
   EXPECT_GT(motions.size(), 50);
   EXPECT_LE(wrong(motions, synth.motion), std::ssize(motions) / 20);
 }
@@ -76,7 +78,7 @@ TEST(LocalMotion, PositionsAreThoseOfTheFullImage) {
   double u = 0, v = 0;
   const auto motions = found(synth);
   ASSERT_GT(motions.size(), 100);
-  for (const LocalMotion& motion : motions) {
+  for (const features::LocalMotion& motion : motions) {
     const auto truth = synth.motion.at(motion.x, motion.y, 1);
     u += motion.shape.u - truth[0];
     v += motion.shape.v - truth[1];
@@ -90,7 +92,7 @@ TEST(LocalMotion, BodiesHaveMotionsOfTheirOwn) {
   synth.motion.bodies = {{.x = 200, .y = 250, .radius = 110, .u = 120, .v = 60, .angle_deg = 50}};
   const auto motions = found(synth);
   std::int64_t on_disc = 0, wrong_place = 0;
-  for (const LocalMotion& motion : motions) {
+  for (const features::LocalMotion& motion : motions) {
     const bool disc = synth.motion.body(motion.x, motion.y) == 1;
     const auto truth = synth.motion.at(motion.x, motion.y, 1);
     on_disc += disc;
@@ -106,9 +108,10 @@ TEST(LocalMotion, NothingIsFoundWhereNothingIs) {
   SynthOptions synth = speckle(500, 1.7, {});
   synth.unrelated = true;
   EXPECT_LE(found(synth).size(), 2);
-  EXPECT_LE(found(synth, Stretch::large).size(), 4);
+  EXPECT_LE(found(synth, features::Stretch::large).size(), 4);
   const Image black({200, 300}, ScalarType::u16);
-  EXPECT_TRUE(find_local_motions(black, everywhere(black.size()), black, Stretch::small).empty());
+  EXPECT_TRUE(
+      features::find_local_motions(black, everywhere(black.size()), black, features::Stretch::small).empty());
   SynthOptions lattice = speckle(500, 2, {.u = 30});
   lattice.texture = Texture::lattice;
   EXPECT_EQ(wrong(found(lattice), lattice.motion), 0) << "of a texture where many motions look right";
@@ -118,10 +121,10 @@ TEST(LocalMotion, OnlyWantedFeaturesAreLookedFor) {
   const SynthOptions synth = speckle(400, 1.7, turned(60, 1, 1));
   Image wanted(synth.size, ScalarType::u8);
   for (int y = 150; y < 250; ++y) std::fill_n(wanted.row<std::uint8_t>(y) + 200, 100, std::uint8_t{255});
-  const auto motions =
-      find_local_motions(synth_frame(synth, 0), wanted, synth_frame(synth, 1), Stretch::small);
+  const auto motions = features::find_local_motions(synth_frame(synth, 0), wanted, synth_frame(synth, 1),
+                                                    features::Stretch::small);
   EXPECT_GT(motions.size(), 20);
-  for (const LocalMotion& motion : motions) {
+  for (const features::LocalMotion& motion : motions) {
     EXPECT_TRUE(motion.x >= 198 && motion.x < 302 && motion.y >= 148 && motion.y < 252);
   }
 }

@@ -501,7 +501,7 @@ TEST_F(ReadImage, SaysThatRightsAreMissing) {
 TEST(QuietCerr, DropsOnlyWhatItsOwnThreadWrites) {
   testing::internal::CaptureStderr();
   {
-    const QuietCerr quiet;
+    const image::QuietCerr quiet;
     std::cerr << "dropped" << std::endl;
     std::thread([] { std::cerr << "passed" << std::endl; }).join();
   }

@@ -16,6 +16,7 @@
 #include "synth/speckle.hpp"
 
 namespace dic {
+using namespace synth;
 namespace {
 
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 
 #include "image/opencv_codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 
 // The entries of the table OpenCvCodecs.
 
@@ -15,4 +15,4 @@ std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path&
 /// The grey of an image with channels B, G, R and perhaps alpha. Throws Refusal except for u8, u16 and f32.
 Image grey_from_bgr(const cv::Mat& image);
 
-}  // namespace dic
+}  // namespace dic::image

@@ -7,7 +7,7 @@
 #include "image/opencv/codecs.hpp"
 #include "image/opencv/quiet.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 ScalarType scalar_type(int depth) {
@@ -94,4 +94,4 @@ Image decode_with_opencv(std::vector<std::uint8_t> bytes) {
   return image.channels() == 1 ? std::move(allocator.image) : grey_from_bgr(image);
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -5,7 +5,7 @@
 #include "image/opencv/codecs.hpp"
 #include "image/opencv/quiet.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 int cv_depth(ScalarType type) {
@@ -16,7 +16,7 @@ int cv_depth(ScalarType type) {
 /// The pixels in OpenCV's order of channels.
 cv::Mat bgr_or_grey(const Raster& image) {
   cv::Mat pixels(image.height, image.width, CV_MAKETYPE(cv_depth(image.type), image.channels),
-                       const_cast<void*>(image.data));
+                 const_cast<void*>(image.data));
   if (image.channels == 1) return pixels;
   cv::Mat bgr;
   cv::cvtColor(pixels, bgr, cv::COLOR_RGB2BGR);
@@ -36,4 +36,4 @@ std::vector<std::uint8_t> encode_with_opencv(const std::string& ending, const Ra
   return bytes;
 }
 
-}  // namespace dic
+}  // namespace dic::image

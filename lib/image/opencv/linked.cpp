@@ -1,5 +1,5 @@
 #include "image/opencv/table.hpp"
 
-const dic::OpenCvCodecs& dic::opencv_codecs() {
+const dic::image::OpenCvCodecs& dic::image::opencv_codecs() {
   return *static_cast<const OpenCvCodecs*>(dic_opencv_codecs());
 }

@@ -3,7 +3,7 @@
 #include "image/codecs.hpp"
 #include "image/opencv/table.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 Refusal not_loaded(const std::string& why) {
@@ -33,4 +33,4 @@ const OpenCvCodecs& opencv_codecs() {
   return *codecs;
 }
 
-}  // namespace dic
+}  // namespace dic::image

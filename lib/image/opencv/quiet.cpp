@@ -5,7 +5,7 @@
 #include <mutex>
 #include <streambuf>
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 thread_local int quiet_depth = 0;
@@ -55,4 +55,4 @@ QuietCerr::~QuietCerr() {
   filter().leave();
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace dic {
+namespace dic::image {
 
 /// Discards everything that this thread writes to std::cerr during the object's lifetime: OpenCV writes its
 /// log and the exceptions that it catches there. Output of other threads passes. std::cerr belongs to the
@@ -13,4 +13,4 @@ class QuietCerr {
   QuietCerr& operator=(const QuietCerr&) = delete;
 };
 
-}  // namespace dic
+}  // namespace dic::image

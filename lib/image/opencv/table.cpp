@@ -2,7 +2,7 @@
 
 #include "image/opencv/codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 constexpr OpenCvCodecs kCodecs{decode_with_opencv, encode_with_opencv, open_video_with_opencv};
@@ -11,4 +11,4 @@ constexpr OpenCvCodecs kCodecs{decode_with_opencv, encode_with_opencv, open_vide
 
 const void* dic_opencv_codecs() { return &kCodecs; }
 
-}  // namespace dic
+}  // namespace dic::image

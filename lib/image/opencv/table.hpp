@@ -2,9 +2,9 @@
 
 #include "image/opencv_codecs.hpp"
 
-namespace dic {
+namespace dic::image {
 
 /// The OpenCvCodecs of this module; this function is found by its name after loading.
 extern "C" const void* dic_opencv_codecs();
 
-}  // namespace dic
+}  // namespace dic::image

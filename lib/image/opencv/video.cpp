@@ -7,7 +7,7 @@
 #include "image/opencv/codecs.hpp"
 #include "image/opencv/video_decoder.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 class VideoSource : public FrameSource {
@@ -86,4 +86,4 @@ std::unique_ptr<FrameSource> open_video_with_opencv(const std::filesystem::path&
   return std::make_unique<VideoSource>(path);
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -6,7 +6,7 @@
 #include <opencv2/core/mat.hpp>
 #include <optional>
 
-namespace dic {
+namespace dic::image {
 
 /// Returns the frames of a video in order.
 class VideoDecoder {
@@ -27,4 +27,4 @@ std::unique_ptr<VideoDecoder> decode_video_with_opencv(const std::filesystem::pa
 /// file. They are started without a shell, and read no other files and nothing from a network.
 std::unique_ptr<VideoDecoder> decode_video_with_ffmpeg(const std::filesystem::path& path);
 
-}  // namespace dic
+}  // namespace dic::image

@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 /// A program whose output is read; it is killed with this object.
@@ -148,4 +148,4 @@ std::unique_ptr<VideoDecoder> decode_video_with_ffmpeg(const std::filesystem::pa
   return decoder;
 }
 
-}  // namespace dic
+}  // namespace dic::image

@@ -6,7 +6,7 @@
 #include "image/opencv/quiet.hpp"
 #include "image/opencv/video_decoder.hpp"
 
-namespace dic {
+namespace dic::image {
 namespace {
 
 class OpenCvDecoder : public VideoDecoder {
@@ -50,4 +50,4 @@ std::unique_ptr<VideoDecoder> decode_video_with_opencv(const std::filesystem::pa
   return decoder;
 }
 
-}  // namespace dic
+}  // namespace dic::image

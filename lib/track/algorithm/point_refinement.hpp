@@ -13,6 +13,8 @@
 /// matter.
 namespace dic::track {
 
+using features::Stretch;
+
 /// What is left to do after some waves.
 struct RemainingPoints {
   std::int64_t front = 0;    ///< points that the next wave would refine
