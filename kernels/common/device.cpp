@@ -236,8 +236,7 @@ template <MemoryKind kind>
 void* Buffer<kind>::reserve(std::size_t bytes) {
   if (bytes <= size_) return data_;
   bytes = std::max(bytes, size_ + size_ / 4);  // slow growth must not reallocate every time
-  release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // releases before it allocates:
-                                                                          // both may not fit
+  release(std::exchange(data_, nullptr), std::exchange(size_, 0), kind);  // comes first: both may not fit
   data_ = allocate(bytes, kind);
   size_ = bytes;
   return data_;

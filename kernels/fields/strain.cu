@@ -461,8 +461,7 @@ __global__ void __launch_bounds__(threads) strain_of_list(const __grid_constant_
   const int count = *job.memory.list_length;
   for_each_task((count + teams - 1) / teams, threads / warp_size, warp_index(), [&](std::int64_t task) {
     const int index = static_cast<int>(task) * teams + static_cast<int>(threadIdx.x) % warp_size / kLanes;
-    const int node = job.memory.list[min(index, count - 1)];  // all teams must go through the loop equally
-                                                              // often
+    const int node = job.memory.list[min(index, count - 1)];  // all teams must loop equally often
     const int i = node % job.grid.nx, j = node / job.grid.nx, half = job.window / 2;
     const Nodes nodes(job.memory.usable, i, j, job.window);
     WindowSums sums;

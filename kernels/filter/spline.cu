@@ -105,8 +105,7 @@ struct Tile {
   static constexpr int halo = Poles<kDegree>::halo;
   static constexpr int columns = tile_width + 2 * halo;  ///< one thread per column
   static constexpr int threads = (columns + warp_size - 1) / warp_size * warp_size;
-  static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor; this leaves registers for the
-                                                       ///< lines
+  static constexpr int blocks = kDegree == 3 ? 4 : 2;  ///< per multiprocessor; leaves registers for lines
   static constexpr int stride = columns | 1;  ///< distance of rows in shared memory; odd, to avoid bank
                                               ///< conflicts
   static constexpr int span = part + 2 * halo;

@@ -64,7 +64,7 @@ inline JobView make_job_view(const NccJob& job) {
 
 /// Rows and columns of a reference that lie over existing elements of a window at one shift.
 struct Overlap {
-  int x0, x1, y0, y1;  ///< in the reference; empty if x0 >= x1 or y0 >= y1
+  int x0, x1, y0, y1;  ///< range in the reference; empty if x0 >= x1 or y0 >= y1
 
   __device__ int width() const { return max(x1 - x0, 0); }
   __device__ int height() const { return max(y1 - y0, 0); }

@@ -25,7 +25,7 @@ struct PrepareArguments {
   Window window;
   float noise_gain;
   const int *x, *y;
-  float least_pixels;  ///< of a whole subset, see refine::least_pixels
+  float least_pixels;  ///< for a whole subset, see refine::least_pixels
 
   __device__ float flat_sd() const { return static_cast<float>(icgn::flat_sd) * grey_scale(); }
   __device__ float largest_unit_sigma() const {

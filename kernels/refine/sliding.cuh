@@ -190,8 +190,7 @@ __device__ LaneSums<kOrder> slide(const RefineArguments& args, const IterationSt
     const float above = 0.5f * (height - 1), j = first + static_cast<float>(row) + above;
     Slope<kOrder> x(state.displacement.x, i, j), y(state.displacement.y, i, j);
     const float knot_x = floorf(x.now), knot_y = floorf(y.now);
-    const float spread = (height * height - 1) * (1.0f / 12);  // mean square distance of the rows from their
-                                                               // middle
+    const float spread = (height * height - 1) * (1.0f / 12);  // mean square distance from the middle
     const Taps<kDegree, kFixed> across(x.now - knot_x, spread * x.step * x.step);
     Taps<kDegree, kFixed> down(y.now - knot_y, spread * y.step * y.step);
     const int index = state.centre + (piece.first + row) * stride + piece.column;

@@ -106,8 +106,7 @@ __device__ void stage_rows(const PatchView<T>& window, T origin, int y, int x, i
         const Value squares = __shfl_up_sync(all_lanes, sums.squares, offset);
         if (lane >= offset) sums.sum += sum, sums.squares += squares;
       }
-      const Running<Value> before = first > 0 ? line[0] : Running<Value>{0, 0};  // written by this warp's
-                                                                                 // last lane
+      const Running<Value> before = first > 0 ? line[0] : Running<Value>{0, 0};  // by this warp's last lane
       sums.sum += before.sum, sums.squares += before.squares;
       const Running<Value> left_sums{sums.sum - b, sums.squares - b * b};
       if (first == 0 && lane == 0) line[0] = before;

@@ -52,7 +52,7 @@ constexpr int neighbours = 9;
 
 /// Intermediate results for a pair's peak.
 struct PairPeak {
-  Best best;     ///< not yet scaled, like the bests of the parts
+  Best best;     ///< best shift; not yet scaled, like the bests of the parts
   float beyond;  ///< best score of the parts that are not near; not yet scaled
   int second;    ///< best score in the near parts, as an order_preserving() integer
   float around[neighbours];

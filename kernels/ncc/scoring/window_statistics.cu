@@ -85,8 +85,7 @@ struct PrefixSums {
     Square squares;
   };
   static constexpr int gap_every = std::max<int>(columns, 128 / sizeof(Sum));
-  static constexpr int step = warp_size + warp_size / gap_every;  ///< distance of a column from the 32nd
-                                                                  ///< after it
+  static constexpr int step = warp_size + warp_size / gap_every;  ///< distance of every 32nd column
   /// Lanes read beyond the strip, as far as the reference is wide.
   static constexpr int widest = columns == most_columns ? warp_size * columns : 5 * warp_size;
   static constexpr int places = (warp_size * columns + widest) / gap_every * (gap_every + 1) + 1;

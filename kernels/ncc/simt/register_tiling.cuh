@@ -15,7 +15,7 @@ constexpr int most_threads = 512;
 constexpr int most_tile_bytes = 64 * 1024;  // every supported device has this much
 constexpr int most_band = 64;
 constexpr int most_tiles = warp_size;      // per block, along one axis
-constexpr int most_columns_of_block = 96;  // in shifts
+constexpr int most_columns_of_block = 96;  // shifts per block
 constexpr int most_groups = 32;            // groups of steps, along one axis
 constexpr int threads_of_pair = 256;       // target, unless it gives a thread too many or too few steps
 constexpr int fewest_steps = 24, most_steps = 128;

@@ -91,8 +91,8 @@ struct WindowRow {
 /// `offset` bytes before the row. The end of the row wraps around to these bytes, which hold other elements
 /// of the image.
 struct RingMasks {
-  Word folded[chunk_bytes][chunk_bytes / 4];  ///< by offset: bytes of the first chunk to which the end wraps
-  Word exists[chunk_bytes][sparse_period / 4];  ///< by offset: all bytes of a row
+  Word folded[chunk_bytes][chunk_bytes / 4];  ///< bytes of the first chunk to which the end wraps, by offset
+  Word exists[chunk_bytes][sparse_period / 4];  ///< all bytes of a row, by offset
 
   explicit RingMasks(int width) {
     const auto byte = [](int i) { return 0xffu << i % 4 * 8; };

@@ -49,7 +49,7 @@ struct SplitProducts {
 
   struct WindowColumn {
     HalvesAddress at;
-    unsigned two_rows;  ///< in bytes
+    unsigned two_rows;  ///< distance of two rows, bytes
     Word zero, last_high, last_low;
 
     __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
@@ -75,7 +75,7 @@ struct SplitProducts {
   };
   struct TailColumn {
     HalvesAddress at;
-    unsigned two_rows;  ///< in bytes
+    unsigned two_rows;  ///< distance of two rows, bytes
 
     __device__ TailColumn(unsigned first, int stride) : at(first), two_rows(16 * stride) {}
     __device__ void take(Quad& quad) {
@@ -91,7 +91,7 @@ struct SplitProducts {
     }
   };
   struct ReferenceColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     int bit_shift;
     uint2 next[2][2];  ///< rows 0 and 2: pairs that hold a lane's elements at any shift
 

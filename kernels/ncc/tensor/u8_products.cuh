@@ -57,7 +57,7 @@ __device__ inline Word load(unsigned shared) {
 /// product. A word that is needed twice is copied by adding `zero`, a zero that the compiler does not know:
 /// otherwise it would keep one register, and copy that in every step to where the instruction needs it.
 struct WindowColumn {
-  unsigned odd, even, four_rows;  ///< in bytes: rows 2 and 4, and four rows
+  unsigned odd, even, four_rows;  ///< addresses of rows 2 and 4; distance of four rows, bytes
   Word zero, last;
 
   __device__ WindowColumn(unsigned first, int stride, Word runtime_zero)
@@ -77,7 +77,7 @@ struct WindowColumn {
 };
 /// Walks down a lane's column of the reference, and loads one step ahead.
 struct ReferenceColumn {
-  unsigned upper, lower, step;  ///< in bytes: rows 0 and 2, and one step
+  unsigned upper, lower, step;  ///< addresses of rows 0 and 2; length of a step, bytes
   int bit_shift;
   Word next[4];
 
@@ -102,7 +102,7 @@ struct ReferenceColumn {
 
 /// Walks down the window for the tail: rows of neighbouring lanes are 2 apart, the two rows of a lane 16.
 struct TailColumn {
-  unsigned upper, lower, two_rows, step;  ///< in bytes
+  unsigned upper, lower, two_rows, step;  ///< addresses of a lane's rows; distances, bytes
 
   __device__ TailColumn(unsigned first, int stride, int rows_a_step = 4)
       : upper(first), lower(first + 64 * stride), two_rows(8 * stride), step(4 * rows_a_step * stride) {}

@@ -66,7 +66,7 @@ struct SparseLayout {
   int reference_rows = 0;  ///< rows of operands; zeros for the tail lie below the reference
   int passes = 1;          ///< passes that convert boxes; operands may overwrite what a pass has loaded
   int reference = 0, window_box_at = 0, reference_box_at = 0, words = 0;
-  Word halves = swapped_halves;  ///< for multiply_rows
+  Word halves = swapped_halves;  ///< argument of multiply_rows
 
   SparseLayout(const NccJob& job, const SparseShape& shape) {
     constexpr int aligned = 128 / sizeof(Word);  // as the copy engine requires

@@ -40,7 +40,7 @@ __device__ void find_best(const JobView& view, const PartShifts& block_shifts, B
   if (shifts.owned) {
     float highest = undefined;
     shifts.visit([&](int i, int, int) { highest = fmaxf(highest, scores[i]); });
-    highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));  // as in find_peak
+    highest = fminf(max_of_warp(highest), __fdividef(1.0f, scale));  // same limit as in find_peak
     int index = after_all_shifts;
     shifts.visit([&](int i, int row, int column) {
       if (scores[i] >= highest)

@@ -12,8 +12,7 @@ namespace dic::kernels::u8_tensor {
 
 constexpr int most_warps = 4;
 constexpr int most_shared_bytes = 160 * 1024;
-constexpr int crowded_bytes = 22 * 1024;  ///< more shared memory for one warp leaves too few warps on a
-                                          ///< multiprocessor
+constexpr int crowded_bytes = 22 * 1024;  ///< more bytes per warp leave too few warps on a multiprocessor
 
 enum class Result {
   sums,    ///< u32

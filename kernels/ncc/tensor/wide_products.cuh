@@ -76,7 +76,7 @@ struct ExactProducts {
   };
 
   struct WindowColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     Word zero;
     uint2 last;
 
@@ -93,7 +93,7 @@ struct ExactProducts {
     }
   };
   struct ReferenceColumn {
-    unsigned at, two_rows;  ///< in bytes
+    unsigned at, two_rows;  ///< address; distance of two rows, bytes
     int bit_shift;
     Word next[2][3];  ///< rows 0 and 2: words that hold a lane's elements at any shift
 
@@ -179,7 +179,7 @@ struct HalfProducts {
   };
   using WindowColumn = kernels::WindowColumn;
   struct ReferenceColumn {
-    unsigned upper, lower, four_rows;  ///< in bytes: rows 0 and 2, and four rows
+    unsigned upper, lower, four_rows;  ///< addresses of rows 0 and 2; distance of four rows, bytes
     Patch next;
 
     __device__ ReferenceColumn(unsigned first, int stride, int /*bit_shift*/)

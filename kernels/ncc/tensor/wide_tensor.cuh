@@ -237,7 +237,7 @@ struct WideTask {
   const WideTiling& tiling;
   const BlockShiftsOf<Method>& block_shifts;
   const WideMemory& memory;
-  int window_stride, reference_stride;  ///< in pairs
+  int window_stride, reference_stride;  ///< strides in pairs of elements
   int origin;
   bool has_new_window;
   typename Method::ReferenceSums* sums_by_warp;

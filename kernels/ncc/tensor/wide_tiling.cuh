@@ -30,7 +30,7 @@ struct WideShape {
 
 constexpr int most_shared_bytes = 224 * 1024;
 constexpr int most_parts = 4;
-constexpr int steps_per_part = 96;  ///< for sums that round
+constexpr int steps_per_part = 96;  ///< steps per part of a sum that rounds
 constexpr int tail_rows = 16;       ///< rows of the reference that multiply_tail takes at once
 
 /// The tiling of a job: a block has warps_x x warps_y places over one window in shared memory, and `parts`
@@ -48,8 +48,7 @@ struct WideTiling {
   // those of the first.
   int operands_at = 0, copy_at = 0, staged_at = 0, tile_at = 0, window_at = 0;
   int window_words = 0, tile_words = 0, words = 0;  ///< words: total
-  int exchange_at = 0;                              ///< place in the tile at which the parts of a place
-                                                    ///< exchange sums
+  int exchange_at = 0;                              ///< place of exchanged sums in the tile
 
   __host__ __device__ int columns() const { return warps_x * columns_per_warp + (warp.tail ? 1 : 0); }
   /// Rows of shifts; with a corner, no more than the tail has.

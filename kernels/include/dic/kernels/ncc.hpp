@@ -114,7 +114,7 @@ enum class SumError : std::uint8_t {
 /// Capabilities that a variant declares.
 struct VariantTraits {
   std::string_view name;  ///< "cuda-basic"
-  std::string_view idea;  ///< one line
+  std::string_view idea;  ///< description in one line
   std::span<const Pairing> pairings;
   std::span<const ScalarType> types;
   std::span<const Criterion> criteria;  ///< includes cross_correlation if the variant computes sums
