@@ -21,8 +21,8 @@ constexpr int pairs_per_block = B < 4 ? 4 : 1;
 template <int B>
 constexpr int threads_per_block = pairs_per_block<B>* FusedTransform<B>::threads;
 
-/// True if the spectrum of a reference is in shared memory. Otherwise two blocks per multiprocessor would not
-/// fit, and it is in global memory. Every thread reads only what it wrote itself.
+/// True if the spectrum of a reference is in shared memory; it is in global memory if two blocks per
+/// multiprocessor would not fit otherwise. Every thread reads only the part that it wrote itself.
 template <int B>
 constexpr bool spectrum_is_shared = B < 8;
 template <int B>

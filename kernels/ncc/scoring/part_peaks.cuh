@@ -54,7 +54,7 @@ constexpr int neighbours = 9;
 struct PairPeak {
   Best best;     ///< best shift; not yet scaled, like the bests of the parts
   float beyond;  ///< best score of the parts that are not near; not yet scaled
-  int second;    ///< best score in the near parts, as an order_preserving() integer
+  int second;    ///< second peak so far, as an order_preserving() integer
   float around[neighbours];
 };
 

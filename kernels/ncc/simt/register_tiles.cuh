@@ -293,7 +293,7 @@ class PartialSums {
 
   Partial* sums_;
   const TileParts* parts_;
-  int count_;            ///< partial sums per pair
+  int count_;            ///< parts, one per thread, of a pair
   int slot_;             ///< pair of the thread; -1: none
   TileParts::Place at_;  ///< part of the thread
 };
